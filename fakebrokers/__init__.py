@@ -11,13 +11,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fakebrokers.blazingmq.server import BlazingMQ as BlazingMQ
-    from fakebrokers.moleculer.server import Moleculer as Moleculer
-    from fakebrokers.narconi.server import Narconi as Narconi
-    from fakebrokers.pzq.server import PZQ as PZQ
-    from fakebrokers.rabbitmq_stream.server import RabbitMQStream as RabbitMQStream
+    from fakebrokers.blazingmq.server import BlazingMQ
+    from fakebrokers.moleculer.server import Moleculer
+    from fakebrokers.narconi.server import Narconi
+    from fakebrokers.pzq.server import PZQ
+    from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 
 __version__ = "0.2.0"
+__all__ = ["PZQ", "BlazingMQ", "Moleculer", "Narconi", "RabbitMQStream"]
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,9 +15,10 @@ import click
 from click.core import ParameterSource
 
 from fakebrokers import __version__
-from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
+from fakebrokers.commands import Deferred, ExitCode, ExtraCommands, extra_commands, missing_package
 from fakebrokers.control.ctl import ctl
 from fakebrokers.errors import FakeBrokerError, PlanError, UsageError, shortage
+from fakebrokers.output import inert_output, plain
 from fakebrokers.protocol import Protocol, find_protocol, instead_of, is_available, protocol_names, protocols
 from fakebrokers.proxying import proxy
 from fakebrokers.serving import FLAGS, flags, options_of, tell_defect
@@ -27,7 +28,7 @@ if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
     from fakebrokers.server import FakeServer
 
 #: The options of all fakes, which a replay has too.
-REPLAY_OPTIONS = ("host", "port", "faults", "seed", "journal_dir")
+REPLAY_OPTIONS = ("host", "port", "faults", "seed", "journal_dir", "journal_frames")
 
 
 class Commands(click.Group):
@@ -41,17 +42,25 @@ class Commands(click.Group):
         return [*self.commands, *(name for name in self.extra.commands if name not in self.commands)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self.commands.get(cmd_name) or self.extra.commands.get(cmd_name)
+        found = self.commands.get(cmd_name) or self.extra.commands.get(cmd_name)
+        return found.load() if isinstance(found, Deferred) else found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        every = {**self.extra.commands, **self.commands}
+        names = self.list_commands(ctx)
+        width = formatter.width - 6 - max(map(len, names))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, every[name].get_short_help_str(width)) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if not name.startswith("-") and self.get_command(ctx, name) is None:
+        if not name.startswith("-") and name not in self.commands and name not in self.extra.commands:
+            missing = f"there is no command {name!r}{instead_of(name, self.list_commands(ctx))}"
             if self.extra.problems:
-                problems = " ".join(self.extra.problems)
-                raise click.ClickException(f"there is no command {name!r} here. {problems}")
-            ctx.fail(f"there is no command {name!r}{instead_of(name, self.list_commands(ctx))}")
+                raise click.ClickException(f"{missing}. {' '.join(self.extra.problems)}")
+            ctx.fail(missing)
         return super().resolve_command(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -137,6 +146,11 @@ def cli() -> None:
     metavar="DIR",
     help="Write down every frame in this folder.",
 )
+@click.option(
+    "--journal-frames",
+    is_flag=True,
+    help="Write down all fields of each frame, bodies too: 'journal export' makes bytes of them again.",
+)
 @flags()
 @click.option(
     "--control",
@@ -158,6 +172,7 @@ def serve(
     transporter: str | None,
     faults: Path | None,
     journal: Path | None,
+    journal_frames: bool,
     control: int | None,
     replay: Path | None,
     **given: Any,
@@ -172,7 +187,7 @@ def serve(
     wanted = options_of(protocol, given)
     kind = protocol.load()
     options: dict[str, Any] = {"host": host, "profile": profile, "faults": faults}
-    options |= kind.options_from_environ(os.environ)
+    options |= kind._options_from_environ(os.environ)
     options |= wanted.keywords()
     port_given = click.get_current_context().get_parameter_source("port") is not ParameterSource.DEFAULT
     if port_given or "port" not in options:
@@ -187,6 +202,9 @@ def serve(
             options["port"] = protocol.wire(transporter).port
     if journal is not None:
         options["journal_dir"] = journal
+        options["journal_frames"] = journal_frames
+    elif journal_frames:
+        raise click.BadOptionUsage("--journal-frames", "--journal-frames says what --journal DIR is to hold")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if replay is None:
@@ -213,6 +231,13 @@ def _replay(recording: Path, protocol: Protocol, options: dict[str, Any]) -> Fak
 
 cli.add_command(proxy)
 cli.add_command(ctl)
+cli.add_command(
+    Deferred(
+        "journal",
+        "fakebrokers.journal.cli:journal",
+        "Read what a fake has written down, or hand it to other programs.",
+    )
+)
 
 
 @cli.command()
@@ -231,6 +256,17 @@ def doctor(as_json: bool) -> int:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with the exit codes of `ExitCode`."""
+    with inert_output() as unwritten:
+        code = _exit_code(args, unwritten)
+        if problem := unwritten():
+            click.echo(f"Error: {problem}", err=True)
+            code = ExitCode.HARNESS
+    sys.exit(code or 0)
+
+
+def _exit_code(args: Sequence[str] | None, unwritten: Callable[[], str]) -> int | str | None:
+    """Run the command line, and say what went wrong."""
+    code: int | str | None
     try:
         code = cli.main(args, prog_name="fakebrokers", standalone_mode=False)
     except click.UsageError as error:
@@ -240,16 +276,20 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         error.show()
         code = ExitCode.HARNESS
     except (PlanError, UsageError) as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {plain(str(error), lines=True)}", err=True)
         code = ExitCode.USAGE
     except FakeBrokerError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {plain(str(error), lines=True)}", err=True)
         code = ExitCode.HARNESS
     except click.Abort:
         code = 128 + signal.SIGINT
+    except SystemExit as ended:  # click ends so where the reader of its output has gone
+        code = ended.code
     except Exception as error:
         code = ExitCode.HARNESS
-        if short := shortage(error):
+        if unwritten():
+            pass  # that is what it is about, and is told at the end
+        elif short := shortage(error):
             click.echo(f"Error: {short}", err=True)
         elif missing := missing_package(error):
             click.echo(
@@ -257,4 +297,4 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             )
         else:
             tell_defect()
-    sys.exit(code or 0)
+    return code

@@ -1,7 +1,8 @@
 """How other packages add commands to ``fakebrokers``, and the exit codes that all commands share.
 
 A package lists its commands in the entry-point group ``fakebrokers.commands``; each entry names a
-sequence of `click.Command`. A command returns its exit code, or None for 0.
+sequence of `click.Command`. A command returns its exit code, or None for 0. A package with many commands
+lists each as a `Deferred`, so that ``--help`` and the other commands do not wait for its imports.
 
 `conformance` and `scenarios` are generic names, and a project under test may have folders called the
 same. So the packages of our own distribution are loaded by place, beside this package, and a foreign
@@ -16,12 +17,14 @@ from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import NamedTuple
 
 import click
 
 from fakebrokers.errors import UsageError
+from fakebrokers.extras import installing
 
 GROUP = "fakebrokers.commands"
 OWN_DISTRIBUTION = "fakebrokers"
@@ -37,6 +40,25 @@ class ExitCode(IntEnum):
     HARNESS = 3  #: this program's own failure, or its installation's
     REGRESSION = 4  #: worse than the baseline
     USAGE = 64  #: wrong usage
+
+
+class Deferred(click.Command):
+    """A command that is loaded when somebody runs it, or asks for its own help.
+
+    Args:
+        name: Of the command.
+        place: Where it is, ``module:attribute``.
+        about: The first sentence of its help, for the list of commands.
+    """
+
+    def __init__(self, name: str, place: str, about: str) -> None:
+        super().__init__(name, help=about)
+        self.place = place
+
+    def load(self) -> click.Command:
+        """The command itself."""
+        command: click.Command = resolve_name(self.place)
+        return command
 
 
 class ExtraCommands(NamedTuple):
@@ -79,9 +101,14 @@ def own_package(name: str) -> ModuleType:
             del sys.modules[name]
             raise
     module = sys.modules[name]
-    place = Path(next(iter(module.__path__))).resolve()
+    place = Path(
+        next(iter(getattr(module, "__path__", ())), getattr(module, "__file__", None) or "")
+    ).resolve()
     if place.parent != root:
-        raise UsageError(f"a foreign package {name!r} was imported from {place}; ours is in {root}")
+        raise UsageError(
+            f"a foreign package {name!r} was imported from {place}; ours is in {root}: "
+            "rename that one, or import fakebrokers.suite before it"
+        )
     return module
 
 
@@ -96,14 +123,14 @@ def missing_package(error: Exception) -> str | None:
 def _problem(entry: EntryPoint, error: Exception) -> str:
     """One sentence on what failed, and one on the cure."""
     distribution = _distribution(entry)
+    if distribution == OWN_DISTRIBUTION and isinstance(error, ModuleNotFoundError):
+        return f"The commands that judge clients come with the suite: {installing('suite', here=True)}"
     if distribution != OWN_DISTRIBUTION:
         cure = f"Update {distribution}, or uninstall it."
-    elif missing_package(error):
-        cure = f"Install what it needs: pip install '{OWN_DISTRIBUTION}[suite]'"
     elif isinstance(error, UsageError):
         cure = "Start fakebrokers from another folder, without PYTHONPATH."
     else:
-        cure = f"Install it again: pip install --force-reinstall {OWN_DISTRIBUTION}"
+        cure = f"Install it again: {installing('suite', here=True)} --force-reinstall"
     return (
         f"The commands in {entry.value!r} of the package {distribution} could not be loaded: "
         f"{type(error).__name__}: {error}. {cure}"

@@ -10,9 +10,10 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, metadata, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -20,10 +21,14 @@ from packaging.requirements import Requirement
 
 from fakebrokers import __version__
 from fakebrokers.commands import OWN_DISTRIBUTION, extra_commands
+from fakebrokers.extras import installing
 from fakebrokers.protocol import find_protocol, fixture_name, is_available, protocol_names
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 #: Extras that a user need not read about: the sum of the others, and the tools of this project's authors.
-LEFT_OUT = ("all", "dev")
+LEFT_OUT = ("all", "browser", "compiled", "dev", "docs", "test", "test-fakes")
 
 
 class Package(msgspec.Struct, frozen=True):
@@ -54,12 +59,17 @@ class Program(msgspec.Struct, frozen=True):
 
 
 class Fake(msgspec.Struct, frozen=True):
-    """A protocol, and whether this version can serve it; the port is 0 if it cannot."""
+    """A protocol, and whether this version can serve it; the port is 0 if it cannot.
+
+    Attributes:
+        cure: What to type when a package that this fake alone needs is missing or too old, else "".
+    """
 
     protocol: str
     fixture: str
     default_port: int
     available: bool
+    cure: str = ""
 
 
 class Findings(msgspec.Struct, frozen=True):
@@ -88,7 +98,7 @@ def examine() -> Findings:
         python=platform.python_version(),
         platform=platform.platform(terse=True),
         healthy=bool(packages) and not any(package.cure and not package.extras for package in packages),
-        fakes=[_fake(name) for name in protocol_names()],
+        fakes=[_fake(name, packages) for name in protocol_names()],
         packages=packages,
         programs=[_java(), _node()],
         problems=extra_commands().problems,
@@ -101,26 +111,33 @@ def print_json(findings: Findings) -> None:
 
 
 def print_tables(findings: Findings) -> None:
-    """The same for people."""
+    """The same for people. What is to be typed has lines of its own, which are never cut."""
     from rich.console import Console
-    from rich.table import Table
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     console.print(f"fakebrokers {findings.version}, Python {findings.python}, {findings.platform}\n")
 
-    fakes = Table("protocol", "pytest fixture", "usual port", "", box=None, pad_edge=False)
+    fakes = _table("protocol", "pytest fixture", "usual port", "")
     for fake in findings.fakes:
-        state = "[green]ready[/]" if fake.available else "[yellow]not in this version[/]"
+        state = "[yellow]not in this version[/]"
+        if fake.available:
+            state = "[yellow]a package is missing, see below[/]" if fake.cure else "[green]ready[/]"
         fakes.add_row(fake.protocol, fake.fixture, str(fake.default_port or ""), state)
     console.print(fakes, "")
 
-    needs = Table("needed", "for", "version", "installed", "how to get it", box=None, pad_edge=False)
-    for package in findings.packages:
-        purpose = ", ".join(package.extras) or "everything"
-        needs.add_row(package.name, purpose, package.needed, *_verdict(package))
-    for program in findings.programs:
-        needs.add_row(program.name, program.purpose, program.needed, *_verdict(program))
+    needs = _table("needed", "for", "version", "installed")
+    cures: dict[str, list[str]] = {}
+    items: list[Package | Program] = [*findings.packages, *findings.programs]
+    for item in items:
+        purpose = item.purpose if isinstance(item, Program) else ", ".join(item.extras) or "everything"
+        needs.add_row(item.name, purpose, item.needed, _found(item))
+        if item.cure:
+            cures.setdefault(item.cure, []).append(item.name)
     console.print(needs, "")
+    for cure, names in cures.items():
+        console.print(f"To get {', '.join(names)}:\n  {cure}", markup=False)
+    if cures:
+        console.print()
 
     for problem in findings.problems:
         console.print(problem, "", markup=False)
@@ -129,19 +146,27 @@ def print_tables(findings: Findings) -> None:
     elif findings.healthy:
         console.print("[green]The fakes can run.[/]")
     else:
-        console.print(f"[red]The fakes cannot run.[/] Cure: pip install --upgrade {OWN_DISTRIBUTION}")
+        console.print("[red]The fakes cannot run.[/] Cure:", installing(here=True).replace("[", r"\["))
 
 
-def _verdict(item: Package | Program) -> tuple[str, str]:
-    """The last two cells of a row."""
+def _table(*titles: str) -> Table:
+    """Columns that are folded where there is no room, never cut."""
+    from rich.table import Column, Table
+
+    return Table(*[Column(title, overflow="fold") for title in titles], box=None, pad_edge=False)
+
+
+def _found(item: Package | Program) -> str:
+    """The last cell of a row."""
     if not item.cure:
-        return f"[green]{item.installed}[/]", ""
-    return f"[yellow]{item.installed or 'missing'}[/]", item.cure.replace("[", r"\[")
+        return f"[green]{item.installed}[/]"
+    return f"[yellow]{item.installed or 'missing'}[/]"
 
 
-def _fake(name: str) -> Fake:
+def _fake(name: str, packages: Sequence[Package]) -> Fake:
     available = is_available(name)
-    return Fake(name, fixture_name(name), find_protocol(name).port if available else 0, available)
+    cure = next((each.cure for each in packages if each.cure and name in each.extras), "")
+    return Fake(name, fixture_name(name), find_protocol(name).port if available else 0, available, cure)
 
 
 def _packages() -> Iterator[Package]:
@@ -172,8 +197,7 @@ def _package(requirement: Requirement, extras: list[str]) -> Package:
     except PackageNotFoundError:
         installed = None
     fine = installed is not None and requirement.specifier.contains(installed, prereleases=True)
-    target = f"'{OWN_DISTRIBUTION}[{extras[0]}]'" if extras else OWN_DISTRIBUTION
-    cure = "" if fine else f"pip install --upgrade {target}"
+    cure = "" if fine else installing(*extras[:1], here=True)
     return Package(requirement.name, extras, str(requirement.specifier), installed, cure)
 
 

@@ -5,6 +5,9 @@ FakeBrokerError
 │   └── FrameTooLarge  a size prefix above the agreed maximum
 ├── PlanError          a fault plan that cannot be carried out
 ├── UsageError         the fake was asked for something it cannot do
+│   └── NotSimulated   code in a simulation asked for something that is not simulated
+├── Deadlock           everything in a simulation waits, and nothing is going to happen
+├── DoesNotRepeat      the same seed gave another run
 ├── JournalError       the journal could not be written down
 ├── ResourceError      the system lets the process have no more of something
 ├── WaitTimeout        what a test waited for did not happen
@@ -65,6 +68,18 @@ class UsageError(FakeBrokerError):
     """The fake was asked for something that it cannot do; the text says what to do instead."""
 
 
+class NotSimulated(UsageError):
+    """Code in a simulation asked for something real; the text says where, and what to use instead."""
+
+
+class Deadlock(FakeBrokerError):
+    """Everything in a simulation waits for something that is not going to happen; the text says where."""
+
+
+class DoesNotRepeat(FakeBrokerError):
+    """Two runs from the same seed differ; the text has the first difference."""
+
+
 class ResourceError(FakeBrokerError):
     """The system lets this process have no more files, sockets or memory; no defect of the fake."""
 
@@ -75,6 +90,8 @@ _SHORTAGES = {
     errno.ENFILE: "the system can open no more files and sockets",
     errno.ENOBUFS: "the system has no memory left for sockets",
     errno.ENOMEM: "the system has no memory left",
+    errno.ENOSPC: "what is to be written does not fit; free some room, or name another folder",
+    errno.EDQUOT: "what is to be written does not fit; free some room, or name another folder",
 }
 
 

@@ -35,6 +35,9 @@ _REGISTERED = {
     "moleculer": "fakebrokers.moleculer.protocol",
 }
 
+#: More valid words than these are not all named in an error.
+MANY_WORDS = 60
+
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
@@ -186,10 +189,18 @@ def find_protocol(name: str) -> Protocol:
 
 
 def instead_of(word: str, valid: Iterable[str]) -> str:
-    """The end of a message about a wrong word: what is valid, and what was probably meant."""
+    """The end of a message about a wrong word: what is valid, and what was probably meant.
+
+    Of many valid words it names those that are like it.
+    """
     from difflib import get_close_matches
 
     words = list(valid)
-    close = get_close_matches(word.lower().replace("_", "-"), words, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
-    return f"{hint} Choose from: {', '.join(words)}"
+    spelled = {each.lower(): each for each in words}
+    wanted = word.lower().replace("_", "-")
+    close = get_close_matches(wanted, spelled, n=1, cutoff=0.5)
+    hint = f"; did you mean {spelled[close[0]]!r}?" if close else "."
+    if len(words) <= MANY_WORDS:
+        return f"{hint} Choose from: {', '.join(words)}"
+    like = [spelled[each] for each in get_close_matches(wanted, spelled, n=6, cutoff=0.4)]
+    return f"{hint} The closest of {len(words)}: {', '.join(like)}" if like else hint

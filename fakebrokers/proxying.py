@@ -41,12 +41,22 @@ _port = click.IntRange(0, 65535)
     metavar="plan.toml",
     help="What to break, and when.",
 )
-@click.option("--seed", type=int, metavar="N", help="Of the faults' random decisions.")
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help="Seed of the faults' random decisions; goes before that of the plan.",
+)
 @click.option(
     "--journal",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Write down every frame in this folder.",
+)
+@click.option(
+    "--journal-frames",
+    is_flag=True,
+    help="Write down all fields of each frame, bodies too: 'journal export' makes bytes of them again.",
 )
 @click.option(
     "--record",
@@ -94,8 +104,15 @@ def proxy(
     }
     make = partial(Proxy, **reads)
     own = partial(
-        make, faults=given["faults"], journal_dir=given["journal"], record=given["record"], seed=seed
+        make,
+        faults=given["faults"],
+        journal_dir=given["journal"],
+        journal_frames=given["journal_frames"],
+        record=given["record"],
+        seed=seed,
     )
+    if given["journal_frames"] and given["journal"] is None:
+        raise click.BadOptionUsage("--journal-frames", "--journal-frames says what --journal DIR is to hold")
     if given["record"] is not None and not given["record"].absolute().parent.is_dir():
         raise click.BadOptionUsage("--record", f"--record: there is no folder {given['record'].parent}")
     own(upstream)  # what makes no sense is refused before anything listens

@@ -30,6 +30,8 @@ class Settings(NamedTuple):
     replay: tuple[str, ...]
 
 
+SETTINGS = pytest.StashKey[Settings]()
+
 OPTIONS = (
     ("seed", "N", "", "seed of the faults' random decisions (default: the one in the fault plan)"),
     ("profile", "NAME", "real", "which server the fakes resemble (default: real)"),
@@ -69,6 +71,11 @@ def read_settings(config: pytest.Config) -> Settings:
         urls=_urls(config),
         replay=() if profile is None else (f"--fakebrokers-profile={profile}",),
     )
+
+
+def has_allure(config: pytest.Config) -> bool:
+    """Whether allure-pytest is there and writes a report."""
+    return config.pluginmanager.has_plugin("allure_listener")
 
 
 def _option(config: pytest.Config, name: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from socket import gaierror
-from threading import Event
+from threading import Event, Thread
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
     from fakebrokers.server import FakeServer
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+#: Seconds that the fakes have to answer in once the process is told to end.
+STUCK_S = 5.0
 
 #: The flags that only some protocols have: name of the option that each sets, and what it is for.
 FLAGS: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -81,7 +85,10 @@ def flags() -> Decorator:
         for flag, (_, attributes) in reversed(list(FLAGS.items())):
             command = click.option(flag, **attributes)(command)
         return click.option(
-            "--seed", type=int, metavar="N", help="Of the faults' random decisions; before that of the plan."
+            "--seed",
+            type=int,
+            metavar="N",
+            help="Seed of the faults' random decisions; goes before that of the plan.",
         )(command)
 
     return decorate
@@ -167,11 +174,31 @@ def _cannot_listen(error: OSError, flag: str) -> str:
 
 
 def told_to_end() -> Event:
-    """Set once somebody tells the process to end."""
+    """Set once somebody tells the process to end, or its terminal has gone; `nohup` keeps it from that."""
     asked_to_end = Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: asked_to_end.set())
+
+    def end(*_: object) -> None:
+        if not asked_to_end.is_set():
+            Thread(target=_end_if_stuck, name="fakebrokers-end", daemon=True).start()
+        asked_to_end.set()
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # SIGHUP is none on Windows
+        if number is not None and (name != "SIGHUP" or signal.getsignal(number) != signal.SIG_IGN):
+            signal.signal(number, end)
     return asked_to_end
+
+
+def _end_if_stuck() -> None:
+    """End the process at once if the fakes' thread does not answer, so that they cannot be stopped."""
+    from fakebrokers.core.loop import loop_thread
+
+    answers = Event()
+    loop_thread().post(answers.set)
+    if not answers.wait(STUCK_S):
+        text = f"Error: the fakes have not answered for {STUCK_S:g} s, so this ends without stopping them\n"
+        os.write(2, text.encode())
+        os._exit(ExitCode.HARNESS)
 
 
 def wait(asked_to_end: Event, brokers: Brokers) -> int:

@@ -5,7 +5,7 @@
         with RabbitMQStream(faults=plan) as broker:
             ...
 
-Needs Hypothesis (``pip install hypothesis``).
+Needs Hypothesis: the extra ``strategies``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import msgspec
 from fakebrokers.core.frames import Role
 from fakebrokers.core.wire import Wire
 from fakebrokers.errors import PlanError, UsageError
+from fakebrokers.extras import needs
 from fakebrokers.faults.effect import Effect, Realism
 from fakebrokers.faults.effects import (
     Coalesce,
@@ -46,10 +47,8 @@ from fakebrokers.faults.read import one_of
 from fakebrokers.faults.registry import effect_name
 from fakebrokers.protocol import Protocol, find_protocol
 
-try:
+with needs("strategies", "fakebrokers.strategies"):
     from hypothesis import strategies as st
-except ModuleNotFoundError:
-    raise ModuleNotFoundError("fakebrokers.strategies needs Hypothesis: pip install hypothesis") from None
 
 __all__ = ["fault_plans", "faults"]
 

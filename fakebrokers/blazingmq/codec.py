@@ -145,7 +145,8 @@ class BlazingCodec(Codec):
                 return _read_control(kind, event[6] >> 5, body)
         except WireError as problem:
             code = "event" if kind in _READERS else "control"
-            return Malformed(event[:_EXCERPT], f"{_label(kind)}: {problem}", code)
+            told = f"expected {problem.expected}" if kind == EventType.AUTHENTICATION else problem
+            return Malformed(event[:_EXCERPT], f"{_label(kind)}: {told}", code)
         if kind in _HEARTBEATS and not body:
             return _HEARTBEATS[kind]
         return OtherEvent(kind, body)

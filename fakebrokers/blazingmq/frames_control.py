@@ -30,7 +30,7 @@ from fakebrokers.blazingmq.schema import (
     StreamParameters,
     Text,
 )
-from fakebrokers.core.frames import Frame, FrameSpec, Role
+from fakebrokers.core.frames import MECHANISMS, Frame, FrameSpec, Role
 
 
 class Message(Enum):
@@ -58,6 +58,7 @@ class ControlFrame(Frame, frozen=True, gc=False):
 class ClientIdentity(ControlFrame, Identity, frozen=True):
     """The client says who it is: its first frame. Fields as in `Identity`."""
 
+    way = "in"
     kind = "clientIdentity"
     spec = FrameSpec(Role.HANDSHAKE)
     MESSAGE: ClassVar = Message.NEGOTIATION
@@ -68,6 +69,7 @@ class ClientIdentity(ControlFrame, Identity, frozen=True):
 class BrokerResponse(ControlFrame, frozen=True):
     """The broker takes the client, or says why not in `result`."""
 
+    way = "out"
     kind = "brokerResponse"
     spec = FrameSpec(Role.HANDSHAKE, status="category")
     MESSAGE: ClassVar = Message.NEGOTIATION
@@ -90,8 +92,9 @@ class BrokerResponse(ControlFrame, frozen=True):
 class AuthenticationRequest(ControlFrame, frozen=True):
     """Sent before clientIdentity by clients that have credentials."""
 
+    way = "in"
     kind = "authenticationRequest"
-    spec = FrameSpec(Role.HANDSHAKE, secret=("data",))
+    spec = FrameSpec(Role.HANDSHAKE, secret=("data",), words={"mechanism": MECHANISMS})
     MESSAGE: ClassVar = Message.AUTHENTICATION
     ID: ClassVar = 0
     HEAD: ClassVar = 0
@@ -102,6 +105,7 @@ class AuthenticationRequest(ControlFrame, frozen=True):
 class AuthenticationResponse(ControlFrame, frozen=True):
     """Its answer; a lifetime says when to authenticate again."""
 
+    way = "out"
     kind = "authenticationResponse"
     spec = FrameSpec(Role.HANDSHAKE, status="category")
     MESSAGE: ClassVar = Message.AUTHENTICATION
@@ -176,6 +180,7 @@ class AdminCommandResponse(Response, frozen=True):
 class OpenQueue(Request, frozen=True):
     """Opens a handle to a queue, or more readers and writers on it."""
 
+    way = "in"
     kind = "openQueue"
     spec = FrameSpec(Role.OPEN, key="r_id")
     ID: ClassVar = 10
@@ -185,6 +190,7 @@ class OpenQueue(Request, frozen=True):
 class OpenQueueResponse(Response, frozen=True):
     """The request again, how the queue delivers, and how long a message's GUID is remembered."""
 
+    way = "out"
     kind = "openQueueResponse"
     ID: ClassVar = 11
     original_request: OpenQueueRequest
@@ -195,6 +201,7 @@ class OpenQueueResponse(Response, frozen=True):
 class CloseQueue(Request, frozen=True):
     """Gives up readers and writers of a handle; all that are left where it is final."""
 
+    way = "in"
     kind = "closeQueue"
     spec = FrameSpec(Role.SHUT, key="r_id")
     ID: ClassVar = 12
@@ -205,6 +212,7 @@ class CloseQueue(Request, frozen=True):
 class CloseQueueResponse(Response, frozen=True):
     """No delivery and no ACK of that handle comes behind it."""
 
+    way = "out"
     kind = "closeQueueResponse"
     ID: ClassVar = 13
 
@@ -212,6 +220,7 @@ class CloseQueueResponse(Response, frozen=True):
 class ConfigureQueueStream(Request, frozen=True):
     """How much a reader takes: the older form, with one consumer."""
 
+    way = "in"
     kind = "configureQueueStream"
     spec = FrameSpec(Role.FLOW, key="r_id")
     ID: ClassVar = 14
@@ -222,6 +231,7 @@ class ConfigureQueueStream(Request, frozen=True):
 class ConfigureQueueStreamResponse(Response, frozen=True):
     """The request again. Deliveries may follow."""
 
+    way = "out"
     kind = "configureQueueStreamResponse"
     ID: ClassVar = 15
     request: ConfigureQueueStreamRequest
@@ -230,6 +240,7 @@ class ConfigureQueueStreamResponse(Response, frozen=True):
 class ConfigureStream(Request, frozen=True):
     """How much a reader takes: with subscriptions."""
 
+    way = "in"
     kind = "configureStream"
     spec = FrameSpec(Role.FLOW, key="r_id")
     ID: ClassVar = 16
@@ -240,6 +251,7 @@ class ConfigureStream(Request, frozen=True):
 class ConfigureStreamResponse(Response, frozen=True):
     """The request again. Deliveries may follow, each with the `s_id` of a subscription."""
 
+    way = "out"
     kind = "configureStreamResponse"
     ID: ClassVar = 17
     request: ConfigureStreamRequest

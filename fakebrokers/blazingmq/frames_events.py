@@ -84,7 +84,12 @@ class Put(Batch, frozen=True):
 
     kind = "PUT"
     spec = FrameSpec(
-        Role.PUBLISH, key="guids", keys=KeyType.BYTES16, items=EventItems(), bulk=("messages", "rest")
+        Role.PUBLISH,
+        key="guids",
+        keys=KeyType.BYTES16,
+        items=EventItems(),
+        bulk=("messages", "rest"),
+        secret=("rest",),
     )
     TYPE: ClassVar = EventType.PUT
     messages: tuple[PutMessage, ...] = ()
@@ -130,7 +135,12 @@ class Push(Batch, frozen=True):
 
     kind = "PUSH"
     spec = FrameSpec(
-        Role.DELIVER, key="guids", keys=KeyType.BYTES16, items=EventItems(), bulk=("messages", "rest")
+        Role.DELIVER,
+        key="guids",
+        keys=KeyType.BYTES16,
+        items=EventItems(),
+        bulk=("messages", "rest"),
+        secret=("rest",),
     )
     TYPE: ClassVar = EventType.PUSH
     messages: tuple[PushMessage, ...] = ()
@@ -163,7 +173,7 @@ class Ack(Batch, frozen=True):
     """What became of messages. `item_words` is the size of one answer on the wire, in words of 4 bytes."""
 
     kind = "ACK"
-    spec = FrameSpec(Role.CONFIRM, key="guids", keys=KeyType.BYTES16, items=AckItems())
+    spec = FrameSpec(Role.CONFIRM, key="guids", keys=KeyType.BYTES16, items=AckItems(), secret=("rest",))
     TYPE: ClassVar = EventType.ACK
     messages: tuple[AckMessage, ...] = ()
     rest: bytes = b""
@@ -187,7 +197,7 @@ class Confirm(Batch, frozen=True):
     """Messages that consumers are done with. There is no answer."""
 
     kind = "CONFIRM"
-    spec = FrameSpec(Role.ACK, key="guids", keys=KeyType.BYTES16, items=EventItems())
+    spec = FrameSpec(Role.ACK, key="guids", keys=KeyType.BYTES16, items=EventItems(), secret=("rest",))
     TYPE: ClassVar = EventType.CONFIRM
     messages: tuple[ConfirmMessage, ...] = ()
     rest: bytes = b""
@@ -198,7 +208,7 @@ class Reject(Batch, frozen=True):
     """Messages that a consumer could not deal with; from clients, a broker ignores it."""
 
     kind = "REJECT"
-    spec = FrameSpec(Role.ACK, key="guids", keys=KeyType.BYTES16, items=EventItems())
+    spec = FrameSpec(Role.ACK, key="guids", keys=KeyType.BYTES16, items=EventItems(), secret=("rest",))
     TYPE: ClassVar = EventType.REJECT
     messages: tuple[ConfirmMessage, ...] = ()
     rest: bytes = b""
@@ -224,7 +234,7 @@ class HeartbeatResponse(EventFrame, frozen=True):
 class OtherEvent(Frame, frozen=True):
     """An event of a type that clients and brokers do not exchange; whoever gets it ignores it."""
 
-    spec = FrameSpec(Role.EVENT)
+    spec = FrameSpec(Role.EVENT, secret=("body",))
     type: int
     body: bytes = b""
 

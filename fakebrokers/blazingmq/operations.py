@@ -13,9 +13,10 @@ from fakebrokers.blazingmq.domains import Domain
 from fakebrokers.blazingmq.message import Message
 from fakebrokers.blazingmq.properties import Content, Property, PropertyType
 from fakebrokers.blazingmq.server import BlazingMQ
-from fakebrokers.control.describe import BrokerOptions, Control, Operation, Seconds
+from fakebrokers.control.describe import BrokerOptions, Control, Operation
 from fakebrokers.control.values import Body
 from fakebrokers.errors import UsageError, WireError
+from fakebrokers.options import Seconds, in_seconds
 
 _U31 = Annotated[int, Meta(ge=0, lt=1 << 31)]
 
@@ -27,14 +28,19 @@ class BlazingMQOptions(BrokerOptions, frozen=True, kw_only=True):
         nodes: Brokers of the cluster.
         domains: By name; or the path of a TOML file with tables ``[domains.NAME]``.
         heartbeats: Ask silent clients for a sign of life.
-        heartbeat_ms, max_missed: What brokerResponse tells clients.
+        heartbeat_s, max_missed: What brokerResponse tells clients.
+        heartbeat_ms: Old name of `heartbeat_s`, in milliseconds.
     """
 
     nodes: Annotated[int, Meta(ge=1, le=100)] = 1
     domains: dict[str, Domain] | str | None = None
     heartbeats: bool | None = None
+    heartbeat_s: Seconds | None = None
     heartbeat_ms: _U31 | None = None
     max_missed: _U31 | None = None
+
+    def keywords(self) -> dict[str, Any]:
+        return in_seconds(super().keywords(), BlazingMQ)
 
 
 class PropertyRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -88,7 +94,7 @@ class NodeRow(msgspec.Struct, frozen=True):
     stopping: bool
 
 
-def post(
+def publish(
     server: BlazingMQ,
     uri: str,
     payload: bytes,
@@ -98,7 +104,7 @@ def post(
     """Put a message into a queue, which is made if it is not there; the message's GUID."""
     given = {name: _property(name, row) for name, row in (properties or {}).items()}
     try:
-        return server.post(uri, payload, given, compression=Compression[compression]).hex()
+        return server.publish(uri, payload, given, compression=Compression[compression]).hex()
     except WireError as error:
         raise UsageError(f"properties: {error}") from None
 
@@ -166,7 +172,7 @@ def nodes(server: BlazingMQ) -> list[NodeRow]:
     )
 
 
-def shut_down(server: BlazingMQ, node: int = 1, timeout_s: Seconds = 5.0) -> None:
+def shut_down(server: BlazingMQ, node: int = 1, timeout_s: float = 5.0) -> None:
     """A broker goes down in order: each connection ends once its deliveries are confirmed."""
     server.shut_down(node, timeout_s)
 
@@ -174,7 +180,7 @@ def shut_down(server: BlazingMQ, node: int = 1, timeout_s: Seconds = 5.0) -> Non
 CONTROL = Control(
     BlazingMQOptions,
     (
-        Operation(post),
+        Operation(publish, old="post"),
         Operation(messages, reads=True),
         Operation("queues"),
         Operation(queue, reads=True),

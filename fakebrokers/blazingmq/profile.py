@@ -10,7 +10,7 @@ import msgspec
 from fakebrokers.blazingmq.codes import AckStatus
 from fakebrokers.blazingmq.options import PushOption
 from fakebrokers.core.profiles import find_profile
-from fakebrokers.errors import UsageError
+from fakebrokers.options import check_names
 
 _ENCODINGS = "PROTOCOL_ENCODING:BER,JSON"
 _HIGH_AVAILABILITY = "HA:GRACEFUL_SHUTDOWN,GRACEFUL_SHUTDOWN_V2,BROADCAST_TO_PROXIES"
@@ -79,7 +79,5 @@ def switched(name: str, changes: Mapping[str, Any]) -> Profile:
     Raises:
         UsageError: There is no such profile or field.
     """
-    unknown = [key for key in changes if key not in Profile.__struct_fields__]
-    if unknown:
-        raise UsageError(f"no switch {unknown[0]!r}; there are: {', '.join(Profile.__struct_fields__)}")
+    check_names(changes, Profile.__struct_fields__, "switch")
     return msgspec.structs.replace(find_profile(PROFILES, name, "blazingmq"), **changes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Unpack
 
 from fakebrokers.blazingmq.broker import BlazingBroker
 from fakebrokers.blazingmq.cluster import Node
@@ -18,9 +18,12 @@ from fakebrokers.blazingmq.properties import NO_SCHEMA, Content, Property, Style
 from fakebrokers.blazingmq.protocol import PROTOCOL, WIRE
 from fakebrokers.blazingmq.queue import Queue
 from fakebrokers.blazingmq.session import BlazingSession
+from fakebrokers.bodies import Body, body_of
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.errors import UsageError
+from fakebrokers.options import Seconds, ServerOptions
+from fakebrokers.renamed import formerly
 from fakebrokers.server import FakeServer
 
 
@@ -29,7 +32,7 @@ class BlazingMQ(FakeServer):
 
         with BlazingMQ() as broker:
             ...                         # a client connects to broker.url
-            broker.post("bmq://bmq.test.mem.priority/orders", b"hello")
+            broker.publish("bmq://bmq.test.mem.priority/orders", b"hello")
             assert broker.messages("bmq://bmq.test.mem.priority/orders") == []  # the client has confirmed it
 
     Domains whose names end with ``priority``, ``fanout`` (apps ``foo``, ``bar``, ``baz``) or ``broadcast``
@@ -40,13 +43,14 @@ class BlazingMQ(FakeServer):
         nodes: Brokers of the cluster; each listens on a port of its own, all have the same queues.
         domains: By name, as `Domain` or as its fields; or the path of a TOML file (see `domains`).
         heartbeats: Ask silent clients for a sign of life; None: as the profile.
-        heartbeat_ms, max_missed: What brokerResponse tells clients; None: as the profile.
+        heartbeat_s, max_missed: What brokerResponse tells clients; None: as the profile.
         switches: Further fields of `Profile` to change, such as ``{"checks_crc": True}``.
         options: Those of `FakeServer`.
     """
 
     protocol = PROTOCOL
     broker: BlazingBroker
+    _old_keywords: ClassVar = {"heartbeat_ms": ("heartbeat_s", 1e3)}
 
     def __init__(
         self,
@@ -55,16 +59,16 @@ class BlazingMQ(FakeServer):
         nodes: int = 1,
         domains: Domains | Mapping[str, Domain | Mapping[str, Any]] | str | Path | None = None,
         heartbeats: bool | None = None,
-        heartbeat_ms: int | None = None,
+        heartbeat_s: Seconds | None = None,
         max_missed: int | None = None,
         switches: Mapping[str, Any] | None = None,
-        **options: Any,
+        **options: Unpack[ServerOptions],
     ) -> None:
         if nodes < 1:
             raise UsageError(f"expected 1 node or more, got {nodes}")
         given = {
             "watches_clients": heartbeats,
-            "heartbeat_interval_ms": heartbeat_ms,
+            "heartbeat_interval_ms": None if heartbeat_s is None else round(heartbeat_s * 1000),
             "max_missed_heartbeats": max_missed,
         }
         changes = {name: value for name, value in given.items() if value is not None}
@@ -73,11 +77,11 @@ class BlazingMQ(FakeServer):
         self._nodes = [Node(f"fake-{number + 1}") for number in range(nodes)]
         super().__init__(profile=profile, **options)
 
-    def make_broker(self, clock: Clock) -> BlazingBroker:
+    def _make_broker(self, clock: Clock) -> BlazingBroker:
         """A broker with the domains of this fake."""
         return BlazingBroker(self.switches, wall=clock.wall, domains=self._domains, nodes=self._nodes)
 
-    def endpoints(self) -> list[Endpoint]:
+    def _endpoints(self) -> list[Endpoint]:
         """One per node; the first has the port that was asked for."""
         return [
             Endpoint(
@@ -89,7 +93,7 @@ class BlazingMQ(FakeServer):
             for number, node in enumerate(self._nodes)
         ]
 
-    def bound(self) -> None:
+    def _bound(self) -> None:
         """Tell each node its address."""
         for number, node in enumerate(self._nodes):
             node.host = self.host
@@ -98,6 +102,10 @@ class BlazingMQ(FakeServer):
     def _new_session(self, node: Node, transport: Any) -> tuple[BlazingSession, BlazingCodec]:
         codec = BlazingCodec()
         return BlazingSession(self.broker, codec, node), codec
+
+    @property
+    def _contents(self) -> dict[str, int]:
+        return {"queue": len(self.broker.queues)}
 
     # addresses
 
@@ -121,16 +129,20 @@ class BlazingMQ(FakeServer):
 
     # what tests do to queues; `uri` is such as ``bmq://bmq.test.mem.priority/orders``
 
-    def post(
+    def publish(
         self,
         uri: str,
-        payload: bytes,
+        payload: Body,
         properties: Mapping[str, Property] | None = None,
         *,
         compression: Compression = Compression.NONE,
     ) -> bytes:
-        """Put a message into a queue, which is made if it is not there; returns the message's GUID."""
-        data = write_content(Content(payload, properties or {}), Style.NEW, compression)
+        """Put a message into a queue, which is made if it is not there; returns the message's GUID.
+
+        Args:
+            payload: Bytes, or text, which becomes UTF-8.
+        """
+        data = write_content(Content(body_of(payload), properties or {}), Style.NEW, compression)
 
         def act() -> bytes:
             now = self.engine.now
@@ -142,6 +154,8 @@ class BlazingMQ(FakeServer):
             return guid
 
         return self.call(act)
+
+    post = formerly("post", publish)
 
     def messages(self, uri: str, app_id: str | None = None) -> list[Message]:
         """What a queue holds, delivered or not, in order; with `app_id` what that app has not confirmed."""
@@ -198,9 +212,9 @@ class BlazingMQ(FakeServer):
         for number in range(1, len(self._nodes) + 1):
             self.start_node(number)
 
-    def _node(self, number: int) -> Node:
-        if not 1 <= number <= len(self._nodes):
-            raise UsageError(f"expected a node from 1 to {len(self._nodes)}, got {number}")
+    def _node(self, number: object) -> Node:
+        if not isinstance(number, int) or not 1 <= number <= len(self._nodes):
+            raise UsageError(f"expected a node from 1 to {len(self._nodes)}, got {number!r}")
         return self._nodes[number - 1]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crc32c import crc32c
-
 from fakebrokers.blazingmq.codes import UNSET_GUID, AckStatus, Compression, PushFlag
 from fakebrokers.blazingmq.events import padded
 from fakebrokers.blazingmq.frames import (
@@ -25,6 +23,10 @@ from fakebrokers.blazingmq.properties import Style, write_content
 from fakebrokers.blazingmq.session_base import Handlers, SessionBase
 from fakebrokers.core.frames import Frame
 from fakebrokers.errors import WireError
+from fakebrokers.extras import needs
+
+with needs("blazingmq", "the fake BlazingMQ"):
+    from crc32c import crc32c
 
 #: Events have the numbers of queues signed, requests unsigned.
 _U32 = 0xFFFFFFFF

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from traceback import print_exc
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import unquote_plus
-
-from aiohttp import web
 
 from fakebrokers.control import routes, rows
 from fakebrokers.control.brokers import Brokers, operations_of
@@ -22,13 +21,15 @@ from fakebrokers.control.journal import journal_lines
 from fakebrokers.control.openapi import document
 from fakebrokers.control.problems import Refusal
 from fakebrokers.control.values import encode, read, read_json
-from fakebrokers.core.http_guard import refuse_foreign, runner_of
+from fakebrokers.core.http_guard import Bodies, refuse_foreign, runner_of, web
 from fakebrokers.core.loop import loop_thread
 from fakebrokers.errors import WaitTimeout
 
 #: Bytes of a request, above which it is refused.
 LARGEST_REQUEST = 64 * 1024 * 1024
-#: Operations that may block at the same time (a call that waits for its answer).
+#: Bytes of all requests that have not come to their end.
+LARGEST_SUM = 2 * LARGEST_REQUEST
+#: Operations that may be carried out at the same time; none of them waits for anything.
 _WORKERS = 16
 #: Characters of a path or a problem that an answer repeats.
 _SHOWN = 2000
@@ -50,6 +51,7 @@ class ControlApi:
         self.brokers = brokers
         self.port = port
         self._runner: web.AppRunner | None = None
+        self.bodies = Bodies(LARGEST_REQUEST, LARGEST_SUM)
         self._threads = ThreadPoolExecutor(_WORKERS, "fakebrokers-control")
 
     @property
@@ -94,7 +96,7 @@ class ControlApi:
     # routes
 
     def _application(self) -> web.Application:
-        app = web.Application(middlewares=[_with_problems, refuse_foreign], client_max_size=LARGEST_REQUEST)
+        app = web.Application(middlewares=[_with_problems, refuse_foreign])
         router = app.router
         router.add_route("GET", "/openapi.json", self._document)
         for route in routes.ROUTES:
@@ -121,9 +123,9 @@ class ControlApi:
             if in_query:
                 given = read(_query(request), route.reads, "query", strict=False)
             elif route.reads is Any:
-                given = read_json(await request.read())
+                given = read_json(await self.bodies.read(request))
             else:
-                given = read(read_json(await request.read()), route.reads)
+                given = read(read_json(await self.bodies.read(request)), route.reads)
             result = await self._in_thread(route.act, self.brokers, places, given)
             return _answer(result, route.status) if route.answers is not None else web.Response(status=204)
 
@@ -140,17 +142,20 @@ class ControlApi:
                 404, request.path, f"expected an operation of {server.protocol.name} ({there}), got {name!r}"
             )
         if request.method == "POST":
-            arguments: Any = read(read_json(await request.read()), found.arguments)
+            arguments: Any = read(read_json(await self.bodies.read(request)), found.arguments)
         elif found.reads:
             arguments = read(_query(request), found.arguments, "query", strict=False)
         else:
             raise Refusal(405, request.path, f"expected POST, got {request.method}: {name} changes something")
-        result = await self._in_thread(routes.carry_out, server, found, arguments)
+        if found.waits:
+            result = await routes.carry_out_waiting(server, found, arguments)
+        else:
+            result = await self._in_thread(routes.carry_out, server, found, arguments)
         return web.Response(status=204) if found.returns is None else _answer(result)
 
     async def _wait_for(self, request: web.Request) -> web.Response:
         server = self.brokers.find(request.match_info["broker"])
-        wanted = read(read_json(await request.read()), rows.Wanted)
+        wanted = read(read_json(await self.bodies.read(request)), rows.Wanted)
         try:
             records = await server.wait_for_async(
                 **rows.Filter.keywords(wanted), count=wanted.count, timeout=wanted.timeout
@@ -166,8 +171,11 @@ class ControlApi:
         answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await answer.prepare(request)
         try:
-            async for lines in journal_lines(server, query):
-                await answer.write(lines)
+            async with aclosing(journal_lines(server, query)) as found:
+                async for lines in found:
+                    if request.transport is None or request.transport.is_closing():
+                        return answer
+                    await answer.write(lines)
         except ConnectionError:  # whoever listened has gone
             return answer
         await answer.write_eof()

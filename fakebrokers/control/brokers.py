@@ -21,7 +21,10 @@ def operations_of(protocol: Protocol) -> dict[str, BoundOperation]:
     """What the fakes of a protocol can be told, by name."""
     kind = protocol.load()
     own = protocol.load_control().operations
-    return {each.name: each.bind(kind) for each in (*COMMON, *own)}
+    found: dict[str, BoundOperation] = {}
+    for each in (*COMMON, *own):
+        found |= each.bind_all(kind)
+    return found
 
 
 def make(protocol: Protocol, options: BrokerOptions, **more: Any) -> FakeServer:

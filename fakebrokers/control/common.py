@@ -20,11 +20,6 @@ def kill(server: FakeServer, connection: str | None = None, how: HangUp = HangUp
     server.kill(connection, how)
 
 
-def accept(server: FakeServer) -> None:
-    """Take new connections again, whatever kept them out; the same as `restart`."""
-    server.restart()
-
-
 def crash(server: FakeServer, how: HangUp = HangUp.RST, keep_state: bool = True) -> None:
     """Die: all connections end, nothing listens until `restart`."""
     server.crash(how, keep_state=keep_state)
@@ -88,9 +83,8 @@ COMMON = (
     Operation(kill),
     Operation("refuse"),
     Operation("black_hole"),
-    Operation(accept),
     Operation(crash),
-    Operation("restart"),
+    Operation("restart", old="accept"),
     Operation("reset"),
     Operation(shift_clock),
     Operation("client_holds", reads=True),

@@ -7,12 +7,16 @@ fakebrokers ctl rabbitmq add_user bob secret            in the words of rabbitmq
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 from pkgutil import resolve_name
 from typing import Any
 
 import click
 import msgspec
+
+from fakebrokers.protocol import instead_of
 
 #: The tools of real brokers that this one stands in for: the click commands, by name.
 _TOOLS = {"rabbitmq": "fakebrokers.rabbitmq_stream.ctl:rabbitmq"}
@@ -34,6 +38,20 @@ class Ctl(click.Group):
             ctx.obj = cmd_name
             return operate
         return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word = args[0]
+        if not word.startswith("-") and self.get_command(ctx, word) is None:
+            if re.fullmatch(r"(https://)?[^/]*:\d+/?", word):
+                meant = shlex.join([f"http://{word.removeprefix('https://')}", *args[1:]])
+                ctx.fail(f"{word!r} is no URL of a control API; did you mean 'fakebrokers ctl {meant}'?")
+            ctx.fail(
+                "expected the URL of a control API, such as http://127.0.0.1:9090, which 'fakebrokers serve "
+                f"PROTOCOL --control 0' prints, or the name of a tool, got {word!r}{instead_of(word, _TOOLS)}"
+            )
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Ctl, subcommand_metavar="URL|rabbitmq COMMAND [ARGS]...")

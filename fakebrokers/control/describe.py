@@ -4,8 +4,9 @@
         options=Options,                      # what a fake is made with, see `BrokerOptions`
         operations=(
             Operation("create_stream"),       # a method of the server class: name, arguments and docstring
-            Operation("stream_names"),        # a property
+            Operation("streams"),        # a property
             Operation(messages, reads=True),  # a function whose first argument is the fake
+        Operation(node_call),             # one that waits is a coroutine function: it runs on the fake's loop
         ),
     )
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -29,14 +30,14 @@ from msgspec import Meta
 from fakebrokers.control.values import Body, without_bodies
 from fakebrokers.core.tls import Certificate
 from fakebrokers.errors import UsageError
+from fakebrokers.options import Port, Seconds
 
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer
 
-#: A time in seconds: no less than none, no more than a century.
-Seconds = Annotated[float, Meta(ge=0, le=3.2e9)]
-Count = Annotated[int, Meta(ge=0)]
-Port = Annotated[int, Meta(ge=0, lt=1 << 16)]
+#: Seconds that a request may wait for something to happen, at most.
+LONGEST_WAIT_S = 3600
+Timeout = Annotated[float, Meta(ge=0, le=LONGEST_WAIT_S)]
 #: Where a whole API is switched on: at any free port, or at this one.
 Switch = bool | Port
 #: TLS listeners besides: with a good certificate, or with one of these.
@@ -87,10 +88,12 @@ class Operation:
     Attributes:
         act: Name of a method or property of the server class, or a function.
         reads: It changes nothing, so that GET will do.
+        old: A name that it had before; it stays.
     """
 
     act: str | Callable[..., Any]
     reads: bool = False
+    old: str = ""
 
     @property
     def name(self) -> str:
@@ -100,6 +103,11 @@ class Operation:
     def bind(self, server: type[FakeServer]) -> BoundOperation:
         """The operation for one class of fakes."""
         return _bind(self, server)
+
+    def bind_all(self, server: type[FakeServer]) -> dict[str, BoundOperation]:
+        """The same by each of its names."""
+        bound = self.bind(server)
+        return {bound.name: bound, **({self.old: _under_its_old_name(bound, self.old)} if self.old else {})}
 
 
 @dataclass(frozen=True)
@@ -124,6 +132,8 @@ class BoundOperation:
         returns: Type of the result; None for none.
         about: Its docstring.
         reads: See `Operation`.
+        is_old: It is an old name of another one.
+        waits: `carry_out` returns a coroutine, for the fake's loop; the others may block for a moment.
     """
 
     name: str
@@ -131,8 +141,10 @@ class BoundOperation:
     returns: Any
     about: str
     reads: bool
+    waits: bool
     _call: Callable[..., Any]
     _parameters: tuple[inspect.Parameter, ...]
+    is_old: bool = False
 
     def carry_out(self, server: FakeServer, arguments: msgspec.Struct) -> Any:
         """Do it; returns what the method returns, and raises what it raises."""
@@ -168,6 +180,11 @@ def _bind(operation: Operation, server: type[FakeServer]) -> BoundOperation:
 
 
 @cache
+def _under_its_old_name(bound: BoundOperation, name: str) -> BoundOperation:
+    return replace(bound, name=name, about=f"Old name of `{bound.name}`. {bound.about}", is_old=True)
+
+
+@cache
 def _bound(act: Callable[..., Any], reads: bool) -> BoundOperation:
     hints = get_type_hints(act, include_extras=True)
     parameters = tuple(inspect.signature(act).parameters.values())[1:]
@@ -181,6 +198,7 @@ def _bound(act: Callable[..., Any], reads: bool) -> BoundOperation:
         None if returns is types.NoneType else accepted(returns),
         inspect.cleandoc(act.__doc__ or ""),
         reads,
+        inspect.iscoroutinefunction(act),
         act,
         parameters,
     )
@@ -188,8 +206,10 @@ def _bound(act: Callable[..., Any], reads: bool) -> BoundOperation:
 
 def _field(parameter: inspect.Parameter, hint: Any) -> Any:
     kind = accepted(hint)
-    if parameter.name.endswith("_s") or parameter.name == "timeout":
-        kind = _in_seconds(kind)
+    if parameter.name in ("timeout", "timeout_s"):
+        kind = _in_seconds(kind, Timeout)
+    elif parameter.name.endswith("_s"):
+        kind = _in_seconds(kind, Seconds)
     if parameter.kind is parameter.VAR_POSITIONAL:
         return (parameter.name, list[kind], msgspec.field(default_factory=list))  # type: ignore[valid-type]
     if parameter.kind is parameter.VAR_KEYWORD:
@@ -201,11 +221,11 @@ def _field(parameter: inspect.Parameter, hint: Any) -> Any:
     return (parameter.name, kind, parameter.default)
 
 
-def _in_seconds(kind: Any) -> Any:
+def _in_seconds(kind: Any, time: Any) -> Any:
     """A number as a time; None may stay."""
     if get_origin(kind) in (Union, types.UnionType):
-        return Union[tuple(map(_in_seconds, get_args(kind)))]  # noqa: UP007 - of a tuple
-    return Seconds if kind is float else kind
+        return Union[tuple(_in_seconds(each, time) for each in get_args(kind))]  # noqa: UP007 - of a tuple
+    return time if kind is float else kind
 
 
 def accepted(hint: Any) -> Any:

@@ -178,6 +178,7 @@ def _of_operation(name: str, variants: Mapping[BoundOperation, list[str]], schem
         "description": about,
         "tags": sorted({each for names in variants.values() for each in names}),
         "responses": _responses(200 if answers else 204, _one_of(answers)),
+        **({"deprecated": True} if all(each.is_old for each in variants) else {}),
     }
     path = f"{routes.BROKER}/{{operation}}"
     places = [place for place in _places(path) if place["name"] != "operation"]

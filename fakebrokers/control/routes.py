@@ -202,8 +202,13 @@ ROUTES = (
 
 
 def carry_out(server: FakeServer, operation: BoundOperation, arguments: Any) -> Any:
-    """Do an operation; what it refuses becomes a `Refusal`."""
+    """Do an operation that waits for nothing; it may block for a moment."""
     return plain(operation.carry_out(server, arguments))
+
+
+async def carry_out_waiting(server: FakeServer, operation: BoundOperation, arguments: Any) -> Any:
+    """Do an operation that waits, on the fake's loop: however many do, others are served meanwhile."""
+    return plain(await operation.carry_out(server, arguments))
 
 
 def refusal_of(error: Exception, path: str) -> Refusal | None:

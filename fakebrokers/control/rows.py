@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from fakebrokers.control.describe import Seconds
-from fakebrokers.control.values import plain
+from fakebrokers.control.describe import Timeout
+from fakebrokers.control.values import builtins_of, plain
+from fakebrokers.core.frames import Frame, KeyType
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.match import Match
 from fakebrokers.faults.read import struct_from
 from fakebrokers.journal import Record, Tap
+from fakebrokers.journal.keys import expand, key_text
+from fakebrokers.options import Seconds
 from fakebrokers.server import FakeServer
 
 Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -156,7 +160,7 @@ class Wanted(Filter, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     count: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
-    timeout: Annotated[float, Meta(ge=0, le=3600)] = 5.0
+    timeout: Timeout = 5.0
 
 
 class JournalRow(msgspec.Struct, frozen=True):
@@ -164,6 +168,7 @@ class JournalRow(msgspec.Struct, frozen=True):
 
     Attributes:
         at: Seconds since the first record.
+        keys: Numbers and text as they are, bytes as text if they are readable, else in hex (``0x...``).
         frame: The frame's fields, without secrets; None for states and where its bodies are too large.
         text: The record as failure reports show it.
     """
@@ -189,8 +194,35 @@ def journal_row(record: Record) -> JournalRow:
     """A record as the API shows it."""
     row = {name: getattr(record, name) for name in JournalRow.__struct_fields__ if hasattr(record, name)}
     tap: Any = record.tap.label
-    row |= {"tap": tap, "role": str(record.role), "text": str(record), "keys": list(record.keys)}
+    row |= {"tap": tap, "role": str(record.role), "text": str(record), "keys": _keys(record, record.keys)}
+    if record.frame is not None:
+        row["frame"] = _frame(record, record.frame)
     return JournalRow(**{name: value if name == "tap" else plain(value) for name, value in row.items()})
+
+
+def _keys(record: Record, keys: Sequence[Any]) -> list[Any]:
+    """Keys as the files have them where they are bytes: as text, or in hex."""
+    kind = "" if record.frame is None else record.frame.spec.keys
+    return [key_text(key, kind) if isinstance(key, bytes) else key for key in keys]
+
+
+def _frame(record: Record, frame: Frame) -> Any:
+    """A frame's fields; its keys as in `JournalRow.keys`, wherever in it they stand."""
+    spec = frame.spec
+    guids = {key: key_text(key, spec.keys) for key in record.keys if spec.keys is KeyType.BYTES16}
+
+    def shown(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: shown(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [shown(each) for each in value]
+        return guids.get(value, value) if isinstance(value, bytes) else value
+
+    fields = builtins_of(frame)
+    if isinstance(packed := fields.get(spec.key), bytes):
+        keys = _keys(record, expand(packed, spec))
+        fields[spec.key] = keys if spec.items is not None and spec.keys.width else keys[0]
+    return shown(fields) if guids else fields
 
 
 def fault_rows(faults: FaultControl) -> list[FaultRow]:

@@ -24,6 +24,8 @@ _STEP = compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 _TOLD = compile(
     r"(.*) - at `(?:key in )?\$(.*)`",
 )
+#: Lists and objects that a value of a request may be inside of.
+_DEEPEST = 100
 #: How much of a value that does not fit is shown.
 _SHOWN = 80
 
@@ -59,7 +61,7 @@ def read_json(data: bytes) -> Any:
         return {}
     try:
         value = msgspec.json.decode(data)
-        _check_numbers(value, "body")
+        _check(value, "body", _DEEPEST)
     except RecursionError:
         raise Refusal(400, "body", "expected JSON, got one that is nested too deep") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -67,15 +69,18 @@ def read_json(data: bytes) -> Any:
     return value
 
 
-def _check_numbers(value: Any, path: str) -> None:
+def _check(value: Any, path: str, deepest: int) -> None:
+    """Refuse numbers that no protocol could hold, and what nothing could work on that calls itself."""
+    if not deepest:
+        raise Refusal(400, "body", f"expected values in at most {_DEEPEST} others, got one that is deeper")
     if isinstance(value, int) and not _SMALLEST <= value <= _LARGEST:
         raise Refusal(400, path, f"expected a whole number of at most 64 bits, got {_short(value)}")
     if isinstance(value, dict):
         for name, each in value.items():
-            _check_numbers(each, f"{path}.{name}")
+            _check(each, f"{path}.{name}", deepest - 1)
     elif isinstance(value, list):
         for number, each in enumerate(value):
-            _check_numbers(each, f"{path}[{number}]")
+            _check(each, f"{path}[{number}]", deepest - 1)
 
 
 def read(value: Any, kind: type[S], where: str = "body", *, strict: bool = True) -> S:
@@ -178,7 +183,12 @@ def _short(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """Anything that a fake returns, as values that JSON knows."""
-    return _plain(msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=_as_plain))
+    return _plain(builtins_of(value))
+
+
+def builtins_of(value: Any) -> Any:
+    """Structs as dictionaries, at any depth; bytes stay bytes."""
+    return msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=_as_plain)
 
 
 def _as_plain(value: Any) -> Any:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 IN_LANE_LIMIT = 1024 * 1024
 OUT_LANE_LIMIT = 4 * 1024 * 1024
 #: Frames of one connection that are handled before the other connections get their turn.
-FRAMES_PER_TURN = 500
+FRAMES_PER_TURN = 250
 
 
 #: Tells by a client's frame who the client is; None or "" where that frame does not say.
@@ -90,6 +90,7 @@ class Connection:
         self._size_in = 0  #: of the frame that is being received
         self._buffer_full = False
         self._lane_full = False
+        self._left = ""  #: how the transport has gone, while frames that came before are still handled
         self._input_end_waits = False  #: the client has sent FIN, and the session does not know yet
         session.link = self
 
@@ -134,9 +135,11 @@ class Connection:
         """The transport is gone. Safe to call twice."""
         if not self.alive:
             return
-        if not self._send_path.shut:
+        if self._handles:
             self._send_path.mute = True
-            self._finish_turns(now)
+            if self.between_turns and not self._send_path.gone:  # what came before is handled first
+                self._left = how
+                return
             for parcel in self.pipe.lanes["in"].rest():  # sent before the client closed, only late
                 self._arrive(parcel, now)
         self.alive = False
@@ -298,12 +301,10 @@ class Connection:
         """Whether it reads nothing for no other reason than that others have their turn."""
         return self._receive_path.reasons == {"turn"}
 
-    def _finish_turns(self, now: float) -> None:
-        """The client has gone; what it sent before is handled all the same."""
-        while self.between_turns and not self._send_path.gone:
-            self._next_turn(now)
-            while self._receive_path.waiting and not (self._receive_path.blocked or self._send_path.gone):
-                self._read(self._receive_path.waiting.popleft(), now)
+    @property
+    def _handles(self) -> bool:
+        """Whether what has come is still handled; also for a client that has gone meanwhile."""
+        return not (self._send_path.gone if self._left else self._send_path.shut)
 
     def _next_turn(self, now: float) -> None:
         """The other connections have had their turn."""
@@ -334,7 +335,7 @@ class Connection:
     def _read_on(self, now: float) -> None:
         """Handle what waited for a block to end."""
         path = self._receive_path
-        while path.waiting and not (path.blocked or self._send_path.shut):
+        while path.waiting and self._handles and not path.blocked:
             self._read(path.waiting.popleft(), now)
 
     def _incoming(self, frame: Frame, size: int, now: float) -> None:
@@ -383,6 +384,9 @@ class Connection:
             self._read_on(now)
             self._send_path.drain(now)
             self._watch_lanes(now)
+        if self._left and not self.between_turns:
+            self.lost(now, self._left)
+            return
         if self._input_end_waits:
             self._pass_input_end(now)
         self._send_path.write()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import weakref
+from functools import cached_property
 
 from fakebrokers.core.engine import Engine
 from fakebrokers.core.watch import Watcher
@@ -12,14 +13,14 @@ from fakebrokers.core.watch import Watcher
 #: Bytes that one read takes at most.
 READ_SIZE = 512 * 1024
 
+_buffers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = weakref.WeakKeyDictionary()
+
 
 class Driver:
     """Keeps an engine's timers on an asyncio loop.
 
     Attributes:
         watcher: Is told what passes between the connections of this engine and their clients.
-        read_buffer: What all sockets are read into, one after another; new memory for each read would cost
-            more than the read. A view: TLS reads into slices of it, and those of a bytearray are copies.
     """
 
     def __init__(
@@ -30,7 +31,17 @@ class Driver:
         self.watcher = watcher
         self._timer: asyncio.TimerHandle | None = None
         self._armed = math.inf
-        self.read_buffer = memoryview(bytearray(READ_SIZE))
+
+    @cached_property
+    def read_buffer(self) -> memoryview:
+        """What all sockets of a loop are read into, one after another.
+
+        New memory for each read would cost more than the read. A view: TLS reads into slices of it, and those
+        of a bytearray are copies.
+        """
+        if self.loop not in _buffers:
+            _buffers[self.loop] = memoryview(bytearray(READ_SIZE))
+        return _buffers[self.loop]
 
     def finish_step(self) -> None:
         """End a step: write what is due, take it down, set the timer."""

@@ -6,6 +6,7 @@ transports say, calls `flush` at the end of each step, and `handle_timers` at `n
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,13 @@ class Clock:
     def wall(self, now: float) -> float:
         """Seconds since 1970 at `now`."""
         return self.wall_at_zero + self.shift_s + now
+
+
+class ClockOfTests(Clock):
+    """What `time.time` says at the moment: a test may have frozen it, or travel in it."""
+
+    def wall(self, now: float) -> float:
+        return time.time() + self.shift_s
 
 
 class Engine:
@@ -124,7 +132,8 @@ class Engine:
         """The transport is gone."""
         self.now = now
         self._guarded(connection, connection.lost, now, how)
-        self._forget(connection)
+        if not connection.alive:
+            self._forget(connection)
 
     def input_ended(self, connection: Connection, now: float) -> bool:
         """The client sends nothing more; whether the connection goes on in the other direction."""

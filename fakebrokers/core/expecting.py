@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-import time
 from collections.abc import Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
+from fakebrokers.core.clock import monotonic
 from fakebrokers.core.frames import FrameTable, Role, kind_of
 from fakebrokers.core.waiting import Waiter, Wanted
 from fakebrokers.errors import UsageError, WaitTimeout
@@ -95,8 +97,7 @@ class Expectations:
         """Expect something from now on; see `FakeServer.expect`."""
         if count is not None and (at_least is not None or at_most is not None):
             raise UsageError("expected either count, or at_least and at_most, got both")
-        self._check_word("role", wanted.role, list(Role), certain=True)
-        self._check_word("kind", wanted.kind, [*map(kind_of, self._frames), *State], certain=False)
+        self.check_words(wanted)
         if count is not None:
             at_least = at_most = count
         elif at_least is None:
@@ -106,6 +107,11 @@ class Expectations:
         expectation = Expectation(wanted, at_least, at_most, unit, _place())
         self._items.append(expectation)
         return expectation
+
+    def check_words(self, wanted: Wanted) -> None:
+        """Raise `UsageError` for a role that there is not, and for a kind that is misspelt."""
+        self._check_word("role", wanted.role, list(Role), certain=True)
+        self._check_word("kind", wanted.kind, [*map(kind_of, self._frames), *State], certain=False)
 
     @staticmethod
     def _check_word(what: str, word: str | None, known: list[str], *, certain: bool) -> None:
@@ -134,13 +140,21 @@ class Expectations:
 
     def wait(self, waiter: Waiter, timeout: float) -> None:
         """Wait until all that is missing has come, for `timeout` seconds together."""
-        end = time.monotonic() + timeout
-        for each in self._items:
-            try:
-                if each.at_least:
-                    waiter.wait(_enough(each), max(0.0, end - time.monotonic()))
-            except WaitTimeout:
-                return
+        end = monotonic() + timeout
+        with suppress(WaitTimeout):
+            for wanted in self._missing():
+                waiter.wait(wanted, max(0.0, end - monotonic()))
+
+    async def wait_async(self, waiter: Waiter, timeout: float) -> None:
+        """`wait`, for coroutines."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        with suppress(WaitTimeout):
+            for wanted in self._missing():
+                await waiter.wait_async(wanted, max(0.0, end - loop.time()))
+
+    def _missing(self) -> list[Wanted]:
+        return [_enough(each) for each in self._items if each.at_least]
 
 
 def _enough(expectation: Expectation) -> Wanted:

@@ -43,6 +43,16 @@ class Role(StrEnum):
     MALFORMED = "malformed"  #: bytes that are no frame
 
 
+#: Where frames of a role go, whatever the protocol; of others that depends.
+WAYS: Mapping[Role, str] = {
+    Role.PUBLISH: "in",
+    Role.CONFIRM: "out",
+    Role.REJECT: "out",
+    Role.DELIVER: "out",
+    Role.ACK: "in",
+}
+
+
 class KeyType(StrEnum):
     """What the correlation keys of a frame are, from the frame to the analysis."""
 
@@ -115,6 +125,14 @@ class Inside(Protocol):
         """The envelope with another frame inside."""
 
 
+#: Of SASL: what a field that names one may show.
+MECHANISMS = frozenset(
+    {"PLAIN", "AMQPLAIN", "EXTERNAL", "ANONYMOUS", "LOGIN", "RABBIT-CR-DEMO", "CRAM-MD5", "DIGEST-MD5"}
+    | {"GSSAPI", "NTLM", "OAUTHBEARER", "XOAUTH2"}
+    | {f"SCRAM-SHA-{bits}{plus}" for bits in (1, 256, 512) for plus in ("", "-PLUS")}
+)
+
+
 class FrameSpec(NamedTuple):
     """What faults, journal and checkers need to know of a frame.
 
@@ -129,8 +147,10 @@ class FrameSpec(NamedTuple):
         scope: Name of the field in whose scope the key counts (a publisher's id), if that is not the
             whole connection.
         inside: For frames that carry a frame of another protocol.
-        named: Names of the fields that hold values by name (headers, properties, a URL with its query);
-            those of them that are credentials are never written to a journal.
+        named: Names of the fields that hold values by name (headers, properties, a URL with its query, the
+            words of a command); those of them that are credentials are never written to a journal.
+        words: Names of the fields that hold one of a few words, and these, in capitals; any other text may be
+            a credential in the wrong place, and is never written to a journal.
     """
 
     role: Role | Mapping[str, Role]
@@ -143,6 +163,12 @@ class FrameSpec(NamedTuple):
     keys: KeyType = KeyType.U64
     inside: Inside | None = None
     named: tuple[str, ...] = ()
+    words: Mapping[str, frozenset[str]] = {}
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether there is anything in it that may be a credential."""
+        return bool(self.secret or self.named or self.words)
 
     def role_in(self, direction: str) -> Role:
         """The frame's role in one direction, ``in`` or ``out``."""
@@ -172,10 +198,21 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         spec: What faults, journal and checkers need to know of it.
         kind: The protocol's name of it; that of the class unless the class says otherwise.
+        way: The only direction in which it goes, ``in`` or ``out``; "" where its role says it, or both are
+            possible.
     """
 
     spec: ClassVar[FrameSpec]
     kind: ClassVar[str] = ""
+    way: ClassVar[str] = ""
+
+    @classmethod
+    def roles_in(cls, direction: str) -> frozenset[Role]:
+        """The roles that it, or one of its items, can have where it really goes ("": in any direction)."""
+        if direction and cls.way not in ("", direction):
+            return frozenset()
+        roles = cls.spec.roles_in(direction)
+        return frozenset([role for role in roles if not direction or WAYS.get(role, direction) == direction])
 
 
 class Malformed(Frame, frozen=True, gc=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -9,6 +10,7 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Protocol
 
 from fakebrokers.core.loop import LoopThread
@@ -17,7 +19,7 @@ from fakebrokers.core.loop import LoopThread
 class Living(Protocol):
     """What a fake does when its process is forked."""
 
-    def forked(self) -> None:
+    def _forked(self) -> None:
         """This is a child process, which has nothing of the fake but its memory."""
 
 
@@ -44,12 +46,20 @@ class Turns:
         self._lock = threading.RLock()
 
 
-_running: weakref.WeakSet[Living] = weakref.WeakSet()
+#: The fakes of this process that somebody holds, with the number of their last start.
+_started: weakref.WeakKeyDictionary[Living, int] = weakref.WeakKeyDictionary()
+_numbers = itertools.count(1)
 
 
 def runs(fake: Living) -> None:
-    """Tell this fake when the process is forked."""
-    _running.add(fake)
+    """Tell this fake when the process is forked, and others that it has started."""
+    _started[fake] = next(_numbers)
+
+
+def all_started() -> list[Living]:
+    """The fakes that were started, stopped since or not, and that somebody still holds; in this order."""
+    starts = [(_started.get(fake, 0), fake) for ref in _started.keyrefs() if (fake := ref()) is not None]
+    return [fake for _, fake in sorted(starts, key=itemgetter(0))]
 
 
 def warn_of_drop(fake: object, name: str) -> None:
@@ -64,9 +74,9 @@ def warn_of_drop(fake: object, name: str) -> None:
 
 
 def _tell_of_fork() -> None:
-    for fake in tuple(_running):
-        fake.forked()
-    _running.clear()
+    for fake in all_started():
+        fake._forked()
+    _started.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -14,6 +14,9 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
+from fakebrokers.core.clock import monotonic
+from fakebrokers.errors import UsageError
+
 T = TypeVar("T")
 
 
@@ -57,12 +60,34 @@ class InsideLoop:
         raise RuntimeError("this would wait on the loop that it runs on")
 
 
+def refuse_to_block(method: str, *, inside: bool) -> None:
+    """Raise `UsageError` where a method that waits would keep everything else from running.
+
+    Args:
+        method: Its name; its async twin is called ``METHOD_async``.
+        inside: Whether the fake runs on its caller's loop, so that nothing happens while the caller waits.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        if not inside:
+            return
+    raise UsageError(f"{method} would block the event loop that it is called in: await {method}_async")
+
+
+class _RealTimeLoop(asyncio.SelectorEventLoop):
+    """Timers go by a clock that no test can freeze."""
+
+    def time(self) -> float:
+        return monotonic()
+
+
 class LoopThread:
     """An asyncio loop in a thread of its own."""
 
     def __init__(self) -> None:
         # a selector on Windows too: ZeroMQ and listeners watch descriptors
-        self.loop: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop()
+        self.loop: asyncio.AbstractEventLoop = _RealTimeLoop()
         self._ready = threading.Event()
         self.thread = threading.Thread(target=self._run, name="fakebrokers", daemon=True)
         self.thread.start()

@@ -18,6 +18,8 @@ from typing import Any, ClassVar, Protocol
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.timers import Timer, Timers
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import instead_of
 
 
 class Codec(ABC):
@@ -59,6 +61,19 @@ class HangUp(StrEnum):
     FIN = "fin"  #: orderly TCP end, after everything that was written
     RST = "rst"  #: reset: SO_LINGER 0
     HALF_OPEN = "half-open"  #: neither reads nor writes any more, and tells nobody
+
+
+def hang_up_named(how: HangUp | str) -> HangUp:
+    """The way to end a connection of that name.
+
+    Raises:
+        UsageError: There is none; with those there are.
+    """
+    try:
+        return HangUp(how)
+    except ValueError:
+        instead = instead_of(str(how), map(str, HangUp))
+        raise UsageError(f"a connection cannot end with {how!r}{instead}") from None
 
 
 class Link(Protocol):

@@ -9,7 +9,7 @@ import socket
 import struct
 import weakref
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from fakebrokers.core.client_socket import holds_socket
 from fakebrokers.core.connection import Connection
@@ -27,10 +27,44 @@ _SHORTAGE_AGAIN_S = 60.0
 _LINGER_0 = struct.pack("ii", 1, 0)
 
 
+class Transports(Protocol):
+    """Those of one owner."""
+
+    def add(self, transport: TcpTransport, /) -> None:
+        """It has begun."""
+
+    def discard(self, transport: TcpTransport, /) -> None:
+        """It has ended."""
+
+
+class Owner(Protocol):
+    """Who accepts connections, or opens them.
+
+    Attributes:
+        driver: Whose engine gets the connections.
+        endpoint: What is spoken on them.
+    """
+
+    driver: Driver
+    endpoint: Endpoint
+
+    @property
+    def dials(self) -> bool:
+        """Whether it opens them."""
+
+    @property
+    def listening(self) -> bool:
+        """Whether new ones are wanted."""
+
+    @property
+    def transports(self) -> Transports:
+        """All that are open."""
+
+
 class TcpTransport(asyncio.BufferedProtocol):
     """One socket, accepted or dialled; implements `send_path.Transport`."""
 
-    def __init__(self, listener: TcpListener | TcpDialler) -> None:
+    def __init__(self, listener: Owner) -> None:
         self._listener = listener
         self._driver = listener.driver
         self._engine = listener.driver.engine

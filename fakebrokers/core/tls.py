@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import ssl
 import tempfile
 import weakref
 from datetime import UTC, datetime, timedelta
@@ -15,9 +14,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fakebrokers.core.clock import real_dates, wall
 from fakebrokers.errors import UsageError
+from fakebrokers.extras import needs
+from fakebrokers.protocol import instead_of
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loaded for a fake with TLS, so that the command line is quick
     import trustme
 
 
@@ -29,6 +31,21 @@ class Certificate(StrEnum):
     WRONG_HOST = "wrong-host"  #: for another host name
     UNKNOWN_AUTHORITY = "unknown-authority"  #: by an authority that is not in `Tls.ca_file`
     SELF_SIGNED = "self-signed"  #: by nobody but itself
+
+
+def certificate_of(name: Certificate | str | bool) -> Certificate:
+    """The certificate of that name; a bool is the good one.
+
+    Raises:
+        UsageError: There is none; with those there are.
+    """
+    if isinstance(name, bool):
+        return Certificate.GOOD
+    try:
+        return Certificate(name)
+    except ValueError:
+        instead = instead_of(str(name), map(str, Certificate))
+        raise UsageError(f"there is no certificate {name!r}{instead}") from None
 
 
 class Tls:
@@ -45,13 +62,14 @@ class Tls:
     """
 
     def __init__(self, host: str, *, ask_client: bool = False, show: Certificate | str | bool = True) -> None:
-        try:
+        import ssl
+
+        with needs("tls", "TLS"):
             import trustme
-        except ModuleNotFoundError:
-            raise UsageError("TLS needs certificates: pip install 'fakebrokers[tls]'") from None
         self._host = host
         self._trustme = trustme
-        self._authority = trustme.CA()
+        with real_dates():
+            self._authority = trustme.CA()
         self._folder = Path(tempfile.mkdtemp(prefix="fakebrokers-tls-"))
         self._remove = weakref.finalize(self, _remove_folder, self._folder, os.getpid())
         self.ca_file = self._folder / "ca.pem"
@@ -60,11 +78,11 @@ class Tls:
         if ask_client:
             self._authority.configure_trust(self.context)
             self.context.verify_mode = ssl.CERT_OPTIONAL
-        self.show(Certificate.GOOD if isinstance(show, bool) else show)
+        self.show(show)
 
-    def show(self, kind: Certificate | str) -> None:
-        """Change the certificate for all handshakes from now on."""
-        wanted = Certificate(kind)
+    def show(self, kind: Certificate | str | bool) -> None:
+        """Change the certificate for all handshakes from now on; True for the good one."""
+        wanted = certificate_of(kind)
         if wanted is Certificate.SELF_SIGNED:
             self._self_sign()
         else:
@@ -74,7 +92,7 @@ class Tls:
         if kind is Certificate.WRONG_HOST:
             return self._authority.issue_cert("elsewhere.example")
         if kind is Certificate.EXPIRED:
-            yesterday = datetime.now(UTC) - timedelta(days=1)
+            yesterday = datetime.fromtimestamp(wall(), UTC) - timedelta(days=1)
             return self._authority.issue_cert(
                 self._host, "localhost", not_before=yesterday - timedelta(days=30), not_after=yesterday
             )

@@ -34,7 +34,11 @@ class _Jumping(selectors.SelectSelector):
         return []
 
 
-class VirtualLoop(asyncio.SelectorEventLoop):
+class VirtualTime:
+    """A loop whose time starts at 0 s and passes only when everything waits."""
+
+
+class VirtualLoop(VirtualTime, asyncio.SelectorEventLoop):
     """Time starts at 0 s and passes only when every task waits. For work without real IO."""
 
     def __init__(self) -> None:

@@ -62,6 +62,7 @@ class Wire:
         self.write_after = write_after
         self._dialect = dialect
         self._kinds = {kind_of(each): each for each in self.frames}
+        self._meant: dict[tuple[str | None, Role | None, str], list[type[Frame]]] = {}
 
     def __repr__(self) -> str:
         return f"Wire({self.name!r}, {len(self.frames)} frames)"
@@ -78,12 +79,28 @@ class Wire:
         found: Dialect = getattr(import_module(module), name)
         return found
 
-    def fields_of(self, kind: str | None, role: Role | None, path: str) -> frozenset[str]:
-        """The fields of all frames of that kind and role.
+    def fields_of(
+        self, kind: str | None, role: Role | None, path: str, direction: str = ""
+    ) -> frozenset[str]:
+        """The fields of all frames of that kind and role that go in that direction ("": in any).
 
         Raises:
             PlanError: There is no such frame.
         """
+        return frozenset(
+            field
+            for each in self.meant(kind, role, path, direction)
+            for field in (*each.__struct_fields__, *_properties(each))
+        )
+
+    def meant(self, kind: str | None, role: Role | None, path: str, direction: str = "") -> list[type[Frame]]:
+        """The frames of that kind and role that go in that direction ("": in any).
+
+        Raises:
+            PlanError: There is none.
+        """
+        if (kind, role, direction) in self._meant:
+            return self._meant[kind, role, direction]
         if kind is not None and kind not in self._kinds:
             raise PlanError(f"{path}.kind", f"expected {one_of(sorted(self._kinds), kind)}")
         meant = [each for name, each in self._kinds.items() if kind in (None, name)]
@@ -91,12 +108,14 @@ class Wire:
         if role is not None and role not in roles:
             there = sorted(roles)
             raise PlanError(f"{path}.role", f"expected {one_of(there, role)}: this is what there is here")
-        return frozenset(
-            field
-            for each in meant
-            if role is None or role in each.spec.roles_in("")
-            for field in (*each.__struct_fields__, *_properties(each))
-        )
+        ways = {each: each.roles_in(direction) for each in meant}
+        found = [each for each in meant if (role in ways[each] if role else ways[each])]
+        if not found:
+            other, who = ("in", "clients send") if direction == "out" else ("out", "the broker sends")
+            what = kind or role
+            raise PlanError(f"{path}.direction", f'expected "{other}": only {who} {what}, got "{direction}"')
+        self._meant[kind, role, direction] = found
+        return found
 
     def build(self, kind: str, fields: Mapping[str, Any], path: str) -> Frame:
         """A frame of that kind from plain values.

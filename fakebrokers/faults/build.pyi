@@ -40,7 +40,7 @@ _Role: TypeAlias = Literal[
 ]
 
 def fault(
-    *acts: Effect,
+    *acts: Effect | Fault,
     name: str = "",
     realism: Realism | _Realism | None = None,
     direction: Literal["in", "out"] | None = None,
@@ -60,7 +60,7 @@ def fault(
     unit: Literal["frame", "item"] = "frame",
     scope: Literal["connection", "peer", "run"] | None = None,
 ) -> Fault:
-    """Several effects in one step: ``fault(Truncate(), Rst(), role="confirm", nth=2)``."""
+    """Several effects in one step: ``fault(truncate(), rst(), role="confirm", nth=2)``."""
 
 def black_hole(
     for_s: float | None = None,

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from fakebrokers.core.engine import Engine
 from fakebrokers.errors import PlanError, UnmetExpectation
 from fakebrokers.faults.injector import Rule
-from fakebrokers.faults.plan import Fault, Plan, load_plan
+from fakebrokers.faults.plan import Fault, Plan, PlanSource, fault_from, load_plan
+from fakebrokers.faults.read import shown
+from fakebrokers.protocol import Protocol as Described
 
 T = TypeVar("T")
 
 
 class _Server(Protocol):
     engine: Engine
+    protocol: Described
 
     def call(self, act: Callable[..., T], *arguments: Any) -> T: ...
 
-    def released(self, fault: str) -> None: ...
+    def _released(self, fault: str) -> None: ...
 
 
 class FaultControl:
@@ -29,21 +31,32 @@ class FaultControl:
         self._server = server
         self._injector = server.engine.injector
 
-    def add(self, *faults: Fault) -> str:
-        """Add faults, all or none; returns the name of the last one.
+    def __repr__(self) -> str:
+        return f"<faults: {'; '.join(self.counts) or 'none'}>"
+
+    def add(self, *faults: Fault | Mapping[str, Any]) -> str:
+        """Add faults, as such or as their tables, all or none; returns the name of the last one.
 
         Raises:
             PlanError: where one makes no sense, or this protocol's wire cannot do it.
         """
-        names = self._server.call(self._add, faults)
+        given = [self._fault(each, f"faults[{number}]") for number, each in enumerate(faults)]
+        names = self._server.call(self._add, given)
         return names[-1] if names else ""
+
+    def _fault(self, given: Fault | Mapping[str, Any], path: str) -> Fault:
+        if isinstance(given, Fault | Mapping):
+            return fault_from(given, path, self._server.protocol)
+        hints = {Plan: "a plan is for load()", list: "several are given one by one"}
+        hint = hints.get(type(given), f"got {shown(given)}")
+        raise PlanError(path, f"expected a fault such as drop(), or its table; {hint}")
 
     def _add(self, faults: Sequence[Fault], path: str = "") -> list[str]:
         return self._injector.add(faults, self._server.engine.now, path)
 
-    def load(self, plan: Plan | Mapping[str, Any] | str | Path) -> None:
+    def load(self, plan: PlanSource) -> None:
         """Add all faults of a plan, and take over its seed."""
-        loaded = load_plan(plan)
+        loaded = load_plan(plan, self._server.protocol)
 
         def act() -> None:
             seed, self._injector.seed = self._injector.seed, loaded.seed
@@ -80,7 +93,7 @@ class FaultControl:
 
     def _release(self, name: str) -> None:
         self._server.engine.release(name, self._server.engine.now)
-        self._server.released(name)
+        self._server._released(name)
 
     def fired(self, name: str) -> int:
         """How often a fault took place."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fakebrokers.core.wire import Wire
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.match import Match
+from fakebrokers.faults.source import call
 
 #: How often an effect may say a frame at once: a fake that says more does nothing else for seconds.
 MOST_TIMES = 100_000
@@ -190,6 +191,9 @@ class Effect(
     def apply(self, passage: Passage) -> None:
         """Do it. A frame that is not passed on is lost."""
         raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return call(type(self).__name__, self)
 
     def check(self, path: str) -> None:
         """Raise `PlanError` where the settings make no sense."""

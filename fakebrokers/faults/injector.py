@@ -12,6 +12,7 @@ import msgspec
 from fakebrokers.core.wire import Wire
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect
+from fakebrokers.faults.levels import names_of_items
 from fakebrokers.faults.match import OF_ITEMS
 from fakebrokers.faults.plan import Fault, Plan, made_up_name
 from fakebrokers.faults.read import one_of
@@ -133,7 +134,7 @@ class Injector:
         plan: What to start with.
 
     Attributes:
-        rules: The faults at work.
+        rules: The faults at work, in the order in which they act.
         ever: All rules that were ever added, those that were taken out too.
         pipes: Where they work, by connection; told when the plan changes.
     """
@@ -149,6 +150,7 @@ class Injector:
         plan = plan or Plan()
         self.seed = plan.seed
         self.rules: list[Rule] = []
+        self._by_name: dict[str, Rule] = {}
         self.ever: list[Rule] = []
         self.pipes: dict[str, Pipe] = {}
         self._wires = tuple(wires)
@@ -164,20 +166,22 @@ class Injector:
             PlanError: One makes no sense, or this wire cannot have it.
         """
         rules = [Rule(fault, self._numbered + i, self.seed, now) for i, fault in enumerate(faults)]
-        names = {rule.name for rule in self.rules}
+        names: dict[str, Rule] = {}
         for number, rule in enumerate(rules):
             where = f"{path}[{number}]" if path else rule.name
             self.check(rule.fault, where)
-            if rule.name in names:
+            if rule.name in names or rule.name in self._by_name:
                 raise PlanError(
                     f"{where}.name", f"expected a name of its own, got {rule.name!r} a second time"
                 )
-            names.add(rule.name)
+            names[rule.name] = rule
         self._numbered += len(rules)
+        self._by_name |= names
         self.rules += rules
         self.ever += rules
-        self._tell_pipes()
-        return [rule.name for rule in rules]
+        for pipe in self.pipes.values():
+            pipe.extend(rules)
+        return list(names)
 
     def started(self, now: float) -> None:
         """The fake starts: ``after_s`` of the whole run counts from here."""
@@ -202,10 +206,9 @@ class Injector:
 
     def find(self, name: str) -> Rule:
         """The rule of that name; `PlanError` with the names there are."""
-        for rule in self.rules:
-            if rule.name == name:
-                return rule
-        names = ", ".join(r.name for r in self.rules) or "none"
+        if name in self._by_name:
+            return self._by_name[name]
+        names = ", ".join(self._by_name) or "none"
         raise PlanError("name", f"expected a fault that is at work ({names}), got {name!r}")
 
     def find_ever(self, name: str) -> Rule:
@@ -215,11 +218,13 @@ class Injector:
     def remove(self, name: str) -> None:
         """Take a fault out. What it holds back has to be released before."""
         self.rules.remove(self.find(name))
+        del self._by_name[name]
         self._tell_pipes()
 
     def clear(self) -> None:
         """Take all faults out."""
         self.rules.clear()
+        self._by_name.clear()
         self._tell_pipes()
 
     def reset(self) -> None:
@@ -240,14 +245,18 @@ class Injector:
 
     def names(self) -> Iterable[str]:
         """Names of the faults at work."""
-        return [rule.name for rule in self.rules]
+        return list(self._by_name)
 
 
 def _check_wire(fault: Fault, wire: Wire, path: str) -> None:
     match = fault.match
-    known = wire.fields_of(match.kind, match.role, f"{path}.match")
-    for name in match.where:
-        if name not in OF_ITEMS and name.split(".")[0] not in known:
-            raise PlanError(f"{path}.match.where.{name}", f"expected {one_of(sorted(known), name)}")
+    asked = (match.kind, match.role, f"{path}.match", fault.direction)
+    if match.where:
+        known = wire.fields_of(*asked) | names_of_items(wire.meant(*asked))
+        for name in match.where:
+            if name not in known and name.split(".")[0] not in known - {*OF_ITEMS}:
+                raise PlanError(f"{path}.match.where.{name}", f"expected {one_of(sorted(known), name)}")
+    elif match.on is None:
+        wire.meant(*asked)
     for effect, where in fault.placed_effects(path):
         effect.check_wire(wire, match, where)

@@ -37,6 +37,16 @@ def of_frame(frame: Frame) -> dict[str, Any]:
     return {name: getattr(frame, field) for name, field in named.items() if field}
 
 
+def names_of_items(kinds: Iterable[type[Frame]]) -> set[str]:
+    """Which of the names in `match.OF_ITEMS` mean something in any of these frames, or in their items."""
+    found: set[str] = set()
+    for spec in (kind.spec for kind in kinds):
+        mixed = spec.items is not None and spec.items.mixed
+        told = {"key": spec.key or spec.items, "status": spec.status or mixed, "scope": spec.scope or mixed}
+        found |= {name for name, there in told.items() if there}
+    return found
+
+
 def of_items(frame: Frame, direction: str, role: Role | None) -> Iterable[dict[str, Any] | None]:
     """The same for each item; None for items that have another role."""
     spec = frame.spec

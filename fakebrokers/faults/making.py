@@ -8,9 +8,8 @@ The types of such functions stand in a stub beside their module, which `stubs` w
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Callable, Iterator
-from keyword import iskeyword
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -21,19 +20,29 @@ from fakebrokers.faults.match import Match
 from fakebrokers.faults.plan import Fault
 from fakebrokers.faults.read import convert, one_of, struct_from
 from fakebrokers.faults.registry import effect_name
+from fakebrokers.faults.source import function_name
 
 
-def fault(*acts: Effect, name: str = "", realism: Realism | str | None = None, **match: Any) -> Fault:
-    """Several effects in one step: ``fault(Truncate(), Rst(), role="confirm", nth=2)``."""
+def fault(*acts: Effect | Fault, name: str = "", realism: Realism | str | None = None, **match: Any) -> Fault:
+    """Several effects in one step: ``fault(truncate(), rst(), role="confirm", nth=2)``."""
     where = name or "fault"
     built = Fault(
         name=name,
         match=struct_from(match, Match, f"{where}.match"),
-        effects=acts,
+        effects=tuple(chain.from_iterable(map(_effects, acts))),
         realism=convert(realism, Realism | None, f"{where}.realism"),
     )
     built.check(where)
     return built
+
+
+def _effects(act: Effect | Fault) -> Sequence[Effect]:
+    """The effects of a part of a fault."""
+    if isinstance(act, Effect):
+        return (act,)
+    if act != Fault(match=Match(), effects=act.effects):
+        raise PlanError("fault", f"expected effects alone, such as drop(); got {act}")
+    return act.effects
 
 
 def sweep(what: Fault, limit: int = 10_000) -> Iterator[Fault]:
@@ -46,8 +55,10 @@ def sweep(what: Fault, limit: int = 10_000) -> Iterator[Fault]:
             if not broker.faults.fired(name):
                 break
     """
-    for nth in range(1, limit + 1):
-        yield msgspec.structs.replace(what, match=msgspec.structs.replace(what.match, nth=nth))
+    match, step = what.match, what.match.every or 1
+    last = limit if match.first is None else min(limit, match.first)
+    for nth in range(step, last + 1, step):
+        yield msgspec.structs.replace(what, match=msgspec.structs.replace(match, nth=nth))
 
 
 def builder(kind: type[Effect]) -> Callable[..., Fault]:
@@ -76,9 +87,3 @@ def builder(kind: type[Effect]) -> Callable[..., Fault]:
     make.__name__ = make.__qualname__ = function_name(kind)
     make.__doc__ = kind.__doc__
     return make
-
-
-def function_name(kind: type[Effect]) -> str:
-    """What the function for this effect is called: as in plans, but as a word that Python takes."""
-    name = effect_name(kind).replace("-", "_")
-    return f"{name}_" if name in vars(builtins) or iskeyword(name) else name

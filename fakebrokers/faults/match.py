@@ -11,6 +11,7 @@ import msgspec
 from fakebrokers.core.frames import Frame, Role
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.read import shown
+from fakebrokers.faults.source import call
 
 Direction = Literal["in", "out"]
 Scope = Literal["connection", "peer", "run"]
@@ -74,12 +75,16 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     unit: Literal["frame", "item"] = "frame"
     scope: Scope | None = None
 
+    def __repr__(self) -> str:
+        return call("Match", self)
+
     def check(self, path: str) -> None:
         """Raise `PlanError` where values make no sense."""
         for name in ("nth", "first", "every"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise PlanError(f"{path}.{name}", f"expected a count from 1, got {value}")
+        self._check_positions(path)
         if self.probability is not None and not 0 <= self.probability <= 1:
             raise PlanError(f"{path}.probability", f"expected 0..1, got {self.probability}")
         if self.after_s is not None and self.after_s < 0:
@@ -96,6 +101,18 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise PlanError(f"{path}.after_s", 'expected seconds above 0 with on = "idle", got none')
         for name, wanted in self.where.items():
             _check_predicate(wanted, f"{path}.where.{name}")
+
+    def _check_positions(self, path: str) -> None:
+        """Raise `PlanError` where no position is left."""
+        first = self.first
+        for name in ("nth", "every"):
+            value = getattr(self, name)
+            if value is not None and first is not None and value > first:
+                raise PlanError(f"{path}.{name}", f"expected at most {first}, as `first` says, got {value}")
+        if self.nth is not None and self.every is not None and self.nth % self.every:
+            raise PlanError(
+                f"{path}.nth", f"expected a multiple of {self.every}, as `every` says, got {self.nth}"
+            )
 
     def position_fits(self, n: int) -> bool:
         """Whether the n-th that fits is meant (nth, first, every)."""

@@ -81,11 +81,12 @@ class Pipe:
         self._opened = now
         self._last_in = self._last_out = now
         self._idle_fired: dict[int, float] = {}
+        self._idle_spent = False  #: one has fired in this silence, so that the next one begins anew for it
         self._silent_until = -math.inf
         self._exempt: frozenset[str] = frozenset()
         self._silenced_by = ""
-        self._rules: tuple[Rule, ...] = ()
-        self._idle_rules: tuple[Rule, ...] = ()
+        self._rules: list[Rule] = []
+        self._at_moments: dict[Moment, list[Rule]] = {}
         self._idle_timer = end.timer(self._look_for_silence)
         self._relevant: dict[tuple[str, type[Frame]], tuple[Rule, ...]] = {}
         injector.pipes[end.name] = self
@@ -95,10 +96,21 @@ class Pipe:
 
     def refresh(self) -> None:
         """The plan has changed."""
-        self._rules = tuple(r for r in self.injector.rules if self._concerns(r.fault.match))
-        self._idle_rules = tuple(r for r in self._rules if r.fault.match.on is Moment.IDLE)
+        self._rules = []
+        self._at_moments = {}
+        self._idle_timer.cancel()
+        self.extend(self.injector.rules)
+
+    def extend(self, rules: Iterable[Rule]) -> None:
+        """The plan has more rules."""
+        fresh = [rule for rule in rules if self._concerns(rule.fault.match)]
+        self._rules += fresh
         self._relevant.clear()
-        self._set_idle_timer()
+        for rule in fresh:
+            if (moment := rule.fault.match.on) is not None:
+                self._at_moments.setdefault(moment, []).append(rule)
+        if Moment.IDLE in self._at_moments:
+            self._set_idle_timer()
 
     def _concerns(self, match: Match) -> bool:
         """Whether a rule is for this connection."""
@@ -123,7 +135,8 @@ class Pipe:
             self._last_in = now
         else:
             self._last_out = now
-        if self._idle_rules:
+        if self._idle_spent:  # else the timer finds out by itself that this has put it off
+            self._idle_spent = False
             self._set_idle_timer()
         if self._rules and self._rules_for(direction, frame):
             return False
@@ -263,9 +276,7 @@ class Pipe:
     def moment(self, moment: Moment, now: float) -> str:
         """A moment of the connection has come; returns the names of the faults that fired."""
         fired = []
-        for rule in self._rules:
-            if rule.fault.match.on is not moment:
-                continue
+        for rule in self._at_moments.get(moment, ()):
             if rule.decide(rule.state(self.end.name, self.end.peer), now, self._opened):
                 self._apply_at_moment(rule, now)
                 fired.append(rule.name)
@@ -277,7 +288,7 @@ class Pipe:
             self.put("out", parcel, now)
 
     def _idle_deadlines(self) -> Iterable[tuple[float, Rule]]:
-        for rule in self._idle_rules:
+        for rule in self._at_moments.get(Moment.IDLE, ()):
             since = self._silent_since(rule.direction)
             if self._idle_fired.get(rule.index) != since:  # once for each time of silence
                 yield since + (rule.fault.match.after_s or 0.0), rule
@@ -296,6 +307,7 @@ class Pipe:
         for at, rule in tuple(self._idle_deadlines()):
             if at <= now:
                 self._idle_fired[rule.index] = self._silent_since(rule.direction)
+                self._idle_spent = True
                 state = rule.state(self.end.name, self.end.peer)
                 if rule.fault.match.position_fits(rule.count(state)) and rule.draw(state):
                     self._apply_at_moment(rule, now)

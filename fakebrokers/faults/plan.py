@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,19 @@ from fakebrokers.faults.effect import Effect, Realism
 from fakebrokers.faults.match import Match, Scope
 from fakebrokers.faults.read import check_plain, convert, one_of, shown, struct_from
 from fakebrokers.faults.registry import effect_types, find_effect
+from fakebrokers.faults.source import call, function_name, given, written
 from fakebrokers.faults.toml import to_toml
 from fakebrokers.protocol import Protocol, find_protocol
 
 PLAN_VERSION = 2
 #: Versions that can be read. In version 1 all faults without a scope counted in each connection.
 READABLE = (1, PLAN_VERSION)
+
+
+class _Printer(typing.Protocol):
+    """What Hypothesis and IPython print with."""
+
+    def text(self, text: str) -> object: ...
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +44,21 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[Effect, ...]
     name: str = ""
     realism: Realism | None = None
+
+    def __repr__(self) -> str:
+        """The call that makes it: of the function for its effect, or of `fault`."""
+        words = {"name": self.name, "realism": self.realism}
+        words = {name: value for name, value in words.items() if value} | given(self.match)
+        if len(self.effects) == 1:
+            (effect,) = self.effects
+            settings = given(effect)
+            if not words.keys() & set(effect.__struct_fields__):  # one word, two meanings
+                return written(function_name(type(effect)), (), settings | words)
+        return written("fault", [call(function_name(type(each)), each) for each in self.effects], words)
+
+    def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
+        """Hypothesis and IPython ask for this; without it Hypothesis shows the way in which it drew it."""
+        printer.text(repr(self))
 
     @property
     def direction(self) -> str:
@@ -101,6 +124,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     faults: tuple[Fault, ...] = ()
 
+    def __repr__(self) -> str:
+        return call("Plan", self)
+
+    def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
+        """See `Fault`."""
+        printer.text(repr(self))
+
     def named(self) -> Plan:
         """The plan with a name for every fault, so that leaving one out changes no other's random numbers."""
         return Plan(
@@ -139,10 +169,15 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
     return row
 
 
-def load_plan(source: Plan | Mapping[str, Any] | str | Path, protocol: Protocol | str | None = None) -> Plan:
+#: What a plan can be read from: one, faults or their tables in a list, a whole table, or a file.
+PlanSource = Plan | Mapping[str, Any] | Sequence[Fault | Mapping[str, Any]] | str | Path
+
+
+def load_plan(source: PlanSource, protocol: Protocol | str | None = None) -> Plan:
     """Read a plan from a TOML or JSON file, or from plain values.
 
     Args:
+        source: A plan, a list of faults (as `Fault` or as its table), a table, or the path of a file.
         protocol: For which fake: then the effects that only its protocol has are known too.
 
     Raises:
@@ -154,6 +189,11 @@ def load_plan(source: Plan | Mapping[str, Any] | str | Path, protocol: Protocol 
         protocol = find_protocol(protocol)
     if isinstance(source, Mapping):
         return _plan_from(source, protocol)
+    if isinstance(source, list | tuple):
+        return _plan_from({"faults": source}, protocol)
+    if not isinstance(source, str | Path):
+        wanted = "a plan, a list of faults, a table, or the path of a file"
+        raise PlanError("faults", f"expected {wanted}; got {shown(source)}")
     path = Path(source)
     try:
         text = path.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import types
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -121,11 +121,20 @@ def _describe(kind: Any) -> str:
     if words:
         return f"one of {', '.join(words)}"
     origin = get_origin(kind)
+    if origin is Annotated:
+        return f"{_describe(get_args(kind)[0])}{''.join(map(_range, kind.__metadata__))}"
     if origin in (Union, types.UnionType):
         return " or ".join(_describe(each) for each in get_args(kind) if each is not types.NoneType)
     if origin is tuple:
         return f"a list ({_describe(get_args(kind)[0])})"
     return "a table" if origin is not None else _WORDS.get(kind, str(kind))
+
+
+def _range(meta: Any) -> str:
+    """The range that a type has besides, of whole numbers and of others."""
+    if not isinstance(meta, msgspec.Meta) or meta.ge is None:
+        return ""
+    return f" from {meta.ge}" + ("" if meta.le is None else f" to {meta.le}")
 
 
 def _choices(kind: Any) -> list[str]:

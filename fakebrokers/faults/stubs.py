@@ -18,16 +18,16 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import msgspec
 
 from fakebrokers.faults.effect import Effect, Realism
-from fakebrokers.faults.making import function_name
 from fakebrokers.faults.match import Match
 from fakebrokers.faults.registry import COMMON
+from fakebrokers.faults.source import function_name
 from fakebrokers.protocol import Protocol, protocols
 
 HEAD = '''\
 """Types of the functions in build.py; ``python -m fakebrokers.faults.stubs`` writes them."""
 
 '''
-SEVERAL = '"""Several effects in one step: ``fault(Truncate(), Rst(), role="confirm", nth=2)``."""'
+SEVERAL = '"""Several effects in one step: ``fault(truncate(), rst(), role="confirm", nth=2)``."""'
 
 
 class Parameter(NamedTuple):
@@ -72,7 +72,7 @@ def stub_text(kinds: Sequence[type[Effect]], *, with_fault: bool = False) -> str
     if with_fault:
         source.name("fakebrokers.faults.effect", "Effect")
         source.name("fakebrokers.faults.making", "sweep as sweep")
-        parts.append(_function("fault", ["    *acts: Effect,", *map(str, _common(source))], SEVERAL))
+        parts.append(_function("fault", ["    *acts: Effect | Fault,", *map(str, _common(source))], SEVERAL))
     parts += [_builder(kind, source) for kind in sorted(kinds, key=function_name)]
     return HEAD + source.head() + "\n" + "\n".join(parts)
 

@@ -74,21 +74,18 @@ class Journal:
         self._started: float | None = None  #: on the clock of `now`; the first record's time if not set
         self._body_limit = body_limit
         #: those of which nothing has to be left out while they are small
-        self._bulky = {
-            kind for kind, spec in self._frames.items() if spec.bulk and not spec.secret and not spec.named
-        }
+        self._bulky = {kind for kind, spec in self._frames.items() if spec.bulk and not spec.has_secrets}
         #: by class, with their kinds
         self._envelopes = {
             kind: kind_of(kind) for kind, spec in self._frames.items() if spec.inside is not None
         }
-        self._careful = {
-            kind for kind, spec in self._frames.items() if spec.secret or spec.bulk or spec.named
-        }
+        self._careful = {kind for kind, spec in self._frames.items() if spec.bulk or spec.has_secrets}
         self._watchers: list[Callable[[Record], None]] = []
         self._peers = Peers()
         self._sink: Sink | None = None
         self._tape: list[Entry] | None = None  #: what the sink has not got yet; None without a sink
         self._failure: Exception | None = None
+        self._told: Exception | None = None  #: the last one that somebody has popped
 
     # writing
 
@@ -139,7 +136,7 @@ class Journal:
             if envelope or (spec.items is not None and spec.items.mixed):
                 left = _Left(left, _parts(frame, spec, tap), envelope)
             return (seq, now, connection, tap, kind, None, left, size, fault)
-        if spec.secret or spec.named:
+        if spec.has_secrets:
             shown = redacted(frame, spec)
             return (seq, now, connection, tap, kind, shown, envelope, size, fault)
         return entry
@@ -192,12 +189,14 @@ class Journal:
                 self.failed(error)
 
     def failed(self, error: Exception | None) -> None:
-        """Keep what went wrong with the sink, if anything did; the first is the one that counts."""
-        self._failure = self._failure or error
+        """Keep what went wrong with the sink, if anything did, once; the first is the one that counts."""
+        if error is not self._told:
+            self._failure = self._failure or error
 
     def pop_failure(self) -> Exception | None:
         """What went wrong with the sink, once."""
         failure, self._failure = self._failure, None
+        self._told = failure or self._told
         return failure
 
     # reading
@@ -229,6 +228,10 @@ class Journal:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def __repr__(self) -> str:
+        dropped = f", {self.dropped} older ones dropped" if self.dropped else ""
+        return f"<Journal: {len(self)} record{'' if len(self) == 1 else 's'}{dropped}>"
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records())

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fakebrokers.core.frames import Frame, Part, Role
+from fakebrokers.journal.keys import key_text
 
 
 class Meaning(Flag):
@@ -166,6 +167,9 @@ class Record(msgspec.Struct, frozen=True):
             ]
         )
 
+    def __repr__(self) -> str:
+        return f"<Record {self.seq}: {' '.join(str(self).split())}>"
+
     def __str__(self) -> str:
         arrow = {"in": "->", "out": "<-"}.get(self.tap.direction, "--")
         parts = [f"{self.at:9.4f}", f"{self.connection:>4}", arrow, f"{self.kind:<24}"]
@@ -187,9 +191,8 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def _shorten(keys: tuple[Any, ...]) -> str:
-    if len(keys) == 1:
-        return f"#{keys[0]}"
-    return f"#{keys[0]}..{keys[-1]} ({len(keys)})"
+    first, last = (key_text(key) if isinstance(key, bytes) else key for key in (keys[0], keys[-1]))
+    return f"#{first}" if len(keys) == 1 else f"#{first}..{last} ({len(keys)})"
 
 
 def _summary(part: Part) -> str:

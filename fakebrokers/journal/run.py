@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -16,13 +15,14 @@ from uuid import uuid4
 
 import msgspec
 
+from fakebrokers.core.clock import wall
 from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, KeyType, Part, kind_of, parts_of
 from fakebrokers.errors import JournalError, UsageError
 from fakebrokers.journal.lines import EVENT, FRAME, KIND, METRIC, OP, RUN, STATE, Line, decode, encode
 from fakebrokers.journal.memory import Entry
 from fakebrokers.journal.reader import RunLog, assemble, segments_of
 from fakebrokers.journal.rows import MARK, RunRow
-from fakebrokers.journal.secrets import REDACTED, without_secrets
+from fakebrokers.journal.secrets import REDACTED, redacted
 from fakebrokers.journal.segment import Segment
 
 Outcome = Literal["invoke", "ok", "fail", "info", "event"]
@@ -122,7 +122,7 @@ class RunJournal:
             self._wire, self._ops = _segments(folder, run)
         self._append = self._wire.append
         self._note((RUN, {"run": run, "name": name}))
-        self.attributes(started_ms=int(time.time() * 1000), **attributes)
+        self.attributes(started_ms=int(wall() * 1000), **attributes)
 
     # what the fake saw; on the loop thread (see `memory.Sink`)
 
@@ -282,11 +282,10 @@ class RunJournal:
         """All fields as JSON, if that was asked for."""
         if not self._in_full:
             return None
-        fields = {name: getattr(frame, name) for name in frame.__struct_fields__}
+        shown = redacted(frame, spec)
+        fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
         for name in spec.secret:
-            fields[name] = REDACTED
-        for name in spec.named:
-            fields[name] = without_secrets(fields[name])
+            fields[name] = REDACTED  # bytes would be in base64
         if self._body_limit is not None:
             for name in spec.bulk:
                 fields[name] = _shortened(fields[name], self._body_limit)

@@ -8,6 +8,7 @@ broken off, and are removed by the next one. A run never spans two files. Needs 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
@@ -17,6 +18,7 @@ from uuid import uuid4
 import msgspec
 
 from fakebrokers.errors import UsageError
+from fakebrokers.extras import needs
 from fakebrokers.journal.convert import upgraded_tables
 from fakebrokers.journal.lines import MAGIC, SCHEMA_VERSION, version_of_file
 from fakebrokers.journal.reader import identity, read_run, runs_in, segments_of
@@ -32,28 +34,34 @@ ROWS_PER_FILE = 1 << 21
 
 
 class Sealed(msgspec.Struct):
-    """What a seal did: runs and rows that it wrote, and runs that are still being written."""
+    """What a seal did: runs and rows that it wrote, and runs that are still being written.
+
+    Attributes:
+        damaged: Runs that it left as they are, and why: the file, and what is wrong with it.
+    """
 
     runs: int = 0
     rows: int = 0
     busy: tuple[str, ...] = ()
+    damaged: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-def seal(folder: Path, progress: Callable[[str], None] | None = None) -> Sealed:
+def seal(
+    folder: Path, progress: Callable[[str], None] | None = None, *, skip_damaged: bool = False
+) -> Sealed:
     """Turn every finished run in `folder` into Parquet and remove its own files. Safe to repeat.
 
     Args:
         progress: Told the name of each run.
+        skip_damaged: Leave a run whose files are damaged as it is, and seal the others.
 
     Raises:
         UsageError: pyarrow is missing, or a file is no journal.
         OSError: The folder cannot be written.
     """
-    try:
+    with needs("suite", "sealing a journal"):
         import numpy  # noqa: F401
         import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise UsageError(f"sealing a journal needs {error.name}: pip install 'fakebrokers[suite]'") from None
     _tidy(folder)
     runs = runs_in(folder)
     busy = tuple(run for run in runs if any(map(is_being_written, segments_of(folder, run))))
@@ -65,7 +73,14 @@ def seal(folder: Path, progress: Callable[[str], None] | None = None) -> Sealed:
         if progress is not None:
             progress(run)
         batch = batch or _Batch(folder)
-        batch.add(folder, run)
+        try:
+            batch.add(folder, run)
+        except UsageError as error:
+            if not skip_damaged:
+                batch.abandon()
+                raise
+            done.damaged[run] = str(error)
+            continue
         done.runs += 1
         if batch.rows >= ROWS_PER_FILE:
             done.rows += batch.commit()
@@ -73,6 +88,32 @@ def seal(folder: Path, progress: Callable[[str], None] | None = None) -> Sealed:
     if batch is not None:
         done.rows += batch.commit()
     return done
+
+
+def seal_open(folder: Path, runs: Sequence[str], place: Path) -> int:
+    """Write runs that are still being written, as far as they are by now, as sealed files into `place`.
+
+    Args:
+        folder: Where they are being written; it stays as it is.
+        runs: As `Sealed.busy` names them.
+        place: A folder of its own.
+
+    Returns:
+        How many of them have not ended.
+    """
+    copies = place / "copies"
+    copies.mkdir(parents=True)
+    ended = 0
+    batch = _Batch(place)
+    for run in runs:
+        # The operations first: what a client did is then never there without the frames that came before it.
+        for path in reversed(segments_of(folder, run)):
+            shutil.copyfile(path, copies / path.name)
+        ended += batch.add(copies, run)
+        _remove_segments(copies, [run])
+    batch.commit()
+    copies.rmdir()
+    return len(runs) - ended
 
 
 def arrow_schema(table: str) -> pyarrow.Schema:
@@ -119,24 +160,39 @@ class _Batch:
                 self._path(table, ".tmp"),
                 arrow_schema(table),
                 compression="zstd",
+                write_page_checksum=True,
                 use_dictionary=_repetitive(table),
                 column_encoding={name: "DELTA_BINARY_PACKED" for name in ("seq", "t_ns") if table != "runs"},
             )
             for table in TABLES
         }
 
-    def add(self, folder: Path, stem: str) -> None:
-        """Take in a run; `stem` is how its files are named."""
+    def add(self, folder: Path, stem: str) -> bool:
+        """Take in a run; `stem` is how its files are named. Whether it has ended."""
+        ended = False
+        tables = _readable(folder, stem)
         self._runs.append(stem)
-        for table, rows in _tables(folder, stem):
+        for table, rows in tables:
+            if table == "runs":
+                ended = rows["ended"][0].as_py()
             self._waiting[table].append(rows)
             self._rows_waiting[table] += len(rows)
             self.rows += len(rows)
             if self._rows_waiting[table] >= ROWS_PER_GROUP:
                 self._write(table)
+        return ended
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        for table, writer in self._writers.items():
+            writer.close()
+            self._path(table, ".tmp").unlink(missing_ok=True)
 
     def commit(self) -> int:
-        """Let the files appear, then remove what they replace; returns the rows."""
+        """Let the files appear, if there is a run, then remove what they replace; returns the rows."""
+        if not self._runs:
+            self.abandon()
+            return 0
         for table, writer in self._writers.items():
             self._write(table)
             writer.close()
@@ -155,6 +211,19 @@ class _Batch:
 
     def _path(self, table: str, suffix: str = "") -> Path:
         return self._folder / f"{table}-{self._name}.parquet{suffix}"
+
+
+def _readable(folder: Path, stem: str) -> Iterable[tuple[str, pyarrow.Table]]:
+    """The same as `_tables`, of which nothing comes if not all can be read."""
+    tables, rows = [], 0
+    for name, table in (found := _tables(folder, stem)):
+        tables.append((name, table))
+        rows += len(table)
+        if rows > ROWS_PER_GROUP:  # too many to hold: read to the end, then again
+            for _ in found:
+                pass
+            return _tables(folder, stem)
+    return tables
 
 
 def _tables(folder: Path, stem: str) -> Iterator[tuple[str, pyarrow.Table]]:
@@ -194,8 +263,26 @@ def _tidy(folder: Path) -> None:
                 path.unlink()
     runs = runs_in(folder)
     if runs and whole:
-        sealed = {run for name in whole for run in sealed_runs(folder / f"runs-{name}.parquet")}
-        _remove_segments(folder, [run for run in runs if identity(folder, run) in sealed])
+        sealed = {run for name in whole for run in _sealed_in(folder / f"runs-{name}.parquet")}
+        _remove_segments(folder, [run for run in runs if _identity(folder, run) in sealed])
+
+
+def _sealed_in(path: Path) -> list[str]:
+    """The runs of a file; none if it is damaged, which its reader will say."""
+    import pyarrow as pa
+
+    try:
+        return sealed_runs(path)
+    except (OSError, ValueError, pa.ArrowException):
+        return []
+
+
+def _identity(folder: Path, run: str) -> str:
+    """The identity of a run; empty if its files are damaged, which sealing them will say."""
+    try:
+        return identity(folder, run)
+    except UsageError:
+        return ""
 
 
 def sealed_runs(path: Path) -> list[str]:
@@ -231,4 +318,4 @@ def _repetitive(table: str) -> list[str]:
     return [name for name in TABLES[table].__struct_fields__ if name not in unique]
 
 
-__all__ = ["ROWS_PER_FILE", "VERSION_KEY", "Sealed", "arrow_schema", "seal"]
+__all__ = ["ROWS_PER_FILE", "VERSION_KEY", "Sealed", "arrow_schema", "seal", "seal_open"]

@@ -26,6 +26,10 @@ class MoleculerBroker(Broker):
         self.nodes: dict[str, FakeNode] = {}
         self.made = 0  #: fake nodes so far
 
+    def step_ended(self, now: float) -> None:
+        if self.bus is not None:
+            self.bus.hand_over(now)
+
     def reset(self) -> None:
         if self.bus is not None:
             self.bus.reset()

@@ -5,6 +5,7 @@ reach it. Fake nodes use a bus without a connection of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -95,6 +96,7 @@ class Bus(ABC):
         self.delivered = 0
         self.published_bytes = 0
         self.delivered_bytes = 0
+        self._heard: deque[tuple[Subscription, Deliver, str, bytes]] = deque()
 
     @property
     def serializer(self) -> Serializer:
@@ -111,17 +113,33 @@ class Bus(ABC):
 
     def listen(self, topic: str, hear: Deliver, queue: str = "", node: str = "") -> Subscription:
         """A node of the fake's own listens; `unlisten` ends it."""
-        subscription = Subscription(topic, Listening(hear, node), None, queue)
+
+        def keep(topic: str, payload: bytes, now: float) -> None:
+            self._heard.append((subscription, hear, topic, payload))
+
+        subscription = Subscription(topic, Listening(keep, node), None, queue)
         self.subscriptions.add(subscription)
         return subscription
 
     def unlisten(self, subscription: Subscription) -> None:
         """Listen no more."""
         self.subscriptions.remove(subscription)
+        self._heard = deque(each for each in self._heard if each[0] is not subscription)
+
+    def hand_over(self, now: float) -> None:
+        """The fake's own nodes get what was published for them.
+
+        That is when all that came in the same read has been handled: a real node is a client of its own, and
+        no server hands it anything before it has read what it can.
+        """
+        while self._heard:
+            _, hear, topic, payload = self._heard.popleft()
+            hear(topic, payload, now)
 
     def reset(self) -> None:
         """The clients are gone; the fake's own listeners stay."""
         self.links.clear()
+        self._heard.clear()
 
 
 class BusSession(Session):

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from fakebrokers.control.describe import Seconds
 from fakebrokers.moleculer.services import NO_ANSWER, Action, Context, MoleculerError, Service, Stream
+from fakebrokers.options import Seconds
 
 
 class ErrorRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fakebrokers.errors import UsageError, WaitTimeout
+from fakebrokers.core.loop import refuse_to_block
+from fakebrokers.errors import WaitTimeout
 from fakebrokers.moleculer.nodes import FakeNode
 from fakebrokers.moleculer.packets import BY_COMMAND, Event, Packet, Pong, Request, packet_from
 from fakebrokers.moleculer.peers import Peer
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from fakebrokers.moleculer.server import Moleculer
 
 P = TypeVar("P", bound=Packet)
+T = TypeVar("T")
 
 
 class Node:
@@ -102,12 +105,16 @@ class Node:
             RemoteError: The other node answered with an error, is gone, did not answer in time, or none
                 offers the action.
         """
+        self._must_not_block("call")
         options = {"target": target, "meta": meta, "headers": headers, "stream": stream, **fields}
         return self._wait(self.start_call(action, params, timeout=timeout, **options), timeout + 1.0)
 
-    async def call_async(self, action: str, params: Any = None, **options: Any) -> Any:
+    async def call_async(
+        self, action: str, params: Any = None, *, timeout: float = 5.0, **options: Any
+    ) -> Any:
         """`call`, for async code."""
-        return await asyncio.wrap_future(self.start_call(action, params, **options))
+        future = self.start_call(action, params, timeout=timeout, **options)
+        return await self._wait_async(future, timeout + 1.0 if timeout else None)
 
     def start_call(
         self, action: str, params: Any = None, *, timeout: float = 5.0, **options: Any
@@ -115,26 +122,30 @@ class Node:
         """`call` without waiting."""
         future: Future[Any] = Future()
 
-        def done(result: Any, error: BaseException | None) -> None:
-            if future.set_running_or_notify_cancel():
-                if error is None:
-                    future.set_result(result)
-                else:
-                    future.set_exception(error)
-
         def act() -> None:
+            done = partial(_settle, future)
             self.core.calls.call(action, params, done, self._server.engine.now, timeout_s=timeout, **options)
 
         self._server.call(act)
         return future
 
-    def _wait(self, future: Future[Any], timeout: float) -> Any:
-        if self._server.on_own_loop:
-            raise UsageError("this would block the loop that the fake runs on: use the async twin")
+    def _must_not_block(self, method: str) -> None:
+        refuse_to_block(method, inside=self._server.on_own_loop)
+
+    def _wait(self, future: Future[T], timeout: float) -> T:
         try:
             return future.result(timeout)
         except TimeoutError:
-            raise WaitTimeout(f"no answer within {timeout:g} s:\n{self._server.journal_excerpt()}") from None
+            raise self._no_answer(timeout) from None
+
+    async def _wait_async(self, future: Future[T], timeout: float | None) -> T:
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), timeout)
+        except TimeoutError:
+            raise self._no_answer(timeout or 0.0) from None
+
+    def _no_answer(self, timeout: float) -> WaitTimeout:
+        return WaitTimeout(f"no answer within {timeout:g} s:\n{self._server.journal_excerpt()}")
 
     def emit(self, event: str, data: Any = None, groups: Iterable[str] | None = None) -> None:
         """An event for one listener of each group, or of these groups."""
@@ -148,10 +159,17 @@ class Node:
 
     def ping(self, target: str, timeout: float = 2.0) -> Pong:
         """Ask a node whether it answers. `WaitTimeout` if it does not."""
+        self._must_not_block("ping")
+        return self._wait(self._start_ping(target), timeout)
+
+    async def ping_async(self, target: str, timeout: float = 2.0) -> Pong:
+        """`ping`, for async code."""
+        return await self._wait_async(self._start_ping(target), timeout)
+
+    def _start_ping(self, target: str) -> Future[Pong]:
         future: Future[Pong] = Future()
-        self._act(lambda now: self.core.calls.ping(target, future.set_result, now))
-        pong: Pong = self._wait(future, timeout)
-        return pong
+        self._act(lambda now: self.core.calls.ping(target, partial(_settle, future), now))
+        return future
 
     # life
 
@@ -226,3 +244,12 @@ def packet_from_info(core: FakeNode, fields: Mapping[str, Any]) -> Packet:
     info = core.info()
     own = {name: getattr(info, name) for name in info.__struct_fields__ if name != "more"}
     return packet_from(type(info), {**own, **fields})
+
+
+def _settle(future: Future[T], result: T, error: BaseException | None = None) -> None:
+    """Pass an answer to whoever waits for it, unless nobody does any more."""
+    if future.set_running_or_notify_cancel():
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)

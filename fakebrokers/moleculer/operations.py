@@ -8,7 +8,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fakebrokers.control.describe import BrokerOptions, Control, Operation, Port, Seconds, Switch
+from fakebrokers.control.describe import (
+    LONGEST_WAIT_S,
+    BrokerOptions,
+    Control,
+    Operation,
+    Switch,
+)
 from fakebrokers.errors import UsageError
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.described import NodeOptionsRow, ServiceRow
@@ -17,7 +23,11 @@ from fakebrokers.moleculer.packets import BY_COMMAND, values_of
 from fakebrokers.moleculer.serializers import find_serializer
 from fakebrokers.moleculer.server import Moleculer
 from fakebrokers.moleculer.services import Stream
+from fakebrokers.options import Port, Seconds
 from fakebrokers.protocol import instead_of
+
+#: Seconds for an answer to come in; 0 would be none, which is for ever.
+Waiting = Annotated[float, Meta(gt=0, le=LONGEST_WAIT_S)]
 
 
 class MoleculerOptions(BrokerOptions, frozen=True, kw_only=True):
@@ -145,19 +155,19 @@ def node_received(server: Moleculer, node: str, kind: str | None = None) -> list
     ]
 
 
-def node_call(
+async def node_call(
     server: Moleculer,
     node: str,
     action: str,
     params: Any = None,
     target: str = "",
-    timeout: Annotated[float, Meta(gt=0, le=3600)] = 5.0,
+    timeout: Waiting = 5.0,
     meta: dict[str, Any] | None = None,
     headers: dict[str, Any] | None = None,
 ) -> Any:
     """Let a fake node call an action of another node; the data that came back."""
     try:
-        result = _find(server, node).call(
+        result = await _find(server, node).call_async(
             action, params, target=target, timeout=timeout, meta=meta, headers=headers
         )
     except RemoteError as error:
@@ -179,11 +189,9 @@ def node_broadcast(
     _find(server, node).broadcast(event, data, groups)
 
 
-def node_ping(
-    server: Moleculer, node: str, target: str, timeout: Annotated[float, Meta(gt=0, le=3600)] = 2.0
-) -> Any:
+async def node_ping(server: Moleculer, node: str, target: str, timeout: Waiting = 2.0) -> Any:
     """Let a fake node ask another one whether it answers; the fields of its PONG."""
-    return values_of(_find(server, node).ping(target, timeout))
+    return values_of(await _find(server, node).ping_async(target, timeout))
 
 
 def node_serve(server: Moleculer, node: str, services: list[ServiceRow]) -> None:

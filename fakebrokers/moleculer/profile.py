@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from fakebrokers.errors import UsageError
-
 
 class Profile(msgspec.Struct, frozen=True):
     """The behaviour of one version.
@@ -33,15 +31,3 @@ V0_14 = Profile(name="0.14", protocol="4", version="0.14.36", request_id_on_null
 SEED = Profile(name="seed", protocol="4", version="0.14.0-beta3", heartbeat_s=5.0)
 
 PROFILES = {"real": V0_15, "0.15": V0_15, "0.14": V0_14, "seed": SEED}
-
-
-def find_profile(name: str) -> Profile:
-    """The profile of that name.
-
-    Raises:
-        UsageError: There is none.
-    """
-    try:
-        return PROFILES[name]
-    except KeyError:
-        raise UsageError(f"no Moleculer profile {name!r}; one of: {', '.join(PROFILES)}") from None

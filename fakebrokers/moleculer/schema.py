@@ -74,6 +74,9 @@ RECORDS: Mapping[str, tuple[Field, ...]] = {
     "GOSSIP_RES": _record("online:json? offline:json?"),
 }
 
+#: What real nodes have null in JSON where the schema has nothing.
+NULLS = frozenset({"tracing", "parentID", "caller", "needAck"})
+
 #: Fields whose type another field tells.
 _TYPED = {"params": "paramsType", "data": "dataType"}
 
@@ -130,7 +133,7 @@ def _typed(value: Any) -> tuple[Any, int]:
 
 
 def _restored(found: dict[str, Any], fields: tuple[Field, ...]) -> dict[str, Any]:
-    """The values of a packet again; what was null is not there."""
+    """The values of a packet again; what was null is not there, but for `NULLS`."""
     values: dict[str, Any] = {}
     for field in fields:
         value = found.get(field.name)
@@ -141,6 +144,8 @@ def _restored(found: dict[str, Any], fields: tuple[Field, ...]) -> dict[str, Any
             elif kind in (TEXT, BUFFER):
                 data = value or b""
                 values[field.name] = msgspec.json.decode(data) if kind == TEXT else data
+        elif value is None and field.name in NULLS:
+            values[field.name] = None
         elif value is None or field.name in _TYPED.values():
             continue
         else:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.frames import kind_of
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.loop import InsideLoop
+from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError
@@ -22,12 +23,13 @@ from fakebrokers.moleculer.carriers import BusCarrier
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.nodes import Carrier, FakeNode, NodeOptions
 from fakebrokers.moleculer.packets import Packet, packet_in
-from fakebrokers.moleculer.profile import find_profile
+from fakebrokers.moleculer.profile import PROFILES
 from fakebrokers.moleculer.protocol import PROTOCOL
 from fakebrokers.moleculer.services import Action, Service, services_from
 from fakebrokers.moleculer.tcp.carrier import TcpCarrier
 from fakebrokers.moleculer.tcp.network import GOSSIP_S, TcpNetwork
 from fakebrokers.moleculer.transports import TRANSPORTS
+from fakebrokers.options import Port, ServerOptions, struct_of
 from fakebrokers.protocol import instead_of
 from fakebrokers.server import FakeServer
 
@@ -75,51 +77,54 @@ class Moleculer(FakeServer):
         user: str = "",
         password: str = "",
         token: str = "",
-        management: bool | int = False,
+        management: bool | Port = False,
         gossip_s: float = GOSSIP_S,
-        udp_port: int = 0,
+        udp_port: Port = 0,
         bus: dict[str, Any] | None = None,
-        body_limit: int = BODY_LIMIT,
-        **options: Any,
+        **options: Unpack[ServerOptions],
     ) -> None:
         if transporter not in self.protocol.variants:
             hint = instead_of(transporter, self.protocol.variants)
             raise UsageError(f"moleculer has no transporter {transporter!r}{hint}")
         self.transporter = transporter
         self.namespace = namespace
-        self._profile = find_profile(profile)
-        self.bus_options = BusOptions(
-            serializer=serializer, user=user, password=password, token=token, **(bus or {})
+        self._profile = find_profile(PROFILES, profile, PROTOCOL.name)
+        self.bus_options = struct_of(
+            {"serializer": serializer, "user": user, "password": password, "token": token, **(bus or {})},
+            BusOptions,
+            "bus",
         )
         self._network = TcpNetwork(self, gossip_s, udp_port) if transporter == "tcp" else None
         if management is not False and transporter != "nats":
             raise UsageError(f"only NATS has monitoring pages, not {transporter}")
         self._monitor = None if management is False else _monitor(self)
         self._monitor_port = 0 if management is True else int(management)
-        self._own_options = {**options, "user": user, "password": password, "token": token}
+        self._own_options: dict[str, Any] = {**options, "user": user, "password": password, "token": token}
         self._siblings: dict[str, Moleculer] = {}
-        super().__init__(profile=profile, body_limit=body_limit, **options)
+        options.setdefault("body_limit", BODY_LIMIT)
+        super().__init__(profile=profile, **options)
 
     @property
-    def wires(self) -> Sequence[Wire]:
+    def _wires(self) -> Sequence[Wire]:
         """The wire of the transporter."""
         return (self.protocol.wire(self.transporter),)
 
-    def make_broker(self, clock: Clock) -> MoleculerBroker:
+    def _make_broker(self, clock: Clock) -> MoleculerBroker:
         """The bus of the transporter."""
         transport = TRANSPORTS.get(self.transporter)
-        bus = transport.bus(self.bus_options) if transport is not None else None
+        random = Random(self.host if self.in_memory else None)  # runs on virtual time repeat exactly
+        bus = transport.bus(self.bus_options, random) if transport is not None else None
         return MoleculerBroker(self._profile, bus, clock.wall)
 
-    def endpoints(self) -> list[Endpoint]:
-        return [Endpoint(self.wires[0], self._new_session, self._wanted_port)]
+    def _endpoints(self) -> list[Endpoint]:
+        return [Endpoint(self._wires[0], self._new_session, self._wanted_port)]
 
-    def bound(self) -> None:
+    def _bound(self) -> None:
         """Tell the bus its address."""
         if self.broker.bus is not None:
             self.broker.bus.host, self.broker.bus.port = self.host, self.port
 
-    def closed(self) -> None:
+    def _closed(self) -> None:
         """Cut what the fake nodes have opened; they are gone."""
         for node in self.broker.nodes.values():
             node.vanish()
@@ -131,27 +136,27 @@ class Moleculer(FakeServer):
             return self._network.first_session(transport)
         return TRANSPORTS[self.transporter].session(self.broker.bus)
 
-    async def serve(self) -> None:
+    async def _serve(self) -> None:
         """Accept from now on, on the monitoring port too."""
-        await super().serve()
+        await super()._serve()
         if self._monitor is not None:
             await self._monitor.start(self.host, self._monitor_port)
         if self._network is not None:
             await self._network.start()
 
-    async def unserve(self) -> None:
+    async def _unserve(self) -> None:
         """End what `serve` began besides the listeners."""
         if self._monitor is not None:
             await self._monitor.stop()
 
-    def stopping(self) -> None:
+    def _stopping(self) -> None:
         """Stop the servers of other transporters that were asked for."""
         siblings, self._siblings = self._siblings, {}
         for sibling in siblings.values():
             sibling.stop()
 
     @property
-    def companions(self) -> Mapping[str, FakeServer]:
+    def _companions(self) -> Mapping[str, FakeServer]:
         return self._siblings
 
     def check(self, timeout: float = 0.0) -> None:
@@ -171,7 +176,7 @@ class Moleculer(FakeServer):
                 )
             known = {key: value for key, value in self._own_options.items() if key in _SHARED}
             self._siblings[name] = Moleculer(transporter=name, profile=self.profile, **known).start()
-            self._siblings[name].is_companion = True
+            self._siblings[name]._is_companion = True
         return self._siblings[name]
 
     @property
@@ -211,6 +216,10 @@ class Moleculer(FakeServer):
     def driver(self) -> Driver | None:
         """What drives this fake, once it is started."""
         return self._driver
+
+    @property
+    def _contents(self) -> dict[str, int]:
+        return {"node": len(self.broker.nodes)}
 
     # fake nodes
 

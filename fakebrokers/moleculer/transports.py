@@ -20,14 +20,14 @@ from fakebrokers.moleculer.redis.session import RedisSession
 
 
 class Transport(NamedTuple):
-    """How one transporter is made."""
+    """How one transporter is made; a bus draws the name of its server, if it has one."""
 
-    bus: Callable[[BusOptions], Bus]
+    bus: Callable[[BusOptions, Random], Bus]
     session: Callable[[Any], tuple[Session, Codec]]
 
 
-def _nats_bus(options: BusOptions) -> NatsBus:
-    return NatsBus(options, "N" + "".join(Random().choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=55)))
+def _nats_bus(options: BusOptions, random: Random) -> NatsBus:
+    return NatsBus(options, "N" + "".join(random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=55)))
 
 
 def _nats_session(bus: NatsBus) -> tuple[Session, Codec]:
@@ -47,6 +47,6 @@ def _mqtt_session(bus: MqttBus) -> tuple[Session, Codec]:
 
 TRANSPORTS = {
     "nats": Transport(_nats_bus, _nats_session),
-    "redis": Transport(RedisBus, _redis_session),
-    "mqtt": Transport(MqttBus, _mqtt_session),
+    "redis": Transport(lambda options, _: RedisBus(options), _redis_session),
+    "mqtt": Transport(lambda options, _: MqttBus(options), _mqtt_session),
 }

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from fakebrokers.core.session import Broker
+from fakebrokers.core.timers import Timer
+
+#: Messages of a queue that are handed out before other clients get their turn.
+DELIVERIES_PER_TURN = 250
 
 
 class Message:
@@ -91,6 +96,7 @@ class Queue:
         self.unacked = 0
         self.consumers: deque[Consumer] = deque()
         self.deleted = False
+        self.next_turn: Timer | None = None  #: what is left to be handed out goes on then
         self._places = 0
 
     @property
@@ -121,10 +127,12 @@ class Queue:
             message.redelivered = True
         self.ready = deque(sorted([*messages, *self.ready], key=lambda message: message.place))
 
-    def dispatch(self, now: float) -> None:
-        """Hand out what is ready, in turns, to those that take more."""
+    def dispatch(self, now: float, most: int) -> bool:
+        """Hand out what is ready, in turns, to those that take more; whether `most` were not all of it."""
         idle = 0
         while self.ready and idle < len(self.consumers):
+            if not most:
+                return True
             consumer = self.consumers[0]
             self.consumers.rotate(-1)
             if not consumer.has_capacity:
@@ -132,9 +140,11 @@ class Queue:
                 continue
             message = self.take(now)
             if message is None:
-                return
+                break
             idle = 0
+            most -= 1
             consumer.deliver(message, now)
+        return False
 
 
 class NarconiBroker(Broker):
@@ -185,8 +195,10 @@ class NarconiBroker(Broker):
 
     def dispatch(self, queue: Queue, now: float) -> None:
         """Hand out what is ready; nothing while the consumers are losing their broker."""
-        if not self._ending:
-            queue.dispatch(now)
+        if not self._ending and queue.dispatch(now, DELIVERIES_PER_TURN):
+            if queue.next_turn is None:
+                queue.next_turn = self.timers.new(partial(self.dispatch, queue), None)
+            queue.next_turn.set(now)
 
     def next_ack_id(self) -> int:
         """An ack id that no other delivery of this broker has."""

@@ -69,7 +69,7 @@ class NarconiCodec(Codec):
     # HTTP
 
     def _read_http(self, data: bytes) -> Iterator[_Pair]:
-        for event in self._http.feed(data):
+        for event in self._http.read(data):
             if isinstance(event, http1.Request):
                 yield self._request(event), event.size
                 if event.upgrades:
@@ -109,7 +109,7 @@ class NarconiCodec(Codec):
     # WebSocket
 
     def _read_ws(self, data: bytes) -> Iterator[_Pair]:
-        for message in self._ws.feed(data):
+        for message in self._ws.read(data):
             if isinstance(message, websocket.BadFrame):
                 yield Malformed(message.data, message.problem, f"ws-{message.code}"), len(message.data)
             elif message.opcode >= websocket.CLOSE:

@@ -42,6 +42,7 @@ class HttpRequest(Frame, frozen=True, gc=False):
         too_large: The body was above the size limit and has been thrown away.
     """
 
+    way = "in"
     method: str
     target: str
     headers: Headers = ()
@@ -96,6 +97,7 @@ class OtherRequest(HttpRequest, frozen=True, gc=False):
 class Expectation(Frame, frozen=True, gc=False):
     """The head of a request with ``Expect: 100-continue``; its body is still to come."""
 
+    way = "in"
     spec = FrameSpec(Role.FLOW)
 
 
@@ -114,6 +116,7 @@ class HttpResponse(Frame, frozen=True, gc=False):
         reason: The words in the status line; "" for the standard ones.
     """
 
+    way = "out"
     status: int
     headers: Headers = ()
     body: bytes = b""
@@ -124,67 +127,67 @@ class HttpResponse(Frame, frozen=True, gc=False):
 class QueueEnsured(HttpResponse, frozen=True, gc=False):
     """201 to `EnsureQueue`, whether or not the queue was there before."""
 
-    spec = FrameSpec(Role.RESPONSE, key="number", status="status")
+    spec = FrameSpec(Role.RESPONSE, key="number", status="status", named=("headers",))
 
 
 class QueueDeleted(HttpResponse, frozen=True, gc=False):
     """204 to `DeleteQueue`, whether or not there was a queue."""
 
-    spec = FrameSpec(Role.RESPONSE, key="number", status="status")
+    spec = FrameSpec(Role.RESPONSE, key="number", status="status", named=("headers",))
 
 
 class HttpConfirm(HttpResponse, frozen=True, gc=False):
     """201 to `HttpPublish`: stored."""
 
-    spec = FrameSpec(Role.CONFIRM, key="number", status="status")
+    spec = FrameSpec(Role.CONFIRM, key="number", status="status", named=("headers",))
 
 
 class HttpReject(HttpResponse, frozen=True, gc=False):
     """The refusal of an `HttpPublish`."""
 
-    spec = FrameSpec(Role.REJECT, key="number", status="status")
+    spec = FrameSpec(Role.REJECT, key="number", status="status", named=("headers",))
 
 
 class HttpDeliver(HttpResponse, frozen=True, gc=False):
     """200 to `HttpConsume`: the message, acknowledged already."""
 
-    spec = FrameSpec(Role.DELIVER, key="number", status="status", bulk=("body",))
+    spec = FrameSpec(Role.DELIVER, key="number", status="status", bulk=("body",), named=("headers",))
 
 
 class HttpEmpty(HttpResponse, frozen=True, gc=False):
     """204 to `HttpConsume`: the queue is empty."""
 
-    spec = FrameSpec(Role.RESPONSE, key="number", status="status")
+    spec = FrameSpec(Role.RESPONSE, key="number", status="status", named=("headers",))
 
 
 class HttpError(HttpResponse, frozen=True, gc=False):
     """The refusal of any other request."""
 
-    spec = FrameSpec(Role.RESPONSE, key="number", status="status")
+    spec = FrameSpec(Role.RESPONSE, key="number", status="status", named=("headers", "body"))
 
 
 class Discovery(HttpResponse, frozen=True, gc=False):
     """200 to OPTIONS: CORS preflight, or (profile ``seed``) the endpoint in ``Location``."""
 
-    spec = FrameSpec(Role.RESPONSE, key="number", status="status")
+    spec = FrameSpec(Role.RESPONSE, key="number", status="status", named=("headers",))
 
 
 class Continue(HttpResponse, frozen=True, gc=False):
     """``100 Continue``"""
 
-    spec = FrameSpec(Role.FLOW, status="status")
+    spec = FrameSpec(Role.FLOW, status="status", named=("headers",))
 
 
 class WsAccept(HttpResponse, frozen=True, gc=False):
     """``101 Switching Protocols``"""
 
-    spec = FrameSpec(Role.HANDSHAKE, key="number", status="status")
+    spec = FrameSpec(Role.HANDSHAKE, key="number", status="status", named=("headers",))
 
 
 class WsRefuse(HttpResponse, frozen=True, gc=False):
     """The refusal of a `WsUpgrade`."""
 
-    spec = FrameSpec(Role.HANDSHAKE, key="number", status="status")
+    spec = FrameSpec(Role.HANDSHAKE, key="number", status="status", named=("headers",))
 
 
 # WebSocket, client to server
@@ -274,6 +277,7 @@ class WsReject(Frame, frozen=True, gc=False):
 class WsError(Frame, frozen=True, gc=False):
     """News of an error that answers no message."""
 
+    way = "out"
     spec = FrameSpec(Role.EVENT, status="code")
     error: str | None
     code: int

@@ -12,10 +12,11 @@ the whole body of a request with a length. TCP segments play no part, so that ru
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import NamedTuple
 
+from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.narconi.frames import Headers
 
 #: Bytes of a request line and all headers, with the blank lines in front of them (the limit of node 0.10,
@@ -33,7 +34,14 @@ _BLANK_LINE_SIZE = 4
 _LENGTH = re.compile(rb"Content-Length: \d+")
 #: Headers that carry credentials. Narconi has no use for them, so they are not kept.
 _SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
-_REASONS = {status.value: status.phrase for status in HTTPStatus}
+_REASONS = {
+    **{status.value: status.phrase for status in HTTPStatus},
+    # as the server says them; Python 3.13 has the words of RFC 9110
+    413: "Request Entity Too Large",
+    414: "Request-URI Too Long",
+    416: "Requested Range Not Satisfiable",
+    422: "Unprocessable Entity",
+}
 
 
 class Request(NamedTuple):
@@ -108,19 +116,25 @@ class RequestReader:
 
     def feed(self, data: bytes) -> list[Event]:
         """Take in bytes; everything that is complete now."""
+        return list(self.read(data))
+
+    def read(self, data: bytes) -> Iterator[Event]:
+        """The same one by one: what nobody asks for yet is not read yet."""
         if self._step == self._ended:
-            return []
+            return
         self._buffer += data
-        try:
-            while self._step():
-                pass
-        except _Bad as bad:
-            self._events.append(BadRequest(bytes(self._buffer[:256]), str(bad)))
-            self._buffer.clear()
-            self._size = 0
-            self._step = self._ended
-        events, self._events = self._events, []
-        return events
+        goes_on = True
+        while goes_on:
+            try:
+                goes_on = self._step()
+            except _Bad as bad:
+                self._events.append(BadRequest(bytes(self._buffer[:256]), str(bad)))
+                self._buffer.clear()
+                self._size = 0
+                self._step = self._ended
+                goes_on = False
+            yield from self._events
+            self._events.clear()
 
     def take_rest(self) -> bytes:
         """The bytes behind a request that upgrades."""
@@ -265,7 +279,7 @@ def _parse_head(data: bytes) -> Request:
     first, *lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
     parts = first.split(" ")
     if len(parts) != 3 or not _METHOD.match(parts[0]) or parts[2] not in ("HTTP/1.1", "HTTP/1.0"):
-        raise _Bad(f"a request line of HTTP/1, got {first[:80]!r}")
+        raise _Bad(f"a request line of HTTP/1, got {' '.join(without_secrets(parts))[:80]!r}")
     headers = []
     for line in lines:
         name, colon, value = line.partition(":")

@@ -40,7 +40,7 @@ class MessageRow(msgspec.Struct, frozen=True):
     redelivered: bool
 
 
-def put(
+def publish(
     server: Narconi,
     project: str,
     queue: str,
@@ -50,7 +50,9 @@ def put(
     redelivered: bool = False,
 ) -> None:
     """Store a message as another publisher would; larger ones than the limit are fine too."""
-    server.put(project, queue, payload, content_type=content_type, headers=headers, redelivered=redelivered)
+    server.publish(
+        project, queue, payload, content_type=content_type, headers=headers, redelivered=redelivered
+    )
 
 
 def messages(server: Narconi, project: str, queue: str) -> list[MessageRow]:
@@ -72,10 +74,10 @@ def lose_backend(server: Narconi, down: bool = False) -> None:
 CONTROL = Control(
     NarconiOptions,
     (
-        Operation("ensure"),
-        Operation("delete"),
+        Operation("create_queue", old="ensure"),
+        Operation("delete_queue", old="delete"),
         Operation("queues"),
-        Operation(put),
+        Operation(publish, old="put"),
         Operation(messages, reads=True),
         Operation("unacked", reads=True),
         Operation(lose_backend),

@@ -165,7 +165,7 @@ class ServerCodec(Codec):
 
     def _messages(self, data: bytes) -> Iterator[_Pair]:
         assert self._on_message is not None
-        for message in self._ws.feed(data):
+        for message in self._ws.read(data):
             if isinstance(message, websocket.BadFrame):
                 self._metadata_size = 0
                 yield Malformed(message.data, message.problem, f"ws-{message.code}"), len(message.data)

@@ -1,7 +1,7 @@
 """The Narconi fake: a server process and the RabbitMQ behind it, in one.
 
 with Narconi() as narconi:
-    narconi.ensure("gold", "orders")
+    narconi.create_queue("gold", "orders")
     requests.post(narconi.messages_url("gold", "orders"), data=b"hello")
     assert narconi.messages("gold", "orders")[0].payload == b"hello"
 """
@@ -9,13 +9,14 @@ with Narconi() as narconi:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
+from fakebrokers.bodies import Body, body_of
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
-from fakebrokers.core.tls import Tls
+from fakebrokers.core.tls import Tls, certificate_of
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.record import State
 from fakebrokers.narconi import frames as f
@@ -25,6 +26,8 @@ from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.profile import PROFILES
 from fakebrokers.narconi.protocol import PROTOCOL, WIRE
 from fakebrokers.narconi.session import NarconiSession
+from fakebrokers.options import ServerOptions, struct_of
+from fakebrokers.renamed import formerly
 from fakebrokers.server import FakeServer
 
 
@@ -32,7 +35,7 @@ class Narconi(FakeServer):
     """A Narconi server.
 
     Args:
-        config: Limits and behaviour, see `Config`; its port plays no part.
+        config: Limits and behaviour, as `Config` or as a table of its fields; its port plays no part.
         tls: Listen for TLS too (https and wss, as a gateway in front of Narconi offers them), on a further
             port; `tls_port` and `tls.ca_file` are what a client needs. A name of `Certificate`, such as
             ``expired``: with that one.
@@ -44,17 +47,22 @@ class Narconi(FakeServer):
     broker: NarconiBroker
 
     def __init__(
-        self, *, config: Config | None = None, profile: str = "real", tls: bool | str = False, **options: Any
+        self,
+        *,
+        config: Config | Mapping[str, Any] | None = None,
+        profile: str = "real",
+        tls: bool | str = False,
+        **options: Unpack[ServerOptions],
     ) -> None:
-        self.config = config or Config()
+        self.config = struct_of(config or {}, Config, "config")
         self._behaviour = find_profile(PROFILES, profile, PROTOCOL.name)
-        self._wants_tls = tls
+        self._wants_tls = tls and certificate_of(tls)
         self.tls: Tls | None = None
         super().__init__(profile=profile, **options)
         self._restore_timer = self.engine.timers.new(self._restore_backend)
 
     @classmethod
-    def options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, Any]:
+    def _options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, Any]:
         """Keywords for the settings that a real Narconi takes from its environment.
 
         ``PORT``, ``NARCONI_MAX_MESSAGE_SIZE``, ``NARCONI_MAX_MESSAGE_TTL``, ``NARCONI_DEFAULT_LIMIT``
@@ -63,19 +71,19 @@ class Narconi(FakeServer):
         config = Config.from_environ(environ)
         return {"config": config, **({"port": config.port} if "PORT" in environ else {})}
 
-    def make_broker(self, clock: Clock) -> NarconiBroker:
+    def _make_broker(self, clock: Clock) -> NarconiBroker:
         broker = NarconiBroker(clock.wall)
         broker.on_crash = lambda: self._host.close_listeners(self.config.crash_s, "")
         return broker
 
-    def endpoints(self) -> list[Endpoint]:
+    def _endpoints(self) -> list[Endpoint]:
         plain = Endpoint(WIRE, self._new_session, self._wanted_port)
-        if not self._wants_tls or self.in_memory:
+        if not self._wants_tls or not self._has_streams:
             return [plain]
         self.tls = Tls(self.host, show=self._wants_tls)
         return [plain, Endpoint(WIRE, self._new_session, 0, self.tls.context)]
 
-    def stopped(self) -> None:
+    def _stopped(self) -> None:
         """Remove the certificates."""
         if self.tls is not None:
             self.tls.close()
@@ -83,6 +91,10 @@ class Narconi(FakeServer):
     def _new_session(self, transport: Any) -> tuple[Session, Codec]:
         session = NarconiSession(self.broker, self._behaviour, self.config)
         return session, NarconiCodec(self._behaviour, self.config)
+
+    @property
+    def _contents(self) -> dict[str, int]:
+        return {"queue": len(self.broker.queues)}
 
     # addresses
 
@@ -119,34 +131,45 @@ class Narconi(FakeServer):
 
     # queues
 
-    def ensure(self, project: str, queue: str) -> None:
+    def create_queue(self, project: str, queue: str) -> None:
         """Make a queue if there is none."""
         self.call(self.broker.ensure, f"{project}_{queue}")
 
-    def delete(self, project: str, queue: str) -> None:
+    ensure = formerly("ensure", create_queue)
+
+    def delete_queue(self, project: str, queue: str) -> None:
         """Delete a queue under whoever uses it."""
         self.call(lambda: self.broker.delete(f"{project}_{queue}", self.engine.now))
 
-    def put(
+    delete = formerly("delete", delete_queue)
+
+    def publish(
         self,
         project: str,
         queue: str,
-        payload: bytes,
+        payload: Body,
         *,
         content_type: str = f.DEFAULT_CONTENT_TYPE,
         headers: Mapping[str, Any] | None = None,
         redelivered: bool = False,
     ) -> None:
-        """Store a message as another publisher would; larger ones than the limit are fine too."""
+        """Store a message as another publisher would; larger ones than the limit are fine too.
+
+        Args:
+            payload: Bytes, or text, which becomes UTF-8.
+        """
+        body = body_of(payload)
 
         def act() -> None:
             timestamp = int(self.clock.wall(self.engine.now) * 1000)
-            message = Message(payload, content_type, dict(headers or {}), timestamp)
+            message = Message(body, content_type, dict(headers or {}), timestamp)
             message.redelivered = redelivered
             self.broker.ensure(f"{project}_{queue}")
             self.broker.publish(f"{project}_{queue}", message, self.engine.now)
 
         self.call(act)
+
+    put = formerly("put", publish)
 
     def messages(self, project: str, queue: str) -> list[Message]:
         """What waits in a queue, oldest first; without what consumers have and did not acknowledge."""

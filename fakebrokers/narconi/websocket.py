@@ -10,6 +10,7 @@ masked frames of a server), and the mask is always the same, so that runs repeat
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterator
 from hashlib import sha1
 from typing import NamedTuple
 
@@ -85,6 +86,7 @@ class MessageReader:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._buffer = bytearray()
+        self._pos = 0  #: in the buffer: what is in front has been read
         self._out: list[Message | BadFrame] = []
         self._dead = False
         # the message under way
@@ -100,22 +102,28 @@ class MessageReader:
     @property
     def partial(self) -> int:
         """Bytes of a message that has not arrived whole."""
-        return self._size + len(self._buffer)
+        return self._size + len(self._buffer) - self._pos
 
     def feed(self, data: bytes) -> list[Message | BadFrame]:
         """Take in bytes; everything that is complete now."""
+        return list(self.read(data))
+
+    def read(self, data: bytes) -> Iterator[Message | BadFrame]:
+        """The same one by one: what nobody asks for yet is not read yet."""
         if self._dead:
-            return []
+            return
         self._buffer += data
-        pos = 0
-        while not self._dead:
-            after = self._read_over(pos) if self._skip else self._read_frame(pos)
-            if after == pos:
-                break
-            pos = after
-        del self._buffer[:pos]
-        out, self._out = self._out, []
-        return out
+        try:
+            while not self._dead:
+                pos = self._pos
+                self._pos = self._read_over(pos) if self._skip else self._read_frame(pos)
+                yield from self._out
+                self._out.clear()
+                if self._pos == pos:
+                    break
+        finally:
+            del self._buffer[: self._pos]
+            self._pos = 0
 
     def _read_frame(self, pos: int) -> int:
         """Read the frame that begins at `pos`; returns where the next one begins."""

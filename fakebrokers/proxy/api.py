@@ -14,15 +14,17 @@ from types import TracebackType
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
-from fakebrokers.core.http_guard import refuse_foreign, runner_of
+from fakebrokers.core.http_guard import Bodies, refuse_foreign, runner_of, web
 from fakebrokers.core.loop import loop_thread
 from fakebrokers.proxy.control import ApiError, MakeProxy, ManagedProxy, Proxies
 from fakebrokers.proxy.server import Proxy
 
 #: The version of Toxiproxy whose API this is.
 VERSION = "2.12.0"
+
+#: Bytes of a request, above which it is refused.
+_LARGEST = 1024 * 1024
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -43,6 +45,7 @@ class ToxiproxyApi:
         self.host = host
         self.port = port
         self.proxies = Proxies(seed, make)
+        self.bodies = Bodies(_LARGEST, 16 * _LARGEST)
         self._runner: web.AppRunner | None = None
 
     @property
@@ -123,11 +126,11 @@ class ToxiproxyApi:
         return _answer({name: managed.as_json() for name, managed in self.proxies.by_name.items()})
 
     async def _create(self, request: web.Request) -> web.Response:
-        return _answer(self.proxies.create(await _body(request)).as_json(), 201)
+        return _answer(self.proxies.create(await self._body(request)).as_json(), 201)
 
     async def _populate(self, request: web.Request) -> web.Response:
         try:
-            done = self.proxies.populate(await _body(request))
+            done = self.proxies.populate(await self._body(request))
         except ApiError as error:
             return _answer({"proxies": None, **error.as_json()}, error.status)
         return _answer({"proxies": [managed.as_json() for managed in done]}, 201)
@@ -140,7 +143,7 @@ class ToxiproxyApi:
         return _answer(self.proxies.find(request.match_info["proxy"]).as_json())
 
     async def _update(self, request: web.Request) -> web.Response:
-        return _answer(self.proxies.update(request.match_info["proxy"], await _body(request)).as_json())
+        return _answer(self.proxies.update(request.match_info["proxy"], await self._body(request)).as_json())
 
     async def _delete(self, request: web.Request) -> web.Response:
         self.proxies.delete(request.match_info["proxy"])
@@ -150,7 +153,7 @@ class ToxiproxyApi:
         return _answer(self.proxies.find(request.match_info["proxy"]).as_json()["toxics"])
 
     async def _add_toxic(self, request: web.Request) -> web.Response:
-        toxic = self.proxies.add_toxic(request.match_info["proxy"], await _body(request))
+        toxic = self.proxies.add_toxic(request.match_info["proxy"], await self._body(request))
         return _answer(toxic.as_json())
 
     async def _show_toxic(self, request: web.Request) -> web.Response:
@@ -159,12 +162,19 @@ class ToxiproxyApi:
 
     async def _change_toxic(self, request: web.Request) -> web.Response:
         names = request.match_info["proxy"], request.match_info["toxic"]
-        return _answer(self.proxies.change_toxic(*names, await _body(request)).as_json())
+        return _answer(self.proxies.change_toxic(*names, await self._body(request)).as_json())
 
     async def _remove_toxic(self, request: web.Request) -> web.Response:
         managed, toxic = self.proxies.find_toxic(request.match_info["proxy"], request.match_info["toxic"])
         managed.remove(toxic.name)
         return web.Response(status=204)
+
+    async def _body(self, request: web.Request) -> Any:
+        """The JSON of a request, whatever its content type says."""
+        try:
+            return msgspec.json.decode(await self.bodies.read(request))
+        except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
+            raise ApiError(400, f"bad request body: {error}") from None
 
 
 @web.middleware
@@ -185,14 +195,6 @@ async def _like_toxiproxy(request: web.Request, handler: Handler) -> web.StreamR
         secrets.choice(string.ascii_lowercase + string.digits) for _ in range(20)
     )
     return answer
-
-
-async def _body(request: web.Request) -> Any:
-    """The JSON of a request, whatever its content type says."""
-    try:
-        return msgspec.json.decode(await request.read())
-    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
-        raise ApiError(400, f"bad request body: {error}") from None
 
 
 def _answer(body: Any, status: int = 200) -> web.Response:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import msgspec
 
 from fakebrokers.errors import UsageError
+from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.proxy.server import Proxy
 from fakebrokers.proxy.toxics import DIRECTIONS, TOXICS, SlowCloseToxic, TimeoutToxic, Toxic
 
@@ -32,6 +35,10 @@ class ApiError(Exception):
 
 #: Makes a proxy for an upstream; gets ``host``, ``port`` and ``seed`` as keywords.
 MakeProxy = Callable[..., Proxy]
+
+
+#: A host name; its last part is no number, or it would be an address.
+_NAME = re.compile(r"(?i:(?:[a-z0-9_-]{1,63}\.)*(?![0-9]+\.?$)[a-z0-9_-]{1,63}\.?)", re.ASCII)
 
 
 class ManagedProxy:
@@ -65,7 +72,7 @@ class ManagedProxy:
             else:
                 self.proxy.move(self.upstream, host, port)
             self.proxy.start()
-        except UsageError as error:
+        except (UsageError, UserWarning) as error:  # the latter where warnings are errors
             raise ApiError(400, f"bad request body: {error}") from None
         except OSError as error:
             text = (error.strerror or str(error)).lower()
@@ -87,6 +94,7 @@ class ManagedProxy:
     def update(self, listen: str, upstream: str, enabled: bool) -> None:
         """Set address, server, on or off; cuts open connections if an address changes."""
         if (listen, upstream) != (self.listen, self.upstream):
+            _listen_address(listen)  # refused while nothing is cut yet
             self.stop()
             self.listen, self.upstream = listen, upstream
         if enabled:
@@ -123,7 +131,7 @@ class ManagedProxy:
         return {
             "name": self.name,
             "listen": self.listen,
-            "upstream": self.upstream,
+            "upstream": without_secrets(self.upstream),
             "enabled": self.enabled,
             "Logger": {},
             "toxics": [toxic.as_json() for toxic in toxics],
@@ -146,12 +154,26 @@ def _remove_faults(proxy: Proxy, toxic: Toxic) -> None:
 def _listen_address(listen: str) -> tuple[str, int]:
     """Host and port; loopback where none is given (Toxiproxy itself takes all addresses)."""
     host, _, port = listen.rpartition(":")
-    if not port.isdecimal():
-        raise ApiError(400, f"listen tcp: address {listen}: missing port in address")
+    where = f"listen tcp: address {listen:.100}:"
+    if not (port.isascii() and port.isdecimal()):
+        raise ApiError(400, f"{where} missing port in address")
     if len(port) > 5 or int(port) >= 1 << 16:
-        raise ApiError(400, f"listen tcp: address {listen}: invalid port")
+        raise ApiError(400, f"{where} invalid port")
     host = host.strip("[]")
-    return ("127.0.0.1" if host in ("", "localhost") else host), int(port)
+    if host in ("", "localhost"):
+        return "127.0.0.1", int(port)
+    if not _is_host(host):
+        raise ApiError(400, f"{where} expected an IP address or a host name, got {host!r:.100}")
+    return host, int(port)
+
+
+def _is_host(text: str) -> bool:
+    """Whether it is written like an address or a name: a resolver waits, or takes ``1`` for ``0.0.0.1``."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return len(text) < 254 and _NAME.fullmatch(text) is not None
+    return text.isascii() and text.isprintable()  # the name of an interface may be part of it
 
 
 class Proxies:

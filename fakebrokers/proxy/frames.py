@@ -14,7 +14,7 @@ class ClientBytes(Frame, frozen=True, gc=False):
             by `Match.byte`, not by `nth`.
     """
 
-    spec = FrameSpec(Role.DATA, bulk=("data",))
+    spec = FrameSpec(Role.DATA, bulk=("data",), secret=("data",))  # nobody knows what they mean
     start: int
     data: bytes
 
@@ -22,7 +22,7 @@ class ClientBytes(Frame, frozen=True, gc=False):
 class ServerBytes(Frame, frozen=True, gc=False):
     """From the server to the client; fields as in `ClientBytes`."""
 
-    spec = FrameSpec(Role.DATA, bulk=("data",))
+    spec = FrameSpec(Role.DATA, bulk=("data",), secret=("data",))
     start: int
     data: bytes
 

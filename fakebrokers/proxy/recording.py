@@ -15,14 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from fakebrokers.core.frames import Frame, Malformed, kind_of
+from fakebrokers.core.frames import Frame, Malformed, Role, kind_of
+from fakebrokers.core.session import Codec
 from fakebrokers.errors import UsageError
+from fakebrokers.journal.secrets import redacted
+from fakebrokers.proxy.frames import ServerBytes
 
 VERSION = 1
+_ROLES = frozenset(Role)
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -37,7 +41,7 @@ class Head(msgspec.Struct, frozen=True):
     recording: int
     protocol: str
     wire: str
-    scheme: str = "tcp"
+    scheme: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9+.-]{0,40}\Z")] = "tcp"
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -130,11 +134,15 @@ class Recorder:
         frame = innermost(frame)
         self._add(connection, "heard", digest=digest_of(frame), **_described(frame, "in"))
 
-    def said(self, connection: str, frame: Frame, data: bytes) -> None:
+    def said(self, connection: str, frame: Frame, codec: Codec) -> None:
         """The server has said a frame."""
-        frame = innermost(frame)
-        kept = data if isinstance(frame, Malformed) or not frame.spec.secret else None
-        self._add(connection, "said", data=kept, **_described(frame, "out"))
+        inner, data = innermost(frame), None
+        if isinstance(frame, Malformed | ServerBytes):
+            data = codec.encode(frame)
+        elif not any(getattr(inner, name) for name in inner.spec.secret):
+            shown = redacted(frame, frame.spec)
+            data = codec.encode(frame) if shown is frame else codec.mend(codec.encode(shown))
+        self._add(connection, "said", data=data, **_described(inner, "out"))
 
     def ended(self, connection: str, by: Literal["client", "server"]) -> None:
         """One side has ended the connection; only the first one counts."""
@@ -165,6 +173,14 @@ def _described(frame: Frame, direction: str) -> dict[str, Any]:
     }
 
 
+def is_recording(path: Path) -> bool:
+    """Whether a file begins like a recording, of whatever version. A pipe is none, and is not waited for."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(20).replace(b" ", b"").startswith(b'{"recording":')
+
+
 def read_recording(path: Path) -> tuple[Head, Sequence[Line]]:
     """The lines of a recording; one that was cut short at the end is left out.
 
@@ -177,15 +193,19 @@ def read_recording(path: Path) -> tuple[Head, Sequence[Line]]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     try:
         head = msgspec.json.decode(rows[0], type=Head)
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"{path}:1: expected the head of a recording: {error}") from None
+    except (msgspec.MsgspecError, RecursionError) as error:
+        hint = "; a replay file of sweep or chaos is for 'fakebrokers replay'" if rows[0] == b"{" else ""
+        raise UsageError(f"{path}:1: expected the head of a recording: {error}{hint}") from None
     if head.recording != VERSION:
         raise UsageError(f"{path}:1: expected a recording of version {VERSION}, got {head.recording}")
     decoder = msgspec.json.Decoder(Line)
     lines = []
     for number, row in enumerate(rows[1:-1], 2):  # behind the last end of line is nothing, or a torn line
         try:
-            lines.append(decoder.decode(row))
-        except msgspec.MsgspecError as error:
+            line = decoder.decode(row)
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise UsageError(f"{path}:{number}: expected a line of a recording: {error}") from None
+        if line.what in ("heard", "said") and line.role not in _ROLES:
+            raise UsageError(f"{path}:{number}: expected a role of frames, got {line.role[:40]!r}")
+        lines.append(line)
     return head, lines

@@ -75,7 +75,7 @@ class FrameSession(ProxySession):
     def _say(self, frame: Frame, size: int) -> None:
         self._from_server += size
         if self._recorder is not None:
-            self._recorder.said(self.link.name, frame, self.codec.encode(frame))
+            self._recorder.said(self.link.name, frame, self.codec)
         if self._address is not None:
             frame = self._relay.readdressed(frame, *self._address())
         self.link.say(frame)

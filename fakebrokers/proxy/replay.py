@@ -85,7 +85,7 @@ class ReplaySession(Session):
                     frame = with_keys(frame, each)
                     self.link.say(self._relay.readdressed(frame, *self._address))
 
-    def closed(self, now: float) -> None:
+    def _closed(self, now: float) -> None:
         self.state = "closed"
 
     def describe(self) -> dict[str, Any]:
@@ -168,16 +168,16 @@ class Replay(FakeServer):
     def scheme(self) -> str:
         return self._scheme
 
-    def make_broker(self, clock: Clock) -> NoBroker:
+    def _make_broker(self, clock: Clock) -> NoBroker:
         return NoBroker()
 
-    def endpoints(self) -> list[Endpoint]:
-        return [Endpoint(self.wires[0], self._new_session, self._wanted_port)]
+    def _endpoints(self) -> list[Endpoint]:
+        return [Endpoint(self._wires[0], self._new_session, self._wanted_port)]
 
     def _new_session(self, _: Any) -> tuple[Session, Codec]:
         number = min(self.engine.accepted, len(self._conversations) - 1)
         address = self.host, self.listeners[0].port
-        relay = new_relay(self.wires[0])
+        relay = new_relay(self._wires[0])
         session = ReplaySession(self._conversations[number], relay, address, self._note_unknown)
         return session, session.codec
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 from weakref import WeakSet
 
 from fakebrokers.core.driver import Driver
@@ -18,6 +18,7 @@ from fakebrokers.core.relay import new_relay
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError
+from fakebrokers.options import ServerOptions
 from fakebrokers.protocol import Protocol, find_protocol
 from fakebrokers.proxy.frames import FRAMES
 from fakebrokers.proxy.recording import VERSION, Head, Recorder
@@ -74,8 +75,8 @@ class Proxy(FakeServer):
         advertised_host: By which name they are told it; the host listened on if not given.
         record: Write down what the server hears and says, in this file; see `recording`. Needs a protocol.
         connect_timeout: Seconds that the server has to accept.
-        options: Those of `FakeServer`. What passes may hold credentials, which the proxy cannot tell from
-            the rest: with ``body_limit=0`` its journal keeps sizes and no bytes.
+        options: Those of `FakeServer`. Of bytes that it does not read as frames the journal keeps the size
+            alone: there may be credentials among them.
     """
 
     protocol = PROTOCOL
@@ -90,7 +91,7 @@ class Proxy(FakeServer):
         advertised_host: str | None = None,
         record: str | Path | None = None,
         connect_timeout: float = 10.0,
-        **options: Any,
+        **options: Unpack[ServerOptions],
     ) -> None:
         if protocol:
             described = find_protocol(protocol)
@@ -142,13 +143,13 @@ class Proxy(FakeServer):
         self._upstream = {"": upstream}
         self.host, self._wanted_port = host, port
 
-    def make_broker(self, clock: Clock) -> NoBroker:
+    def _make_broker(self, clock: Clock) -> NoBroker:
         return NoBroker()
 
-    def endpoints(self) -> list[Endpoint]:
+    def _endpoints(self) -> list[Endpoint]:
         return [
             Endpoint(
-                self.wires[0],
+                self._wires[0],
                 partial(self._new_session, name),
                 self._wanted_port and self._wanted_port + number,
             )
@@ -173,11 +174,11 @@ class Proxy(FakeServer):
     def _frame_session(self, name: str, options: dict[str, Any]) -> FrameSession:
         listener = self.listeners[list(self._upstream).index(name)]
         address = (lambda: (self._advertised_host or self.host, listener.port)) if self._readdress else None
-        return FrameSession(new_relay(self.wires[0]), address=address, recorder=self._recorder, **options)
+        return FrameSession(new_relay(self._wires[0]), address=address, recorder=self._recorder, **options)
 
-    def bound(self) -> None:
+    def _bound(self) -> None:
         if self._record is not None:
-            head = Head(VERSION, self.protocol.name, self.wires[0].name, self.scheme)
+            head = Head(VERSION, self.protocol.name, self._wires[0].name, self.scheme)
             goes_on, self._recorded = self._recorded, True
             self._recorder = Recorder(self._record, head, lambda: self.now, goes_on=goes_on)
 
@@ -204,7 +205,7 @@ class Proxy(FakeServer):
         if error is not None:
             self.engine.keep_error(error, "while it connected to the server")
 
-    def closed(self) -> None:
+    def _closed(self) -> None:
         for task in tuple(self._dialling):
             task.cancel()
         for upstream in tuple(self._upstreams):

@@ -125,6 +125,7 @@ class MonitorRequest(Frame, frozen=True, gc=False):
         envelope: The parts before it: the empty one that a REQ socket puts there.
     """
 
+    way = "in"
     spec = FrameSpec(Role.REQUEST)
     command: bytes
     envelope: Parts = ()
@@ -138,6 +139,7 @@ class MonitorReply(Frame, frozen=True, gc=False):
         extra: Parts behind the text; the daemon sends none.
     """
 
+    way = "out"
     spec = FrameSpec(Role.RESPONSE)
     text: bytes
     extra: Parts = ()

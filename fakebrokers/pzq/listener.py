@@ -17,19 +17,22 @@ import os
 import socket as tcp
 import stat
 import sys
-import time
 import weakref
 from abc import ABC, abstractmethod
+from threading import Event
 
-import zmq
-
+from fakebrokers.core.clock import monotonic
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.kept_port import KeptPort
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import Codec, HangUp, Session
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.wire import Wire
+from fakebrokers.extras import needs
 from fakebrokers.pzq.frames import Parts
+
+with needs("pzq", "the fake PZQ"):
+    import zmq
 
 LINGER_MS = 1000  #: how long messages that were sent outlive their socket
 _BATCH = 64  #: messages in a row before other work of the loop gets its turn
@@ -369,15 +372,16 @@ def _drain(listener: weakref.ref[ZmqListener], socket: zmq.Socket[bytes]) -> Non
 def _wait_until_free(host: str, port: int) -> None:
     """Return when nothing listens there any more."""
     family = tcp.AF_INET6 if ":" in host else tcp.AF_INET
-    deadline = time.monotonic() + _FREE_WITHIN_S
-    while time.monotonic() < deadline:
+    deadline = monotonic() + _FREE_WITHIN_S
+    pause = Event()  # where libfaketime sets the date, `time.sleep` fails
+    while monotonic() < deadline:
         with tcp.socket(family, tcp.SOCK_STREAM) as probe:
             probe.setsockopt(tcp.SOL_SOCKET, tcp.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, port))
                 return
             except OSError:
-                time.sleep(0.0001)
+                pause.wait(0.0001)
 
 
 def _nobody(transport: object) -> tuple[Session, Codec]:

@@ -7,26 +7,36 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fakebrokers.control.describe import BrokerOptions, Control, Operation, Port
+from fakebrokers.control.describe import BrokerOptions, Control, Operation
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.plan import load_plan
+from fakebrokers.options import Port, Seconds, in_seconds
 from fakebrokers.pzq.server import HIGH_WATER_MARKS, PZQ
 
 _I64 = Annotated[int, Meta(ge=0, le=(1 << 62))]
 
 
 class PZQOptions(BrokerOptions, frozen=True, kw_only=True):
-    """Options of a fake PZQ daemon; see `PZQ`."""
+    """Options of a fake PZQ daemon; see `PZQ`.
+
+    Attributes:
+        ack_timeout, reaper_frequency: Old names of `ack_timeout_s` and `reaper_interval_s`, in microseconds.
+    """
 
     send_port: Port | None = None
     monitor: str | None = None
-    ack_timeout: _I64 = 5_000_000
+    ack_timeout_s: Seconds = 5.0
+    reaper_interval_s: Seconds | None = None
+    ack_timeout: _I64 | None = None
     reaper_frequency: _I64 | None = None
     inflight_size: _I64 = 31_457_280
     order: Literal["strict", "skip"] = "strict"
     high_water_marks: tuple[_I64, _I64, _I64] = HIGH_WATER_MARKS
     proxied: bool = False
+
+    def keywords(self) -> dict[str, Any]:
+        return in_seconds(super().keywords(), PZQ)
 
 
 class MessageRow(msgspec.Struct, frozen=True):
@@ -39,15 +49,15 @@ class MessageRow(msgspec.Struct, frozen=True):
 
 def messages(server: PZQ) -> list[MessageRow]:
     """What is stored, in the order of delivery."""
-    return [MessageRow(each.key, list(each.body), each.in_flight) for each in server.messages]
+    return [MessageRow(each.key, list(each.body), each.in_flight) for each in server.messages()]
 
 
-def put(server: PZQ, body: list[bytes], key: bytes | None = None) -> bytes:
+def publish(server: PZQ, body: list[bytes], key: bytes | None = None) -> bytes:
     """Store a message of these parts as if a producer had sent it; its key.
 
     With the `key` of a message that was acknowledged, it is back, as after a daemon that was killed early.
     """
-    return server.put(*body, key=key)
+    return server.publish(*body, key=key)
 
 
 def change_identity(server: PZQ, identity: bytes) -> None:
@@ -78,7 +88,7 @@ CONTROL = Control(
     PZQOptions,
     (
         Operation(messages, reads=True),
-        Operation(put),
+        Operation(publish, old="put"),
         Operation("expire"),
         Operation(change_identity),
         Operation("statistics"),

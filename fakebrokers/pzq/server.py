@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, Unpack, overload
 
+from fakebrokers.bodies import Body, body_of
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.listeners import Listener
 from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import HangUp, Session
 from fakebrokers.errors import UsageError
+from fakebrokers.options import Count, Port, Seconds, ServerOptions
+from fakebrokers.protocol import instead_of
 from fakebrokers.proxy.server import Proxy
 from fakebrokers.pzq.broker import PzqBroker
 from fakebrokers.pzq.codec import MonitorCodec, PzqCodec, ReceiveCodec, SendCodec
@@ -23,6 +26,7 @@ from fakebrokers.pzq.protocol import PROTOCOL, WIRE
 from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 from fakebrokers.pzq.sockets import DealerListener, RouterListener
 from fakebrokers.pzq.store import SqliteStore, Store
+from fakebrokers.renamed import formerly, warn_of_old
 from fakebrokers.server import FakeServer
 
 ROLES = ("receive", "send", "monitor")
@@ -44,6 +48,43 @@ class StoredMessage(NamedTuple):
     in_flight: bool
 
 
+class Messages(Sequence[StoredMessage]):
+    """What `PZQ.messages` is: to be called. It used to be the list itself, and still acts as one."""
+
+    def __init__(self, read: Callable[[], list[StoredMessage]]) -> None:
+        self._read = read
+
+    def __call__(self) -> list[StoredMessage]:
+        return self._read()
+
+    def _list(self) -> list[StoredMessage]:
+        warn_of_old("PZQ.messages", "PZQ.messages()", depth=3)
+        return self._read()
+
+    @overload
+    def __getitem__(self, at: int) -> StoredMessage: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[StoredMessage]: ...
+
+    def __getitem__(self, at: int | slice) -> StoredMessage | list[StoredMessage]:
+        return self._list()[at]
+
+    def __len__(self) -> int:
+        return len(self._list())
+
+    def __iter__(self) -> Iterator[StoredMessage]:
+        return iter(self._list())
+
+    def __eq__(self, other: object) -> bool:
+        return self._list() == other
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def __repr__(self) -> str:
+        return repr(self._read())
+
+
 class PZQ(FakeServer):
     """A PZQ daemon with its three sockets.
 
@@ -56,9 +97,9 @@ class PZQ(FakeServer):
             monitor is at its usual place too.
         send_port: Of the send socket; None: free if `port` is 0, else the one behind it.
         monitor: Endpoint of the monitor socket, such as ``ipc:///tmp/pzq-monitor``; None: any free port.
-        ack_timeout: Microseconds until an unacknowledged delivery expires.
-        reaper_frequency: Microseconds between two looks for expired ones; 0: each comes again exactly in
-            time. None: as the profile has it (real: 2 500 000, seed: 0).
+        ack_timeout_s: Seconds until an unacknowledged delivery expires.
+        reaper_interval_s: Seconds between two looks for expired ones; 0: each comes again exactly in
+            time. None: as the profile has it (real: 2.5, seed: 0).
         inflight_size: Bytes of the in-flight table.
         order: ``strict`` delivers by key; ``skip`` as the real daemon with a backlog.
         high_water_marks: Messages that a pipe of each socket holds (receive, send, monitor). With the
@@ -73,27 +114,30 @@ class PZQ(FakeServer):
 
     protocol = PROTOCOL
     broker: PzqBroker
+    _old_keywords: ClassVar = {
+        "ack_timeout": ("ack_timeout_s", 1e6),
+        "reaper_frequency": ("reaper_interval_s", 1e6),
+    }
 
     def __init__(
         self,
         *,
-        port: int = 0,
-        send_port: int | None = None,
+        send_port: Port | None = None,
         monitor: str | None = None,
-        ack_timeout: int = 5_000_000,
-        reaper_frequency: int | None = None,
-        inflight_size: int = 31_457_280,
+        ack_timeout_s: Seconds = 5.0,
+        reaper_interval_s: Seconds | None = None,
+        inflight_size: Count = 31_457_280,
         order: Literal["strict", "skip"] = "strict",
         high_water_marks: tuple[int, int, int] = HIGH_WATER_MARKS,
         proxied: bool = False,
         database: str | Path | None = None,
         profile: str = "real",
-        **options: Any,
+        **options: Unpack[ServerOptions],
     ) -> None:
         self._profile = find_profile(PROFILES, profile, PROTOCOL.name)
         self._options = Options(
-            ack_timeout=ack_timeout,
-            reaper_frequency=reaper_frequency,
+            ack_timeout=round(ack_timeout_s * 1e6),
+            reaper_frequency=None if reaper_interval_s is None else round(reaper_interval_s * 1e6),
             inflight_size=inflight_size,
             order=order,
         )
@@ -101,25 +145,26 @@ class PZQ(FakeServer):
         self._database = database
         self._proxied = proxied
         self.proxy: Proxy | None = None  #: if it was asked for, from the start on
+        port = options.get("port", 0)
         self._send_port = send_port if send_port is not None else port and port + 1
         usual = "ipc:///tmp/pzq-monitor" if port == self.protocol.port else None
         self._monitor = monitor or usual
-        super().__init__(port=port, profile=profile, **options)
+        super().__init__(profile=profile, **options)
 
-    def bound(self) -> None:
+    def _bound(self) -> None:
         self.proxy = None
 
-    def started(self) -> None:
+    def _started(self) -> None:
         if self._proxied and not self.in_memory:
             self.proxy = Proxy(self.urls, host=self.host, seed=self.faults.plan.seed).start()
-            self.proxy.is_companion = True
+            self.proxy._is_companion = True
 
-    def stopping(self) -> None:
+    def _stopping(self) -> None:
         if self.proxy is not None:
             self.proxy.stop()
 
     @property
-    def companions(self) -> Mapping[str, FakeServer]:
+    def _companions(self) -> Mapping[str, FakeServer]:
         return {} if self.proxy is None else {"proxy": self.proxy}
 
     def check(self, timeout: float = 0.0) -> None:
@@ -127,12 +172,12 @@ class PZQ(FakeServer):
             self.proxy.check(timeout)
         super().check(timeout)
 
-    def make_broker(self, clock: Clock) -> PzqBroker:
+    def _make_broker(self, clock: Clock) -> PzqBroker:
         store = Store() if self._database is None else SqliteStore(self._database)
         seed = 0 if self.in_memory else None  # runs on virtual time repeat exactly
         return PzqBroker(self._profile, self._options, store, wall=clock.wall, seed=seed)
 
-    def new_listeners(self, driver: Driver) -> list[Listener]:
+    def _new_listeners(self, driver: Driver) -> list[Listener]:
         if self.in_memory:
             return [*self._memory_listeners(driver)]
         host = f"tcp://[{self.host}]" if ":" in self.host else f"tcp://{self.host}"
@@ -168,7 +213,7 @@ class PZQ(FakeServer):
     def _monitor_session(self) -> tuple[Session, PzqCodec]:
         return MonitorSession(self.broker), MonitorCodec()
 
-    def closed(self) -> None:
+    def _closed(self) -> None:
         self.broker.store.close()
 
     def change_identity(self, identity: bytes) -> None:
@@ -197,10 +242,16 @@ class PZQ(FakeServer):
             on_message: Gets the parts of each message as that type of socket would give them.
             reconnect_ms: How long after a loss it connects again; -1: never.
         """
+        if role not in ROLES:
+            raise UsageError(f"there is no socket {role!r}{instead_of(role, ROLES)}")
         listener = self.listeners[ROLES.index(role)] if len(self.listeners) else None
         if not isinstance(listener, MemoryZmqListener):
             raise UsageError("connect_memory_socket needs a fake that was made with memory=True and started")
         return listener.connect(kind, on_message, reconnect_ms)
+
+    @property
+    def _contents(self) -> dict[str, int]:
+        return {"message": len(self.broker.store)}
 
     # addresses
 
@@ -247,9 +298,12 @@ class PZQ(FakeServer):
     # looking and acting
 
     @property
-    def messages(self) -> list[StoredMessage]:
-        """What is stored, in the order of delivery."""
-        return self.call(self._messages)
+    def messages(self) -> Messages:
+        """A method: ``messages()`` is what is stored, in the order of delivery.
+
+        Without the parentheses it can be used as that list as well, which is the old way.
+        """
+        return Messages(lambda: self.call(self._messages))
 
     def _messages(self) -> list[StoredMessage]:
         in_flight = set(self.broker.in_flight)
@@ -272,19 +326,26 @@ class PZQ(FakeServer):
         """Let all deliveries expire at this moment; the messages come again."""
         self.call(lambda: self.broker.expire_now(self.engine.now))
 
-    def put(self, *body: bytes, key: bytes | None = None) -> bytes:
-        """Store a message as if a producer had sent it; returns its key.
+    def publish(self, *body: Body, key: Body | None = None) -> bytes:
+        """Store a message of these parts as if a producer had sent it; returns its key.
+
+        Parts are bytes, or text, which becomes UTF-8.
 
         With a `key` of a message that was acknowledged, it is what a killed daemon does that had not
         yet written the removal down: the message is back. `UsageError` if that key is stored.
         """
 
+        parts = tuple(map(body_of, body))
+        id = b"" if key is None else body_of(key)
+
         def act() -> bytes:
             now = self.engine.now
-            if key is not None and self.broker.store.get(key) is not None:
-                raise UsageError(f"expected a key that no stored message has, got {key!r}")
-            made = self.broker.put(body, now, id=key or b"", replica=key is not None)
+            if key is not None and self.broker.store.get(id) is not None:
+                raise UsageError(f"expected a key that no stored message has, got {id!r}")
+            made = self.broker.put(parts, now, id=id, replica=key is not None)
             self.broker.turn(now)
             return made
 
         return self.call(act)
+
+    put = formerly("put", publish)

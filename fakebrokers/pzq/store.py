@@ -100,6 +100,8 @@ class SqliteStore(Store):
             self._file.execute(_SCHEMA)
             rows = self._file.execute("select key, place, body from message order by place").fetchall()
         except sqlite3.Error as error:
+            if hasattr(self, "_file"):
+                self._file.close()
             raise UsageError(f"database {str(path)!r} cannot be used: {error}") from None
         for key, place, body in rows:
             super().put(Message(key, place, _decode(body)))

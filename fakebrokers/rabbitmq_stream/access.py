@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
+from fakebrokers.core.patterns import Pattern
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.refusals import Refused
 
@@ -25,10 +25,15 @@ class Permission:
         self.configure = configure
         self.write = write
         self.read = read
+        self._compiled: dict[Right, Pattern] = {}
 
     def allows(self, right: Right, resource: str) -> bool:
         """Whether the right covers a stream or super stream of that name."""
-        return re.search(getattr(self, right) or "^$", resource) is not None
+        text = getattr(self, right) or "^$"
+        pattern = self._compiled.get(right)
+        if pattern is None or pattern.text != text:
+            pattern = self._compiled[right] = Pattern(text)
+        return pattern.found_in(resource)
 
 
 class User:

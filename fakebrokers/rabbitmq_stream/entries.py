@@ -7,7 +7,6 @@ batch; `messages` does, for tests that want to see what was stored.
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct, error
@@ -18,6 +17,8 @@ _BATCH = Struct(">BHII")
 
 #: bytes in front of the body of a simple entry, and of the data of a batch
 SIMPLE_HEADER, BATCH_HEADER = 4, 11
+#: bytes of a batch that is opened, as servers allow it
+MAX_INFLATED = 64 * 1024 * 1024
 #: the u16 in a chunk's header
 MAX_ENTRIES = 65_535
 
@@ -63,23 +64,41 @@ def simple_entries(bodies: Iterable[bytes]) -> bytes:
 def messages(entries: bytes) -> Iterator[tuple[int, bytes]]:
     """Each record's index and body, batches opened.
 
-    A batch that cannot be opened (snappy, lz4, zstd, or damaged) gives one body: its data as stored.
+    A batch that cannot be opened (snappy, lz4, zstd, damaged, or of more bytes than it says) gives one body:
+    its data as stored.
     """
     index = 0
     for start, end, records in spans(entries):
         if entries[start] & 0x80:
-            bodies = _open_batch(entries[start] >> 4 & 0b111, entries[start + BATCH_HEADER : end])
+            head, _, size, _ = _BATCH.unpack_from(entries, start)
+            bodies = _open_batch(head >> 4 & 0b111, entries[start + BATCH_HEADER : end], size)
             yield from enumerate(bodies, index)
         else:
             yield index, entries[start + SIMPLE_HEADER : end]
         index += records
 
 
-def _open_batch(compression: int, data: bytes) -> list[bytes]:
+def _open_batch(compression: int, data: bytes, size: int) -> list[bytes]:
     if compression > 1:
         return [data]
     try:
-        plain = gzip.decompress(data) if compression else data
+        plain = _inflated(data, min(size, MAX_INFLATED)) if compression else data
         return [plain[inner.start + SIMPLE_HEADER : inner.end] for inner in spans(plain)]
-    except (OSError, EOFError, zlib.error, error):
+    except (EOFError, zlib.error, error):
         return [data]
+
+
+def _inflated(data: bytes, limit: int) -> bytes:
+    """What gzip has compressed, perhaps in several pieces.
+
+    Raises:
+        zlib.error, EOFError: It is damaged, cut off, or has more than `limit` bytes.
+    """
+    found = b""
+    while data:
+        member = zlib.decompressobj(wbits=31)
+        found += member.decompress(data, limit - len(found) + 1)
+        if not member.eof or len(found) > limit:
+            raise EOFError
+        data = member.unused_data.lstrip(b"\0")
+    return found

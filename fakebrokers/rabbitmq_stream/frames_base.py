@@ -7,7 +7,7 @@ theirs.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from fakebrokers.core.frames import Frame, FrameSpec, Role
 from fakebrokers.rabbitmq_stream.wiretypes import U16, U32
@@ -22,6 +22,10 @@ class StreamFrame(Frame, frozen=True, gc=False):
 
     KEY: ClassVar[int]
     SENDER: ClassVar[Sender] = "client"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.way = {"client": "in", "server": "out", "both": ""}[cls.SENDER]
 
 
 class Correlated(StreamFrame, frozen=True):

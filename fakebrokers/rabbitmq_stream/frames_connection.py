@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec import field
 
-from fakebrokers.core.frames import FrameSpec, Role
+from fakebrokers.core.frames import MECHANISMS, FrameSpec, Role
 from fakebrokers.rabbitmq_stream.frames_base import Request, Response, Sender, StreamFrame
 from fakebrokers.rabbitmq_stream.wiretypes import (
     U16,
@@ -57,7 +57,7 @@ class SaslHandshakeResponse(Response, frozen=True):
 class SaslAuthenticate(Request, frozen=True):
     """Credentials, or one round of them; `data` is secret."""
 
-    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id", secret=("data",))
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id", secret=("data",), words={"mechanism": MECHANISMS})
     KEY: ClassVar = 0x0013
     mechanism: Text
     data: SaslData = None

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fakebrokers.control.describe import BrokerOptions, Control, Count, Operation, Switch, TlsOption
+from fakebrokers.control.describe import BrokerOptions, Control, Operation, Switch, TlsOption
 from fakebrokers.errors import UsageError
+from fakebrokers.options import Count
 from fakebrokers.rabbitmq_stream import operations_access as access
 from fakebrokers.rabbitmq_stream import operations_listed as listed
 from fakebrokers.rabbitmq_stream.codes import Code
@@ -85,6 +86,11 @@ class NodeRow(msgspec.Struct, frozen=True):
     up: bool
 
 
+def publish(server: RabbitMQStream, name: str, bodies: Sequence[bytes]) -> None:
+    """Append messages to a stream as a client's Publish does: up to 32 of them are one chunk."""
+    server.publish(name, bodies)
+
+
 def messages(server: RabbitMQStream, name: str) -> list[Message]:
     """All messages of a stream."""
     return server.messages(name)
@@ -141,17 +147,12 @@ def create_super_stream(
     **arguments: str | int,
 ) -> None:
     """Create a super stream, its partitions, and a routing key for each."""
-    wire = {key.replace("_", "-"): str(value) for key, value in arguments.items()}
-    server.call(lambda: server.broker.create_super_stream("/", name, partitions, keys, wire, server.nodes[0]))
+    server.create_super_stream(name, partitions, keys, **arguments)
 
 
 def delete_super_stream(server: RabbitMQStream, name: str) -> None:
     """Delete a super stream and its partitions; their users get a MetadataUpdate."""
-
-    def act() -> None:
-        server.broker.announce(server.broker.remove_super_stream("/", name), server.engine.now)
-
-    server.call(act)
+    server.delete_super_stream(name)
 
 
 def say_close(
@@ -174,11 +175,11 @@ CONTROL = Control(
     (
         Operation("create_stream"),
         Operation("delete_stream"),
-        Operation("stream_names"),
+        Operation("streams", old="stream_names"),
         Operation(stream_named, reads=True),
         Operation(create_super_stream),
         Operation(delete_super_stream),
-        Operation("publish"),
+        Operation(publish),
         Operation(messages, reads=True),
         Operation(store_offset),
         Operation(store_sequence),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
 
-from fakebrokers.control.describe import Count, Operation
+from fakebrokers.control.describe import Operation
+from fakebrokers.core.patterns import problem_of
 from fakebrokers.errors import UsageError
+from fakebrokers.options import Count
 from fakebrokers.rabbitmq_stream.access import Permission, User
 from fakebrokers.rabbitmq_stream.policies import Policy
 from fakebrokers.rabbitmq_stream.server import RabbitMQStream
@@ -127,10 +128,8 @@ def delete_virtual_host(server: RabbitMQStream, name: str) -> None:
 
 def _permission(row: PermissionRow) -> Permission:
     for name in ("configure", "write", "read"):
-        try:
-            re.compile(getattr(row, name))
-        except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(f"{name}: expected a regular expression: {error}") from None
+        if wrong := problem_of(getattr(row, name)):
+            raise UsageError(f"{name}: {wrong}")
     return Permission(row.configure, row.write, row.read)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from fakebrokers.core.patterns import Pattern, problem_of
+from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.arguments import seconds_of
 
 #: Settings of a policy that the fake carries out; the others that servers know are refused.
@@ -14,6 +15,11 @@ SETTINGS = ("max-age", "max-length-bytes")
 
 #: What a policy may apply to, of what a server has.
 TARGETS = ("all", "exchanges", "queues", "classic_queues", "quorum_queues", "streams")
+
+#: Policies that a broker takes: a stream that comes is compared with each of them.
+MOST = 1000
+#: Streams of which it is remembered what counts.
+REMEMBERED = 10_000
 
 _STREAMS = frozenset({"all", "queues", "streams"})
 
@@ -37,10 +43,8 @@ class Policy(msgspec.Struct, frozen=True):
 
     def problem(self) -> tuple[str, str] | None:
         """Where it makes no sense, and what was expected there; None: nowhere."""
-        try:
-            re.compile(self.pattern)
-        except (re.error, OverflowError, RecursionError) as error:
-            return "pattern", f"expected a regular expression, got {self.pattern[:100]!r}: {error}"
+        if wrong := problem_of(self.pattern):
+            return "pattern", wrong
         if self.apply_to not in TARGETS:
             return "apply-to", f"expected one of {', '.join(TARGETS)}, got {self.apply_to[:100]!r}"
         if not self.definition:
@@ -48,13 +52,9 @@ class Policy(msgspec.Struct, frozen=True):
         problems = (_problem_of(name, value) for name, value in self.definition.items())
         return next((problem for problem in problems if problem is not None), None)
 
-    def fits(self, virtual_host: str, stream: str) -> bool:
-        """Whether it is for this stream."""
-        return (
-            self.virtual_host == virtual_host
-            and self.apply_to in _STREAMS
-            and re.search(self.pattern, stream) is not None
-        )
+    def is_for(self, virtual_host: str) -> bool:
+        """Whether it may be for a stream there, if the name fits."""
+        return self.virtual_host == virtual_host and self.apply_to in _STREAMS
 
 
 def _problem_of(name: str, value: object) -> tuple[str, str] | None:
@@ -70,35 +70,66 @@ def _problem_of(name: str, value: object) -> tuple[str, str] | None:
 
 
 class Policies:
-    """All policies of a broker."""
+    """All policies of a broker.
+
+    Which of them counts for a stream is remembered until a change concerns it: many patterns are searched in
+    many names once, and not again for each policy that comes.
+    """
 
     def __init__(self) -> None:
-        self._by_name: dict[tuple[str, str], Policy] = {}
+        self._by_name: dict[tuple[str, str], tuple[Policy, Pattern]] = {}
+        self._counts: dict[tuple[str, str], Policy | None] = {}
 
     def __iter__(self) -> Iterator[Policy]:
-        return iter(list(self._by_name.values()))
+        return iter([policy for policy, _ in self._by_name.values()])
 
     def put(self, policy: Policy) -> bool:
-        """Add or replace one; whether it is new."""
+        """Add or replace one; whether it is new. `UsageError` if there are too many."""
         key = policy.virtual_host, policy.name
-        new = key not in self._by_name
-        self._by_name[key] = policy
-        return new
+        old, pattern = self.find(*key), Pattern(policy.pattern)
+        if old is None and len(self._by_name) >= MOST:
+            raise UsageError(f"expected at most {MOST} policies, got {MOST + 1}")
+        self._by_name[key] = policy, pattern
+        for stream, counts in tuple(self._counts.items()):
+            if counts is not None and counts is old:
+                del self._counts[stream]
+            elif policy.is_for(stream[0]) and pattern.found_in(stream[1]):
+                if old is not None:  # its place among equals is what it was
+                    del self._counts[stream]
+                elif counts is None or counts.priority < policy.priority:
+                    self._counts[stream] = policy
+        return old is None
 
     def find(self, virtual_host: str, name: str) -> Policy | None:
         """The policy of that name."""
-        return self._by_name.get((virtual_host, name))
+        found = self._by_name.get((virtual_host, name))
+        return None if found is None else found[0]
 
     def remove(self, virtual_host: str, name: str) -> bool:
         """Delete a policy; whether there was one."""
-        return self._by_name.pop((virtual_host, name), None) is not None
+        found = self._by_name.pop((virtual_host, name), None)
+        if found is None:
+            return False
+        for key in [key for key, counts in self._counts.items() if counts is found[0]]:
+            del self._counts[key]
+        return True
 
     def forget(self, virtual_host: str) -> None:
         """Delete all policies of a virtual host."""
         for key in [key for key in self._by_name if key[0] == virtual_host]:
             del self._by_name[key]
+        self._counts.clear()
 
     def of(self, virtual_host: str, stream: str) -> Policy | None:
         """The policy that counts for a stream."""
-        fitting = [policy for policy in self if policy.fits(virtual_host, stream)]
-        return max(fitting, key=lambda policy: policy.priority, default=None)
+        key = virtual_host, stream
+        if key not in self._counts:
+            if len(self._counts) >= REMEMBERED:
+                self._counts.clear()
+            fitting = [
+                policy
+                for policy, pattern in self._by_name.values()
+                if policy.is_for(virtual_host) and pattern.found_in(stream)
+            ]
+            self._counts[key] = max(fitting, key=lambda policy: policy.priority, default=None)
+        return self._counts[key]

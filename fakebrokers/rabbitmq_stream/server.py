@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
+from fakebrokers.bodies import Body, bodies_of
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
-from fakebrokers.core.tls import Tls
+from fakebrokers.core.tls import Tls, certificate_of
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.read import one_of
+from fakebrokers.options import U32, Port, ServerOptions, check_names
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.chunking import RULES, Chunking, PerStep
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
@@ -26,6 +28,7 @@ from fakebrokers.rabbitmq_stream.profile import PROFILES, Profile
 from fakebrokers.rabbitmq_stream.protocol import PROTOCOL, WIRE
 from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.rabbitmq_stream.stream import Message, Stream
+from fakebrokers.renamed import warn_of_old
 from fakebrokers.server import FakeServer
 
 if TYPE_CHECKING:
@@ -66,14 +69,14 @@ class RabbitMQStream(FakeServer):
         nodes: int = 1,
         load_balancer: bool = False,
         advertised_host: str | None = None,
-        heartbeat_s: int | None = None,
-        frame_max: int | None = None,
+        heartbeat_s: U32 | None = None,
+        frame_max: U32 | None = None,
         tls: bool | str = False,
-        management: bool | int = False,
+        management: bool | Port = False,
         real_delays: bool = False,
         chunking: str | None = None,
         switches: Mapping[str, Any] | None = None,
-        **options: Any,
+        **options: Unpack[ServerOptions],
     ) -> None:
         if nodes < 1:
             raise UsageError(f"expected 1 node or more, got {nodes}")
@@ -82,7 +85,7 @@ class RabbitMQStream(FakeServer):
             raise UsageError(f"expected chunking {one_of(list(RULES), chunking)}")
         self._chunking = chunking
         self._advertised_host = advertised_host
-        self._wants_tls = tls
+        self._wants_tls = tls and certificate_of(tls)
         self._management = None if management is False else _management(self)
         self._management_port = 0 if management is True else int(management)
         self.tls: Tls | None = None
@@ -92,7 +95,7 @@ class RabbitMQStream(FakeServer):
             # as with a real server, the host part is what it advertises; several on one host have numbers
             node.name = f"rabbit{'' if number == 1 else number}@{advertised_host or self.host}"
 
-    def make_broker(self, clock: Clock) -> StreamBroker:
+    def _make_broker(self, clock: Clock) -> StreamBroker:
         """A broker whose timestamps follow `clock`; in memory there are no TCP segments to keep apart."""
         profile = self.switches
         if self.in_memory:
@@ -102,21 +105,21 @@ class RabbitMQStream(FakeServer):
     def _new_chunking(self) -> Chunking:
         return PerStep(lambda: self.exact) if self._chunking is None else RULES[self._chunking]()
 
-    def endpoints(self) -> list[Endpoint]:
+    def _endpoints(self) -> list[Endpoint]:
         """One per node, and one more for TLS; the first has the port that was asked for."""
         nodes = self._cluster.nodes
         plain = [
             Endpoint(WIRE, partial(self._new_session, node), 0 if number else self._wanted_port)
             for number, node in enumerate(nodes)
         ]
-        if not self._wants_tls or self.in_memory:
+        if not self._wants_tls or not self._has_streams:
             return plain
         self.tls = Tls(self.host, ask_client=True, show=self._wants_tls)
         return plain + [
             Endpoint(WIRE, partial(self._new_tls_session, node), 0, self.tls.context) for node in nodes
         ]
 
-    def bound(self) -> None:
+    def _bound(self) -> None:
         """Tell each node its address, and the journal how chunks were chosen by hand."""
         if self._chunking is not None:
             self.journal.state(self.engine.now, "", "chunking", self._chunking)
@@ -127,18 +130,18 @@ class RabbitMQStream(FakeServer):
             if self.tls is not None:
                 node.tls_port = self.listeners[len(nodes) + number].port
 
-    async def serve(self) -> None:
+    async def _serve(self) -> None:
         """Accept from now on, on the management API too."""
-        await super().serve()
+        await super()._serve()
         if self._management is not None:
             await self._management.start(self.host, self._management_port)
 
-    async def unserve(self) -> None:
+    async def _unserve(self) -> None:
         """End what `serve` began besides the listeners."""
         if self._management is not None:
             await self._management.stop()
 
-    def stopped(self) -> None:
+    def _stopped(self) -> None:
         """Remove the certificates."""
         if self.tls is not None:
             self.tls.close()
@@ -154,6 +157,10 @@ class RabbitMQStream(FakeServer):
         names = [value for part in subject for key, value in part if key == "commonName"]
         session.certificate_name = names[0] if names else ""
         return session, codec
+
+    @property
+    def _contents(self) -> dict[str, int]:
+        return {"stream": len(self.broker.streams)}
 
     # addresses
 
@@ -200,9 +207,26 @@ class RabbitMQStream(FakeServer):
         """Delete a stream; its users get a MetadataUpdate."""
         self.call(lambda: self.broker.delete(name, self.engine.now))
 
-    def publish(self, name: str, bodies: Sequence[bytes]) -> None:
-        """Append messages to a stream as a client's Publish does: up to 32 of them are one chunk."""
-        self.call(lambda: self.broker.publish(name, bodies, self.engine.now))
+    def create_super_stream(
+        self, name: str, partitions: Sequence[str], keys: Sequence[str], **arguments: str | int
+    ) -> None:
+        """Create a super stream, its partitions, and a routing key for each."""
+        wire = {key.replace("_", "-"): str(value) for key, value in arguments.items()}
+        node = self._cluster.nodes[0]
+        self.call(lambda: self.broker.create_super_stream("/", name, partitions, keys, wire, node))
+
+    def delete_super_stream(self, name: str) -> None:
+        """Delete a super stream and its partitions; their users get a MetadataUpdate."""
+        self.call(lambda: self.broker.announce(self.broker.remove_super_stream("/", name), self.engine.now))
+
+    def publish(self, name: str, bodies: Body | Iterable[Body]) -> None:
+        """Append messages to a stream as a client's Publish does: up to 32 of them are one chunk.
+
+        Args:
+            bodies: Of the messages, or of a single one: bytes, or text, which becomes UTF-8.
+        """
+        stored = bodies_of(bodies)
+        self.call(lambda: self.broker.publish(name, stored, self.engine.now))
 
     def store_offset(self, name: str, reference: str, offset: int) -> None:
         """Store an offset of a stream, as a consumer does."""
@@ -221,9 +245,15 @@ class RabbitMQStream(FakeServer):
         return self.call(lambda: self.broker.stream(name))
 
     @property
-    def stream_names(self) -> list[str]:
+    def streams(self) -> list[str]:
         """The streams of the virtual host "/"."""
         return self.call(lambda: [name for host, name in self.broker.streams if host == "/"])
+
+    @property
+    def stream_names(self) -> list[str]:
+        """Old name of `streams`."""
+        warn_of_old("RabbitMQStream.stream_names", "RabbitMQStream.streams")
+        return self.streams
 
     def move_leader(self, name: str, node: int | None) -> None:
         """Let another node (by number, from 1) lead a stream, or none; its users get a MetadataUpdate."""
@@ -260,9 +290,9 @@ class RabbitMQStream(FakeServer):
         for number in range(1, len(self.nodes) + 1):
             self.start_node(number)
 
-    def _node(self, number: int) -> Node:
-        if not 1 <= number <= len(self.nodes):
-            raise UsageError(f"expected a node from 1 to {len(self.nodes)}, got {number}")
+    def _node(self, number: object) -> Node:
+        if not isinstance(number, int) or not 1 <= number <= len(self.nodes):
+            raise UsageError(f"expected a node from 1 to {len(self.nodes)}, got {number!r}")
         return self.nodes[number - 1]
 
 
@@ -283,7 +313,5 @@ def _switched(
         changes["heartbeat_s"] = heartbeat_s
     if frame_max is not None:
         changes["frame_max"] = frame_max
-    unknown = [key for key in changes if key not in Profile.__struct_fields__]
-    if unknown:
-        raise UsageError(f"no switch {unknown[0]!r}; there are: {', '.join(Profile.__struct_fields__)}")
+    check_names(changes, Profile.__struct_fields__, "switch")
     return msgspec.structs.replace(profile, **changes)

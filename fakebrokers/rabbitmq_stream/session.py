@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
@@ -189,7 +190,7 @@ class StreamSession(SessionBase):
             "node": self.node.name,
             "user": None if self.user is None else self.user.name,
             "virtual_host": self.virtual_host,
-            "client_properties": self.client_properties,
+            "client_properties": without_secrets(self.client_properties),
             "frame_max": self.frame_max,
             "heartbeat_s": self.heartbeat_s,
             "unconfirmed": self.publishing.unconfirmed,

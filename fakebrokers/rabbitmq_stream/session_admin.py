@@ -22,7 +22,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     StreamStats,
     StreamStatsResponse,
 )
-from fakebrokers.rabbitmq_stream.refusals import Refused
+from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
 
@@ -48,6 +48,7 @@ class Admin:
 
     def _create(self, frame: Create, now: float) -> None:
         session = self._session
+        _check_text(frame.stream)
         session.require("configure", parse_name(frame.stream))
         session.broker.create(session.host, frame.stream, frame.arguments, session.node)
         session.answer(frame)
@@ -123,6 +124,7 @@ class Admin:
 
     def _create_super_stream(self, frame: CreateSuperStream, now: float) -> None:
         session = self._session
+        _check_text(*frame.partitions)
         self._require_all(parse_name(frame.name), frame.partitions)
         session.broker.create_super_stream(
             session.host, frame.name, frame.partitions, frame.binding_keys, frame.arguments, session.node
@@ -132,8 +134,15 @@ class Admin:
     def _delete_super_stream(self, frame: DeleteSuperStream, now: float) -> None:
         session = self._session
         session.require("configure", frame.name)
-        self._require_all(frame.name, session.broker.find_super_stream(session.host, frame.name).partitions)
-        streams = session.broker.remove_super_stream(session.host, frame.name)
+        if not frame.name:  # the exchange to which all streams are bound, and which stays
+            partitions = session.broker.find_exchange(session.host, "").partitions
+            self._require_all("", partitions)
+            streams = [session.broker.remove(session.host, partition) for partition in partitions]
+        else:
+            self._require_all(
+                frame.name, session.broker.find_super_stream(session.host, frame.name).partitions
+            )
+            streams = session.broker.remove_super_stream(session.host, frame.name)
         session.answer(frame)
         session.broker.announce(streams, now)
 
@@ -162,3 +171,16 @@ class Admin:
         """
         if not self._may_look_up(resource):
             raise Refused(Code.ACCESS_REFUSED)
+
+
+def _check_text(*names: str) -> None:
+    """Check that new streams can be called so.
+
+    Raises:
+        Crashed: A name is not UTF-8: nobody answers.
+    """
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:  # of the bytes that stand for themselves
+            raise Crashed(f"expected UTF-8, got {name!r}") from None

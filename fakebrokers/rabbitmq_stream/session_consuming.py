@@ -211,8 +211,8 @@ class Consuming:
             stream = session.broker.find_led(session.host, frame.stream)
         except Refused:
             return
-        session.watch(stream)
         if len(frame.reference.encode(errors="surrogateescape")) <= _MAX_NAME:
+            session.watch(stream)
             stream.writer.store_offset(frame.reference, frame.offset, now)
         elif session.profile.max_reference is None:
             raise Crashed("the length of a stored reference is one byte")

@@ -27,7 +27,7 @@ class Client:
         self.heard = b""
         self.ended: HangUp | None = None
         self._bench = bench
-        engine, endpoint = bench.engine, bench.fake.endpoints()[0]
+        engine, endpoint = bench.engine, bench.fake._endpoints()[0]
         session, codec = endpoint.new_session(self)
         address = f"127.0.0.1:{50000 + engine.accepted}"
         self._connection = engine.accept(endpoint.wire, session, codec, self, bench.now, address)

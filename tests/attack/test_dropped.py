@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol
 from tests.eventually import PATIENCE_S, eventually
 from tests.toy import Toy
@@ -100,7 +101,7 @@ def test_one_that_was_stopped_or_never_started_says_nothing(recwarn: pytest.Warn
 
 
 def test_one_that_could_not_be_made_says_nothing(recwarn: pytest.WarningsRecorder) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(UsageError, match="Toy has no 'no_such_option'"):
         Toy(no_such_option=1)  # type: ignore[call-arg]
     gc.collect()
     assert list(recwarn) == []

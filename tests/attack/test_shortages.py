@@ -88,6 +88,7 @@ def test_too_few_descriptors_to_start(protocol: str) -> None:
 
 def test_what_is_a_shortage() -> None:
     assert "ulimit -n" in str(shortage(OSError(errno.EMFILE, "x")))
+    assert "free some room" in str(shortage(OSError(errno.ENOSPC, "x")))
     for error in (OSError(errno.EADDRINUSE, "x"), OSError("x"), ValueError(errno.EMFILE)):
         assert shortage(error) is None
 

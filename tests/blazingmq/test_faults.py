@@ -267,7 +267,7 @@ def test_a_bad_checksum_reaches_the_broker() -> None:
 
 
 def test_missed_heartbeats_and_foreign_events() -> None:
-    with BlazingMQ(heartbeats=True, heartbeat_ms=20) as broker:
+    with BlazingMQ(heartbeats=True, heartbeat_s=0.02) as broker:
         broker.faults.add(f.missed_heartbeats())
         broker.faults.add(fault(Inject(hex="0000000c6802000001020304"), kind="openQueueResponse"))
         peer = Peer(broker)

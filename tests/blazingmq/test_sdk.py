@@ -260,7 +260,7 @@ def test_statuses_and_refusals() -> None:
 
 
 def test_heartbeats_are_answered() -> None:
-    with BlazingMQ(heartbeats=True, heartbeat_ms=30) as broker:
+    with BlazingMQ(heartbeats=True, heartbeat_s=0.03) as broker:
         program = start(broker, "tell(ready=True)\ngo_on()\nclient.stop()")
         told(program)
         assert broker.wait_for(kind="HEARTBEAT_RSP", role=Role.HEARTBEAT, count=5)

@@ -60,7 +60,7 @@ def test_addresses() -> None:
 def test_what_tests_put_in_and_see() -> None:
     with BlazingMQ() as broker:
         properties = {"n": Property(PropertyType.INT32, 5)}
-        posted = broker.post(Q, b"x" * 2000, properties, compression=Compression.ZLIB)
+        posted = broker.publish(Q, b"x" * 2000, properties, compression=Compression.ZLIB)
         (message,) = broker.messages(Q)
         assert (message.guid, message.payload, message.content.properties) == (
             posted,
@@ -81,7 +81,7 @@ def test_what_tests_put_in_and_see() -> None:
 
 def test_messages_of_one_app() -> None:
     with BlazingMQ(domains={"d": {"mode": "fanout", "app_ids": ["a", "b"]}}) as broker:
-        broker.post("bmq://d/q", b"1")
+        broker.publish("bmq://d/q", b"1")
         assert broker.purge("bmq://d/q", "a") == 1
         assert [message.payload for message in broker.messages("bmq://d/q", "b")] == [b"1"]
         assert broker.messages("bmq://d/q", "a") == []
@@ -100,7 +100,7 @@ def test_wrong_usage() -> None:
         with pytest.raises(UsageError, match="no queue 'bmq://d/q'; there are: none"):
             broker.messages("bmq://d/q")
         with pytest.raises(UsageError, match="Failed to retrieve domain config"):
-            broker.post("bmq://d/q", b"x")
+            broker.publish("bmq://d/q", b"x")
         with pytest.raises(UsageError, match="a node from 1 to 1, got 2"):
             broker.stop_node(2)
 
@@ -151,7 +151,7 @@ def test_a_shutdown_in_order() -> None:
 
 def test_a_crash_keeps_messages_or_loses_them() -> None:
     with BlazingMQ() as broker:
-        broker.post(Q, b"1")
+        broker.publish(Q, b"1")
         broker.crash(keep_state=True)
         broker.restart()
         assert len(broker.messages(Q)) == 1
@@ -162,7 +162,7 @@ def test_a_crash_keeps_messages_or_loses_them() -> None:
 
 def test_an_operator() -> None:
     with BlazingMQ() as broker:
-        broker.post(FANOUT, b"1")
+        broker.publish(FANOUT, b"1")
         peer = Peer(broker, ADMIN)
         peer.next()
         peer.send(AdminCommand(1, "DOMAINS DOMAIN bmq.test.mem.fanout PURGE"), Disconnect(2))

@@ -437,7 +437,7 @@ def test_what_is_purged_is_not_held_on_to() -> None:
     assert queue.purge() == 3
     wanted.close(read=True)
     gc.collect()
-    assert gc.get_referrers(*held) == [held]
+    assert [one for one in gc.get_referrers(*held) if not isinstance(one, tuple)] == [held]  # of this call
 
 
 def test_old_messages_expire() -> None:

@@ -7,14 +7,19 @@ import socket
 import threading
 import urllib.request
 from collections.abc import Callable
+from contextlib import ExitStack
 from http.client import IncompleteRead
 from typing import Any
 
 import pytest
 
+from fakebrokers.control import journal
 from fakebrokers.control.api import ControlApi
 from fakebrokers.control.brokers import Brokers
-from tests.eventually import PATIENCE_S, nothing_comes
+from fakebrokers.control.journal import line_of
+from fakebrokers.journal import Record
+from tests.eventually import PATIENCE_S, eventually, nothing_comes
+from tests.marked import PASSWORD
 from tests.proxy.control import Api
 
 NARCONI = "/brokers/narconi"
@@ -59,10 +64,10 @@ def test_brokers_come_and_go(control: Api) -> None:
 
 def test_a_broker_gets_its_options(control: Api, brokers: Brokers) -> None:
     plan = {"seed": 5, "faults": [{"name": "n", "match": {"on": "accept"}, "effect": {"type": "fin"}}]}
-    row = start(control, "rabbitmq-stream", nodes=3, profile="3.10", faults=plan, users=["bob:secret"])
+    row = start(control, "rabbitmq-stream", nodes=3, profile="3.10", faults=plan, users=[f"bob:{PASSWORD}"])
     assert sorted(row["urls"]) == ["node2", "node3"] and row["profile"] == "3.10"
     server: Any = brokers.find("rabbitmq-stream")
-    assert server.broker.access.users["bob"].password == "secret"
+    assert server.broker.access.users["bob"].password == PASSWORD
     assert control("GET", "/brokers/rabbitmq-stream/faults")[1]["seed"] == 5
     with connect(row) as client:
         assert client.recv(1) == b""
@@ -319,6 +324,39 @@ def test_the_journal_goes_on_behind_a_record_that_is_still_to_come(api: ControlA
             control("POST", f"{NARCONI}/wait_for", {"kind": "closed", "count": number})
         record = json.loads(answer.readline())
     assert (record["connection"], record["seq"]) == ("c4", 7)
+
+
+def test_followers_cost_whoever_publishes_nothing(
+    api: ControlApi, control: Api, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing happens for them when a record is written, and each record becomes a line once."""
+    made: list[int] = []
+
+    def counted(record: Record) -> bytes:
+        made.append(record.seq)
+        return line_of(record)
+
+    monkeypatch.setattr(journal, "line_of", counted)
+    row = start(control)
+    url = f"{api.url}{NARCONI}/journal?follow=1&since=0"
+    with ExitStack() as stack:
+        streams = [stack.enter_context(urllib.request.urlopen(url, timeout=PATIENCE_S)) for _ in range(20)]
+        lone = stack.enter_context(urllib.request.urlopen(f"{url}&kind=closed", timeout=PATIENCE_S))
+        made.clear()
+        watched = brokers.find("narconi").journal
+        began = watched.last_seq
+        for _ in range(10):
+            connect(row).close()
+        control("POST", f"{NARCONI}/wait_for", {"kind": "closed", "count": 10, "since": began})
+        assert watched._watchers == []
+        new = list(range(began + 1, began + 21))
+        for each in streams:
+            assert [json.loads(each.readline())["seq"] for _ in range(20)] == list(
+                range(began + 1, began + 21)
+            )
+        assert [json.loads(lone.readline())["kind"] for _ in range(10)] == ["closed"] * 10
+        assert sorted(made) == new
+    eventually(lambda: watched not in journal._feeds)  # whoever listened has gone
 
 
 def test_stopping_the_api_cuts_its_streams(brokers: Brokers) -> None:

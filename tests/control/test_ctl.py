@@ -19,6 +19,7 @@ from fakebrokers.control.listing import Listing
 from fakebrokers.errors import FakeBrokerError, UsageError
 from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 from tests.benchmarks.stream_load import Connection, frame, text
+from tests.marked import PASSWORD
 
 
 def run(*words: str) -> str:
@@ -77,12 +78,12 @@ def test_operations_by_name(brokers: Brokers, api: ControlApi) -> None:
 
 def test_one_of_several_brokers(brokers: Brokers, api: ControlApi) -> None:
     with pytest.raises(UsageError, match="there are: none"):
-        run(api.url, "stream_names")
+        run(api.url, "streams")
     for name in ("a", "b"):
         brokers.add("rabbitmq-stream", name, {})
     with pytest.raises(UsageError, match="there are: a, b"):
-        run(api.url, "stream_names")
-    assert json.loads(run(api.url, "stream_names", "--broker", "b")) == []
+        run(api.url, "streams")
+    assert json.loads(run(api.url, "streams", "--broker", "b")) == []
 
 
 def test_where_no_control_api_answers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,14 +120,14 @@ def test_an_answer_that_is_none() -> None:
 
 
 def test_users(tool: Tool) -> None:
-    assert tool("add_user", "bob", "secret") == ""
+    assert tool("add_user", "bob", "old") == ""
     users = tool.server.broker.access.users
-    assert (users["bob"].password, users["bob"].permissions, users["bob"].tags) == ("secret", {}, ())
+    assert (users["bob"].password, users["bob"].permissions, users["bob"].tags) == ("old", {}, ())
     with pytest.raises(UsageError, match="user 'bob' exists already"):
         tool("add_user", "bob", "other")
-    tool("change_password", "bob", "new")
+    tool("change_password", "bob", PASSWORD)
     tool("set_user_tags", "bob", "monitoring", "management")
-    assert users["bob"].password == "new"
+    assert users["bob"].password == PASSWORD
     assert tool("list_users", "-q") == "user\ttags\nguest\t[administrator]\nbob\t[monitoring, management]\n"
     tool("add_vhost", "test")
     tool("set_permissions", "-p", "test", "bob", "^a", "", ".*")
@@ -259,3 +260,21 @@ def test_cells() -> None:
     )
     with pytest.raises(FakeBrokerError, match="expected table, csv or json"):
         Listing("xml", True)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (
+            ["localhost:1", "messages", "name=my orders"],
+            "did you mean 'fakebrokers ctl http://localhost:1 messages 'name=my orders''?",
+        ),
+        (["https://localhost:1/"], "did you mean 'fakebrokers ctl http://localhost:1/'?"),
+        (["rabitmq", "add_user"], "did you mean 'rabbitmq'? Choose from: rabbitmq"),
+        (["messages"], "expected the URL of a control API, such as http://127.0.0.1:9090"),
+    ],
+)
+def test_whoever_gives_no_url_reads_how_to_call_it(words: list[str], problem: str) -> None:
+    with pytest.raises(click.UsageError) as refused:
+        run(*words)
+    assert problem in refused.value.message

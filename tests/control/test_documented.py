@@ -34,7 +34,7 @@ def test_the_management_api() -> None:
             ["sh", "-c", script], capture_output=True, text=True, check=False, timeout=PATIENCE_S
         )
         assert (done.returncode, done.stderr) == (0, "")
-        assert broker.stream_names == ["orders"]
+        assert broker.streams == ["orders"]
         assert broker.broker.access.users["bob"].may("read", "test", "orders")
 
 

@@ -58,7 +58,7 @@ class Requests:
         if "connection" in given and random.random() < 0.8:
             given["connection"] = self.connection(server)
         if operation.name == "say" and random.random() < 0.8:
-            kind = random.choice([*server.wires[0].frames])
+            kind = random.choice([*server._wires[0].frames])
             given |= {"kind": kind_of(kind), "fields": fields(random, kind, 0.5)}
         for each in ("timeout", "timeout_s"):
             if each in given and random.random() < 0.9:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +14,21 @@ import pytest
 from fakebrokers import protocol as registry
 from fakebrokers.control.brokers import Brokers, operations_of
 from fakebrokers.control.describe import Control, Operation
+from fakebrokers.moleculer.packets import Request
 from fakebrokers.protocol import Protocol, find_protocol, protocols
+from fakebrokers.renamed import HOOKS
 from fakebrokers.server import FakeServer
 from tests.benchmarks.stream_load import Connection
 from tests.echo import protocol as echo
 from tests.eventually import PATIENCE_S, eventually
+from tests.marked import PASSWORD
 from tests.proxy.control import Api
 
 SHIPPED = [each for each in protocols() if each.server.startswith("fakebrokers.")]
 #: Public names of the classes that mean something inside the process only, or have a path of their own.
 INSIDE = {
     *("start", "stop", "start_async", "stop_async", "check", "call", "say", "wait_for", "wait_for_async"),
-    *("started", "stopping", "stopped", "forked", "companions", "is_companion", "expect"),
-    *(
-        "journal_excerpt",
-        "connection",
-        "connect_memory",
-        "connect_memory_socket",
-        "new_listeners",
-        "endpoints",
-    ),
-    *(
-        "make_broker",
-        "bound",
-        "serve",
-        "unserve",
-        "closed",
-        "options_from_environ",
-        "released",
-        "wires",
-        "now",
-        "exact",
-        "watcher",
-    ),
+    *("expect", "journal_excerpt", "connection", "connect_memory", "connect_memory_socket", "now", "exact"),
     *(
         "runs",
         "port",
@@ -60,7 +43,7 @@ INSIDE = {
         "tls",
     ),
     *("management_url", "tls_port", "broker", "break_backend", "peer_of", "on_own_loop", "driver", "packets"),
-    *("nats", "redis", "mqtt", "drop_connections", "say_raw"),
+    *("nats", "redis", "mqtt", "drop_connections", "say_raw", "check_async"),
 }
 
 
@@ -89,7 +72,7 @@ class Broker:
 def test_everything_that_the_class_offers_is_there(protocol: Protocol) -> None:
     kind = protocol.load()
     public = {name for name, _ in inspect.getmembers_static(kind) if not name.startswith("_")}
-    assert public - INSIDE - operations_of(protocol).keys() == set()
+    assert public - INSIDE - {*HOOKS} - operations_of(protocol).keys() == set()
 
 
 @pytest.mark.parametrize("protocol", SHIPPED, ids=lambda protocol: protocol.name)
@@ -158,18 +141,18 @@ def test_streams(control: Api) -> None:
     assert broker.refused("move_leader", name="orders", node=3) == "expected a node from 1 to 2, got 3"
     assert broker.refused("stop_node", node=0) == "expected a node from 1 to 2, got 0"
     broker("create_super_stream", name="all", partitions=["all-0", "all-1"], keys=["0", "1"])
-    assert broker("stream_names") == ["orders", "all-0", "all-1"]
+    assert broker("streams") == ["orders", "all-0", "all-1"]
     broker("delete_super_stream", name="all")
     broker("delete_stream", name="orders")
-    assert broker("stream_names") == []
+    assert broker("streams") == []
     assert broker.refused("create_stream", name="") == "code 17: precondition failed"
 
 
 def test_users_and_rights(control: Api, brokers: Brokers) -> None:
-    broker = Broker(control, "rabbitmq-stream", users=["bob:secret"])
+    broker = Broker(control, "rabbitmq-stream", users=[f"bob:{PASSWORD}"])
     broker("add_virtual_host", name="test")
     broker("set_permissions", user="bob", virtual_host="test", read="^orders$", write="")
-    broker("add_user", name="eve", password="x", permissions={}, max_connections=1)
+    broker("add_user", name="eve", password=PASSWORD, permissions={}, max_connections=1)
     assert broker("virtual_hosts") == {"/": None, "test": None}
     guest, bob, eve = broker("users")
     assert guest["loopback_only"] and "password" not in guest
@@ -334,3 +317,44 @@ def test_moleculer(control: Api) -> None:
     broker("impersonate", node="fake-1")
     broker("reset")
     assert broker("nodes") == []
+
+
+def test_any_number_of_calls_wait_and_others_are_served(control: Api, brokers: Brokers) -> None:
+    broker = Broker(control, "moleculer", transporter="nats", nodes=1)
+    actions = {"silent": {"answers": False}, "five": {"returns": 5}}
+    broker("node", id="shop", services=[{"name": "shop", "actions": actions}])
+    eventually(lambda: any("shop" in row["peers"] for row in broker("nodes")))
+    call = b'{"node": "fake-1", "action": "shop.silent", "timeout": 3600}'
+    head = b"POST /brokers/b/node_call HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(call)
+    address = ("127.0.0.1", int(control.url.rpartition(":")[2]))
+    with ExitStack() as stack:
+        for _ in range(50):
+            client = stack.enter_context(socket.create_connection(address, PATIENCE_S))
+            client.sendall(head + call)
+        server: Any = brokers.find("b")
+        (shop,) = (node for node in server.broker.nodes.values() if node.id == "shop")
+        eventually(lambda: sum(isinstance(packet, Request) for packet in list(shop.received)) == 50)
+        assert broker("node_call", node="fake-1", action="shop.five") == 5
+
+
+@pytest.mark.parametrize(
+    ("protocol", "operation", "given"),
+    [
+        ("moleculer", "node_call", {"node": "fake-1", "action": "a.b"}),
+        ("moleculer", "node_ping", {"node": "fake-1", "target": "b"}),
+        ("blazingmq", "shut_down", {}),
+        ("narconi", "wait_for", {}),
+    ],
+)
+def test_waits_have_a_longest_time(
+    control: Api, protocol: str, operation: str, given: dict[str, str]
+) -> None:
+    Broker(control, protocol)
+    name = "timeout_s" if operation == "shut_down" else "timeout"
+    status, answer, _ = control("POST", f"/brokers/b/{operation}", {**given, name: 3.2e9})
+    assert (status, answer["path"]) == (400, f"body.{name}")
+    assert answer["problem"] == "expected float <= 3600.0: 3200000000.0"
+    document = control("GET", f"/openapi.json?protocol={protocol}")[1]
+    body = document["paths"][f"/brokers/{{broker}}/{operation}"]["post"]["requestBody"]
+    wanted = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    assert document["components"]["schemas"][wanted]["properties"][name]["maximum"] == 3600.0

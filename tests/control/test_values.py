@@ -71,3 +71,13 @@ def test_what_does_not_fit_is_explained(value: Any, path: str, problem: str) -> 
 
 def test_a_query_has_text_only() -> None:
     assert read({"name": "x", "count": "5"}, Order, "query", strict=False).count == 5
+
+
+@pytest.mark.parametrize(("before", "after"), [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("depth", [100, 500, 900])
+def test_what_is_nested_too_deep_is_refused_in_one_line(before: str, after: str, depth: int) -> None:
+    with pytest.raises(Refusal) as refused:
+        read_json((before * depth + "1" + after * depth).encode())
+    assert refused.value.answer.status == 400
+    assert refused.value.answer.problem == "expected values in at most 100 others, got one that is deeper"
+    assert read_json((before * 99 + "1" + after * 99).encode())

@@ -12,7 +12,10 @@ from collections.abc import Callable
 
 import pytest
 
+from fakebrokers import Moleculer
 from fakebrokers.core.loop import InsideLoop, loop_thread
+from fakebrokers.errors import UnmetExpectation, UsageError
+from fakebrokers.moleculer.node import Node
 from fakebrokers.server import FakeServer
 from tests.eventually import PATIENCE_S
 from tests.toy import Toy
@@ -43,6 +46,53 @@ def test_results_and_errors_come_back() -> None:
     done = threading.Event()
     home.post(done.set)
     assert done.wait(PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    ("wait", "sentence"),
+    [
+        (lambda toy: toy.wait_for(role="confirm"), "wait_for would block .*: await wait_for_async"),
+        (lambda toy: toy.check(timeout=9.0), "check would block .*: await check_async"),
+    ],
+)
+def test_a_wait_in_a_running_loop_is_refused_at_once(wait: Callable[[Toy], object], sentence: str) -> None:
+    """The client's own loop: what the wait is for could not happen."""
+
+    async def work(toy: Toy) -> None:
+        with pytest.raises(UsageError, match=sentence):
+            wait(toy)
+
+    with Toy() as toy:
+        asyncio.run(work(toy))
+        toy.check()
+
+
+def test_the_waits_of_a_node_are_refused_in_a_running_loop_too() -> None:
+    async def work(node: Node) -> None:
+        with pytest.raises(UsageError, match=r"call would block .*: await call_async"):
+            node.call("math.add")
+        with pytest.raises(UsageError, match=r"ping would block .*: await ping_async"):
+            node.ping("other")
+
+    with Moleculer() as broker:
+        asyncio.run(work(broker.node("one")))
+        assert broker.journal.select(kind="Request") == []
+
+
+def test_a_check_with_patience_for_async_code() -> None:
+    async def work(toy: Toy) -> None:
+        toy.expect(role="confirm", count=2)
+        _, writer = await asyncio.open_connection(toy.host, toy.port)
+        writer.write(b"hello me\nput a\nput b\n")
+        await toy.check_async(timeout=PATIENCE_S)
+        toy.expect(role="confirm", count=3)
+        with pytest.raises(UnmetExpectation, match="expected 3 x confirm, got 2"):
+            await toy.check_async()
+        writer.close()
+        await writer.wait_closed()
+
+    with Toy() as toy:
+        asyncio.run(work(toy))
 
 
 def test_the_loop_thread_cannot_wait_for_itself() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fakebrokers.errors import UsageError
 from fakebrokers.faults import black_hole, coalesce, fault, fin, half_open, rst, slice_, stall, throttle
 from fakebrokers.faults.effects import Inject, Rst, Truncate
 from fakebrokers.journal import Tap
@@ -204,7 +205,7 @@ def test_an_error_while_a_client_is_accepted(
             listener = toy.listeners[0]
             part = {"toy": toy, "engine": toy.engine, "loop": listener.driver.loop}[where]
             monkeypatch.setattr(part, what, fails_once(getattr(part, what)))
-            listener.endpoint = toy.endpoints()[0]
+            listener.endpoint = toy._endpoints()[0]
             with client(toy) as refused:
                 assert everything(refused)[0] == b""
             assert ask(good, b"put b") == b"stored b\n"
@@ -236,3 +237,14 @@ def test_an_error_at_the_end_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_port_in_use_is_named() -> None:
     with Toy() as toy, pytest.raises(OSError, match=rf"Address already in use: '127\.0\.0\.1:{toy.port}'$"):
         Toy(port=toy.port).start()
+
+
+def test_who_holds_a_connection_whose_begin_the_journal_has_forgotten() -> None:
+    with Toy(journal_limit=1) as toy, client(toy) as sock:
+        assert ask(sock, b"put a") == b"stored a\n"
+        assert not toy.journal.select(kind="accepted")
+        assert toy.client_holds("c1") is (True if sys.platform == "linux" else None)
+        toy.kill("c1")
+        assert toy.client_holds("c1") is None
+        with pytest.raises(UsageError, match="c2"):
+            toy.client_holds("c2")

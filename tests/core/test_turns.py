@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fakebrokers.core import virtual
 from fakebrokers.core.connection import FRAMES_PER_TURN
+from fakebrokers.core.session import HangUp
 from fakebrokers.journal import Tap
 from tests.core.talk import Talk
 from tests.toy import Lines, Toy
@@ -43,8 +44,28 @@ def test_what_came_during_a_flood_is_handled_behind_it() -> None:
 def test_a_client_that_leaves_has_all_it_sent_before_handled() -> None:
     talk = Talk()
     talk.feed(b"put a\n" * MANY)
+    talk.connect()
+    talk.engine.lost(talk.links[0], talk.now)
+    assert handled(talk, "c1") == FRAMES_PER_TURN  # others have their turn even so
+    assert talk.send(b"put b", to=1) == [b"stored b\n"]
+    for turn in range(2, MANY // FRAMES_PER_TURN + 1):
+        assert not talk.records("closed")
+        talk.engine.handle_timers(talk.now)
+        talk.engine.flush(talk.now)
+        assert handled(talk, "c1") == turn * FRAMES_PER_TURN
+    talk.at(talk.now)
+    assert [record.connection for record in talk.records("closed")] == ["c1"]
+    assert "c1" not in talk.engine.connections
+
+
+def test_a_client_that_leaves_and_is_cut_off_is_forgotten() -> None:
+    talk = Talk()
+    talk.feed(b"put a\n" * MANY)
     talk.engine.lost(talk.link, talk.now)
-    assert handled(talk, "c1") == MANY
+    talk.engine.kill(talk.link, HangUp.RST, talk.now)
+    talk.engine.flush(talk.now)
+    assert talk.engine.connections == {}
+    assert handled(talk, "c1") == FRAMES_PER_TURN
 
 
 def test_in_memory_too() -> None:

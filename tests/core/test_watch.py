@@ -18,7 +18,7 @@ def test_both_ways_and_both_ends(in_memory: bool) -> None:
     async def work() -> None:
         seen = Onlooker()
         broker = RabbitMQStream(memory=in_memory)
-        broker.watcher = seen
+        broker._watcher = seen
         async with broker:
             network = Memory({}) if in_memory else Network({})
             client = StreamClient(Runtime(network), [f"{broker.host}:{broker.port}"])
@@ -37,7 +37,7 @@ def test_a_broker_that_reads_no_more_says_so() -> None:
     async def work() -> None:
         seen = Onlooker()
         broker = RabbitMQStream()
-        broker.watcher = seen
+        broker._watcher = seen
         async with broker:
             client = StreamClient(Runtime(Network({})), [f"{broker.host}:{broker.port}"])
             await client.connect(5.0)
@@ -54,7 +54,7 @@ def test_what_a_fault_has_cut_is_seen_as_it_was_handed_over(in_memory: bool) -> 
     async def work() -> None:
         seen = Onlooker()
         broker = RabbitMQStream(memory=in_memory)
-        broker.watcher = seen
+        broker._watcher = seen
         async with broker:
             broker.faults.add(truncate(keep=6, kind="PeerPropertiesResponse"))
             network = Memory({}) if in_memory else Network({})

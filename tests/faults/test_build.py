@@ -15,8 +15,9 @@ from fakebrokers.errors import PlanError
 from fakebrokers.faults import Effect, Realism, build, drop, fault, latency
 from fakebrokers.faults.effect import Passage
 from fakebrokers.faults.effects import Drop
-from fakebrokers.faults.making import builder, function_name
+from fakebrokers.faults.making import builder
 from fakebrokers.faults.registry import COMMON
+from fakebrokers.faults.source import function_name
 from fakebrokers.faults.stubs import build_module, stub_files
 from fakebrokers.protocol import Protocol, protocols
 

@@ -147,7 +147,9 @@ def test_where_of_lists_bytes_and_inner_fields() -> None:
 
 
 def test_where_must_name_a_field_that_there_is() -> None:
-    with pytest.raises(PlanError, match=r"match\.where\.kye: expected one of keys; got 'kye'"):
+    with pytest.raises(
+        PlanError, match=r"where\.kye: expected one of key, keys; got 'kye' .did you mean 'key'"
+    ):
         Talk(drop(role="confirm", where={"kye": 1}))
 
 

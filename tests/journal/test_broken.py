@@ -207,6 +207,7 @@ def test_serve_says_that_its_journal_broke_off_goes_on_and_ends_with_an_error(tm
     assert served.returncode == 3
     assert "File too large; nothing from record" in errors
     assert errors.startswith("Error: ") and "Traceback" not in errors
+    assert errors.count("\n") == 1  # said once, though the end of the journal tells of it again
     log = the_run(tmp_path)
     assert (log.run.ended, log.run.torn) == (False, True) and log.frames
 

@@ -137,3 +137,26 @@ def test_numbers_of_64_bits_keep_their_value_and_larger_ones_are_named_in_the_no
     ]
     (run,) = tables(tmp_path)["runs"]
     assert (run["ended"], run["torn"], run["verdict"]) == (True, False, "pass")
+
+
+@pytest.mark.parametrize("rows", [1 << 17, 1])
+def test_a_damaged_run_stays_and_the_others_are_sealed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr("fakebrokers.journal.seal.ROWS_PER_GROUP", rows)
+    for name in ("a", "b", "c"):
+        journal = RunJournal(tmp_path, name, run=name)
+        for number in range(5):
+            journal.op(float(number), "p", number, "publish", "invoke", key="q", value=str(number))
+        journal.close()
+    damaged = next(path for path in tmp_path.glob("*.ops") if path.name.startswith("b"))
+    damaged.write_bytes(b"garbage" * 99)
+    with pytest.raises(UsageError):
+        sealing.seal(tmp_path)
+    assert not list(tmp_path.glob("*.parquet*"))  # nothing half done
+    for _ in range(2):
+        done = sealing.seal(tmp_path, skip_damaged=True)
+        assert list(done.damaged) == [damaged.stem] and damaged.name in done.damaged[damaged.stem]
+        assert damaged.exists()
+    (path,) = tmp_path.glob("ops-*.parquet")
+    assert sorted(set(pq.read_table(path)["run"].to_pylist())) == ["a", "c"]

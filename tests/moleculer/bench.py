@@ -25,7 +25,7 @@ class Client:
         self.bench = bench
         self.heard = b""
         self.ended: HangUp | None = None
-        endpoint = bench.fake.endpoints()[0]
+        endpoint = bench.fake._endpoints()[0]
         session, codec = endpoint.new_session(self)
         self.session: Any = session
         self.connection = bench.engine.accept(

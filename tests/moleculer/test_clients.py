@@ -17,6 +17,7 @@ import pytest
 from fakebrokers import Moleculer
 from fakebrokers.errors import UsageError
 from tests.eventually import PATIENCE_S
+from tests.marked import PASSWORD
 from tests.moleculer.real_nodes import require, run_script
 
 nats = pytest.importorskip("nats", reason="nats-py is missing")
@@ -59,21 +60,21 @@ def test_nats_py(moleculer: Moleculer) -> None:
 LOGS_IN = """
 import asyncio, sys, nats
 
-async def main(url):
+async def main(url, password):
     try:
         await nats.connect(url, allow_reconnect=False, user="u", password="x")
     except nats.errors.Error as error:
         print(error)
-    client = await nats.connect(url, user="u", password="p")
+    client = await nats.connect(url, user="u", password=password)
     await client.close()
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))
 """
 
 
 def test_nats_py_logs_in() -> None:
-    with Moleculer(user="u", password="p") as moleculer:
-        command = [sys.executable, "-c", LOGS_IN, moleculer.url]
+    with Moleculer(user="u", password=PASSWORD) as moleculer:
+        command = [sys.executable, "-c", LOGS_IN, moleculer.url, PASSWORD]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert "authorization" in done.stdout.lower()
 

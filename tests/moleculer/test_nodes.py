@@ -461,3 +461,26 @@ def test_an_error_can_be_given_as_it_is_on_the_wire() -> None:
 
 def test_full_names_of_services() -> None:
     assert [Service("u", version=v).full_name for v in (None, 2, "staging")] == ["u", "v2.u", "staging.u"]
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_node_hears_what_a_client_says_once_all_of_one_read_is_handled(cut: bool) -> None:
+    """No server hands a message to another client before it has read what came with it (nats-server too)."""
+    bench = Bench("nats")
+    bench.fake.node("fake-1")
+    client = bench.connect()
+    client.say(b'CONNECT {"verbose":false}\r\n')
+    packet = json.dumps(V4).encode()
+    ask = b"PUB MOL.DISCOVER %d\r\n%b\r\n" % (len(packet), packet)
+    listen = b"SUB MOL.INFO.real 1\r\n"
+    said = client.say(*([ask, listen] if cut else [ask + listen]))
+    assert (b"MSG MOL.INFO.real 1" in said) is not cut
+
+
+def test_a_node_that_is_killed_hears_nothing_more() -> None:
+    bench = Bench("nats")
+    node = bench.fake.node("fake-1")
+    bench.engine.broker.bus.publish("MOL.DISCOVER", json.dumps(V4).encode(), bench.now)  # type: ignore[attr-defined]
+    node.core.vanish()
+    bench.engine.flush(bench.now)
+    assert node.core.received == type(node.core.received)()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -76,13 +78,32 @@ def test_what_is_written_is_read_again(name: str) -> None:
 
     @given(TEXT, VALUES, MAPS, st.booleans(), st.integers(0, 1000), st.binary(max_size=5))
     def check(text: str, value: object, meta: object, flag: bool, seq: int, data: bytes) -> None:
+        nothing: Any = dict.fromkeys(("tracing", "parentID", "caller"))
         payload = data if data and name not in ("JSON", "MsgPack", "Notepack", "CBOR") else value
         packets: list[Packet] = [
             Request(
-                id=text, action=text, params=payload, meta=meta, timeout=0.5, level=seq, stream=flag, seq=seq
+                id=text,
+                action=text,
+                params=payload,
+                meta=meta,
+                timeout=0.5,
+                level=seq,
+                stream=flag,
+                seq=seq,
+                **nothing,
             ),
             Response(id=text, meta=meta, success=flag, data=payload),
-            Event(id=text, event=text, data=payload, groups=[text], broadcast=flag, meta=meta, level=1),
+            Event(
+                id=text,
+                event=text,
+                data=payload,
+                groups=[text],
+                broadcast=flag,
+                meta=meta,
+                level=1,
+                needAck=None,
+                **nothing,
+            ),
         ]
         for packet in packets:
             signed = msgspec.structs.replace(packet, ver="4", sender=text)

@@ -70,7 +70,7 @@ def test_http(narconi: Narconi, proxy: Proxy) -> None:
 
 
 def test_websocket(narconi: Narconi, proxy: Proxy) -> None:
-    narconi.ensure("gold", "orders")
+    narconi.create_queue("gold", "orders")
     url = f"ws://{proxy.host}:{proxy.port}{MESSAGES}"
     with connect(url, subprotocols=["publish"]) as publisher:  # type: ignore[list-item]
         publisher.send(b"one")
@@ -107,7 +107,7 @@ def test_websocket(narconi: Narconi, proxy: Proxy) -> None:
 
 
 def test_faults_by_role_and_field(narconi: Narconi, proxy: Proxy) -> None:
-    narconi.ensure("gold", "orders")
+    narconi.create_queue("gold", "orders")
     proxy.faults.add(drop(role="confirm", nth=2))
     url = f"ws://{proxy.host}:{proxy.port}{MESSAGES}"
     with connect(url, subprotocols=["publish"]) as publisher:  # type: ignore[list-item]
@@ -120,7 +120,7 @@ def test_faults_by_role_and_field(narconi: Narconi, proxy: Proxy) -> None:
 
 
 def test_what_a_fault_changed_is_masked(narconi: Narconi, proxy: Proxy) -> None:
-    narconi.ensure("gold", "orders")
+    narconi.create_queue("gold", "orders")
     proxy.faults.add(rewrite({"payload": "changed"}, kind="WsPublish"))
     with connect(f"ws://{proxy.host}:{proxy.port}{MESSAGES}", subprotocols=["publish"]) as publisher:  # type: ignore[list-item]
         publisher.send(b"one")
@@ -146,7 +146,7 @@ def test_a_request_that_is_lost_takes_no_answer(narconi: Narconi, proxy: Proxy) 
 
 
 def test_a_client_that_waits_for_continue_gets_it(narconi: Narconi, proxy: Proxy) -> None:
-    narconi.ensure("gold", "orders")
+    narconi.create_queue("gold", "orders")
     head = f"POST {MESSAGES} HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
     with socket.create_connection((proxy.host, proxy.port), PATIENCE_S) as sock:
         sock.settimeout(PATIENCE_S)

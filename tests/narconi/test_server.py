@@ -25,7 +25,7 @@ from tests.eventually import eventually
 @pytest.fixture
 def broker() -> Iterator[Narconi]:
     with Narconi() as narconi:
-        narconi.ensure("gold", "q")
+        narconi.create_queue("gold", "q")
         yield narconi
 
 
@@ -122,7 +122,7 @@ def test_a_faithful_crash_takes_all_down_for_a_while() -> None:
             assert closed.value.rcvd is None  # no close frame
 
     with Narconi(config=Config(faithful_crashes=True, crash_s=0.2)) as narconi:
-        narconi.put("gold", "q", b"x")
+        narconi.publish("gold", "q", b"x")
         asyncio.run(talk(narconi))
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", narconi.port))
@@ -147,23 +147,23 @@ def test_the_backend_by_fault(broker: Narconi) -> None:
 
 
 def test_inspectors(broker: Narconi) -> None:
-    broker.put("gold", "q", b"x", headers={"x-a": 1}, redelivered=True)
+    broker.publish("gold", "q", b"x", headers={"x-a": 1}, redelivered=True)
     (message,) = broker.messages("gold", "q")
     assert (message.headers, message.redelivered) == ({"x-a": 1}, True)
     with socket.create_connection(("127.0.0.1", broker.port)):
         broker.wait_for(kind="accepted")
         (connection,) = broker.connections
         assert connection["state"] == "http"
-    broker.delete("gold", "q")
+    broker.delete_queue("gold", "q")
     assert broker.queues == []
 
 
 def test_options_from_the_environment() -> None:
-    options = Narconi.options_from_environ({"NARCONI_MAX_MESSAGE_SIZE": "10"})
+    options = Narconi._options_from_environ({"NARCONI_MAX_MESSAGE_SIZE": "10"})
     with Narconi(**options) as narconi:
-        narconi.ensure("gold", "q")
+        narconi.create_queue("gold", "q")
         assert request("POST", narconi.messages_url("gold", "q"), bytes(11))[0] == 429
-    assert Narconi.options_from_environ({"PORT": "9000"})["port"] == 9000
+    assert Narconi._options_from_environ({"PORT": "9000"})["port"] == 9000
 
 
 def test_starts_for_less_than_5_ms_of_the_processor() -> None:

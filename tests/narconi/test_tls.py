@@ -14,7 +14,7 @@ from tests.eventually import PATIENCE_S
 
 def test_publish_over_wss() -> None:
     with Narconi(tls=True) as broker:
-        broker.ensure("gold", "q")
+        broker.create_queue("gold", "q")
         assert broker.tls is not None
         context = ssl.create_default_context(cafile=str(broker.tls.ca_file))
         assert broker.urls["tls"] == f"https://127.0.0.1:{broker.tls_port}"

@@ -12,6 +12,9 @@ from tests.eventually import takes_at_least
 from tests.proxy.control import Api, connect, talk
 from tests.toy import Toy
 
+NO_HOST = "expected an IP address or a host name, got"
+REACHED = "whoever reaches this address can use the fake"
+
 # shapes
 
 
@@ -155,6 +158,20 @@ def test_a_toxic_of_that_name_already(api: Api, proxy: dict[str, Any]) -> None:
     [
         ({"listen": "127.0.0.1:99999"}, "listen tcp: address 127.0.0.1:99999: invalid port"),
         ({"listen": "nowhere"}, "listen tcp: address nowhere: missing port in address"),
+        ({"listen": "a:٣"}, "listen tcp: address a:٣: missing port in address"),
+        ({"listen": "0. .1:0"}, f"listen tcp: address 0. .1:0: {NO_HOST} '0. .1'"),
+        ({"listen": "1:0"}, f"listen tcp: address 1:0: {NO_HOST} '1'"),  # the resolver's 0.0.0.1
+        ({"listen": "a.1:0"}, f"listen tcp: address a.1:0: {NO_HOST} 'a.1'"),
+        ({"listen": "é:0"}, f"listen tcp: address é:0: {NO_HOST} 'é'"),
+        ({"listen": "\0:0"}, f"listen tcp: address \0:0: {NO_HOST} '\\x00'"),
+        ({"listen": "[::1%\0]:0"}, f"listen tcp: address [::1%\0]:0: {NO_HOST} '::1%\\x00'"),
+        (
+            {"listen": "x" * 500 + ":0"},
+            f"listen tcp: address {'x' * 100}: {NO_HOST} '{'x' * 99}",
+        ),
+        # both may be; our tests make an error of each warning
+        ({"listen": "192.0.2.1:0"}, f"bad request body: proxy: listening on 192.0.2.1: {REACHED}"),
+        ({"listen": "a-b.1.c_2.:0"}, f"bad request body: proxy: listening on a-b.1.c_2.: {REACHED}"),
         ({"toxics": 0.5}, "bad request body: expected a list of toxics, got 0.5"),
     ],
 )
@@ -162,6 +179,14 @@ def test_a_proxy_that_cannot_be(api: Api, change: dict[str, Any], text: str) -> 
     status, answer, _ = api("POST", "/proxies", {"name": "q", "upstream": "x:1", **change})
     assert (status, answer["error"]) == (400, text)
     assert api("GET", "/proxies")[1] == {}
+
+
+def test_an_address_that_cannot_be_leaves_the_proxy_as_it_is(api: Api, proxy: dict[str, Any]) -> None:
+    with connect(proxy) as sock:
+        status, answer, _ = api("PATCH", "/proxies/p", {"listen": "0. .1:0"})
+        assert (status, answer["error"]) == (400, f"listen tcp: address 0. .1:0: {NO_HOST} '0. .1'")
+        assert talk(sock) == b"stored a\n"
+    assert api("GET", "/proxies/p")[1] == proxy
 
 
 def test_a_port_that_is_taken(api: Api, toy: Toy) -> None:

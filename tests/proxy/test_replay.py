@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     StreamStatsResponse,
 )
 from tests.eventually import PATIENCE_S
+from tests.marked import PASSWORD
 from tests.proxy.stream_client import StreamClient
 from tests.proxy.test_half_closed import read_all, server
 from tests.rabbitmq_stream.bench import subscribe
@@ -81,7 +83,7 @@ def test_what_a_recording_holds(tmp_path: Path) -> None:
 def test_credentials_are_left_out_and_what_cannot_be_read_is_not(tmp_path: Path) -> None:
     """Whichever side says them."""
     file = tmp_path / "session.jsonl"
-    login = MqttCodec().encode(Connect("c", 60, user="me", password=b"hunter2"))
+    login = MqttCodec().encode(Connect("c", 60, user="me", password=PASSWORD.encode()))
     strange = b"\xf0\x02strange"
 
     def answer(sock: socket.socket) -> None:
@@ -90,7 +92,7 @@ def test_credentials_are_left_out_and_what_cannot_be_read_is_not(tmp_path: Path)
 
     with server(answer) as address, Proxy(address, protocol="moleculer", wire="mqtt", record=file) as proxy:
         assert begin(proxy.port) == login + strange
-    assert b"hunter2" not in b"".join(base64.b64decode(row.get("data", "")) for row in lines(file))
+    assert PASSWORD.encode() not in b"".join(base64.b64decode(row.get("data", "")) for row in lines(file))
     with Replay(file) as replay:
         assert begin(replay.port, size=len(strange)) == strange
 
@@ -114,7 +116,7 @@ def test_a_recording_goes_on_when_the_proxy_is_started_again(tmp_path: Path) -> 
             proxy.wait_for(kind="closed", count=number)
             proxy.stop()
             proxy.start()
-        assert broker.stream_names == ["orders"]
+        assert broker.streams == ["orders"]
     whats = [(row["connection"], row["what"]) for row in lines(file)[1:] if row["what"] in ("open", "end")]
     assert whats == [("c1", "open"), ("c1", "end"), ("c2", "open"), ("c2", "end")]
 
@@ -249,6 +251,7 @@ def end_of(port: int) -> bytes:
     ("text", "problem"),
     [
         ("", ":1: expected the head of a recording"),
+        ('{\n "version": 1,\n "spec": {}}\n', "a replay file of sweep or chaos is for 'fakebrokers replay'"),
         ('{"recording": 2, "protocol": "pzq", "wire": "zmq"}\n', "version 1, got 2"),
         ('{"recording": 1, "protocol": "pzq"}\n', ":1: expected the head of a recording"),
         ('{"recording": 1, "protocol": "moleculer", "wire": "nats"}\n', "at least one connection"),
@@ -296,3 +299,29 @@ def test_signs_of_life_do_not_go_round_in_circles() -> None:
     assert script.hear(NatsPing()) == [Due(lines[1])]
     assert script.hear(NatsPing()) == [Due(lines[1])]
     assert script.hear(NatsPong()) == []
+
+
+HEAD = {"recording": 1, "protocol": "rabbitmq-stream", "wire": "stream"}
+HEARD = {"at": 0, "connection": "c1", "what": "heard", "kind": "Create", "role": "request", "keys": [1]}
+
+
+@pytest.mark.parametrize(
+    ("head", "line", "problem"),
+    [
+        (HEAD, {**HEARD, "role": "bogus"}, ":2: expected a role of frames, got 'bogus'"),
+        (HEAD, {**HEARD, "role": ""}, ":2: expected a role of frames, got ''"),
+        (HEAD, {**HEARD, "keys": "DEEP"}, ":2: expected a line of a recording: maximum recursion depth"),
+        (HEAD, {**HEARD, "what": "run"}, ":2: expected a line of a recording: Invalid enum value 'run'"),
+        ({**HEAD, "wire": "DEEP"}, HEARD, ":1: expected the head of a recording"),
+        ({**HEAD, "scheme": "x\nREADY y"}, HEARD, ":1: expected the head of a recording"),
+        ({**HEAD, "wire": "nope"}, HEARD, "has no wire 'nope'"),
+    ],
+)
+def test_a_recording_that_somebody_has_made_up_is_refused(
+    tmp_path: Path, head: dict[str, Any], line: dict[str, Any], problem: str
+) -> None:
+    file = tmp_path / "made-up.jsonl"
+    text = f"{json.dumps(head)}\n{json.dumps(line)}\n"
+    file.write_text(text.replace('"DEEP"', "[" * 200_000 + "]" * 200_000))
+    with pytest.raises(UsageError, match=re.escape(problem)):
+        Replay(file)

@@ -85,7 +85,7 @@ def test_a_producer_of_each_version(pzq: PZQ, producer: Producer, version: str) 
     assert peer.receive()[:3] == [b"part 0", b"0", b""]
     peer.send(b"id", b"", b"odd")
     assert peer.receive() == [b"id", b"1", b""]
-    assert [m.body for m in pzq.messages] == [(b"good",), (b"odd",)]
+    assert [m.body for m in pzq.messages()] == [(b"good",), (b"odd",)]
     assert [c["address"] for c in pzq.connections if c["socket"] == "receive"][1] == named(version, "DEALER")
     peer.close()
 
@@ -94,11 +94,11 @@ def test_a_producer_of_each_version(pzq: PZQ, producer: Producer, version: str) 
 def test_a_consumer_of_each_version(pzq: PZQ, producer: Producer, version: str) -> None:
     peer = RawPeer(pzq.send_url, version, "ROUTER")
     key, *_, body = peer.receive()
-    assert (key, body) == (pzq.messages[0].key, b"good")
+    assert (key, body) == (pzq.messages()[0].key, b"good")
     peer.send(*PARTS)
     peer.send(key, b"1")
     pzq.wait_for(role="ack", count=2)
-    assert pzq.messages == []
+    assert pzq.messages() == []
     assert [c["address"] for c in pzq.connections if c["socket"] == "send"] == [named(version, "ROUTER")]
     peer.close()
 

@@ -152,7 +152,7 @@ def test_lost_and_foreign_acknowledgements() -> None:
         assert await c.produce(b"x", b"1") == []
         assert await c.produce(b"x", b"2") == [(b"foreign", b"1", b"")]
         assert await c.produce(b"x", b"3") == [(b"3", b"1", b"")]
-        assert len(c.pzq.messages) == 3
+        assert len(c.pzq.messages()) == 3
 
     in_memory(talk, lose_acknowledgement(nth=1), acknowledge_another(nth=2))
 
@@ -160,7 +160,7 @@ def test_lost_and_foreign_acknowledgements() -> None:
 def test_refused_messages() -> None:
     async def talk(c: Clients) -> None:
         assert await c.produce(b"x") == [(b"i", b"0", b"", b"disk full")]
-        assert c.pzq.messages == []
+        assert c.pzq.messages() == []
         assert await c.produce(b"x") == [(b"i", b"1", b"")]
         c.monitor.socket.send(b"MONITOR")
         assert len(await c.monitor.take()) == 1
@@ -268,7 +268,7 @@ def test_a_lost_consumer_ack() -> None:
         c.ack(second)
         assert await c.consumer.take(20.0) == []
 
-    in_memory(talk, lose_consumer_ack(nth=1), reaper_frequency=0)
+    in_memory(talk, lose_consumer_ack(nth=1), reaper_interval_s=0)
 
 
 def test_monitor_faults() -> None:
@@ -285,7 +285,7 @@ def test_a_frozen_daemon() -> None:
         assert await c.produce(b"a") == []
         await asyncio.sleep(2.0)
         assert await c.produce(b"b") == [(b"i", b"1", b"")]
-        assert len(c.pzq.messages) == 2
+        assert len(c.pzq.messages()) == 2
 
     in_memory(talk, frozen_daemon(1.0, role="publish", nth=1))
 
@@ -304,7 +304,7 @@ def test_a_clock_that_jumps() -> None:
 def test_a_crash_that_loses_the_acknowledgement() -> None:
     async def talk(c: Clients) -> None:
         assert await c.produce(b"a") == []
-        assert [m.body for m in c.pzq.messages] == [(b"a",)]
+        assert [m.body for m in c.pzq.messages()] == [(b"a",)]
         await asyncio.sleep(1.0)
         assert await c.produce(b"b") == [(b"i", b"1", b"")]
 
@@ -358,7 +358,7 @@ def test_an_onlooker_sees_sockets_units_and_ends() -> None:
 
     async def work() -> None:
         pzq = PZQ(memory=True)
-        pzq.watcher = seen
+        pzq._watcher = seen
         async with pzq:
             producer = Client(pzq, "receive", "DEALER")
             producer.socket.send(b"id", b"", b"body")

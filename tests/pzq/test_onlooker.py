@@ -37,7 +37,7 @@ def test_everything_that_passes_is_told_and_who_ends_it() -> None:
     onlooker = Onlooker()
     context = zmq.Context()
     broker = PZQ()
-    broker.watcher = onlooker
+    broker._watcher = onlooker
     with broker:
         producer, consumer = context.socket(zmq.DEALER), context.socket(zmq.ROUTER)
         for socket, role in ((producer, "receive"), (consumer, "send")):

@@ -74,7 +74,7 @@ def test_one_message_through(connect: Connect) -> None:
         producer, consumer = connect(zmq.DEALER, pzq.url), connect(zmq.ROUTER, pzq.send_url)
         before = time.time()
         produce(producer, b"hello")
-        assert [m.body for m in pzq.messages] == [(b"hello",)]
+        assert [m.body for m in pzq.messages()] == [(b"hello",)]
         routing, key, sent, timeout, empty, body = consumer.recv_multipart()
         assert (timeout, empty, body) == (b"5000000", b"", b"hello")
         assert int(before * 1e6) <= int(sent) <= time.time() * 1e6
@@ -83,7 +83,7 @@ def test_one_message_through(connect: Connect) -> None:
         assert monitor.recv().startswith(b"messages: 1\nmessages_inflight: 1\n")
         consumer.send_multipart([routing, key, b"1"])
         eventually(lambda: pzq.statistics["messages"] == 0)
-        assert pzq.messages == []
+        assert pzq.messages() == []
         sockets = {c["socket"]: c["address"] for c in pzq.connections}
         assert sockets == {
             "send": "ROUTER 127.0.0.1",
@@ -158,7 +158,7 @@ def test_a_consumer_that_does_not_read_gets_what_the_pipes_hold(connect: Connect
     """Recorded: with a receive mark of 1, 14 of 60 messages of 200 kB."""
     with PZQ() as pzq:
         for _ in range(2000):
-            pzq.put(b"x" * 10_000)
+            pzq.publish(b"x" * 10_000)
         first = connect(zmq.ROUTER, pzq.send_url, rcvhwm=1, rcvbuf=8192)
         assert 1 < in_flight_to_one_that_does_not_read(pzq) < 2000
         assert not pzq.listeners[1]._backlog  # what is in flight has left
@@ -166,7 +166,7 @@ def test_a_consumer_that_does_not_read_gets_what_the_pipes_hold(connect: Connect
     with PZQ() as pzq:
         connect(zmq.ROUTER, pzq.send_url, rcvhwm=1)
         for _ in range(400):
-            pzq.put(b"x" * 200_000)
+            pzq.publish(b"x" * 200_000)
         assert 1 < in_flight_to_one_that_does_not_read(pzq) < 400
         late = connect(zmq.ROUTER, pzq.send_url)
         while pzq.statistics["messages_inflight"] < 400:  # the pipes of the first may still take a few
@@ -176,9 +176,9 @@ def test_a_consumer_that_does_not_read_gets_what_the_pipes_hold(connect: Connect
 
 def test_a_negative_ack_brings_it_again_at_once(connect: Connect) -> None:
     """Long before the time-out does."""
-    with PZQ(ack_timeout=int(2 * PATIENCE_S * 1e6)) as pzq:
+    with PZQ(ack_timeout_s=2 * PATIENCE_S) as pzq:
         consumer = connect(zmq.ROUTER, pzq.send_url)
-        key = pzq.put(b"x")
+        key = pzq.publish(b"x")
         first = consumer.recv_multipart()
         consumer.send_multipart([first[0], key, b"0"])
         second = consumer.recv_multipart()
@@ -186,9 +186,9 @@ def test_a_negative_ack_brings_it_again_at_once(connect: Connect) -> None:
 
 
 def test_the_timeout_brings_it_again(connect: Connect) -> None:
-    with PZQ(ack_timeout=100_000, reaper_frequency=0) as pzq:
+    with PZQ(ack_timeout_s=0.1, reaper_interval_s=0) as pzq:
         consumer = connect(zmq.ROUTER, pzq.send_url)
-        key = pzq.put(b"x")
+        key = pzq.publish(b"x")
         first, second = consumer.recv_multipart(), consumer.recv_multipart()
         assert (first[1], second[1]) == (key, key)
         assert int(second[2]) - int(first[2]) > 100_000
@@ -198,16 +198,16 @@ def test_an_ack_that_comes_while_the_loop_is_busy_is_read(connect: Connect) -> N
     """What the fake sends eats libzmq's signal that something has come."""
     with PZQ() as pzq:
         consumer = connect(zmq.ROUTER, pzq.send_url)
-        pzq.put(b"a")
+        pzq.publish(b"a")
         first = consumer.recv_multipart()
 
         def busy() -> None:
             consumer.send_multipart([first[0], first[1], b"1"])
             time.sleep(0.1)
-            pzq.put(b"b")
+            pzq.publish(b"b")
 
         pzq.call(busy)
-        eventually(lambda: [m.body for m in pzq.messages] == [(b"b",)])
+        eventually(lambda: [m.body for m in pzq.messages()] == [(b"b",)])
 
 
 def test_a_message_that_comes_while_the_loop_is_busy_is_read(connect: Connect) -> None:
@@ -256,21 +256,21 @@ def test_peers_that_went_are_forgotten(connect: Connect) -> None:
 
 
 def test_other_kinds_of_consumers(connect: Connect) -> None:
-    with PZQ(ack_timeout=300_000, reaper_frequency=0) as pzq:  # the one that leaves may be given a message
+    with PZQ(ack_timeout_s=0.3, reaper_interval_s=0) as pzq:  # the one that leaves may be given a message
         dealer = connect(zmq.DEALER, pzq.send_url)
-        pzq.put(b"x")
+        pzq.publish(b"x")
 
         def is_taken() -> bool:
             if not silent(dealer):
                 key, *_, body = dealer.recv_multipart()
                 assert body == b"x"
                 dealer.send_multipart([key, b"1"])
-            return not pzq.messages
+            return not pzq.messages()
 
         eventually(is_taken)
         dealer.close()
         answering = connect(zmq.REP, pzq.send_url)
-        pzq.put(b"y")
+        pzq.publish(b"y")
         assert answering.recv_multipart() == [b"y"]
         answering.send(b"1")
         assert answering.recv_multipart() == [b"y"]  # its answer counts as negative
@@ -291,7 +291,7 @@ def test_unknown_monitor_command_and_a_dealer(connect: Connect) -> None:
 def test_identity_of_the_instance_in_the_documents_profile(connect: Connect) -> None:
     with PZQ(profile="seed") as pzq:
         consumer = connect(zmq.ROUTER, pzq.send_url)
-        pzq.put(b"x", key=b"\x00")
+        pzq.publish(b"x", key=b"\x00")
         assert consumer.recv_multipart()[:2] == [b"pzq", b"\x00"]
 
 
@@ -311,10 +311,10 @@ def test_crash_and_restart(connect: Connect) -> None:
         assert (again[0], again[1], again[5]) == (before[1][0], before[1][1], b"b")
         assert int(again[2]) > int(before[1][2])
         produce(producer, b"c")
-        assert pzq.put(b"a", key=before[0][1]) == before[0][1]  # a removal that the kill lost
+        assert pzq.publish(b"a", key=before[0][1]) == before[0][1]  # a removal that the kill lost
         assert {consumer.recv_multipart()[1] for _ in range(2)} == {
             before[0][1],
-            pzq.messages[-1].key,
+            pzq.messages()[-1].key,
         }
 
 
@@ -333,15 +333,15 @@ def test_a_crash_set_off_by_an_acknowledgement(connect: Connect, pass_frame: boo
         pzq.faults.clear()
         pzq.restart()
         resend(producer, b"y")
-        assert pzq.messages[0].body == (b"x",)
+        assert pzq.messages()[0].body == (b"x",)
 
 
 def test_crash_without_state(connect: Connect) -> None:
     with PZQ() as pzq:
-        pzq.put(b"a")
+        pzq.publish(b"a")
         pzq.crash(keep_state=False)
         pzq.restart()
-        assert pzq.messages == []
+        assert pzq.messages() == []
 
 
 def test_killed_connections_come_back(connect: Connect) -> None:
@@ -354,7 +354,7 @@ def test_killed_connections_come_back(connect: Connect) -> None:
         pzq.kill()
         resend(producer, b"c")
         consumer = connect(zmq.ROUTER, pzq.send_url)
-        bodies = [consumer.recv_multipart()[-1] for _ in pzq.messages]
+        bodies = [consumer.recv_multipart()[-1] for _ in pzq.messages()]
         assert list(dict.fromkeys(bodies)) == [b"a", b"b", b"c"]
         assert len(pzq.journal.select(kind="rst", connection=name)) == 1
 
@@ -394,7 +394,7 @@ def test_faults_at_the_level_of_messages(connect: Connect) -> None:
         key, *rest = consumer.recv_multipart()[1:]
         assert rest == [b"abc", b"5000000", b"h1", b"h2", b"", b"y"]
         with pytest.raises(UsageError):
-            pzq.put(b"x", key=key)
+            pzq.publish(b"x", key=key)
 
 
 def test_byte_level_faults_are_refused() -> None:
@@ -404,9 +404,9 @@ def test_byte_level_faults_are_refused() -> None:
 
 def test_a_dropped_delivery_does_not_stop_the_others(connect: Connect) -> None:
     plan = {"faults": [{"match": {"role": "deliver", "first": 50}, "effect": {"type": "drop"}}]}
-    with PZQ(faults=plan, ack_timeout=60_000_000) as pzq:
+    with PZQ(faults=plan, ack_timeout_s=60) as pzq:
         for number in range(60):
-            pzq.put(b"%d" % number)
+            pzq.publish(b"%d" % number)
         consumer = connect(zmq.ROUTER, pzq.send_url)
         assert [consumer.recv_multipart()[-1] for _ in range(10)] == [b"%d" % n for n in range(50, 60)]
 
@@ -456,10 +456,10 @@ def test_nobody_gets_its_ports_while_it_refuses() -> None:
 def test_messages_and_keys_from_a_file(tmp_path: Path, connect: Connect) -> None:
     path = tmp_path / "pzq.db"
     with PZQ(database=path) as pzq:
-        key = pzq.put(b"a", b"", b"b")
-        pzq.put(b"c")
+        key = pzq.publish(b"a", b"", b"b")
+        pzq.publish(b"c")
     with PZQ(database=path) as pzq:
-        assert pzq.messages[0] == StoredMessage(key, (b"a", b"", b"b"), False)
+        assert pzq.messages()[0] == StoredMessage(key, (b"a", b"", b"b"), False)
         consumer = connect(zmq.ROUTER, pzq.send_url)
         assert consumer.recv_multipart()[1] == key
 
@@ -481,14 +481,14 @@ def test_sigkill_of_a_served_fake_loses_no_acknowledged_message(tmp_path: Path, 
     child.wait()
     child.stdout.close()
     with PZQ(database=path) as pzq:
-        assert [m.body[0] for m in pzq.messages] == [b"%d" % number for number in range(100)]
+        assert [m.body[0] for m in pzq.messages()] == [b"%d" % number for number in range(100)]
 
 
 @pytest.mark.parametrize("order", ["strict", "skip"])
 def test_order_of_a_backlog(connect: Connect, order: Any) -> None:
     with PZQ(order=order) as pzq:
         for number in range(60):
-            pzq.put(b"%d" % number)
+            pzq.publish(b"%d" % number)
         consumer = connect(zmq.ROUTER, pzq.send_url)
         got = [int(consumer.recv_multipart()[-1]) for _ in range(60)]
     assert sorted(got) == list(range(60))
@@ -627,7 +627,7 @@ def test_a_unit_that_cannot_be_sent_does_not_stop_the_others(connect: Connect) -
         consumer = connect(zmq.ROUTER, pzq.send_url)
         eventually(lambda: pzq.engine.errors)
         eventually(lambda: not dealer._backlog)  # the loop goes on while this looks
-        pzq.put(b"x")
+        pzq.publish(b"x")
         assert consumer.recv_multipart()[-1] == b"x"
         with pytest.raises(TypeError):
             pzq.check()

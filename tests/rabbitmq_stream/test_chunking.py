@@ -62,12 +62,12 @@ class Core:
 
     def __init__(self, **options: Any) -> None:
         self.fake = RabbitMQStream(**options)
-        self.fake.bound = lambda: None  # type: ignore[method-assign]
+        self.fake._bound = lambda: None  # type: ignore[method-assign]
         self.now = 0.0
         self.came: list[Frame] = []
         self._codec = StreamCodec("client")
         session, codec = self.fake._new_session(self.fake.nodes[0], None)
-        self.connection = self.fake.engine.accept(self.fake.wires[0], session, codec, self, 0.0)
+        self.connection = self.fake.engine.accept(self.fake._wires[0], session, codec, self, 0.0)
         for frame in OPENING:
             self.send(frame)
         assert session.state == "open"

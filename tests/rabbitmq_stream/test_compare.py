@@ -64,7 +64,7 @@ def test_a_fake_is_like_itself(profile: str) -> None:
         comparer = Comparer(DIALECT, (one.host, one.port), (two.host, two.port), target.login)
         result = comparer.run(range(1, 31))
         # every sequence tidies up behind itself
-        assert (result.differences, one.stream_names, two.stream_names) == ([], [], [])
+        assert (result.differences, one.streams, two.streams) == ([], [], [])
         assert {"Deliver", "PublishConfirm", "MetadataUpdate"} <= {record.kind for record in one.journal}
 
 

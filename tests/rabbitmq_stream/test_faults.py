@@ -32,7 +32,7 @@ def test_a_stream_is_deleted_at_the_second_confirm() -> None:
             came = await publishing(broker)
             kinds = [type(frame) for frame in came]
             assert kinds.index(MetadataUpdate) > kinds.index(PublishConfirm)
-            assert broker.stream_names == []
+            assert broker.streams == []
             assert [r.fault for r in broker.journal.select(kind="stream deleted")] == ["gone"]
 
     virtual.run(talk())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ import pytest
 
 from fakebrokers import RabbitMQStream
 from tests.benchmarks.stream_load import Connection, frame, text
+from tests.marked import PASSWORD
 from tests.rabbitmq_stream.http import login, reason, request
 
 
@@ -177,6 +179,12 @@ def test_pages_and_columns(broker: RabbitMQStream) -> None:
     _, page = request(broker, "GET", "/api/queues/%2F?page=1&name=tea&columns=name")
     assert page["items"] == [{"name": "tea"}, {"name": "teapots"}]
     assert page["filtered_count"] == 2
+    for query in ("name=TEA", "name=%5ET.A&use_regex=true"):
+        _, page = request(broker, "GET", f"/api/queues/%2F?page=1&columns=name&{query}")
+        assert page["items"] == [{"name": "tea"}, {"name": "teapots"}], query
+    assert "query.name: expected a regular expression" in reason(
+        request(broker, "GET", "/api/queues?page=1&use_regex=true&name=(")
+    )
     assert request(broker, "GET", "/api/queues?page=7")[1]["error"] == "page_out_of_range"
     assert (
         reason(request(broker, "GET", "/api/queues?page=x"))
@@ -226,3 +234,18 @@ def test_it_goes_with_the_fake() -> None:
         socket.create_connection((broker.host, port)).close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((broker.host, port))
+
+
+def test_patterns_without_an_end_hold_nobody_up(broker: RabbitMQStream) -> None:
+    for number in range(20):
+        broker.create_stream("a" * 60 + f"!{number}!")
+    begun = time.process_time()
+    evil = {"pattern": "(a+)+$", "definition": {"max-age": "1h"}, "apply-to": "streams"}
+    assert request(broker, "PUT", "/api/policies/%2F/slow", evil)[0] == 201
+    rights = dict.fromkeys(("configure", "write", "read"), "(a+)+$")
+    assert request(broker, "PUT", "/api/users/bob", {"password": PASSWORD, "tags": "management"})[0] == 201
+    assert request(broker, "PUT", "/api/permissions/%2F/bob", rights)[0] == 201
+    assert request(broker, "GET", "/api/queues?page=1&use_regex=true&name=(a%2B)%2B%24")[1]["items"] == []
+    bob = broker.broker.access.users["bob"]
+    assert not broker.call(bob.may, "configure", "/", "a" * 60 + "!")
+    assert time.process_time() - begun < 1  # of which a search used to take years

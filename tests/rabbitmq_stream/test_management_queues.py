@@ -39,7 +39,7 @@ def test_streams(broker: RabbitMQStream) -> None:
     wanted = {"durable": True, "arguments": {"x-queue-type": "stream", "x-max-age": "1h"}}
     assert request(broker, "PUT", path, wanted)[0] == 201
     assert request(broker, "PUT", path, wanted)[0] == 204
-    assert broker.stream_names == ["orders", "bills"]
+    assert broker.streams == ["orders", "bills"]
     assert request(broker, "DELETE", path)[0] == 204
     assert request(broker, "DELETE", path)[0] == 404
 
@@ -80,7 +80,7 @@ def test_arguments_are_told_as_they_were_given(broker: RabbitMQStream) -> None:
 )
 def test_queues_that_are_refused(broker: RabbitMQStream, body: Any, problem: str) -> None:
     assert reason(request(broker, "PUT", "/api/queues/%2F/x", body)).startswith(problem)
-    assert broker.stream_names == ["orders"]
+    assert broker.streams == ["orders"]
 
 
 def test_another_queue_of_that_name(broker: RabbitMQStream) -> None:
@@ -140,7 +140,7 @@ def test_a_super_stream_made_of_an_exchange_and_bindings(broker: RabbitMQStream)
     assert partitions(broker, "all") == ["all-0", "all-2", "last-7"]
     assert request(broker, "DELETE", "/api/exchanges/%2F/all") == (204, None)
     assert request(broker, "DELETE", "/api/exchanges/%2F/all")[0] == 404
-    assert "all-2" in broker.stream_names
+    assert "all-2" in broker.streams
 
 
 def test_the_place_of_a_binding_is_told(broker: RabbitMQStream) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from fakebrokers import RabbitMQStream
 from tests.benchmarks.stream_load import Connection
+from tests.marked import PASSWORD
 from tests.rabbitmq_stream.http import login, reason, request
 
 ALL = {"configure": ".*", "write": ".*", "read": ".*"}
@@ -49,11 +50,11 @@ def test_a_deleted_virtual_host_ends_its_connections(broker: RabbitMQStream) -> 
 
 def test_users(broker: RabbitMQStream) -> None:
     path = "/api/users/bob"
-    assert request(broker, "PUT", path, {"password": "x", "tags": "monitoring,management"})[0] == 201
-    assert request(broker, "PUT", path, {"password": "secret", "tags": ["monitoring"]})[0] == 204
+    assert request(broker, "PUT", path, {"password": PASSWORD, "tags": "monitoring,management"})[0] == 201
+    assert request(broker, "PUT", path, {"password": PASSWORD, "tags": ["monitoring"]})[0] == 204
     _, row = request(broker, "GET", path)
     hashed = base64.b64decode(row.pop("password_hash"))
-    assert hashed[4:] == sha256(hashed[:4] + b"secret").digest()
+    assert hashed[4:] == sha256(hashed[:4] + PASSWORD.encode()).digest()
     assert row == {
         **{"name": "bob", "tags": ["monitoring"], "limits": {}},
         **{"hashing_algorithm": "rabbit_password_hashing_sha256"},
@@ -67,8 +68,8 @@ def test_users(broker: RabbitMQStream) -> None:
 
 def test_a_deleted_user_loses_the_connections(broker: RabbitMQStream) -> None:
     client = Connection(broker.host, broker.port)
-    request(broker, "PUT", "/api/users/bob", {"password": "x", "tags": "administrator"})
-    bob = {"Authorization": login("bob", "x")}
+    request(broker, "PUT", "/api/users/bob", {"password": PASSWORD, "tags": "administrator"})
+    bob = {"Authorization": login("bob", PASSWORD)}
     told = reason(request(broker, "POST", "/api/users/bulk-delete", {"users": ["guest", "eve"]}, **bob))
     assert told == "body.users[1]: expected a user that exists, got 'eve'"
     assert request(broker, "POST", "/api/users/bulk-delete", {"users": ["guest"]}, **bob) == (204, None)
@@ -96,8 +97,8 @@ def test_users_that_are_refused(broker: RabbitMQStream, body: Any, problem: str)
     [("", 401, 401), ("other", 401, 401), ("monitoring", 200, 401), ("administrator", 200, 201)],
 )
 def test_what_tags_allow(broker: RabbitMQStream, tags: str, reads: int, changes: int) -> None:
-    request(broker, "PUT", "/api/users/bob", {"password": "x", "tags": tags})
-    bob = {"Authorization": login("bob", "x")}
+    request(broker, "PUT", "/api/users/bob", {"password": PASSWORD, "tags": tags})
+    bob = {"Authorization": login("bob", PASSWORD)}
     assert request(broker, "GET", "/api/overview", **bob)[0] == reads
     assert request(broker, "PUT", "/api/vhosts/test", **bob)[0] == changes
     assert request(broker, "GET", "/api/users", **bob)[0] == min(changes, 401) - (changes == 201)
@@ -109,7 +110,7 @@ def test_a_user_without_password_does_not_log_in(broker: RabbitMQStream) -> None
 
 
 def test_permissions(broker: RabbitMQStream) -> None:
-    request(broker, "PUT", "/api/users/bob", {"password": "x", "tags": "management"})
+    request(broker, "PUT", "/api/users/bob", {"password": PASSWORD, "tags": "management"})
     path = "/api/permissions/%2F/bob"
     rights = {"configure": "", "write": "^w", "read": ".*"}
     assert request(broker, "GET", path)[0] == 404
@@ -122,7 +123,7 @@ def test_permissions(broker: RabbitMQStream) -> None:
     assert request(broker, "DELETE", path) == (204, None)
     assert request(broker, "DELETE", path)[0] == 404
     stream = {"arguments": {"x-queue-type": "stream"}}
-    status, told = request(broker, "PUT", "/api/queues/%2F/x", stream, Authorization=login("bob", "x"))
+    status, told = request(broker, "PUT", "/api/queues/%2F/x", stream, Authorization=login("bob", PASSWORD))
     assert (status, told["reason"]) == (401, "User not authorised to access virtual host")
 
 

@@ -17,6 +17,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     DeletePublisher,
     DeleteResponse,
     DeleteSuperStream,
+    DeleteSuperStreamResponse,
     Metadata,
     MetadataResponse,
     MetadataUpdate,
@@ -31,6 +32,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 )
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
 from tests.rabbitmq_stream.bench import (
+    EOF,
     Bench,
     subscribe,
     with_stream,
@@ -46,6 +48,9 @@ from tests.rabbitmq_stream.bench import (
         ([subscribe()], True),
         ([QueryOffset(1, "app", "s")], True),
         ([StoreOffset("app", "s", 1)], True),
+        ([StoreOffset("a" * 255, "s", 1)], True),
+        ([StoreOffset("a" * 256, "s", 1)], False),
+        ([StoreOffset("ä" * 128, "s", 1)], False),
         ([Metadata(1, ("s",))], False),
         ([QueryPublisherSequence(1, "r", "s")], False),
         ([StreamStats(1, "s")], False),
@@ -81,6 +86,29 @@ def test_deleting_a_super_stream_is_told_per_partition() -> None:
     client.send(DeleteSuperStream(9, "super"))
     updates = [frame for frame in client.frames() if isinstance(frame, MetadataUpdate)]
     assert updates == [MetadataUpdate(6, "a"), MetadataUpdate(6, "c")]
+
+
+def test_deleting_the_super_stream_without_a_name_deletes_all_streams() -> None:
+    """Measured with 4.3.6: to the default exchange every stream is bound."""
+    client = Bench().open()
+    client.send(CreateSuperStream(1, "super", ("a", "b"), ("0", "1"), {}), Create(2, "c", {}))
+    client.sent.clear()
+    client.send(DeleteSuperStream(9, ""), Metadata(10, ("a", "c")))
+    answer, found = client.frames()
+    assert answer == DeleteSuperStreamResponse(9, 1)
+    assert isinstance(found, MetadataResponse) and {row.code for row in found.streams} == {2}
+
+
+@pytest.mark.parametrize("name", [b"a\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\x80"])
+def test_a_name_that_is_not_utf_8_ends_the_connection(name: bytes) -> None:
+    """Measured with 4.3.6: FIN, and no frame."""
+    text = name.decode("utf-8", "surrogateescape")
+    for frame in (Create(9, text, {}), CreateSuperStream(9, "super", ("good", text), ("0", "1"), {})):
+        bench = Bench()
+        client = bench.open()
+        client.send(frame)
+        assert client.frames() == [] and client.sent[-1][1] is EOF
+        assert bench.broker.streams == {} == bench.broker.super_streams
 
 
 # --- several nodes -----------------------------------------------------------------------------

@@ -223,6 +223,9 @@ def _read_publish(reader: _Reader) -> Frame:
 
 def _read_connect(reader: _Reader) -> Frame:
     protocol, level, flags, keep_alive = reader.text(), reader.u8(), reader.u8(), reader.u16()
+    if (protocol, level) == ("MQTT", 5):  # the rest is different there, and such a client is refused anyway
+        reader.at = len(reader.data)
+        return f.Connect("", keep_alive, bool(flags & 2), protocol=protocol, level=level)
     if flags & 1:
         raise _Bad("expected bit 0 of the connect flags to be 0")
     client, will = reader.text(), None
@@ -240,6 +243,7 @@ def _read_connect(reader: _Reader) -> Frame:
 
 def _read_connack(reader: _Reader) -> Frame:
     present, code = reader.u8(), reader.u8()
+    reader.at = len(reader.data)  # in MQTT 5 properties follow
     return f.Connack(code, bool(present & 1))
 
 
@@ -328,7 +332,8 @@ def _numbered(head: int) -> Callable[[Any], tuple[int, bytes]]:
 
 _WRITERS: Mapping[type[Frame], Callable[[Any], tuple[int, bytes]]] = {
     f.Connect: _write_connect,
-    f.Connack: lambda frame: (0x20, bytes([frame.session_present, frame.code])),
+    # the codes from 0x80 on are those of MQTT 5, where properties follow
+    f.Connack: lambda frame: (0x20, bytes([frame.session_present, frame.code, *[0] * (frame.code >= 0x80)])),
     f.Puback: _numbered(0x40),
     f.Pubrec: _numbered(0x50),
     f.Pubrel: _numbered(0x62),

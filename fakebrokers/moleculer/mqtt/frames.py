@@ -25,6 +25,7 @@ class Will(Frame, frozen=True):
 class Connect(Frame, frozen=True):
     """CONNECT: who the client is; `keep_alive` in seconds, 0 for none."""
 
+    way = "in"
     spec = FrameSpec(Role.HANDSHAKE, key="client_id", keys=KeyType.TEXT, secret=("user", "password"))
     client_id: str
     keep_alive: int = 60
@@ -37,8 +38,9 @@ class Connect(Frame, frozen=True):
 
 
 class Connack(Frame, frozen=True):
-    """CONNACK: 0 the client is in, 1 to 5 it is not."""
+    """CONNACK: 0 the client is in, 1 to 5 it is not, 0x84 it speaks MQTT 5."""
 
+    way = "out"
     spec = FrameSpec(Role.HANDSHAKE, status="code")
     code: int = 0
     session_present: bool = False
@@ -87,6 +89,7 @@ class Pubcomp(Frame, frozen=True):
 class Subscribe(Frame, frozen=True):
     """SUBSCRIBE: topic filters, each with the highest QoS that is wanted."""
 
+    way = "in"
     spec = FrameSpec(Role.OPEN, key="packet_id")
     packet_id: int
     filters: tuple[tuple[str, int], ...]
@@ -95,6 +98,7 @@ class Subscribe(Frame, frozen=True):
 class Suback(Frame, frozen=True):
     """SUBACK: the QoS that each filter got, 128 for none."""
 
+    way = "out"
     spec = FrameSpec(Role.OPEN, key="packet_id")
     packet_id: int
     codes: tuple[int, ...]
@@ -103,6 +107,7 @@ class Suback(Frame, frozen=True):
 class Unsubscribe(Frame, frozen=True):
     """UNSUBSCRIBE: from these filters."""
 
+    way = "in"
     spec = FrameSpec(Role.SHUT, key="packet_id")
     packet_id: int
     filters: tuple[str, ...]
@@ -111,6 +116,7 @@ class Unsubscribe(Frame, frozen=True):
 class Unsuback(Frame, frozen=True):
     """UNSUBACK: done."""
 
+    way = "out"
     spec = FrameSpec(Role.SHUT, key="packet_id")
     packet_id: int
 
@@ -118,12 +124,14 @@ class Unsuback(Frame, frozen=True):
 class Pingreq(Frame, frozen=True):
     """PINGREQ: does the server live?"""
 
+    way = "in"
     spec = FrameSpec(Role.HEARTBEAT)
 
 
 class Pingresp(Frame, frozen=True):
     """PINGRESP: it does."""
 
+    way = "out"
     spec = FrameSpec(Role.HEARTBEAT)
 
 

@@ -23,6 +23,8 @@ from fakebrokers.moleculer.topics import listener_of
 
 #: Reasons of CONNACK.
 BAD_PROTOCOL, BAD_CLIENT_ID, NOT_AUTHORIZED = 1, 2, 5
+#: The same in the words of MQTT 5, to a client that speaks it.
+UNSUPPORTED_VERSION = 0x84
 #: Type of the first packet.
 CONNECT = 1
 #: SUBACK for a filter that is none.
@@ -145,7 +147,7 @@ class MqttSession(BusSession):
         if frame.protocol not in {name for name, _ in known}:
             return None
         if (frame.protocol, frame.level) not in known:
-            return BAD_PROTOCOL
+            return UNSUPPORTED_VERSION if frame.level == 5 else BAD_PROTOCOL
         if frame.password is not None and frame.user is None:  # [MQTT-3.1.2-22]
             return None
         if frame.will is not None and not is_topic(frame.will.topic):

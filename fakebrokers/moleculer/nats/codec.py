@@ -11,6 +11,7 @@ import msgspec
 from fakebrokers.core.frames import Frame, Malformed, kind_of
 from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
+from fakebrokers.journal.secrets import verb_in
 from fakebrokers.moleculer.nats import frames as f
 
 Side = Literal["server", "client"]
@@ -163,7 +164,7 @@ class NatsCodec(Codec):
         """
         head = unit[at : min(stop, at + _LONGEST_VERB)].upper()
         if _VERB.match(unit, at, stop) is None and not any(verb.startswith(head) for verb in self._readers):
-            raise _Bad(f"expected one of {_verbs(self._readers)}; got {unit[at:stop][:20]!r}", "unknown")
+            raise _Bad(f"expected one of {_verbs(self._readers)}; got {verb_in(unit[at:stop])}", "unknown")
         if stop - at > MAX_CONTROL_LINE + 1:
             raise _Bad(f"expected a line of at most {MAX_CONTROL_LINE} bytes", "control-line")
 
@@ -171,7 +172,7 @@ class NatsCodec(Codec):
         verb = _VERB.match(line)
         reader = self._readers.get(verb[0].upper()) if verb is not None else None
         if reader is None:
-            raise _Bad(f"expected one of {_verbs(self._readers)}; got {line[:20]!r}", "unknown")
+            raise _Bad(f"expected one of {_verbs(self._readers)}; got {verb_in(line)}", "unknown")
         found = reader(words, line)
         if type(found) is Head and 0 < self.max_payload < found.size:
             raise _Bad(f"expected a payload of at most {self.max_payload} bytes, got {found.size}", "payload")

@@ -18,6 +18,7 @@ _PACKETS = Packets("subject")
 class ServerInfo(Frame, frozen=True):
     """INFO: what the server is, the first thing that it says."""
 
+    way = "out"
     spec = FrameSpec(Role.HANDSHAKE)
     options: Mapping[str, Any]
 
@@ -25,7 +26,8 @@ class ServerInfo(Frame, frozen=True):
 class Connect(Frame, frozen=True):
     """CONNECT: what the client is and wants."""
 
-    spec = FrameSpec(Role.HANDSHAKE, secret=("credentials",))
+    way = "in"
+    spec = FrameSpec(Role.HANDSHAKE, secret=("credentials",), named=("options",))
     options: Mapping[str, Any]
     credentials: Mapping[str, Any] = {}
 
@@ -33,6 +35,7 @@ class Connect(Frame, frozen=True):
 class Sub(Frame, frozen=True):
     """SUB: the client listens to a subject, perhaps as one of a queue group."""
 
+    way = "in"
     spec = FrameSpec(Role.OPEN, key="sid", keys=KeyType.TEXT)
     subject: str
     sid: str
@@ -42,6 +45,7 @@ class Sub(Frame, frozen=True):
 class Unsub(Frame, frozen=True):
     """UNSUB: it listens no more, at once or after `limit` messages."""
 
+    way = "in"
     spec = FrameSpec(Role.SHUT, key="sid", keys=KeyType.TEXT)
     sid: str
     limit: int | None = None
@@ -50,6 +54,7 @@ class Unsub(Frame, frozen=True):
 class Pub(Frame, frozen=True):
     """PUB: a message of a client."""
 
+    way = "in"
     spec = FrameSpec(Role.DATA, key="subject", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
     subject: str
     payload: bytes
@@ -59,6 +64,7 @@ class Pub(Frame, frozen=True):
 class Hpub(Frame, frozen=True):
     """HPUB: the same with headers, which begin with ``NATS/1.0``."""
 
+    way = "in"
     spec = FrameSpec(Role.DATA, key="subject", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
     subject: str
     headers: bytes
@@ -69,6 +75,7 @@ class Hpub(Frame, frozen=True):
 class Msg(Frame, frozen=True):
     """MSG: a message to a client."""
 
+    way = "out"
     spec = FrameSpec(Role.DATA, key="subject", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
     subject: str
     sid: str
@@ -79,6 +86,7 @@ class Msg(Frame, frozen=True):
 class Hmsg(Frame, frozen=True):
     """HMSG: the same with headers; without a body also what the server says about a request."""
 
+    way = "out"
     spec = FrameSpec(Role.DATA, key="subject", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
     subject: str
     sid: str
@@ -102,6 +110,7 @@ class NatsPong(Frame, frozen=True):
 class Ok(Frame, frozen=True):
     """+OK: the answer to everything where the client asked for it."""
 
+    way = "out"
     spec = FrameSpec(Role.DATA)
 
 

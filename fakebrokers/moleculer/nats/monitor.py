@@ -7,9 +7,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
-
-from fakebrokers.core.http_guard import refuse_foreign, runner_of
+from fakebrokers.core.http_guard import refuse_foreign, runner_of, web
 from fakebrokers.moleculer.nats.bus import GO, VERSION, NatsBus
 from fakebrokers.moleculer.nats.codec import MAX_CONTROL_LINE
 from fakebrokers.moleculer.nats.session import NatsSession

@@ -7,7 +7,7 @@ from typing import Any
 
 from fakebrokers.moleculer.bus import Bus, BusOptions, Listening
 from fakebrokers.moleculer.redis.resp import raw
-from fakebrokers.moleculer.redis.words import pattern_of
+from fakebrokers.moleculer.redis.words import Glob
 from fakebrokers.moleculer.subscriptions import Matches, Subscription, Subscriptions
 
 VERSION = "7.0.15"  #: of the server that the answers were measured with
@@ -22,7 +22,7 @@ class Channels(Subscriptions):
     def __init__(self) -> None:
         super().__init__()
         self.channels: dict[str, dict[Subscription, None]] = {}
-        self.patterns: dict[Subscription, None] = {}
+        self.patterns: dict[Subscription, Glob] = {}
 
     def __len__(self) -> int:
         return len(self.patterns) + sum(map(len, self.channels.values()))
@@ -35,7 +35,7 @@ class Channels(Subscriptions):
     def add(self, subscription: Subscription) -> None:
         """Somebody listens from now on."""
         if subscription.key == PATTERN:
-            self.patterns[subscription] = None
+            self.patterns[subscription] = Glob(raw(subscription.pattern))
         else:
             self.channels.setdefault(subscription.pattern, {})[subscription] = None
         self._known.clear()
@@ -58,7 +58,7 @@ class Channels(Subscriptions):
 
     def _look_up(self, topic: str) -> Matches:
         name = raw(topic)
-        fitting = [each for each in self.patterns if pattern_of(raw(each.pattern)).fullmatch(name)]
+        fitting = [each for each, glob in self.patterns.items() if glob.fits(name)]
         return Matches((*self.channels.get(topic, ()), *fitting), ())
 
 

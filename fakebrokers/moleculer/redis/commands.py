@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fakebrokers.moleculer.redis import frames as f
 from fakebrokers.moleculer.redis import resp
 from fakebrokers.moleculer.redis.bus import VERSION, Channels
-from fakebrokers.moleculer.redis.words import pattern_of
+from fakebrokers.moleculer.redis.words import Glob
 
 if TYPE_CHECKING:
     from fakebrokers.moleculer.redis.session import RedisSession
@@ -229,8 +229,8 @@ def _list_channels(session: RedisSession, channels: Channels, words: Words) -> N
     if len(words) > 2:
         word = resp.text(words[0])
         raise Complaint(f"ERR unknown subcommand or wrong number of arguments for '{word}'. Try PUBSUB HELP.")
-    fits = pattern_of(words[1] if len(words) > 1 else b"*")
-    found = [name for name in map(resp.raw, channels.channels) if fits.fullmatch(name)]
+    glob = Glob(words[1] if len(words) > 1 else b"*")
+    found = [name for name in map(resp.raw, channels.channels) if glob.fits(name)]
     session.link.say(f.Reply(tuple(found)))
 
 

@@ -17,7 +17,7 @@ _PACKETS = Packets("channel")
 class Command(Frame, frozen=True):
     """Any command that is none of the others."""
 
-    spec = FrameSpec(Role.HANDSHAKE)
+    spec = FrameSpec(Role.HANDSHAKE, named=("arguments",))
     verb: str
     arguments: tuple[bytes, ...] = ()
 
@@ -31,6 +31,7 @@ class Blank(Frame, frozen=True):
 class Auth(Frame, frozen=True):
     """AUTH: a password, or a user and a password."""
 
+    way = "in"
     spec = FrameSpec(Role.HANDSHAKE, secret=("arguments",))
     arguments: tuple[bytes, ...] = ()
     verb: str = "AUTH"
@@ -39,6 +40,7 @@ class Auth(Frame, frozen=True):
 class Hello(Frame, frozen=True):
     """HELLO: which RESP is spoken, and perhaps who the client is."""
 
+    way = "in"
     spec = FrameSpec(Role.HANDSHAKE, secret=("options",))
     version: str = ""
     options: tuple[bytes, ...] = ()
@@ -48,6 +50,7 @@ class Hello(Frame, frozen=True):
 class Publish(Frame, frozen=True):
     """PUBLISH: a message of a client."""
 
+    way = "in"
     spec = FrameSpec(Role.DATA, key="channel", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
     channel: str
     payload: bytes
@@ -57,6 +60,7 @@ class Publish(Frame, frozen=True):
 class Subscribe(Frame, frozen=True):
     """SUBSCRIBE: the client listens to channels."""
 
+    way = "in"
     spec = FrameSpec(Role.OPEN)
     channels: tuple[str, ...]
     verb: str = "SUBSCRIBE"
@@ -65,6 +69,7 @@ class Subscribe(Frame, frozen=True):
 class Psubscribe(Frame, frozen=True):
     """PSUBSCRIBE: the client listens to all channels that fit patterns."""
 
+    way = "in"
     spec = FrameSpec(Role.OPEN)
     channels: tuple[str, ...]
     verb: str = "PSUBSCRIBE"
@@ -73,6 +78,7 @@ class Psubscribe(Frame, frozen=True):
 class Unsubscribe(Frame, frozen=True):
     """UNSUBSCRIBE: from these channels, or from all."""
 
+    way = "in"
     spec = FrameSpec(Role.SHUT)
     channels: tuple[str, ...] = ()
     verb: str = "UNSUBSCRIBE"
@@ -81,6 +87,7 @@ class Unsubscribe(Frame, frozen=True):
 class Punsubscribe(Frame, frozen=True):
     """PUNSUBSCRIBE: from these patterns, or from all."""
 
+    way = "in"
     spec = FrameSpec(Role.SHUT)
     channels: tuple[str, ...] = ()
     verb: str = "PUNSUBSCRIBE"
@@ -89,6 +96,7 @@ class Punsubscribe(Frame, frozen=True):
 class Spublish(Frame, frozen=True):
     """SPUBLISH: a message to a sharded channel."""
 
+    way = "in"
     spec = FrameSpec(Role.DATA, key="channel", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
     channel: str
     payload: bytes
@@ -98,6 +106,7 @@ class Spublish(Frame, frozen=True):
 class Ssubscribe(Frame, frozen=True):
     """SSUBSCRIBE: the client listens to sharded channels."""
 
+    way = "in"
     spec = FrameSpec(Role.OPEN)
     channels: tuple[str, ...]
     verb: str = "SSUBSCRIBE"
@@ -106,6 +115,7 @@ class Ssubscribe(Frame, frozen=True):
 class Sunsubscribe(Frame, frozen=True):
     """SUNSUBSCRIBE: from these sharded channels, or from all."""
 
+    way = "in"
     spec = FrameSpec(Role.SHUT)
     channels: tuple[str, ...] = ()
     verb: str = "SUNSUBSCRIBE"
@@ -114,6 +124,7 @@ class Sunsubscribe(Frame, frozen=True):
 class Smessage(Frame, frozen=True):
     """A message to a client that listens to a sharded channel."""
 
+    way = "out"
     spec = FrameSpec(Role.DATA, key="channel", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
     channel: str
     payload: bytes
@@ -122,6 +133,7 @@ class Smessage(Frame, frozen=True):
 class Message(Frame, frozen=True):
     """A message to a client."""
 
+    way = "out"
     spec = FrameSpec(Role.DATA, key="channel", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
     channel: str
     payload: bytes
@@ -130,6 +142,7 @@ class Message(Frame, frozen=True):
 class Pmessage(Frame, frozen=True):
     """A message to a client that listens to a pattern."""
 
+    way = "out"
     spec = FrameSpec(Role.DATA, key="channel", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
     pattern: str
     channel: str
@@ -139,6 +152,7 @@ class Pmessage(Frame, frozen=True):
 class Subscribed(Frame, frozen=True):
     """How many channels and patterns a client listens to now; `action` is the command."""
 
+    way = "out"
     spec = FrameSpec(Role.OPEN, key="channel", keys=KeyType.TEXT)
     action: str
     channel: str | None
@@ -151,14 +165,15 @@ class Reply(Frame, frozen=True):
     A str is a simple string, bytes are a bulk string.
     """
 
-    spec = FrameSpec(Role.DATA)
+    way = "out"
+    spec = FrameSpec(Role.DATA, named=("value",))
     value: Any
 
 
 class RedisError(Frame, frozen=True):
-    """The answer to a command that failed."""
+    """The answer to a command that failed, which may repeat it."""
 
-    spec = FrameSpec(Role.REJECT)
+    spec = FrameSpec(Role.REJECT, named=("text",))
     text: str
 
 

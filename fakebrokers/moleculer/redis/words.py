@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from functools import lru_cache
+from collections.abc import Sequence
 
 from fakebrokers.moleculer.redis.resp import Garbage
 
@@ -13,6 +14,13 @@ _WORD = re.compile(
     rb"""([^\s"']*) (?: "((?:[^"\\]|\\.)*)" | '((?:[^'\\]|\\'|\\(?!'))*)' )? (?=\s|\Z)""",
     re.VERBOSE | re.DOTALL,
 )
+#: What stands for any number of bytes of a name, or for one.
+_PART = re.compile(rb"\*+|\[\^?(?:\\.|[^\]]-.|[^\]])*+\]?|\\.|.", re.DOTALL)
+#: In brackets: a letter, or the first and the last of a range; that may even be a bracket.
+_LETTER = re.compile(rb"\\(.)|([^\]])-(.)|([^\]])", re.DOTALL)
+#: Bytes of a name times parts of a pattern: what a comparison may take, in steps of some nanoseconds.
+MOST_STEPS = 1 << 20
+_LOG = logging.getLogger("fakebrokers.redis")
 _ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"a": b"\a"}
 
 
@@ -41,44 +49,64 @@ def _unescaped(word: bytes) -> bytes:
     return re.sub(rb"\\(x[0-9a-fA-F]{2}|.)", one, word, flags=re.DOTALL)
 
 
-@lru_cache(maxsize=512)
-def pattern_of(glob: bytes) -> re.Pattern[bytes]:
-    """What fits a pattern: ``*`` anything, ``?`` one byte, ``[a-c]`` one of them, backslash escapes."""
-    found, at = [], 0
-    while at < len(glob):
-        letter = glob[at : at + 1]
-        at += 1
-        if letter == b"*":
-            found.append(b".*")
-        elif letter == b"?":
-            found.append(b".")
-        elif letter == b"[":
-            at, piece = _one_of(glob, at)
-            found.append(piece)
-        elif letter == b"\\" and at < len(glob):
-            found.append(re.escape(glob[at : at + 1]))
-            at += 1
-        else:
-            found.append(re.escape(letter))
-    return re.compile(b"".join(found), re.DOTALL)
+class Glob:
+    """A pattern: ``*`` anything, ``?`` one byte, ``[a-c]`` one of them, backslash escapes.
+
+    It may be as long as a client can say. It is compiled once a name comes that is long enough for it, and
+    where pattern and name are so long that matching would keep all others waiting, it does not fit, which the
+    log says. (The real server tries, and lets them wait.)
+    """
+
+    def __init__(self, glob: bytes) -> None:
+        parts = _PART.findall(glob)
+        self._glob = glob
+        self._parts = len(parts)
+        self._shortest = sum(not part.startswith(b"*") for part in parts)
+        self._compiled: re.Pattern[bytes] | None = None
+        self._is_told = False
+
+    def fits(self, name: bytes) -> bool:
+        """Whether it fits a name as a whole."""
+        if len(name) < self._shortest:
+            return False
+        if len(name) * self._parts > MOST_STEPS:
+            if not self._is_told:
+                problem = "a pattern of %d parts fits no name of %d bytes here: comparing them takes too long"
+                _LOG.warning(problem, self._parts, len(name))
+            self._is_told = True
+            return False
+        if self._compiled is None:
+            self._compiled = _compiled(_PART.findall(self._glob))
+        return self._compiled.fullmatch(name) is not None
 
 
-def _one_of(glob: bytes, at: int) -> tuple[int, bytes]:
-    """The letters up to the closing bracket; where it ends, and a regular expression."""
-    negated = glob[at : at + 1] == b"^"
-    at += negated
-    letters = []
-    while at < len(glob) and glob[at : at + 1] != b"]":
-        if glob[at : at + 1] == b"\\" and at + 1 < len(glob):
-            at += 1
-            letters.append(re.escape(glob[at : at + 1]))
-        elif glob[at + 1 : at + 2] == b"-" and at + 2 < len(glob):
-            first, last = sorted((glob[at : at + 1], glob[at + 2 : at + 3]))
-            letters.append(re.escape(first) + b"-" + re.escape(last))
-            at += 2
+def _compiled(parts: Sequence[bytes]) -> re.Pattern[bytes]:
+    """The regular expression of a pattern.
+
+    What follows a ``*`` is taken where it comes first, for good: a later place could serve no better, and
+    trying them all takes for ever with many of them.
+    """
+    pieces: list[list[bytes]] = [[]]  # between the stars
+    for part in parts:
+        if part[:1] == b"*":
+            pieces.append([])
+        elif part == b"?":
+            pieces[-1].append(b".")
+        elif part[:1] == b"[":
+            pieces[-1].append(_one_of(part))
         else:
-            letters.append(re.escape(glob[at : at + 1]))
-        at += 1
-    if not letters:
-        return at + 1, b"." if negated else b"(?!)"
-    return at + 1, b"[%b%b]" % (b"^" if negated else b"", b"".join(letters))
+            pieces[-1].append(re.escape(part[-1:]))
+    first, *between = map(b"".join, pieces)
+    last = b".*" + between.pop() if between else b""
+    return re.compile(first + b"".join(b"(?>.*?%b)" % piece for piece in between) + last, re.DOTALL)
+
+
+def _one_of(part: bytes) -> bytes:
+    """The regular expression of a part in brackets, the last of which may be missing."""
+    negated = part[1:2] == b"^"
+    found = dict.fromkeys(_LETTER.findall(part, 1 + negated))  # each once, however often it is there
+    if not found:
+        return b"." if negated else b"(?!)"
+    ranges = [sorted((one or other or first, one or other or last)) for one, first, last, other in found]
+    letters = b"".join(re.escape(first) + b"-" + re.escape(last) for first, last in ranges)
+    return b"[%b%b]" % (b"^" if negated else b"", letters)

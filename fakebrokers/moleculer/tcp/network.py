@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import Codec, Session
-from fakebrokers.core.tcp import TcpDialler, TcpListener
+from fakebrokers.core.tcp import TcpDialler
 from fakebrokers.errors import UsageError
 from fakebrokers.moleculer.serializers import find_serializer
 from fakebrokers.moleculer.tcp.carrier import TcpCarrier
@@ -50,12 +50,12 @@ class TcpNetwork:
     def new_carrier(self, serializer: str, driver: Driver | None) -> TcpCarrier:
         """The connections of one more node; it listens from now on."""
         server = self._server
-        if driver is None or server.in_memory:
+        if driver is None or not server._has_streams:
             raise UsageError("nodes of the TCP transporter need a fake that was started, and not in memory")
         carrier = TcpCarrier(self._dial, find_serializer(serializer), server.broker.timers, self._gossip_s)
         carrier.host = server.host
         if self._carriers:
-            listener = TcpListener(driver, Endpoint(server.wires[0], carrier.new_session), server.host)
+            listener = server._new_listener(driver, Endpoint(server._wires[0], carrier.new_session))
             server.listeners.add(listener)
             carrier.port = listener.port
         else:
@@ -96,7 +96,7 @@ class TcpNetwork:
         driver = self._server.driver
         if driver is None:
             return
-        dialler = TcpDialler(driver, Endpoint(self._server.wires[0], new_session))
+        dialler = TcpDialler(driver, Endpoint(self._server._wires[0], new_session))
         self._diallers.add(dialler)
         # a node may name an address of a network; a fake on loopback reaches nobody but this machine
         reachable = self._server.host if _is_loopback(self._server.host) else host

@@ -10,11 +10,10 @@ from traceback import print_exc
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from aiohttp import web
 
 from fakebrokers.control.problems import Refusal
 from fakebrokers.control.values import plain, read_json
-from fakebrokers.core.http_guard import refuse_foreign, runner_of
+from fakebrokers.core.http_guard import Bodies, refuse_foreign, runner_of, web
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.access import MANAGEMENT_TAGS, User
 from fakebrokers.rabbitmq_stream.management import connections, definitions, node, policies, queues, users
@@ -46,6 +45,7 @@ class Management:
 
     def __init__(self, server: RabbitMQStream) -> None:
         self._server = server
+        self.bodies = Bodies(_LARGEST, 4 * _LARGEST)
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -68,7 +68,7 @@ class Management:
             await runner.cleanup()
 
     def _application(self) -> web.Application:
-        app = web.Application(middlewares=[_told_as_json, refuse_foreign], client_max_size=_LARGEST)
+        app = web.Application(middlewares=[_told_as_json, refuse_foreign])
         for route in ROUTES:
             # tools end a path with a slash or leave it out, as they like
             path, handler = f"/api{route.path}{{_:/?}}", partial(self._carry_out, route)
@@ -83,7 +83,7 @@ class Management:
         if route.administrator and "administrator" not in user.tags:
             raise Failure(401, "not_authorised", "Not administrator user")
         at = {name: text for name, text in request.match_info.items() if name != "_"}
-        body = read_json(await request.read())
+        body = read_json(await self.bodies.read(request))
         asked = Asked(self._server, at, dict(request.query), user, body, self.port)
         status, value, *places = self._server.call(route.act, asked)
         headers = {"Location": places[0]} if places else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from fakebrokers.control.values import read
+from fakebrokers.core.patterns import Pattern, problem_of
 from fakebrokers.rabbitmq_stream.access import User
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.rows import Row
@@ -126,10 +126,8 @@ def read_object(value: Any, kind: type[S], where: str) -> S:
 
 def regular_expression(text: str, where: str) -> str:
     """The text, if it is a regular expression."""
-    try:
-        re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise bad(where, f"expected a regular expression, got {text[:100]!r}: {error}") from None
+    if wrong := problem_of(text):
+        raise bad(where, wrong)
     return text
 
 
@@ -151,7 +149,11 @@ def listing(asked: Asked, rows: Iterable[Row]) -> Answer:
     page, size = _number(asked, "page", 1), _number(asked, "page_size", 100)
     total = len(found)
     name = asked.query.get("name", "")
-    found = [row for row in found if name in row.get("name", "")]
+    if asked.query.get("use_regex") == "true":  # either way the server takes no notice of case
+        fits = Pattern("(?i)" + regular_expression(name, "query.name")).found_in
+        found = [row for row in found if fits(row.get("name", ""))]
+    else:
+        found = [row for row in found if name.lower() in row.get("name", "").lower()]
     pages = max(1, -(-len(found) // size))
     if page > pages:
         reason = f"Page out of range, page: {page} page size: {size}, len: {len(found)}"

@@ -98,6 +98,14 @@ def _import(asked: Asked) -> Answer:
     document = asked.body
     if not isinstance(document, dict):
         raise bad("body", f"expected an object, got {type(document).__name__}")
+    try:
+        _make(asked, document)
+    finally:
+        asked.broker.apply_policies()  # once, however many there are
+    return DONE
+
+
+def _make(asked: Asked, document: dict[str, Any]) -> None:
     for part, make in _PARTS.items():
         rows = document.get(part, [])
         if not isinstance(rows, list):
@@ -110,7 +118,6 @@ def _import(asked: Asked) -> Answer:
             if part not in ("users", "vhosts") and named.vhost not in asked.broker.access.virtual_hosts:
                 raise bad(f"{where}.vhost", f"expected a virtual host that exists, got {named.vhost[:100]!r}")
             make(asked, named, row, where)
-    return DONE
 
 
 def _user(asked: Asked, named: _Named, row: Any, where: str) -> None:

@@ -54,18 +54,18 @@ def _policy(asked: Asked) -> Answer:
 
 
 def _put(asked: Asked) -> Answer:
-    return put_policy(asked, asked.owned_virtual_host(), asked.at["name"], asked.read(NewPolicy), "body")
+    answer = put_policy(asked, asked.owned_virtual_host(), asked.at["name"], asked.read(NewPolicy), "body")
+    asked.broker.apply_policies()
+    return answer
 
 
 def put_policy(asked: Asked, virtual_host: str, name: str, new: NewPolicy, where: str) -> Answer:
-    """Add or replace a policy; it counts at once for streams that exist."""
+    """Add or replace a policy; see `StreamBroker.apply_policies`."""
     made = Policy(virtual_host, name, new.pattern, new.definition, new.priority, new.apply_to)
     problem = made.problem()
     if problem is not None:
         raise bad(f"{where}.{problem[0]}", problem[1])
-    added = asked.broker.policies.put(made)
-    asked.broker.apply_policies()
-    return CREATED if added else DONE
+    return CREATED if asked.broker.policies.put(made) else DONE
 
 
 def _delete(asked: Asked) -> Answer:

@@ -54,7 +54,7 @@ def _blazingmq() -> Iterator[Served]:
         f"bmq.test.mem.{mode}": {"mode": mode, "app_ids": ids, **limits} for mode, ids in names.items()
     }
     domains["second"] = {"mode": "priority", "app_ids": (), **limits}
-    with _fake("blazingmq", domains=domains, heartbeats=True, heartbeat_ms=100) as served:
+    with _fake("blazingmq", domains=domains, heartbeats=True, heartbeat_s=0.1) as served:
         yield served
 
 

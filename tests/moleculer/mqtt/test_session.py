@@ -12,6 +12,7 @@ from fakebrokers.core.frames import Frame
 from fakebrokers.moleculer.mqtt import frames as f
 from fakebrokers.moleculer.mqtt.codec import MqttCodec
 from fakebrokers.moleculer.mqtt.session import is_filter
+from tests.marked import PASSWORD, shown_in
 from tests.moleculer.bench import Bench, Client
 
 FILE = Path(__file__).parents[1] / "vectors" / "mosquitto-2.0.11.json"
@@ -45,13 +46,36 @@ def test_measured_answers(name: str, byte_by_byte: bool) -> None:
     assert (found.hex(), client.ended is not None) == (answer, ended)
 
 
-@pytest.mark.parametrize(("user", "password", "code"), [("u", b"p", 0), ("u", b"x", 5), (None, None, 5)])
+@pytest.mark.parametrize(
+    ("user", "password", "code"),
+    [("u", PASSWORD.encode(), 0), ("u", b"x", 5), (None, None, 5)],
+    ids=["right", "wrong", "none"],
+)
 def test_users_log_in(user: str | None, password: bytes | None, code: int) -> None:
-    bench = Bench("mqtt", user="u", password="p")
+    bench = Bench("mqtt", user="u", password=PASSWORD)
     client = bench.connect()
     assert say(client, f.Connect("c", user=user, password=password)) == [f.Connack(code)]
     assert (client.ended is not None) == bool(code)
-    assert "hush" not in str(bench.fake.journal.records())
+    assert not shown_in(str(bench.fake.journal.records()))
+
+
+def test_a_client_of_mqtt_5_is_told_that_nobody_speaks_it_here() -> None:
+    bench = Bench("mqtt")
+    client = bench.connect()
+    properties = bytes([5, 0x11, 0, 0, 0, 10])  # the session expires after 10 s
+    body = (
+        b"\0\4MQTT\5\xc2\0\x3c"
+        + properties
+        + b"\0\1c"
+        + b"\0\1u"
+        + b"\0"
+        + bytes([len(PASSWORD)])
+        + PASSWORD.encode()
+    )
+    assert client.say(b"\x10" + bytes([len(body)]) + body) == b"\x20\x03\x00\x84\x00"
+    assert client.ended is not None
+    bench.check()
+    assert [frame for frame, _ in MqttCodec().feed(b"\x20\x03\x00\x84\x00")] == [f.Connack(0x84)]
 
 
 def test_of_overlapping_filters_a_client_gets_one_copy_with_the_best_qos() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakebrokers.moleculer.subscriptions import REMEMBERED
+from tests.marked import PASSWORD, shown_in
 from tests.moleculer.bench import Bench, Client
 
 CONNECT = b'CONNECT {"verbose":false,"pedantic":false}\r\n'
@@ -280,7 +281,7 @@ VIOLATION = b"-ERR 'Authorization Violation'\r\n" + END
 @pytest.mark.parametrize(
     ("credentials", "answer"),
     [
-        (b'"user":"u","pass":"p"', b"PONG\r\n"),
+        (b'"user":"u","pass":"%b"' % PASSWORD.encode(), b"PONG\r\n"),
         (b'"user":"u","pass":"x"', VIOLATION),
         (b'"user":"u"', VIOLATION),
         (b'"auth_token":"u"', VIOLATION),
@@ -288,7 +289,7 @@ VIOLATION = b"-ERR 'Authorization Violation'\r\n" + END
 )
 def test_users_log_in(credentials: bytes, answer: bytes) -> None:
     connect = b'CONNECT {"verbose":false,%b}\r\n' % credentials
-    assert talk(connect + b"PING\r\n", user="u", password="p") == answer
+    assert talk(connect + b"PING\r\n", user="u", password=PASSWORD) == answer
 
 
 @pytest.mark.parametrize(("token", "answer"), [(b"tok", b"PONG\r\n"), (b"x", VIOLATION)])
@@ -353,11 +354,11 @@ def test_a_client_is_asked_a_whole_interval_after_it_was_heard() -> None:
 
 
 def test_credentials_stay_out_of_the_journal() -> None:
-    bench = Bench(user="u", password="hush")
-    open_client(bench, b'CONNECT {"user":"u","pass":"hush"}\r\n')
-    open_client(bench, b'CONNECT {"user":"u","pass":"hush"\r\n')
-    assert "hush" not in str(bench.fake.journal.records())
-    assert b"hush" not in b"".join(
+    bench, password = Bench(user="u", password=PASSWORD), PASSWORD.encode()
+    open_client(bench, b'CONNECT {"user":"u","pass":"%b"}\r\n' % password)
+    open_client(bench, b'CONNECT {"user":"u","pass":"%b"\r\n' % password)
+    assert not shown_in(str(bench.fake.journal.records()))
+    assert password not in b"".join(
         [getattr(record.frame, "data", b"") for record in bench.fake.journal.records()]
     )
 

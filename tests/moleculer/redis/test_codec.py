@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +15,7 @@ from fakebrokers.moleculer.packets import Discover
 from fakebrokers.moleculer.redis import frames as f
 from fakebrokers.moleculer.redis.codec import RedisCodec, Side
 from fakebrokers.moleculer.redis.resp import Garbage, raw
-from fakebrokers.moleculer.redis.words import pattern_of, split_words
+from fakebrokers.moleculer.redis.words import Glob, split_words
 from tests.moleculer.golden import Talk, talks
 
 #: Left out by the recorder.
@@ -115,12 +118,59 @@ def test_no_bytes_make_it_fail(segments: list[bytes]) -> None:
     ],
 )
 def test_patterns(pattern: str, fits: list[str], fails: list[str]) -> None:
-    assert [name for name in (*fits, *fails) if pattern_of(raw(pattern)).fullmatch(raw(name))] == fits
+    assert [name for name in (*fits, *fails) if Glob(raw(pattern)).fits(raw(name))] == fits
 
 
-@given(st.text(max_size=12))
-def test_every_pattern_is_one(pattern: str) -> None:
-    pattern_of(raw(pattern))
+@given(st.text(max_size=12), st.text(max_size=24))
+def test_every_pattern_is_one(pattern: str, name: str) -> None:
+    Glob(raw(pattern)).fits(raw(name))
+
+
+@given(st.text("ab*?", max_size=10), st.text("ab", max_size=10))
+def test_stars_are_tried_in_all_ways_that_matter(pattern: str, name: str) -> None:
+    slow = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    assert Glob(raw(pattern)).fits(raw(name)) == bool(re.fullmatch(slow, name))
+
+
+def test_a_pattern_of_many_stars_does_not_take_for_ever() -> None:
+    begun = time.process_time()
+    assert not Glob(b"*a" * 20 + b"*b").fits(b"a" * 2000)
+    assert time.process_time() - begun < 0.1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "fails"),
+    [
+        (b"a*" * 500_000, [], b"a" * 1000),
+        (b"*a" * 500_000 + b"b", [], b"a" * 1000),
+        (b"[" + b"a" * 999_998 + b"]", [b"a"], b"b"),
+        (b"[" * 1_000_000, [b"["], b"a"),
+        (b"*" * 1_000_000, [b"", b"a" * 1_000_000], None),
+        (b"?" * 1000 + b"*" * 999_000, [b"a" * 1000], b"a" * 999),
+        (b"\\a" * 500_000, [], b"a" * 1000),
+    ],
+    ids=["a*", "*a", "[a]", "[", "*", "?*", "escapes"],
+)
+def test_a_pattern_of_a_megabyte_takes_no_longer_than_reading_it(
+    pattern: bytes, fits: list[bytes], fails: bytes | None
+) -> None:
+    """The real server (7.0) takes all of them, and answers as at once."""
+    begun = time.process_time()
+    glob = Glob(pattern)
+    assert all(glob.fits(name) for name in fits)
+    assert fails is None or not any(glob.fits(fails) for _ in range(100))
+    assert time.process_time() - begun < 1
+
+
+def test_a_name_and_a_pattern_that_are_both_long_do_not_fit_and_the_log_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    glob = Glob(b"a?" * 500_000)
+    begun = time.process_time()
+    assert not any(glob.fits(b"aa" * 500_000) for _ in range(100))
+    assert time.process_time() - begun < 0.5
+    (record,) = caplog.records
+    assert "a pattern of 1000000 parts fits no name of 1000000 bytes here" in record.getMessage()
 
 
 def test_lines_of_words() -> None:

@@ -1,0 +1,71 @@
+"""What tests of your own take from the conformance suite (extra ``suite``).
+
+    from fakebrokers.suite import scenarios
+
+    test_conformance = scenarios("python adapter.py", protocol="rabbitmq-stream")
+
+The suite itself is the packages ``conformance`` and ``scenarios``. They are loaded by place when something is
+asked for here: a folder of yours that is called like one of them hides neither.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fakebrokers.errors import UsageError
+from fakebrokers.extras import installing
+
+if TYPE_CHECKING:
+    from conformance.adapter.kit import AdapterBase
+    from conformance.adapter.result import Result
+    from conformance.chaos.workload import Workload
+    from conformance.mutants.registry import mutant
+    from conformance.pytest import scenarios
+    from conformance.suite import Client, Expect, scenario
+    from conformance.suite.expect import slug
+
+#: Where in the suite each name is.
+_PLACES = {
+    "AdapterBase": "conformance.adapter.kit",
+    "Client": "conformance.suite",
+    "Expect": "conformance.suite",
+    "Result": "conformance.adapter.result",
+    "Workload": "conformance.chaos.workload",
+    "mutant": "conformance.mutants.registry",
+    "scenario": "conformance.suite",
+    "scenarios": "conformance.pytest",
+    "slug": "conformance.suite.expect",
+}
+
+__all__ = [
+    "AdapterBase",
+    "Client",
+    "Expect",
+    "Result",
+    "Workload",
+    "mutant",
+    "scenario",
+    "scenarios",
+    "slug",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'fakebrokers.suite' has no attribute {name!r}")
+    try:
+        from fakebrokers.commands import OWN_PACKAGES, own_package
+
+        for package in OWN_PACKAGES:
+            own_package(package)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"fakebrokers.suite.{name} needs the conformance suite, and {error.name!r} is not installed: "
+            f"{installing('suite', here=True)}"
+        ) from None
+    return getattr(import_module(_PLACES[name]), name)
