@@ -22,6 +22,7 @@ from rich.table import Table
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import Client, bundled
 from conformance.cli_analyze import analyze_journals, tally
+from conformance.cli_folders import reserve
 from conformance.findings import write_findings
 from conformance.interrupts import Interrupts, interruptible
 from conformance.mutants.matrix import matrix
@@ -247,7 +248,9 @@ def verdicts(done: Sequence[Results]) -> Table:
     type=click.IntRange(1, 64),
     help="Scenarios at once; as many as the machine carries, unless given.",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the scenarios' random decisions."
+)
 @click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
 @click.option("--baseline", metavar="DIR", help="An earlier report: this one says what changed since.")
 def main(
@@ -266,6 +269,7 @@ def main(
     console = console_for_all()
     begun = time.monotonic()
     try:  # now: the folder of the report may be the one that is emptied
+        reserve(report)
         before = load_baseline(baseline) if baseline is not None else None
     except UsageError as error:
         console.print(str(error), markup=False)

@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
-from conformance.cli_adapter import adapter, clients
-from conformance.cli_analyze import analyze
-from conformance.cli_chaos import chaos_command
-from conformance.cli_compare import compare_command
-from conformance.cli_gate import gate_command
-from conformance.cli_mutants import mutants_command
-from conformance.cli_suite import conform_command, explain_command, list_command
-from conformance.cli_sweep import replay_command, shrink_command, sweep_command
+from fakebrokers.commands import Deferred
 
+#: Name, where it is, and the first sentence of its help.
 commands = [
-    adapter,
-    analyze,
-    chaos_command,
-    clients,
-    compare_command,
-    conform_command,
-    explain_command,
-    gate_command,
-    list_command,
-    mutants_command,
-    replay_command,
-    shrink_command,
-    sweep_command,
+    Deferred(name, f"conformance.{place}", about)
+    for name, place, about in [
+        ("adapter", "cli_adapter:adapter", "Adapters let the suite drive a client library in any language."),
+        ("analyze", "cli_analyze:analyze", "Judge the runs in any number of journals on Spark."),
+        ("chaos", "cli_chaos:chaos_command", "Try a client with random workloads under random faults."),
+        (
+            "clients",
+            "cli_adapter:clients",
+            "List the bundled client adapters, what they need, and whether they can run here.",
+        ),
+        (
+            "compare",
+            "cli_compare:compare_command",
+            "Say the same commands to the fake and to a real server, and show where the answers differ.",
+        ),
+        (
+            "conform",
+            "cli_suite:conform_command",
+            "Judge a client: run scenarios against it and say which requirements it meets.",
+        ),
+        (
+            "explain",
+            "cli_list:explain_command",
+            "Say what a scenario or a rule demands, where that comes from, and what is done to the client.",
+        ),
+        (
+            "gate",
+            "cli_gate:gate_command",
+            "Say whether a run may pass, against known failures and an earlier run.",
+        ),
+        ("list", "cli_list:list_command", "List the scenarios: what a client is judged by."),
+        ("mutants", "cli_mutants:mutants_command", "Show which scenario catches which broken client."),
+        (
+            "replay",
+            "cli_sweep:replay_command",
+            "Run what a sweep or chaos has written down, exactly.",
+        ),
+        (
+            "shrink",
+            "cli_sweep:shrink_command",
+            "Find the smallest spec or schedule that fails as a replay file does; it is written beside it.",
+        ),
+        (
+            "sweep",
+            "cli_sweep:sweep_command",
+            "Disturb a client at every position and judge what it does by rules that always hold.",
+        ),
+    ]
 ]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from conformance.adapter.new import BUILDS, COMMANDS, LANGUAGES, new
 from conformance.adapter.profile import profiles
+from conformance.printing import SafeConsole
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
@@ -47,10 +47,13 @@ def check_command(command: str, protocol: str | None, hello_timeout: float | Non
 
 
 def _show(report: Report) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = SafeConsole(highlight=False, soft_wrap=True)
     for item in report.checks:
-        mark = "[green]ok[/]    " if item.ok else "[red]failed[/]"
+        mark = "[green]ok[/]       " if item.ok else "[red]failed[/]   "
+        mark = "[yellow]not tried[/]" if item.not_tried else mark
         console.print(f"{mark} {item.name:<14} {item.asks}")
+        if item.not_tried:
+            console.print(_printable(f"          {item.not_tried}"), markup=False, style="yellow")
         if item.problem:
             for word, text in (("expected", item.expected), ("came", item.problem), ("fix", item.fix)):
                 style = "red" if word == "came" else None
@@ -99,7 +102,7 @@ def clients(as_json: bool) -> None:
     for client in found:
         here = "[green]yes[/]" if client.runnable else "[yellow]" + "; ".join(client.missing) + "[/]"
         table.add_row(client.name, client.version or "-", client.language, ", ".join(client.protocols), here)
-    Console(highlight=False).print(table)
+    SafeConsole(highlight=False).print(table)
 
 
 commands: tuple[click.Command, ...] = (adapter, clients)

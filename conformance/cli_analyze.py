@@ -14,12 +14,15 @@ import click
 if __name__ == "__main__":  # spark-submit puts this file's folder on the path, not the one of the packages
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from conformance.cli_folders import reserve
 from conformance.printing import plain
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
+from fakebrokers.extras import needs
 
 if TYPE_CHECKING:
     from conformance.pipeline.analysis import Judge
+    from conformance.pipeline.salvage import Aside
     from conformance.pipeline.summary import Summary
     from conformance.pipeline.units import Unit
 
@@ -28,6 +31,8 @@ ENGINES = ("spark", "local")
 PROGRESS_S = 5.0
 #: Changed rows that the command shows; ``analysis.json`` has all.
 CHANGED_SHOWN = 20
+#: The same of runs that are not judged.
+ASIDE_SHOWN = 20
 
 
 @click.command()
@@ -54,6 +59,7 @@ CHANGED_SHOWN = 20
     metavar="FOLDER",
     help="An earlier analysis (folder, report, URI or analysis.json): what is better, what is worse.",
 )
+@click.option("--strict", is_flag=True, help="Refuse everything for one run that cannot be judged.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def analyze(
     journals: tuple[str, ...],
@@ -63,18 +69,24 @@ def analyze(
     java_home: Path | None,
     memory: str,
     baseline: str | None,
+    strict: bool,
     as_json: bool,
 ) -> int:
     """Judge the runs in any number of journals on Spark.
 
     JOURNAL is the folder of a journal or of a report, or its URI (s3://, gs://, hdfs://). Journals that are
-    not sealed yet are, in place: their files become a few Parquet files. What an earlier analysis has left in
+    not sealed yet are, in place: their files become a few Parquet files; runs that are still being written
+    stay as they are, and are judged as far as they are by now. What an earlier analysis has left in
     FOLDER is used again, so that only new runs are judged.
 
-    Exit code 4: worse than the baseline; something regressed, or is no longer there.
+    A run that cannot be read, or whose contract nobody knows, is named and set aside; the others are judged.
+
+    Exit code 4: worse than the baseline; something regressed, or is no longer there. 2: runs were set aside.
     """
     if engine == "local" and (master is not None or java_home is not None):
         raise UsageError("--engine local has no Spark: leave --master and --java-home away")
+    if "://" not in out:
+        reserve(Path(out))
     mixed = as_json and "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit writes both streams into one
     say = (lambda _: None) if mixed else _say
     summary = analyze_journals(
@@ -86,6 +98,7 @@ def analyze(
         memory=memory,
         baseline=baseline,
         say=say,
+        strict=strict,
     )
     if as_json:
         import msgspec
@@ -93,6 +106,8 @@ def analyze(
         click.echo(msgspec.json.encode(summary).decode())
     else:
         tell(summary)
+    if summary["aside"]:
+        return int(ExitCode.INCONCLUSIVE)
     return int(ExitCode.REGRESSION if summary.get("worse") else ExitCode.OK)
 
 
@@ -107,6 +122,7 @@ def analyze_journals(
     baseline: str | None = None,
     before: Mapping[str, Any] | None = None,
     say: Callable[[str], None] = lambda _: None,
+    strict: bool = True,
 ) -> dict[str, Any]:
     """Seal what is not sealed, analyse everything, write `out`.
 
@@ -115,40 +131,42 @@ def analyze_journals(
         baseline: An earlier analysis to compare with; it may be in `out`.
         before: What that says, if it is known already.
         say: Told how far a long analysis is, and what it waits for.
+        strict: Refuse everything for one run that cannot be judged.
 
     Returns:
-        ``rows``, ``runs``, ``broken_off`` (runs that are not whole), ``seconds`` (all of it), ``anomalies``
-        (name: count), ``allowed`` (how many of these the runs' contracts allow), ``out``; with a baseline
-        ``changes`` (name: count), ``worse`` (rows that regressed or vanished) and ``changed`` (the first of
-        them in words).
+        ``rows``, ``runs``, ``broken_off`` (runs that are not whole, those among them that are still being
+        written: ``open``), ``aside`` (what is not judged: run, file, problem), ``seconds`` (all of it),
+        ``anomalies`` (name: count), ``allowed`` (how many of these the runs' contracts allow), ``out``; with
+        a baseline ``changes`` (name: count), ``worse`` (rows that regressed or vanished) and ``changed`` (the
+        first of them in words).
 
     Raises:
-        UsageError: There is no journal or no baseline, a file is of another version, or Spark or Java is
-            missing.
+        UsageError: There is no journal or no baseline, no run can be judged, or Spark or Java is missing.
     """
-    try:
+    with needs("suite", "analysis"):
         from conformance.pipeline.analysis import run_analysis
         from conformance.pipeline.comparison import load_baseline
         from conformance.pipeline.places import is_uri, joined, removed
-        from conformance.pipeline.sources import journal_folder, sealed, sources_in
-    except ImportError as error:
-        raise UsageError(
-            f"analysis needs {error.name}: pip install 'fakebrokers[suite]', or [spark] for Spark"
-        ) from None
+        from conformance.pipeline.sources import journal_folder, open_runs, sealed, sources_in
 
     begun = time.monotonic()
     out = str(out) if is_uri(str(out)) else str(Path(out).absolute())
     if before is None and baseline is not None:
         before = load_baseline(baseline)
-    folders = [sealed(journal_folder(str(place))) for place in journals]
+    folders = dict.fromkeys(journal_folder(str(place)) for place in journals)
+    aside: list[Aside] = []
+    busy = {folder: sealed(folder, aside) for folder in folders}
     scratch = joined(out, "converted")  # where workers on other machines can read it too
     try:
-        sources = sources_in(folders, scratch)
+        sources = sources_in(folders, scratch, aside)
+        for folder, runs in busy.items():
+            sources += open_runs(folder, runs, scratch)
         judge = _judge(engine, master, java_home, memory, say)
-        document = run_analysis(sources, out, judge, before, baseline or "")
+        document = run_analysis(sources, out, judge, before, baseline or "", aside=aside, strict=strict)
     finally:
         removed(scratch)
-    summary = {name: document[name] for name in ("rows", "runs", "broken_off", "anomalies", "allowed", "out")}
+    kept = ("rows", "runs", "broken_off", "open", "aside", "anomalies", "allowed", "out")
+    summary = {name: document[name] for name in kept}
     if before is not None:
         from conformance.pipeline.comparison import in_words
 
@@ -207,19 +225,31 @@ def tell(summary: dict[str, Any]) -> None:
     click.echo(f"{summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s")
     for name, count in found.items():
         click.echo(f"  {name:26} {tally(count, summary['allowed'][name])}")
-    cut = summary["broken_off"]
+    total, still = summary["runs"], summary["open"]
+    cut = summary["broken_off"] - still
+    if still:
+        click.echo(
+            f"{still} of {total} runs are still being written: they are judged as far as they are by now."
+        )
     if cut:
-        total = summary["runs"]
         click.echo(
             f"{cut} of {total} runs are not whole (killed, or not all written down): "
             "what they show is not all that happened."
         )
+    aside = summary["aside"]
+    if aside:
+        click.echo(f"Set aside, and not judged ({len(aside)}):")
+    for each in aside[:ASIDE_SHOWN]:
+        what = f"run {each['run']}" if each["run"] else "all runs of the file"
+        click.echo(f"  {plain(what)}: {plain(each['file'])}: {plain(each['problem'])}")
+    if len(aside) > ASIDE_SHOWN:
+        click.echo(f"  and {len(aside) - ASIDE_SHOWN} more, see analysis.json")
     if "changes" in summary:
         changed = ", ".join(f"{name} {count}" for name, count in summary["changes"].items())
         click.echo(f"Against the baseline: {changed or 'nothing changed'}")
         for line in summary["changed"]:
             click.echo(f"  {plain(line)}")
-    nothing = "No anomalies in what is there. Tables" if cut else "No anomalies. Tables"
+    nothing = "No anomalies in what is there. Tables" if cut or still or aside else "No anomalies. Tables"
     click.echo(f"{'Details' if found else nothing}: {summary['out']}")
 
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from conformance.cli_folders import reserve
 from conformance.interrupts import interruptible
+from conformance.printing import SafeConsole
 from conformance.progress import Shown
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
@@ -48,7 +50,9 @@ RUNS = 100  #: without --seeds and --minutes
 @click.option("--nemesis", "nemeses", multiple=True, metavar="NAME", help="Only these; may be repeated.")
 @click.option("--contract", metavar="WORDS", default="", help=f"What has to hold: {', '.join(CONTRACTS)}.")
 @click.option(
-    "--target", metavar="HOST:PORT", help="A real server, through a proxy that disturbs the client."
+    "--target",
+    metavar="URL",
+    help="A real server, a URL or HOST:PORT, through a proxy that disturbs the client.",
 )
 @click.option("--toxiproxy", metavar="URL", help="Disturb it with the Toxiproxy behind this API instead.")
 @click.option(
@@ -100,10 +104,11 @@ def chaos_command(
         raise UsageError("expected one of --client NAME and --adapter CMD")
     if toxiproxy and not target:
         raise UsageError("--toxiproxy needs --target: the server to stand in front of")
+    reserve(report)
     subject = _subject(client, adapter, protocol, mutant, target or "", toxiproxy or "")
     setting = _setting(subject, realism, workloads, nemeses)
     _check_contract(contract)
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
     campaign = Campaign(
         subject,
         setting,
@@ -160,12 +165,9 @@ def _subject(
 def _setting(subject: Subject, realism: str, workloads: tuple[str, ...], nemeses: tuple[str, ...]) -> Setting:
     from conformance.chaos.draw import Setting, available
     from conformance.chaos.room import room_of
-    from conformance.chaos.workload import find_workload
     from fakebrokers.faults import Realism
 
-    sys.path[:0] = [""] if "" not in sys.path else []  # a user's own workload lies in the working folder
-    for name in workloads:
-        find_workload(name)
+    find_own(*workloads)
     if subject.target and not room_of(subject.protocol).actions.remote:
         raise UsageError(f"there is no chaos in front of a real server of {subject.protocol}")
     remote = bool(subject.target)
@@ -237,12 +239,13 @@ def _shrinking(failures: int, limit_s: float) -> str:
 
 
 def replay_chaos(
-    path: Path, client: str | None, adapter: str | None, mutant: str | None, *, as_json: bool
+    path: Path, client: str | None, adapter: str | None, mutant: str | None, workload: str, *, as_json: bool
 ) -> int:
     """``fakebrokers replay`` of a file of chaos."""
     from conformance.chaos.replay import load, replay
 
-    found = load(path)
+    find_own(workload)
+    found = load(path, workload)
     own = client is None and adapter is None and mutant is None
     if own and not found.client:
         raise UsageError("the file names no client: say which with --client NAME or --adapter CMD")
@@ -255,7 +258,7 @@ def replay_chaos(
         document = {"fails": again.fails, "same": again.same, "verdict": word, "findings": rows}
         click.echo(json.dumps(document, indent=1))
     else:
-        console = Console(highlight=False, soft_wrap=True)
+        console = SafeConsole(highlight=False, soft_wrap=True)
         console.print(found.about, markup=False)
         for name, text in again.found.items():
             console.print(f"    {name}: {text}", markup=False)
@@ -265,16 +268,26 @@ def replay_chaos(
     return 0 if again.same or not own else ExitCode.INCONCLUSIVE
 
 
-def shrink_chaos(path: Path) -> int:
+def find_own(*workloads: str) -> None:
+    """See whether there are such workloads; a user's own lies in the working folder. `UsageError` if not."""
+    from conformance.chaos.workload import find_workload
+
+    sys.path[:0] = [""] if "" not in sys.path else []
+    for name in filter(None, workloads):
+        find_workload(name)
+
+
+def shrink_chaos(path: Path, workload: str) -> int:
     """``fakebrokers shrink`` of a file of chaos."""
     from conformance.chaos.replay import load, shrunk
 
-    found = load(path)
+    find_own(workload)
+    found = load(path, workload)
     if not found.client:
         raise UsageError("the file names no client, so it cannot be run")
     subject = _subject(found.client, None, found.schedule.protocol, found.mutant)
     smaller, runs = shrunk(found, lambda schedule: subject.run(schedule, found.contract))
-    console = Console(highlight=False, soft_wrap=True)
+    console = SafeConsole(highlight=False, soft_wrap=True)
     if smaller is None:
         console.print("it does not fail any more", markup=False)
         return ExitCode.INCONCLUSIVE
@@ -286,7 +299,7 @@ def _print(campaign: Campaign, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(campaign.document(), indent=1))
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = SafeConsole(highlight=False, soft_wrap=True)
     for failed in campaign.failed:
         console.print(f"seed {failed.seed}: {failed.about}", markup=False)
         for name, text in failed.sentences.items():

@@ -36,14 +36,25 @@ class Seeds(click.ParamType[range]):
 @click.command("compare")
 @click.option("--protocol", type=click.Choice(protocol_names()), required=True)
 @click.option(
-    "--target", metavar="URL", required=True, help="The real server, such as nats://127.0.0.1:4222."
+    "--target",
+    metavar="URL",
+    required=True,
+    help="The real server, a URL such as nats://127.0.0.1:4222, or HOST:PORT.",
 )
 @click.option(
     "--profile", default="real", show_default=True, help="What the fake is: that of the server's version."
 )
 @click.option("--seeds", type=Seeds(), default="1..50", show_default=True, help="Of the sequences.")
+@click.option(
+    "--real-delays/--no-real-delays",
+    default=True,
+    show_default=True,
+    help="Let the fake be as slow as the server where that is so on purpose (failed logins).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-def compare_command(protocol: str, target: str, profile: str, seeds: range, as_json: bool) -> int:
+def compare_command(
+    protocol: str, target: str, profile: str, seeds: range, real_delays: bool, as_json: bool
+) -> int:
     """Say the same commands to the fake and to a real server, and show where the answers differ.
 
     The sequences use names of their own and leave nothing behind that others would see; still, do not
@@ -55,7 +66,7 @@ def compare_command(protocol: str, target: str, profile: str, seeds: range, as_j
     where = target_of(found, target)
     dialect = found.wire(where.wire).load_dialect()
     console = console_for_all(stderr=True)
-    with fake_for(found, where, profile) as fake:
+    with fake_for(found, where, profile, real_delays=real_delays) as fake:
         comparer = Comparer(dialect, (fake.host, fake.port), where.address, where.login)
         try:
             result = comparer.run(seeds)

@@ -13,8 +13,14 @@ from rich.text import Text
 
 from conformance.cli_folders import with_folders
 from conformance.gate import Change, Decision, Finding, decide, load_baseline, load_runs
-from conformance.printing import console_for_all, plain
+from conformance.printing import annotation, console_for_all, markdown, plain
 from conformance.suite.verdicts import EXECUTED_SHARE
+from fakebrokers.output import command
+
+#: Findings that are shown, the worst; ``--json`` has them all.
+SHOWN = 1000
+#: Signs of a text in the table and in the summary, of which GitHub takes a MiB.
+LONG, LONG_IN_SUMMARY = 4000, 500
 
 _PATH = click.Path(exists=True, path_type=Path)
 #: What a reader has to act on, and what is only good to know.
@@ -77,10 +83,10 @@ def gate_command(
     else:
         show(console_for_all(), decision)
         for line in workflow_commands(decision) if os.environ.get("GITHUB_ACTIONS") == "true" else ():
-            click.echo(line)
+            command(line)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(markdown(decision))
+            file.write(summary_of(decision))
     return decision.exit_code
 
 
@@ -104,15 +110,27 @@ def show(console: Console, decision: Decision) -> None:
         table = Table(pad_edge=False, box=None)
         for name in ("change", "row", "level", "what"):
             table.add_column(name, overflow="fold")
-        for found in decision.findings:
+        for found in decision.findings[:SHOWN]:
             style = _STYLES.get(found.change, "")
             cells = (found.change.value, found.name, found.level, what(found))
-            table.add_row(*(Text(plain(cell)) for cell in cells), style=style)
+            table.add_row(*(Text(_cut(plain(cell), LONG)) for cell in cells), style=style)
         console.print(table)
+        for line in _left_out(decision):
+            console.print(line, highlight=False)
     console.print(
         f"{decision.executed:.0%} of the MUST scenarios for this client were executed", highlight=False
     )
     console.print(outcome(decision), markup=False, highlight=False)
+
+
+def _left_out(decision: Decision) -> list[str]:
+    """How many findings are not shown, as a line."""
+    count = len(decision.findings) - SHOWN
+    return [f"{count} more rows are not shown here: --json has them all"] if count > 0 else []
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def what(found: Finding) -> str:
@@ -128,32 +146,21 @@ def what(found: Finding) -> str:
 def workflow_commands(decision: Decision) -> list[str]:
     """Commands of GitHub Actions that mark what has to be looked at."""
     lines = []
-    for found in decision.findings:
+    for found in decision.findings[:SHOWN]:
         bad = found.change in (Change.FAILED, Change.REGRESSED, Change.VANISHED)
         if bad or found.change is Change.UNEXPECTED_PASS:
-            kind = "error" if bad else "warning"
-            title = _escaped(f"{found.change.value}: {found.name}").replace(":", "%3A").replace(",", "%2C")
-            lines.append(f"::{kind} title={title}::{_escaped(f'{found.title}: {what(found)}')}")
+            title = f"{found.change.value}: {found.name}"
+            lines.append(annotation("error" if bad else "warning", title, f"{found.title}: {what(found)}"))
     return lines
 
 
-def _escaped(text: str) -> str:
-    """Text in which nothing ends a workflow command."""
-    return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def markdown(decision: Decision) -> str:
-    """The same for the summary of a step."""
-    lines = [f"### {_cell(headline(decision))}", "", _cell(outcome(decision)), ""]
+def summary_of(decision: Decision) -> str:
+    """The same for the summary of a step, in Markdown."""
+    lines = [f"### {markdown(headline(decision))}", "", markdown(outcome(decision)), ""]
     if decision.findings:
         lines += ["| change | row | level | what |", "|---|---|---|---|"]
-        for found in decision.findings:
-            cells = (found.change.value, found.name, found.level, what(found))
-            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+        for found in decision.findings[:SHOWN]:
+            name, why = (markdown(_cut(text, LONG_IN_SUMMARY)) for text in (found.name, what(found)))
+            lines.append(f"| {found.change.value} | {name} | {found.level} | {why} |")
+        lines += ["", *_left_out(decision)]
     return "\n".join(lines).rstrip() + "\n\n"
-
-
-def _cell(text: str) -> str:
-    """Text of a client that stays text in a table of Markdown."""
-    text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
-    return text.replace("`", "\\`").replace("*", "\\*").replace("[", "\\[")

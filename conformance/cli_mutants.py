@@ -14,6 +14,7 @@ from rich.progress import Progress
 from conformance.cli_folders import with_folders
 from conformance.completion import scenario_ids
 from conformance.interrupts import interruptible
+from conformance.printing import SafeConsole
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
 
@@ -43,7 +44,9 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 @click.option(
     "--sample", type=click.IntRange(0), default=0, help="With --sweep or --chaos: this many, at random."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Which those are.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the choice that --sample makes."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.argument("ids", nargs=-1, metavar="[ID ...]", shell_complete=scenario_ids)
 def mutants_command(
@@ -92,7 +95,7 @@ def mutants_command(
     chosen = [item for item in chosen if item.protocol in protocols()]
     if outside.folders() and not ids:
         chosen = [item for item in chosen if outside.folder_of(item.script.__module__)]
-    console = Console(stderr=as_json, highlight=False)
+    console = SafeConsole(stderr=as_json, highlight=False)
     with interruptible() as told, _Shown(console, len(chosen)) as shown:
         try:
             found: Matrix = matrix(
@@ -119,7 +122,7 @@ def _unaided(
     from conformance.sweep.kills import Kill, kills
     from conformance.sweep.kills import kill as by_sweep
 
-    console = Console(stderr=as_json, highlight=False)
+    console = SafeConsole(stderr=as_json, highlight=False)
 
     def show(one: Kill) -> None:
         said = f"{', '.join(one.by)} ({one.spec or one.detail})" if one.by else "NOT FOUND"

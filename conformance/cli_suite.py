@@ -1,4 +1,4 @@
-"""``fakebrokers list``, ``explain`` and ``conform``."""
+"""``fakebrokers conform``."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ import click
 import msgspec
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from conformance.cli_folders import with_folders
+from conformance.cli_folders import reserve, with_folders
 from conformance.completion import client_names, scenario_ids
 from conformance.printing import console_for_all
 from conformance.results import Results
-from conformance.suite.catalogue import Requirement, families, requirement, sources
-from conformance.suite.load import SETS, all_scenarios, select
-from conformance.suite.scenario import Scenario
+from conformance.suite.load import SETS
 from conformance.suite.verdicts import was_executed
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
@@ -30,76 +27,6 @@ if TYPE_CHECKING:
     from conformance.suite.clients import Judged
 
 PROTOCOL = click.Choice(protocol_names())
-LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
-
-
-@click.command("list")
-@click.option("--protocol", type=PROTOCOL)
-@click.option("--level", type=LEVEL)
-@with_folders
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-def list_command(protocol: str | None, level: str | None, as_json: bool) -> None:
-    """List the scenarios: what a client is judged by."""
-    found = select(all_scenarios(), protocol=protocol, level=level, which="full") + select(
-        all_scenarios(), protocol=protocol, level=level, which="soak"
-    )
-    if as_json:
-        click.echo(json.dumps([_row(item) for item in found], indent=1))
-        return
-    table = Table(pad_edge=False)
-    for name in ("id", "title", "level", "protocol", "needs"):
-        table.add_column(name)
-    for item in found:
-        protocol_name = "/".join(part for part in (item.protocol, item.variant) if part)
-        table.add_row(item.id, item.requirement.title, item.level, protocol_name, " ".join(item.needs))
-    console_for_all().print(table)
-
-
-def _row(item: Scenario) -> dict[str, object]:
-    return {
-        "id": item.id,
-        "title": item.requirement.title,
-        "level": item.level,
-        "protocol": item.protocol,
-        "variant": item.variant,
-        "section": item.requirement.section,
-        "needs": list(item.needs),
-        "severity": item.requirement.severity,
-    }
-
-
-@click.command("explain")
-@with_folders
-@click.argument("scenario_id", metavar="ID", shell_complete=scenario_ids)
-def explain_command(scenario_id: str) -> None:
-    """Say what a scenario demands, where that comes from, and what is done to the client."""
-    wanted = requirement(scenario_id.upper())
-    rows = [item for item in all_scenarios() if item.id == wanted.id]
-    console = console_for_all()
-    console.print(f"[bold]{wanted.id}[/] {wanted.title}  [dim]{wanted.level} · severity {wanted.severity}[/]")
-    parts = [
-        ("requirement", wanted.passes),
-        ("fault", wanted.fault),
-        ("source", "\n".join(sources(wanted))),
-        ("applies to", ", ".join(sorted({item.protocol for item in rows}))),
-        ("remarks", "\n".join(_of_protocols(wanted, "remarks"))),
-        ("not for", "\n".join(_of_protocols(wanted, "without"))),
-        ("profile", wanted.profile),
-        ("needs", ", ".join(sorted({need for item in rows for need in item.needs} | set(wanted.needs)))),
-        ("roles", ", ".join(sorted({role for item in rows for role in item.roles}))),
-        ("seen in", "\n".join(wanted.seen)),
-        ("note", families()[wanted.family].note),
-    ]
-    for name, text in parts:
-        for number, line in enumerate(text.splitlines()):
-            console.print(f"{name if not number else '':<12} {line}", markup=False)
-
-
-def _of_protocols(item: Requirement, what: str) -> list[str]:
-    """What a family for several protocols says of each of them on one requirement."""
-    covered = families()[item.family].protocols
-    said = {protocol: getattr(each, what).get(item.id) for protocol, each in covered.items()}
-    return [f"{protocol}: {text}" for protocol, text in said.items() if text]
 
 
 @click.command("conform")
@@ -122,7 +49,9 @@ def _of_protocols(item: Requirement, what: str) -> list[str]:
     help="Which scenarios: the 15 of a protocol that find most, all MUST, all, or only those that take long.",
 )
 @click.option(
-    "--target", metavar="URL", help="Run against this real broker; scenarios without broker-side faults."
+    "--target",
+    metavar="URL",
+    help="Run against this real broker, a URL or HOST:PORT; scenarios without broker-side faults.",
 )
 @with_folders
 @click.option("--strict", is_flag=True, help="SHOULD counts like MUST.")
@@ -146,7 +75,9 @@ def _of_protocols(item: Requirement, what: str) -> list[str]:
     type=click.IntRange(1, 64),
     help="Scenarios at once; as many as the machine carries, unless given.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of all random decisions.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the scenarios' random decisions."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.argument("ids", nargs=-1, metavar="[ID ...]", shell_complete=scenario_ids)
 def conform_command(
@@ -173,6 +104,7 @@ def conform_command(
         raise UsageError("say which client: either --client NAME or --adapter CMD")
     if baseline is not None and report is None:
         raise UsageError("--baseline is for the pages of a report: add --report DIR")
+    reserve(report)
     console = console_for_all(stderr=as_json)
     given = {
         "protocol": protocol, "variant": variant, "which": "full" if ids else which, "ids": ids,
@@ -298,4 +230,6 @@ def contract_json(results: Results) -> str:
     data = msgspec.to_builtins(results)
     kept = ("id", "protocol", "variant", "level", "verdict", "criterion", "tags", "seconds", "reason")
     data["results"] = [{key: row.get(key, "") for key in kept} for row in data["results"]]
+    told = ("rule", "protocol", "variant", "level", "verdict", "rows", "reason", "cause", "tags")
+    data["rules"] = [{key: rule[key] for key in told} for rule in data["rules"]]
     return json.dumps(data, indent=1) + "\n"

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
+from conformance.cli_folders import reserve
 from conformance.completion import client_names
 from conformance.interrupts import interruptible
+from conformance.printing import SafeConsole
 from conformance.progress import Shown
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 @click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client speaks several.")
 @click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
 @click.option("--minutes", type=click.FloatRange(0.01, 10_000), default=1.0, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the order in which specs are drawn.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the order in which specs are drawn."
+)
 @click.option(
     "--expect",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -87,13 +90,14 @@ def sweep_command(
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: --client NAME or --adapter CMD")
+    reserve(report)
     subject = _subject(client, adapter, protocol, mutant)
     known = load_expected(expect) if expect is not None else None
     listed = load_specs(specs, subject.protocol) if specs is not None else []
     campaign = Campaign(
         subject, report, expected=known, seed=seed, again=again, specs=listed, processes=processes or 0
     )
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
     with interruptible() as told:
         try:
             with Shown(console, "sweep", None, minutes * 60) as shown:
@@ -127,6 +131,14 @@ def _subject(client: str | None, adapter: str | None, protocol: str | None, muta
     return subject
 
 
+_workload = click.option(
+    "--workload",
+    default="",
+    metavar="MODULE:CLASS",
+    help="Your own workload, where the file names it: no file has code imported by itself.",
+)
+
+
 @click.command("replay")
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
 @click.option(
@@ -134,9 +146,10 @@ def _subject(client: str | None, adapter: str | None, protocol: str | None, muta
 )
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
 @click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
+@_workload
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def replay_command(
-    path: Path, client: str | None, adapter: str | None, mutant: str | None, as_json: bool
+    path: Path, client: str | None, adapter: str | None, mutant: str | None, workload: str, as_json: bool
 ) -> int:
     """Run what a sweep or chaos has written down, exactly.
 
@@ -148,7 +161,7 @@ def replay_command(
     if is_chaos(path):
         from conformance.cli_chaos import replay_chaos
 
-        return replay_chaos(path, client, adapter, mutant, as_json=as_json)
+        return replay_chaos(path, client, adapter, mutant, workload, as_json=as_json)
     found = load(path)
     own = client is None and adapter is None and mutant is None
     if own and not found.client:
@@ -160,7 +173,7 @@ def replay_command(
         rows = [{"invariant": one.name, "detail": one.detail} for one in again.findings]
         click.echo(json.dumps({"fails": again.fails, "same": again.same, "findings": rows}, indent=1))
     else:
-        console = Console(highlight=False, soft_wrap=True)
+        console = SafeConsole(highlight=False, soft_wrap=True)
         console.print(found.about, markup=False)
         for finding in again.findings:
             console.print(f"    {finding}", markup=False)
@@ -172,7 +185,8 @@ def replay_command(
 
 @click.command("shrink")
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
-def shrink_command(path: Path) -> int:
+@_workload
+def shrink_command(path: Path, workload: str) -> int:
     """Find the smallest spec or schedule that fails as a replay file does; it is written beside it."""
     from conformance.chaos.replay import is_chaos
     from conformance.sweep.campaign import shrunk
@@ -181,12 +195,12 @@ def shrink_command(path: Path) -> int:
     if is_chaos(path):
         from conformance.cli_chaos import shrink_chaos
 
-        return shrink_chaos(path)
+        return shrink_chaos(path, workload)
     found = load(path)
     if not found.client:
         raise UsageError("the file names no client, so it cannot be run")
     smaller, runs = shrunk(found)
-    console = Console(highlight=False, soft_wrap=True)
+    console = SafeConsole(highlight=False, soft_wrap=True)
     if smaller is None:
         console.print("it does not fail any more", markup=False)
         return ExitCode.INCONCLUSIVE
@@ -198,7 +212,7 @@ def _print(campaign: Campaign, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(campaign.document(), indent=1))
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = SafeConsole(highlight=False, soft_wrap=True)
     for failure in campaign.failures:
         console.print(failure.replay.about, markup=False)
         for name, detail in failure.replay.invariants.items():

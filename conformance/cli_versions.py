@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -12,11 +13,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from conformance.adapter.base import AdapterFailed
 from conformance.cli_gate import what
 from conformance.printing import plain
 from conformance.results import Results
+from conformance.suite.folder import write_folder
 from conformance.suite.verdicts import PRECEDENCE
 from conformance.upgrade import Upgrade, upgrades
+from fakebrokers import __version__
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
@@ -54,13 +58,20 @@ def judge_versions(
         report: The folder of all of them; each has one of its own inside.
 
     Returns:
-        The exit code: the worst of the upgrades'. What fails in both versions does not count.
+        The exit code: the worst of the upgrades', and 2 where a version could not be judged. What fails in
+        both versions does not count.
     """
     runs = []
     for name in names:
         console.print(f"[bold]{name}[/]", highlight=False)
-        runs.append(judge(name, None if report is None else report / name.replace("==", "-")))
-    found = upgrades(runs)
+        folder = None if report is None else report / name.replace("==", "-")
+        try:
+            runs.append(judge(name, folder))
+        except AdapterFailed as failed:
+            console.print(plain(f"{name} could not be judged: {failed}"), markup=False, style="bold yellow")
+            runs.append(_not_judged(name, failed, folder))
+    judged = [each for each in runs if each.results]
+    found = upgrades(judged)
     if report is not None:
         _write(runs, found, report)
     if as_json:
@@ -71,7 +82,29 @@ def judge_versions(
         if report is not None:
             console.print(f"report: {report}", highlight=False)
     codes = {ExitCode(each.exit_code) for each in found}
+    if len(judged) < len(runs):
+        codes.add(ExitCode.INCONCLUSIVE)
     return next((code for code in PRECEDENCE if code in codes), ExitCode.OK)
+
+
+def _not_judged(name: str, failed: AdapterFailed, folder: Path | None) -> Results:
+    """The results of a version whose adapter does not start; they are written into the folder, too."""
+    client, _, version = name.partition("==")
+    results = Results(
+        client=client,
+        client_version=version,
+        suite_version=__version__,
+        seed=0,
+        started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        seconds=0.0,
+        results=(),
+        exit_code=int(ExitCode.INCONCLUSIVE),
+        complete=False,
+        reasons=(f"it could not be judged: {failed}",),
+    )
+    if folder is not None:
+        write_folder(results, folder)
+    return results
 
 
 def _write(runs: Sequence[Results], found: Sequence[Upgrade], report: Path) -> None:

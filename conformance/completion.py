@@ -1,4 +1,4 @@
-"""What the shell completes: names of clients and ids of scenarios."""
+"""What the shell completes: names of clients, ids of scenarios, names of rules."""
 
 from __future__ import annotations
 
@@ -21,3 +21,13 @@ def scenario_ids(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     from conformance.suite.catalogue import requirements
 
     return [each for each in requirements() if each.startswith(incomplete.upper())]
+
+
+def words_to_explain(ctx: click.Context, param: click.Parameter, incomplete: str) -> Sequence[str]:
+    """The ids and, in lower case, the names of rules."""
+    from conformance.invariants.rules import rules
+
+    return [
+        *scenario_ids(ctx, param, incomplete),
+        *(each for each in rules() if each.startswith(incomplete)),
+    ]

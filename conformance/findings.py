@@ -39,6 +39,8 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         program: File beside the list.
         prints: Lines that it prints.
         exit: Exit code, or the signal that ends it as a negative number.
+        on_real_server: A program that shows the same on a real server, and ends the same way; "" if there is
+            none.
         scenarios: Those that fail for it.
     """
 
@@ -54,6 +56,7 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scenarios: list[str]
     exit: int = 0
     library: str = ""
+    on_real_server: str = ""
 
     @property
     def name(self) -> str:
@@ -64,6 +67,11 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def anchor(self) -> str:
         """As GitHub and MkDocs make it of a heading."""
         return re.sub(r"[^\w\s-]", "", self.title.lower()).replace(" ", "-")
+
+    @property
+    def programs(self) -> list[str]:
+        """All of its programs."""
+        return [each for each in (self.program, self.on_real_server) if each]
 
 
 def folder() -> Path:
@@ -80,8 +88,6 @@ def findings() -> list[Finding]:
 
 def section(finding: Finding) -> str:
     """All that is told of one, in Markdown."""
-    language = _LANGUAGES[Path(finding.program).suffix]
-    text = (folder() / finding.program).read_text(encoding="utf-8")
     shown = "\n".join([*finding.prints, *_end(finding.exit)])
     rows = {
         "severity": finding.severity,
@@ -94,8 +100,20 @@ def section(finding: Finding) -> str:
     return (
         f"## {finding.title}\n\n"
         f"| client | {finding.name} {finding.versions} |\n| --- | --- |\n{table}\n\n"
-        f"```{language}\n{text}```\n\n```text\n{shown}\n```\n"
+        f"{_source(finding.program)}\n```text\n{shown}\n```\n"
+        + (
+            f"\nThe same on a real server:\n\n{_source(finding.on_real_server)}"
+            * bool(finding.on_real_server)
+        )
     )
+
+
+def _source(program: str) -> str:
+    """A program in Markdown."""
+    if not program:
+        return ""
+    text = (folder() / program).read_text(encoding="utf-8")
+    return f"```{_LANGUAGES[Path(program).suffix]}\n{text}```\n"
 
 
 def _end(code: int) -> Iterator[str]:
@@ -130,4 +148,5 @@ def write_findings(runs: Sequence[Results], report: Path) -> None:
         finding = next(one for one in known if one.program == each)
         place.mkdir(exist_ok=True)
         (place / f"{finding.anchor}.md").write_text(section(finding), encoding="utf-8")
-        (place / finding.program).write_bytes((folder() / finding.program).read_bytes())
+        for program in finding.programs:
+            (place / program).write_bytes((folder() / program).read_bytes())

@@ -14,7 +14,8 @@ from pathlib import Path
 import msgspec
 
 from conformance.results import Result, Results, Verdict, load
-from conformance.suite.expectations import Expectations, apply
+from conformance.suite.expectations import Expectations, apply, apply_rules
+from conformance.suite.rule_results import as_row
 from conformance.suite.scenario import Key
 from conformance.suite.verdicts import (
     EXECUTED_SHARE,
@@ -150,13 +151,14 @@ def decide(
         required: Share of the MUST scenarios that has to be executed.
     """
     known = expectations or Expectations()
+    levels = ("MUST", "SHOULD") if strict else ("MUST",)
     judged = [apply(map(_unmarked, run.results), known) for run in runs]
+    rules = [rule_rows(run, known, rows) for run, rows in zip(runs, judged, strict=True)]
     rows = _worst(judged)
     before = {row.key: row for row in baseline.results} if baseline is not None else {}
+    findings = rules_changed(rules, baseline, levels=levels)
     failed = Counter(row.key for run in judged for row in run if row.verdict is Verdict.FAIL)
     ran = Counter(row.key for run in judged for row in run if was_executed(row))
-    levels = ("MUST", "SHOULD") if strict else ("MUST",)
-    findings = []
     for key in [*rows, *(key for key in before if key not in rows)]:
         now, then = rows.get(key), before.get(key)
         sometimes = 0 < failed[key] < ran[key]
@@ -183,6 +185,41 @@ def decide(
         reasons=tuple(reasons),
         exit_code=int(code),
     )
+
+
+def rule_rows(
+    run: Results, known: Expectations | None = None, results: Sequence[Result] = ()
+) -> dict[Key, Result]:
+    """What rules have found in a run, as rows: one for each rule, which fails if any row shows it.
+
+    Args:
+        known: The gate's expectation file; None takes the run as it is.
+        results: The rows of the run, marked by that file.
+    """
+    found = run.rules
+    if known is not None:
+        raw = (msgspec.structs.replace(each, tags=(), cause="") for each in run.rules)
+        found = tuple(apply_rules(raw, known, results))
+    return _worst([list(map(as_row, found))])
+
+
+def rules_changed(
+    runs: Sequence[Mapping[Key, Result]], baseline: Results | None, *, levels: Sequence[str]
+) -> list[Finding]:
+    """What is to be said of the rules. One that a run does not name was not violated in it."""
+    before = rule_rows(baseline) if baseline is not None else {}
+    rows = _worst([list(run.values()) for run in runs])
+    findings = []
+    for key, row in (before | rows).items():
+        kept = msgspec.structs.replace(row, verdict=Verdict.PASS, reason="", cause="", tags=())
+        now, then = rows.get(key, kept), before.get(key, kept if baseline is not None else None)
+        failed = sum(key in run and run[key].verdict is Verdict.FAIL for run in runs)
+        change = change_of(
+            now, then, has_baseline=baseline is not None, levels=levels, sometimes=0 < failed < len(runs)
+        )
+        if change is not None:
+            findings.append(finding_of(change, now, then, failed, len(runs)))
+    return findings
 
 
 def _unmarked(row: Result) -> Result:

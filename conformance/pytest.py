@@ -11,6 +11,7 @@ makes one test of each scenario: ``test_conformance[RMQS-3.06]``. See ``docs/pyt
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
@@ -46,6 +47,7 @@ def scenarios(
     expect: Place | None = None,
     folders: Place | Sequence[Place] = (),
     seed: int = 0,
+    cwd: Place = "",
 ) -> Callable[..., None]:
     """A test function with one case for each scenario; give it a name that begins with ``test``.
 
@@ -63,6 +65,7 @@ def scenarios(
         expect: A file of known failures: they are ``xfail``, and a failure if they pass.
         folders: Scenarios of your own besides, see ``docs/own-scenarios.md``.
         seed: Of the fakes' random decisions.
+        cwd: Where the command is run; default: the folder of the file that calls this.
 
     Raises:
         pytest.Collector.CollectError: The arguments fit nothing; the text says what was expected.
@@ -70,17 +73,17 @@ def scenarios(
     caller = sys._getframe(1)
     here = Path(caller.f_code.co_filename).resolve().parent
     try:
-        judged = _client(client, protocol, here)
+        judged = _client(client, protocol, here / cwd)
         own = [folders] if isinstance(folders, str | Path) else folders
         chosen = _chosen(judged.protocol, ids, variant, level, which, [here / each for each in own])
-        known = expectations.load(here / expect) if expect else expectations.Expectations()
+        known = expectations.load(here / expect, warnings.warn) if expect else expectations.Expectations()
     except UsageError as error:
         raise pytest.Collector.CollectError(
             f"{caller.f_code.co_filename}:{caller.f_lineno}: {error}"
         ) from None
     station = Station(
         judged,
-        foresee=known.foresee,
+        known=known,
         greeted=lambda hello: known.check_client(Path(expect or ""), judged.name, hello),
         seed=seed,
     )

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from conformance.files import json_of
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
@@ -36,7 +37,7 @@ class Verdict(StrEnum):
     UNSUPPORTED = "skipped: unsupported"  #: the adapter lacks a capability that is needed
     PROFILE = "skipped: profile"  #: not for these roles, this variant of the wire, or this profile
     INCONCLUSIVE = "inconclusive"  #: the requirement was never exercised
-    HARNESS_ERROR = "harness error"  #: fake or runner failed; counts neither for nor against the client
+    HARNESS_ERROR = "harness error"  #: fake, runner or adapter failed; says nothing of the client
 
 
 class Named(Protocol):
@@ -141,6 +142,38 @@ class Result(msgspec.Struct, frozen=True):
         return self.id, self.protocol, self.variant
 
 
+class RuleResult(msgspec.Struct, frozen=True):
+    """What a rule for all runs has found of one client, once for all rows in which it did.
+
+    A row is decided by its own criteria alone; what a rule finds in its run stands here.
+
+    Attributes:
+        rule: Its name; ``fakebrokers explain RULE`` says more.
+        verdict: ``fail``, or ``inconclusive`` where the machine was too busy to tell.
+        rows: Ids of the scenarios in whose runs it was violated, in the order of the results.
+        reason: What happened in the first of them, one sentence.
+        about: The rule, as a sentence.
+        cause: Of a known violation, the root cause in the expectation file.
+        tags: ``expected``.
+    """
+
+    rule: str
+    protocol: str
+    variant: str
+    level: Level
+    verdict: Verdict
+    rows: tuple[str, ...]
+    reason: str
+    about: str = ""
+    cause: str = ""
+    tags: tuple[str, ...] = ()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it counts against the client: violated for sure, and nobody expected it."""
+        return self.verdict is Verdict.FAIL and "expected" not in self.tags
+
+
 class Found(msgspec.Struct, frozen=True):
     """What a stage of the main job has found besides the scenarios: a violated rule.
 
@@ -181,6 +214,7 @@ class Results(msgspec.Struct, frozen=True):
         complete: Whether everything was run that had been asked for; False of a run that was cut short, and
             of one that has not ended yet.
         found: What stages of the main job have found besides.
+        rules: What rules for all runs have found, once each.
     """
 
     client: str
@@ -198,6 +232,7 @@ class Results(msgspec.Struct, frozen=True):
     target: str = ""
     expected: str = ""
     found: tuple[Found, ...] = ()
+    rules: tuple[RuleResult, ...] = ()
 
 
 def with_found(results: Results, found: Sequence[Found]) -> Results:
@@ -214,6 +249,15 @@ def summarize(results: Iterable[Result]) -> dict[str, int]:
     """How often each verdict came, in the order of `Verdict`; those that never came are left out."""
     counts = Counter(result.verdict for result in results)
     return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
+
+
+def alike(results: Iterable[Result]) -> dict[str, list[Result]]:
+    """Failures without a known root cause by the criterion's id, where several rows share one."""
+    found: dict[str, list[Result]] = {}
+    for row in results:
+        if row.verdict is Verdict.FAIL and row.criterion and not row.cause:
+            found.setdefault(row.criterion, []).append(row)
+    return {criterion: rows for criterion, rows in found.items() if len(rows) > 1}
 
 
 def reproducer_name(row: Named) -> str:
@@ -233,14 +277,11 @@ def load(path: Path) -> Results:
     Raises:
         UsageError: It is not there, no results file, or of another version.
     """
-    try:
-        data = msgspec.json.decode(path.read_bytes())
-        version = data.get("version", RESULTS_VERSION) if isinstance(data, dict) else None
-        if version != RESULTS_VERSION:
-            raise UsageError(f"{path}: expected results of version {RESULTS_VERSION}, got version {version}")
-        return msgspec.convert(data, Results)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise UsageError(f"{path}: expected a results file: {error}") from None
+    data = json_of(path, "a results file", object)
+    version = data.get("version", RESULTS_VERSION) if isinstance(data, dict) else None
+    if version != RESULTS_VERSION:
+        raise UsageError(f"{path}: expected results of version {RESULTS_VERSION}, got version {version}")
+    return json_of(path, "a results file", Results)
 
 
 def json_schema() -> dict[str, Any]:

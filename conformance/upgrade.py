@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from conformance.gate import WORSE, Change, Finding, change_of, finding_of
+from conformance.gate import WORSE, Change, Finding, change_of, finding_of, rule_rows, rules_changed
 from conformance.results import Results, Verdict
 from conformance.suite.verdicts import PRECEDENCE
 from fakebrokers.commands import ExitCode
@@ -52,7 +52,8 @@ def upgrade(older: Results, newer: Results) -> Upgrade:
     """Compare two versions of one client, row by row."""
     then = {row.key: row for row in older.results}
     now = {row.key: row for row in newer.results}
-    findings = []
+    rules = rules_changed([rule_rows(newer)], older, levels=())
+    findings = [found for found in rules if found.change in _TOLD]
     for key in [*now, *(key for key in then if key not in now)]:
         # no level is one at which failures are not tolerated: what failed before is no news
         change = change_of(now.get(key), then.get(key), has_baseline=True, levels=())

@@ -85,7 +85,9 @@ async def came(expect: Expect, found: Callable[[], Sequence[T]], count: int) -> 
     """So many messages came in 4 s, by what `found` returns; otherwise the verdict is ``inconclusive``."""
     await until(lambda: len(found()) >= count, 4.0)
     there = found()
-    expect.exercised(len(there) >= count, f"{len(there)} of {count} messages came in 4 s")
+    expect.exercised(
+        len(there) >= count, f"{len(there)} of {count} messages came in 4 s", id="n-of-n-messages-came-in-n-s"
+    )
     return there
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from conformance.suite import Client, Expect
+from conformance.suite.expect import slug
 
 MIB = 1 << 20
 
@@ -24,8 +25,13 @@ class Footprint:
             return
         if before.rss_bytes is not None and after.rss_bytes is not None:
             grown = (after.rss_bytes - before.rss_bytes) // MIB
-            expect.that(grown < rss_mib, f"RSS growth < {rss_mib} MiB", f"{grown} MiB")
+            expect.that(grown < rss_mib, f"RSS growth < {rss_mib} MiB", f"{grown} MiB", id="rss-growth-n-mib")
         if cpu_share is not None and before.cpu_s is not None and after.cpu_s is not None:
             elapsed = asyncio.get_running_loop().time() - self._begun_s
             share = (after.cpu_s - before.cpu_s) / max(elapsed, 0.1)
-            expect.that(share < cpu_share, f"CPU < {cpu_share:.0%}", f"{share:.0%} over {elapsed:.1f} s")
+            expect.that(
+                share < cpu_share,
+                f"CPU < {cpu_share:.0%}",
+                f"{share:.0%} over {elapsed:.1f} s",
+                id=slug("cpu-{}", f"{cpu_share:.0%}"),
+            )

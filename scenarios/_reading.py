@@ -10,6 +10,7 @@ from pathlib import Path
 
 from conformance.adapter.messages import Message
 from conformance.suite import Client, Expect
+from conformance.suite.expect import slug
 from fakebrokers.core.tcp import TcpTransport
 from fakebrokers.server import FakeServer
 
@@ -73,6 +74,7 @@ async def read_up(broker: FakeServer, expect: Expect) -> None:
         expect.exercised(
             loop.time() - begun <= PATIENCE_S,
             f"the client reads slowly: it still does after {PATIENCE_S:.0f} s",
+            id=slug("the-client-reads-slowly-it-still-does-after-{}-s", f"{PATIENCE_S:.0f}"),
         )
         await asyncio.sleep(0.1)
         before, unread = unread, unread_bytes(broker)
@@ -99,7 +101,11 @@ async def read_to_the_end(
             pace = (all_unread - unread) / (loop.time() - paced)
             late = late or pace * PATIENCE_S < unread
         came = f"{len(found)} of {count} in {loop.time() - begun:.0f} s"
-        expect.exercised(not late, f"the client reads slowly: {came}, and it reads on")
+        expect.exercised(
+            not late,
+            f"the client reads slowly: {came}, and it reads on",
+            id=slug("the-client-reads-slowly-n-of-n-in-{}-s-and-it-reads-on", f"{loop.time() - begun:.0f}"),
+        )
         before, seen = unread, len(found)
         found = await client.wait_messages(count, sub, 0.5)
         unread = unread_bytes(broker)

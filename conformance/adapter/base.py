@@ -38,6 +38,7 @@ __all__ = ["Adapter", "AdapterFailed", "Call", "Facts"]
 HELLO_DEADLINE_MS = 15_000.0  #: runtimes are slow to start on a loaded machine
 CLOCK_PROBES = 3
 SIGN_OF_LIFE_MS = 4_000.0
+OWN_BUG = "a bug of its own"
 
 
 class AdapterFailed(FakeBrokerError):
@@ -99,6 +100,8 @@ class Adapter(ABC):
             raise AdapterFailed(f"no hello from the adapter: {answer}{self.stderr_tail()}", answer)
         try:
             self.hello = typed(answer.value, Hello, "result")
+            if self.hello.version != PROTOCOL_VERSION:
+                raise Misfit(f"result.version: expected {PROTOCOL_VERSION}, got {self.hello.version}")
         except Misfit as misfit:
             await self.kill()
             raise AdapterFailed(f"the hello does not fit the protocol: {misfit}", answer) from None

@@ -38,6 +38,7 @@ class Call:
         self.id = request.id
         self.op = request.op
         self.args: Mapping[str, Any] = request.args
+        self.timeout_ms = request.timeout_ms  #: what was asked for; the deadline may be the library's
         self.begun_ns = begun_ns
         self._ended = ended
 

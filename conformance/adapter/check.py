@@ -10,24 +10,28 @@ import base64
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from conformance.adapter.contract import CONTRACT, OTHERS
 from conformance.adapter.hello import CLEAN_STDOUT, HELLO_S, Problem, introduce
 from conformance.adapter.kit.failure import Failure
+from conformance.adapter.limits import LIMITS
 from conformance.adapter.messages import Hello, Kind, body_bytes, same_body
 from conformance.adapter.order import OPS, order, overtaken
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.profile import (
     all_ops,
+    bounds,
     capabilities,
     capability_ops,
     missing_ops,
+    optional_arguments,
     profile_of,
     profiles,
 )
+from conformance.adapter.roles import tried
 
 DEADLINE_MS = 5000.0
 CONCURRENT = 100
@@ -36,6 +40,11 @@ BODY_FIX = "see ADAPTER.md, Bodies: UTF-8 and base64; above 4096 bytes a report 
 ORDER_FIX = (
     "start the ops of one session one after the other: a publish has begun when its message is with the "
     "library; a thread per line lets them overtake each other (ADAPTER.md, Messages)"
+)
+
+ROLES_FIX = (
+    "look at this op in the adapter, and at the end of its stderr; take the role out of `roles` if the "
+    "library does not have it"
 )
 
 BODIES: tuple[Mapping[str, Any], ...] = (
@@ -51,7 +60,11 @@ BODIES: tuple[Mapping[str, Any], ...] = (
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One thing that was tried. `problem` (what came), `expected` and `fix` are empty if it went well."""
+    """One thing that was tried. `problem` (what came), `expected` and `fix` are empty if it went well.
+
+    Attributes:
+        not_tried: What of it was not tried, and why; empty if all was.
+    """
 
     name: str
     asks: str
@@ -59,6 +72,7 @@ class Check(msgspec.Struct, frozen=True):
     expected: str
     fix: str
     seconds: float
+    not_tried: str = ""
 
     @property
     def ok(self) -> bool:
@@ -85,7 +99,13 @@ class Report(msgspec.Struct, frozen=True):
         return {**msgspec.to_builtins(self), "checks": checks, "ok": self.ok}
 
 
-Step = Callable[[ProcessAdapter], Awaitable[Problem | None]]
+class NotTried(NamedTuple):
+    """Nothing went wrong, but this was not tried."""
+
+    why: str
+
+
+Step = Callable[[ProcessAdapter], Awaitable[Problem | NotTried | None]]
 _STEPS: list[tuple[str, str, Step]] = []
 
 
@@ -112,9 +132,10 @@ async def check(
     """
     checks: list[Check] = []
 
-    def note(name: str, asks: str, problem: Problem | None, begun: float) -> None:
-        came, expected, fix = problem or ("", "", "")
-        checks.append(Check(name, asks, came, expected, fix, time.monotonic() - begun))
+    def note(name: str, asks: str, found: Problem | NotTried | None, begun: float) -> None:
+        came, expected, fix = found if isinstance(found, Problem) else ("", "", "")
+        left = found.why if isinstance(found, NotTried) else ""
+        checks.append(Check(name, asks, came, expected, fix, time.monotonic() - begun, left))
 
     begun = time.monotonic()
     for candidate in [protocol] if protocol else list(profiles()):
@@ -192,11 +213,25 @@ async def _concurrency(adapter: ProcessAdapter) -> Problem | None:
     return None
 
 
+@_asks("roles", "connects to a fake broker and does one op of each role there")
+async def _roles(adapter: ProcessAdapter) -> Problem | NotTried | None:
+    failed, left = await tried(adapter)
+    if failed:
+        expected = "a fake broker that does everything right: connect, and one op of each role, are ok"
+        return Problem(f"{failed}{adapter.stderr_tail()}", expected, ROLES_FIX)
+    return NotTried("; ".join(left)) if left else None
+
+
 @_asks("line order", f"{OPS} messages of one session reach a fake broker in line order")
-async def _line_order(adapter: ProcessAdapter) -> Problem | None:
+async def _line_order(adapter: ProcessAdapter) -> Problem | NotTried | None:
     if not adapter.hello.can("concurrent"):
-        return None
-    passed = overtaken(await order(adapter))
+        return NotTried("the adapter says that ops do not overlap (concurrent: false)")
+    if "publisher" not in adapter.hello.roles:
+        return NotTried("it is no publisher")
+    places = await order(adapter)
+    if not places:
+        return NotTried("no message of the burst reached the fake broker")
+    passed = overtaken(places)
     if passed is None:
         return None
     later, earlier = passed
@@ -207,10 +242,16 @@ async def _line_order(adapter: ProcessAdapter) -> Problem | None:
 @_asks("honesty", "answers what it did not declare with unsupported")
 async def _honesty(adapter: ProcessAdapter) -> Problem | None:
     hello = adapter.hello
-    unknown = sorted(set(hello.caps) - set(capabilities()))
+    away = {name for name, value in hello.caps.items() if value is False}
+    known = {*capabilities(), *(away & optional_arguments(adapter.protocol))}
+    unknown = sorted(set(hello.caps) - known)
     if unknown:
         came = f"declares capabilities that do not exist: {', '.join(unknown)}"
         return Problem(came, "words of the table in ADAPTER.md", "look for a misspelt word")
+    unknown = sorted(set(hello.limits) - {*LIMITS, *bounds(adapter.protocol)})
+    if unknown:
+        came = f"declares limits that do not exist: {', '.join(unknown)}"
+        return Problem(came, "words of the table `limits` in ADAPTER.md", "look for a misspelt word")
     strange = sorted(set(hello.contract) - {*CONTRACT, OTHERS})
     if strange:
         came = f"its contract has words that do not exist: {', '.join(strange)}"

@@ -56,9 +56,15 @@ def deadline_of(hello: Hello, kind: str, timeout_ms: float) -> float:
     Where time-outs tick (``timeout_factor``), it is when the library has to have noticed at the latest.
     """
     limits = hello.limits
-    own = max(limits.get(f"{kind}_timeout_ms", timeout_ms), limits.get(f"{kind}_timeout_min_ms", 0.0))
+    own = max(limits.get(f"{kind}_timeout_ms", timeout_ms), least_ms(hello, kind))
     late = own * limits.get("timeout_factor", 1.0)
     return min(late, FIXED_MAX_MS) if late != timeout_ms else timeout_ms
+
+
+def least_ms(hello: Hello, kind: str) -> float:
+    """The smallest time-out that the library takes for a kind of op, in milliseconds; 0 without one."""
+    limits = hello.limits
+    return max(limits.get("timeout_min_ms", 0.0), limits.get(f"{kind}_timeout_min_ms", 0.0))
 
 
 def patience_ms(deadline: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.base import Adapter
+from conformance.adapter.base import OWN_BUG, Adapter
 from conformance.adapter.kit import AdapterBase
 from conformance.adapter.messages import Event, Request, Response
 
@@ -30,10 +30,21 @@ class InProcessAdapter(Adapter):
         loop, ours = asyncio.get_running_loop(), get_ident()
 
         def write(line: Mapping[str, Any]) -> None:
+            if has_ended:
+                return
             self._written(line)
             soon = loop.call_soon if get_ident() == ours else loop.call_soon_threadsafe
             soon(self._receive, line)
 
+        def end(bug: Exception) -> None:
+            """Do what a process does that leaves with exit code 3."""
+            has_ended.append(bug)
+            self._adapter = None
+            self.violate(f"{OWN_BUG}: {type(bug).__name__}: {bug}")
+            self._gone()
+
+        has_ended: list[Exception] = []
+        self._adapter.on_bug = end
         self._adapter.start(write)
 
     def _written(self, line: Mapping[str, Any]) -> None:

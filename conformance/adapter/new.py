@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from conformance.adapter.profile import role_ops
+from conformance.adapter.profile import core_ops, profile_of, role_ops
+from conformance.adapter.stubs import called, stubs
 from fakebrokers.errors import UsageError
 
 #: Files to write per language: name in the new folder -> where it lies in the package `conformance`.
@@ -46,22 +48,16 @@ _PARTS = (".py", ".go", ".java", ".rs", "Cargo.toml")
 #: What has to be done before the command works.
 BUILDS: Mapping[str, str] = {"go": "go build -o adapter", "java": "mvn -q compile", "rust": "cargo build"}
 
-
-#: What the templates have, besides the ops that every adapter has.
-_READY_OPS = frozenset({"next", "publish", "subscribe", "unsubscribe"})
-
-
-def _ready_roles(protocol: str) -> list[str]:
-    """The roles for which a template is complete; the others wait for the ops of their protocol."""
-    return [role for role, ops in role_ops(protocol).items() if ops <= _READY_OPS]
+#: What the templates themselves have for protocols whose clients publish and subscribe; the kits have `next`.
+_MESSAGING = frozenset({"next", "publish", "settle", "subscribe", "unsubscribe"})
+#: A line that begins a part of a template which is for some protocols only, and the one that ends it.
+_IF = re.compile(r"\s*(?://|#) @if (!?)(\w+)$")
+_END = re.compile(r"\s*(?://|#) @end$")
 
 
 def new(language: str, folder: Path, protocol: str) -> list[Path]:
     """Write the files; returns them in order. Raises `UsageError` if one of them exists."""
     package = files("conformance")
-    roles = ", ".join(f'"{role}"' for role in _ready_roles(protocol))
-    if language == "python" and roles:
-        roles += ","
     wanted: dict[Path, str] = {}
     for name, source in _FILES[language].items():
         found = package.joinpath(source)
@@ -69,8 +65,7 @@ def new(language: str, folder: Path, protocol: str) -> list[Path]:
             parts = [part for part in found.iterdir() if part.name.endswith(_PARTS)]
             wanted |= {folder / name / part.name: part.read_text("utf-8") for part in parts}
         else:
-            text = found.read_text("utf-8")
-            wanted[folder / name] = text.replace("@PROTOCOL@", protocol).replace("@ROLES@", roles)
+            wanted[folder / name] = _filled_in(found.read_text("utf-8"), language, protocol)
     taken = [str(path) for path in wanted if path.exists()]
     if taken:
         raise UsageError(f"already there: {', '.join(sorted(taken))}")
@@ -78,3 +73,46 @@ def new(language: str, folder: Path, protocol: str) -> list[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
     return list(wanted)
+
+
+def _filled_in(template: str, language: str, protocol: str) -> str:
+    """A template as it is for a protocol: its roles, and a function for each op that they need."""
+    profile = profile_of(protocol)
+    roles = ", ".join(f'"{role}"' for role in profile.roles)
+    needed = set[str]().union(*role_ops(protocol).values()) - core_ops()
+    words = {
+        "messaging": "publish" in needed,
+        "settles": profile.settles,
+        "parts": profile.parts,
+        "addresses": bool(profile.addresses),
+    }
+    ours = [name for name in profile.ops if name in needed - _MESSAGING]
+    lines = list(_chosen(template.split("\n"), words))
+    for mark, made in (("@STUBS@", stubs), ("@CALLED@", called)):
+        place = next((at for at, line in enumerate(lines) if mark in line), None)
+        if place is not None:
+            lines[place : place + 1] = made(language, protocol, ours)
+    text = "\n".join(lines)
+    if language != "python":
+        text = re.sub(r"\n{3,}", "\n\n", text)
+    address = profile.addresses[0] if profile.addresses else ""
+    for mark, value in (
+        ("@PROTOCOL@", protocol),
+        ("@ROLES@", f"{roles}," if language == "python" else roles),
+        ("@SETTLES@", "manual" if profile.settles else "none"),
+        ("@ADDRESS@", address),
+    ):
+        text = text.replace(mark, value)
+    return text
+
+
+def _chosen(lines: list[str], words: Mapping[str, bool]) -> Iterator[str]:
+    """The lines that are for this protocol."""
+    kept = [True]
+    for line in lines:
+        if found := _IF.match(line):
+            kept.append(kept[-1] and words[found[2]] is not bool(found[1]))
+        elif _END.match(line):
+            kept.pop()
+        elif kept[-1]:
+            yield line

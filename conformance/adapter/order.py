@@ -33,7 +33,7 @@ async def order(adapter: Adapter) -> list[int]:
         return []
     async with stage.broker:
         args = {"session": NAME, "target": stage.prepare()}
-        connect = {"session": NAME, "endpoints": stage.endpoints(), "options": {}}
+        connect = {"session": NAME, "endpoints": stage.endpoints(), "options": stage.options()}
         first = {**args, "body": {"text": "the one that makes the publisher"}}
         for op, needed in (("connect", connect), *stage.steps, ("publish", first)):
             if not (await adapter.call(op, needed, DEADLINE_MS)).ok:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from conformance.adapter.base import Adapter, AdapterFailed, Facts
+from conformance.adapter.base import OWN_BUG, Adapter, AdapterFailed, Facts
 from conformance.adapter.messages import (
     LINE_BYTES_MAX,
     PROTOCOL_VERSION,
@@ -30,6 +30,7 @@ from conformance.adapter.messages import (
     encode,
 )
 
+OWN_BUG_CODE = 3  #: exit code
 EOF_GRACE_S = 2.0  #: from EOF to exit
 STDERR_BYTES_MAX = 1 << 20
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -196,7 +197,10 @@ class ProcessAdapter(Adapter):
                 await asyncio.sleep(0)
         while not self._is_read and await process.stdout.read(1 << 20):
             pass  # what is still in the pipe
-        await process.wait()
+        if await process.wait() == OWN_BUG_CODE and self._lines:
+            await asyncio.wait({self._tasks[1]}, timeout=1)  # its last words
+            said = self.stderr().strip().rpartition("\n")[2]
+            self.violate(f"it ended with exit code {OWN_BUG_CODE}, for {OWN_BUG}{said and f': {said}'}")
         self._gone()
 
     async def _next_line(self, lines: asyncio.StreamReader) -> bytes:

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any, get_args, get_origin
+
+from msgspec import structs
 
 from conformance.adapter.messages import Hello
 from conformance.adapter.ops import core
@@ -30,7 +33,7 @@ def register(protocol: str, module: str) -> None:
     """
     if _REGISTERED.setdefault(protocol, module) != module:
         raise UsageError(f"the ops of {protocol} are known already, from {_REGISTERED[protocol]}")
-    for known in (profile_of, profiles, ops_of, all_ops):
+    for known in (profile_of, profiles, ops_of, all_ops, optional_arguments, bounds):
         known.cache_clear()
 
 
@@ -75,6 +78,39 @@ def capabilities() -> Mapping[str, str]:
     for found in profiles().values():
         words |= found.capabilities
     return words
+
+
+@cache
+def optional_arguments(protocol: str) -> frozenset[str]:
+    """The arguments that a library may lack, as an adapter says so in its ``caps``: ``op.argument``."""
+    return frozenset(_optional(protocol))
+
+
+@cache
+def bounds(protocol: str) -> frozenset[str]:
+    """The words of ``limits`` for arguments that are numbers: ``op.argument_min`` and ``op.argument_max``."""
+    numbers = [word for word, kind in _optional(protocol).items() if _is_number(kind)]
+    return frozenset(f"{word}_{end}" for word in numbers for end in ("min", "max"))
+
+
+def _is_number(kind: Any) -> bool:
+    """Whether values of the type may be numbers by themselves."""
+    return kind in (int, float) or (
+        get_origin(kind) not in (dict, list) and any(map(_is_number, get_args(kind)))
+    )
+
+
+def _optional(protocol: str) -> Mapping[str, Any]:
+    """The types of arguments, and of options, that an op can do without."""
+    found: dict[str, Any] = {}
+    for name, each in ops_of(protocol).items():
+        for member in structs.fields(each):
+            options = [kind for kind in get_args(member.type) if hasattr(kind, "__struct_fields__")]
+            if member.encode_name == "options" and options:
+                found |= {f"{name}.{field.encode_name}": field.type for field in structs.fields(options[0])}
+            elif not member.required and member.encode_name != "on_message":
+                found[f"{name}.{member.encode_name}"] = member.type
+    return found
 
 
 def capability_ops() -> Mapping[str, str]:

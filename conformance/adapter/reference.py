@@ -17,6 +17,8 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, structs
 
 from conformance.adapter.contract import CONTRACT
+from conformance.adapter.features import FEATURES, LANGUAGES
+from conformance.adapter.limits import LIMITS
 from conformance.adapter.messages import Hello, Message
 from conformance.adapter.ops import core
 from conformance.adapter.ops.define import EVERY_ROLE, Arguments, Nothing, Op
@@ -43,6 +45,8 @@ def guide(text: str) -> str:
         KeyError: There is no table of such a name.
     """
     tables = {"roles": _roles(), "capabilities": _capabilities(), "contract": _contract()}
+    tables["limits"] = _limits()
+    tables["kits"] = _kits()
     tables["events"] = _events()
     tables["ops"] = [*_ops(core.OPS), *_objects(core.OPS)]
     for name, each in profiles().items():
@@ -60,6 +64,15 @@ def _roles() -> list[str]:
 
 def _contract() -> list[str]:
     return _table(("word", "true"), [(_code([word]), text) for word, text in CONTRACT.items()])
+
+
+def _kits() -> list[str]:
+    rows = [(each.what, *(_code([name]) if name else "-" for name in each.names)) for each in FEATURES]
+    return _table(("", *LANGUAGES), rows)
+
+
+def _limits() -> list[str]:
+    return _table(("limit", "means"), [(_code([word]), text) for word, text in LIMITS.items()])
 
 
 def _capabilities() -> list[str]:

@@ -17,6 +17,7 @@ import msgspec
 
 from conformance.adapters.versions import fetched
 from fakebrokers.errors import UsageError
+from fakebrokers.protocol import instead_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent  #: where Python finds `conformance`, which adapters in Python import
@@ -129,8 +130,8 @@ def find(name: str) -> Client:
     for client in clients:
         if name in {client.name, *client.aliases}:
             return _pinned(client, version) if pins else client
-    known = ", ".join(client.name for client in clients)
-    raise UsageError(f"no bundled client {name!r}; there are {known}")
+    names = (client.name for client in clients)
+    raise UsageError(f"there is no bundled client {name!r}{instead_of(name, names)}")
 
 
 def _pinned(client: Client, version: str) -> Client:

@@ -8,11 +8,12 @@ from math import log10
 from pathlib import Path
 from typing import NamedTuple
 
+from conformance import printing
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.verdict import Verdict
 from conformance.invariants import INVARIANTS
 from conformance.sweep.bases import Done
-from conformance.sweep.page import STYLE, lines_of
+from conformance.sweep.page import STYLE, lines_of, reasons_of
 
 WIDTH, LEFT, ROW = 1100.0, 110.0, 22.0  #: pixels
 SAFETY_SHARE = 0.75  #: of the width, for the safety phase; what comes behind it is long and dull
@@ -142,7 +143,10 @@ def page(case: ChaosCase, verdict: Verdict, replay: Path) -> str:
         f"<p><code>fakebrokers replay {escape(replay.name)}</code></p><h2>What was found</h2><ul>",
     ]
     for name, text in verdict.sentences.items():
-        parts.append(f"<li><b>{escape(name)}</b> {escape(rules.get(name, ''))}<br>{escape(text)}</li>")
+        reasons = reasons_of(name, schedule.protocol)
+        parts.append(
+            f"<li><b>{escape(name)}</b> {escape(rules.get(name, ''))}<br>{escape(text)}{reasons}</li>"
+        )
     parts.append("</ul><h2>What was done</h2><ul>")
     given = ", ".join(f"{name} {value}" for name, value in schedule.params.items())
     parts.append(f"<li>workload <b>{escape(schedule.workload)}</b>: {escape(given)}</li>")
@@ -154,7 +158,7 @@ def page(case: ChaosCase, verdict: Verdict, replay: Path) -> str:
     parts.append("<h2>What happened</h2><table>")
     parts += _rows(case, verdict)
     parts.append("</table>")
-    return "\n".join(parts)
+    return printing.page("\n".join(parts))
 
 
 def _rows(case: ChaosCase, verdict: Verdict) -> Iterator[str]:
@@ -171,5 +175,5 @@ def _rows(case: ChaosCase, verdict: Verdict) -> Iterator[str]:
 def write_page(case: ChaosCase, verdict: Verdict, replay: Path) -> Path:
     """Write it beside its replay file. Returns its path."""
     path = replay.with_suffix("").with_suffix(".html")
-    path.write_text(page(case, verdict, replay))
+    path.write_text(page(case, verdict, replay), encoding="utf-8")
     return path

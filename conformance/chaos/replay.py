@@ -1,12 +1,14 @@
 """Failures of chaos as files that are run again, one by one, and by hand.
 
 Such a file names its client and holds a schedule, what was found and what it looks like. It never carries a
-command: whoever replays against a client of their own says which.
+command or names code: whoever replays against a client of their own, or with a workload of their own, says
+which.
 """
 
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +19,8 @@ from conformance.chaos.case import ChaosCase
 from conformance.chaos.schedule import Schedule, to_json
 from conformance.chaos.shrink import shrinking
 from conformance.chaos.verdict import Verdict, Word, verdict_on
+from conformance.chaos.workload import KINDS, SCRIPT
+from conformance.files import json_of
 from conformance.sweep.replay import SUFFIX
 from fakebrokers.errors import UsageError
 
@@ -73,23 +77,38 @@ class Again(msgspec.Struct):
         return bool(self.found)
 
 
+class _Kind(msgspec.Struct):
+    """What is looked at first."""
+
+    kind: Any = None
+
+
 def is_chaos(path: Path) -> bool:
     """Whether a file is a replay of chaos, rather than of a sweep."""
     try:
-        document: Any = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError):
+        return bool(json_of(path, "a replay file", _Kind).kind == KIND)
+    except UsageError:
         return False
-    return isinstance(document, dict) and document.get("kind") == KIND
 
 
-def load(path: Path) -> ChaosReplay:
-    """Read a file. Raises `UsageError` where it is none, or of a version that is not known here."""
-    try:
-        found = msgspec.json.decode(path.read_bytes(), type=ChaosReplay)
-    except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{path}: expected a replay file: {error}") from None
+def load(path: Path, workload: str = "") -> ChaosReplay:
+    """Read a file.
+
+    Args:
+        workload: The ``module:Class`` that a file may name besides the workloads that come along.
+
+    Raises:
+        UsageError: It is none, of a version that is not known here, or names code of its own.
+    """
+    found = json_of(path, "a replay file", ChaosReplay)
     if found.version != REPLAY_VERSION:
         raise UsageError(f"{path}: expected version {REPLAY_VERSION}, got {found.version}")
+    asked = found.schedule.workload
+    if asked not in (*KINDS, SCRIPT, workload):
+        raise UsageError(
+            f"{path}: its workload is {asked!r}, which does not come along: if you know that code, "
+            f"say --workload {shlex.quote(asked)}"
+        )
     return found
 
 

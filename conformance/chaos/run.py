@@ -116,7 +116,7 @@ async def play(
     broker = _server(schedule, room, in_memory, target if toxics is None else toxics.listen)
     journal = open_journal(schedule, folder, client=client)
     broker.journal.sink = journal
-    broker.watcher = tape
+    broker._watcher = tape
     case = ChaosCase(schedule, tape.rows)
     case.is_remote = bool(target)
     await adapter.start()

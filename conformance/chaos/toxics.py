@@ -15,6 +15,7 @@ from uuid import uuid4
 from conformance.chaos.nemesis import Nemesis
 from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError
+from fakebrokers.extras import needs
 
 if TYPE_CHECKING:
     from conformance.chaos.scene import Scene
@@ -39,10 +40,8 @@ class Toxics:
     """
 
     def __init__(self, url: str, upstream: str) -> None:
-        try:
+        with needs("chaos", "--toxiproxy"):
             import toxiproxy
-        except ImportError:
-            raise UsageError("--toxiproxy needs toxiproxy-python: pip install toxiproxy-python") from None
         place = urlsplit(url if "//" in url else f"//{url}")
         driver = toxiproxy.Toxiproxy()
         driver.update_api_consumer(place.hostname or "127.0.0.1", place.port or API_PORT)

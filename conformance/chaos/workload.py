@@ -13,6 +13,7 @@ from conformance.adapter.base import Call
 from conformance.chaos.actions import Actions
 from conformance.chaos.scene import Scene
 from fakebrokers.errors import UsageError
+from fakebrokers.protocol import instead_of
 
 AGAIN_S = 3.0  #: between two tries to open something
 TRIES = 4  #: once nothing disturbs the client
@@ -335,7 +336,8 @@ def find_workload(name: str) -> type[Workload]:
         return KINDS[name]
     module, _, own = name.partition(":")
     if not own:
-        raise UsageError(f"expected one of {', '.join((*KINDS, SCRIPT))}, or module:Class, got {name!r}")
+        known = instead_of(name, (*KINDS, SCRIPT))
+        raise UsageError(f"there is no workload {name!r}{known}, or say module:Class")
     try:
         found = getattr(import_module(module), own)
     except (ImportError, AttributeError) as error:

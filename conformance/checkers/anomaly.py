@@ -25,6 +25,8 @@ ALLOWED_BY = {
     "false-answers": frozenset({"lost-write", "unseen", "G1a"}),
     "by-hand": frozenset({"phantom-confirm"}),
 }
+#: All words that a contract may have; of any other nobody knows what it allows.
+CONTRACT_WORDS = ("exactly-once", *ALLOWED_BY, "ordered")
 _ORDER = frozenset({"nonmonotonic-poll", "poll-skip"})
 
 #: A client has this much of an agreed limit, plus a second, to notice silence (scenario NET-1.07).
@@ -68,8 +70,16 @@ class Anomaly(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
+def unknown_in(contract: str) -> str:
+    """What of a contract means nothing here, as a sentence; empty if all is known."""
+    unknown = next((word for word in contract.split() if word not in CONTRACT_WORDS), None)
+    if unknown is None:
+        return ""
+    return f"expected a contract of the words {', '.join(CONTRACT_WORDS)}, got {unknown!r}"
+
+
 def allowed_names(contract: str) -> frozenset[str]:
-    """The anomalies that a contract allows; none for an empty one."""
+    """The anomalies that a contract allows; none for an empty one. See `unknown_in` before."""
     words = contract.split()
     allowed = frozenset[str]().union(*(ALLOWED_BY.get(word, frozenset()) for word in words))
     return allowed | _ORDER if words and "ordered" not in words else allowed

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from conformance.checkers.anomaly import unknown_in
 from conformance.columns.arrays import Codes, numbers
 from fakebrokers.errors import UsageError
 
@@ -45,11 +46,8 @@ class FileSet:
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
         """The rows of the table ``runs``."""
-        import pyarrow.parquet as pq
-
-        rows: list[dict[str, Any]] = pq.read_table(
-            self.paths["runs"], filesystem=self.filesystem, use_threads=False
-        ).to_pylist()
+        with self._opened("runs") as file:
+            rows: list[dict[str, Any]] = file.read(use_threads=False).to_pylist()
         return rows
 
     @cached_property
@@ -94,14 +92,22 @@ class FileSet:
                     parts.append(part.filter(mask))
         return pa.concat_tables(parts) if parts else nothing
 
-    def _opened(self, table: str, columns: Sequence[str]) -> pq.ParquetFile:
+    @contextmanager
+    def _opened(self, table: str, columns: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+        """The file of a table. Raises `UsageError` if something in it cannot be read while it is open."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        return pq.ParquetFile(
-            self.paths[table],
-            filesystem=self.filesystem,
-            read_dictionary=[name for name in columns if name in _REPETITIVE],
-        )
+        try:
+            with pq.ParquetFile(
+                self.paths[table],
+                filesystem=self.filesystem,
+                read_dictionary=[name for name in columns if name in _REPETITIVE],
+                page_checksum_verification=True,
+            ) as file:
+                yield file
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise UsageError(f"{self.paths[table]}: cannot be read: {error}") from None
 
     def rows(self, table: str, places: npt.NDArray[np.int64], *columns: str) -> list[dict[str, Any]]:
         """A few whole rows, by their places in the file."""
@@ -119,11 +125,21 @@ class FileSet:
         """See that the rows are as sealing promises them.
 
         Raises:
-            UsageError: Those of a run do not lie together, or not in order.
+            UsageError: Those of a run do not lie together, or not in order, or its row in ``runs`` is missing
+                or has a contract that nobody knows.
         """
+        for row in self.runs:
+            if problem := unknown_in(row["contract"] or ""):
+                raise UsageError(f"{self.paths['runs']}: run {row['run']}: {problem}")
+        names = {row["run"] for row in self.runs}
         for table in ("frames", "ops", "metrics"):
             rows = self.read(table, "run", "seq")
             run, seq = Codes(rows["run"]), numbers(rows["seq"])
+            if strange := sorted(set(run.names.to_pylist()) - names):
+                raise UsageError(
+                    f"{self.paths[table]}: expected rows of the runs in {self.paths['runs']}, got some of "
+                    f"the run {strange[0]}"
+                )
             changes = np.flatnonzero(run.codes[1:] != run.codes[:-1]) + 1
             apart = len(changes) + bool(len(seq)) != len(run)
             same = np.ones(max(len(seq) - 1, 0), bool)

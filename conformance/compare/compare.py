@@ -65,12 +65,14 @@ class Target(NamedTuple):
 
 
 def target_of(protocol: Protocol, url: str) -> Target:
-    """The server behind a URL such as ``nats://127.0.0.1:4222``.
+    """The server behind a URL such as ``nats://127.0.0.1:4222``; a host and port is on the first wire.
 
     Raises:
         UsageError: The URL is none, or its scheme no wire of the protocol.
     """
     schemes = {name: name for name in protocol.variants} or {protocol.name: protocol.wires[0].name}
+    if "//" not in url and ":" in url:
+        url = f"{next(iter(schemes))}://{url}"
     try:
         parts = urlsplit(url)
         wire, port = schemes.get(parts.scheme), parts.port
@@ -83,11 +85,19 @@ def target_of(protocol: Protocol, url: str) -> Target:
 
 
 @contextmanager
-def fake_for(protocol: Protocol, target: Target, profile: str) -> Iterator[FakeServer]:
-    """The fake that is compared with a server, running; it lets the same client in."""
+def fake_for(
+    protocol: Protocol, target: Target, profile: str, *, real_delays: bool = False
+) -> Iterator[FakeServer]:
+    """The fake that is compared with a server, running; it lets the same client in.
+
+    Args:
+        real_delays: It is as slow as the server where that is so on purpose (failed logins).
+    """
     options = {"profile": profile, **protocol.wire(target.wire).load_dialect().options}
     kind = protocol.load_control().options
     others: dict[str, Any] = {}
+    if real_delays and "real_delays" in kind.__struct_fields__:
+        options["real_delays"] = True
     if protocol.variants:
         options["transporter"] = target.wire
     if any(target.login):

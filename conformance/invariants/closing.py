@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
+from conformance.sweep.showing import frame_at
 from conformance.sweep.tape import Moment
 from fakebrokers.core.frames import Role
 
@@ -22,7 +23,23 @@ def _close(case: Case) -> Done | None:
 
 @invariant("close-ends")
 def close_ends(case: Case) -> Iterator[Violation]:
-    """Behind a close there is no connection, no event, and nothing left."""
+    """After a close the client has no connection, delivers no event, and keeps no task, timer or buffer.
+
+    Why:
+        A process that has closed its client cannot end, or gets messages for objects that are gone; one
+        that connects and closes often runs out of memory and sockets.
+
+    Rests on:
+        RabbitMQ Stream: Close ends the connection (docs/protocols/rabbitmq-stream.md, 5).
+        BlazingMQ: disconnect is the last request, then the client ends TCP (docs/protocols/blazingmq.md,
+            7).
+        Moleculer: a node that stops sends DISCONNECT and closes its connection
+            (docs/protocols/moleculer.md, 3).
+        elsewhere: common sense: close is how an application gives its resources back.
+
+    Example:
+        c2 was opened after the close: a reconnect that was under way was not cancelled.
+    """
     done = _close(case)
     if done is None or done.ended is None:
         return
@@ -30,19 +47,20 @@ def close_ends(case: Case) -> Iterator[Violation]:
         if conn.deaf is not None or done.ended.t + case.slack_s >= case.ended_s:
             continue  # the broker need not have seen the end of it
         if case.before(done.ended, conn.accepted):
-            yield f"{conn.name} was opened behind the close", conn.accepted
+            yield f"{conn.name} was opened after the close", conn.accepted
         elif conn.ended is None:
-            yield f"{conn.name} is open behind the close", conn.accepted
+            yield f"{conn.name} is open after the close", conn.accepted
     yield from _ops_behind(case, done.ended)
     for heard in case.events:
         if heard.at > done.ended and heard.what in ("message", "session", "outcome"):
-            yield f"an event {heard.what} behind the close", heard.at
+            yield f"an event {heard.what} after the close", heard.at
     for stats in case.done("stats"):
         if stats.begun > done.ended and stats.result is not None and stats.result.ok:
             now = stats.result.value
             left = {name: now[name] for name in LEFT if (now.get(name) or 0) > (case.rest.get(name) or 0)}
             if left:
-                yield f"left behind the close: {left}", stats.ended
+                rest = ", ".join(f"{name} {count}" for name, count in left.items())
+                yield f"left after the close: {rest}", stats.ended
 
 
 def _ops_behind(case: Case, closed: Moment) -> Iterator[Violation]:
@@ -53,16 +71,25 @@ def _ops_behind(case: Case, closed: Moment) -> Iterator[Violation]:
             continue
         late_s = done.ended.t - max(closed.t, done.begun.t)
         if done.op != "connect" and done.begun > closed and done.result.ok:
-            yield f"{done.op} works behind the close", done.begun, done.ended
+            yield f"{done.op} ended ok after the close", done.begun, done.ended
         elif late_s > AT_ONCE_S + case.slack_s and (done.op != "connect" or done.begun < closed):
-            yield f"{done.op} went on for {late_s:.1f} s behind the close", done.begun, done.ended
+            yield f"{done.op} went on for {late_s:.1f} s after the close", done.begun, done.ended
 
 
 @invariant("both-sides-end")
 def both_sides_end(case: Case) -> Iterator[Violation]:
-    """What the server has ended the client ends too: nobody else gives the connection free.
+    """A connection that the server has ended the client ends too: only the client can release its socket.
+    This cannot be judged from outside, where the client is a process of its own.
 
-    Over sockets nobody sees what a client keeps.
+    Why:
+        Half-closed sockets add up, one for each loss, until the process has no file descriptors left.
+
+    Rests on:
+        all over TCP: a socket is released when both sides have closed it (RFC 9293, 3.6: CLOSE-WAIT lasts
+            until the local side closes).
+
+    Example:
+        c1 was ended by the server, the client kept it open for 4.0 s.
     """
     if case.slack_s or case.model.unseen_connections:
         return
@@ -73,14 +100,25 @@ def both_sides_end(case: Case) -> Iterator[Violation]:
         until_s = case.ended_s if freed is None else freed.t
         if until_s > ended.t + FREES_S:
             yield (
-                f"{conn.name} was ended by the server, the client kept it for {until_s - ended.t:.1f} s",
+                f"{conn.name} was ended by the server, the client kept it open for {until_s - ended.t:.1f} s",
                 ended,
             )
 
 
 @invariant("loss-ends-close")
 def loss_ends_close(case: Case) -> Iterator[Violation]:
-    """A close has nothing to wait for once all connections are gone."""
+    """A close has nothing to wait for once all connections are gone.
+
+    Why:
+        A shutdown hangs exactly when the broker is down, and an orchestrator kills the process.
+
+    Rests on:
+        common sense: an answer to Close, disconnect or a close frame can only come over the connection on
+            which it was asked.
+
+    Example:
+        close went on for 10.0 s without a connection, although the broker had reset it.
+    """
     done = _close(case)
     if done is None or done.ended is None or not case.conns:
         return
@@ -96,9 +134,24 @@ def loss_ends_close(case: Case) -> Iterator[Violation]:
 
 @invariant("heeds-goodbyes")
 def heeds_goodbyes(case: Case) -> Iterator[Violation]:
-    """Behind a goodbye of the server the client asks and publishes nothing more, on a connection in use.
+    """After a close frame of the server the client asks and publishes nothing more on that connection, if
+    it was in use. During a handshake it may still answer what came before.
 
-    In a handshake it may still answer what came before the goodbye.
+    Why:
+        What is written after the server's Close is dropped without an answer: the application waits for its
+        time-out, or loses messages.
+
+    Rests on:
+        RabbitMQ Stream: what a client sends after the server's Close is ignored
+            (docs/protocols/rabbitmq-stream.md, 5).
+        Narconi: after receiving a close frame only a close frame is sent (RFC 6455, 5.5.1).
+        Moleculer: after -ERR the NATS server closes the connection (docs/protocols/moleculer.md, 6.1).
+
+    Example:
+        the client asked or published on c1 after the server's Close.
+
+    Judges:
+        rabbitmq-stream, narconi, moleculer
     """
     asked = [
         (one.conn, one.asked)
@@ -109,5 +162,6 @@ def heeds_goodbyes(case: Case) -> Iterator[Violation]:
         if conn.goodbye is None or conn.ready is None or conn.goodbye < conn.ready:
             continue
         if case.before(conn.goodbye, at):
-            yield f"something was written on {conn.name} behind the server's goodbye", conn.goodbye, at
+            end = frame_at(conn, conn.goodbye)
+            yield f"the client asked or published on {conn.name} after the server's {end}", conn.goodbye, at
             return

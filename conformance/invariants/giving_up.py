@@ -18,7 +18,22 @@ from fakebrokers.core.frames import Malformed, Role
 
 @invariant("loss-ends-requests")
 def loss_ends_requests(case: Case) -> Iterator[Violation]:
-    """The end of a connection ends at once what was asked on it, unless the answer can come over another."""
+    """The end of a connection ends at once what was asked on it, unless the answer can come over another.
+
+    Why:
+        Each request waits for its full time-out after a loss: a failover of a second becomes an outage of
+        half a minute.
+
+    Rests on:
+        RabbitMQ Stream: correlation ids belong to a connection (docs/protocols/rabbitmq-stream.md, 2).
+        Narconi: an HTTP response comes on the connection of its request (RFC 9112, 9.3).
+        Moleculer: calls to a node that sent DISCONNECT end with RequestRejectedError
+            (docs/protocols/moleculer.md, 3).
+        elsewhere: common sense: what cannot be answered any more has failed.
+
+    Example:
+        rmqs.metadata ended 9.8 s after its connection.
+    """
     if case.model.unseen_connections or case.model.answers_move:
         return
     for done, _, questions in asked_by_ops(case):
@@ -29,13 +44,13 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
         if lost is None or lost < one.asked or (one.answered is not None and one.answered < lost):
             continue
         if done.ended.t > lost.t + AT_ONCE_S + case.slack_s:
-            text = f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection"
+            text = f"{done.op} ended {done.ended.t - lost.t:.1f} s after its connection"
             yield May("waits", text), lost, done.ended
 
 
 @invariant("loss-ends-requests")
 def leaving_ends_requests(case: Case) -> Iterator[Violation]:
-    """Whoever was asked and leaves ends at once what the client has asked of him, streams too."""
+    """When a node leaves, what the client has asked of it ends at once, streams too."""
     for done, _, questions in asked_by_ops(case):
         if len(questions) != 1 or done.ended is None or has_twin(case, done) or questions[0].to is None:
             continue
@@ -53,7 +68,7 @@ def leaving_ends_requests(case: Case) -> Iterator[Violation]:
             continue
         if done.ended.t > left[0].t + AT_ONCE_S + case.slack_s:
             yield (
-                f"{done.op} went on for {done.ended.t - left[0].t:.1f} s behind {one.to}",
+                f"{done.op} went on for {done.ended.t - left[0].t:.1f} s after {one.to} had left",
                 left[0],
                 done.ended,
             )
@@ -77,7 +92,7 @@ def loss_ends_handshakes(case: Case) -> Iterator[Violation]:
             continue
         if done.ended.t > lost.t + AT_ONCE_S + case.slack_s and done.args.get("wait", True):
             yield (
-                f"{done.op} went on for {done.ended.t - lost.t:.1f} s behind its connection",
+                f"{done.op} went on for {done.ended.t - lost.t:.1f} s after its connection",
                 lost,
                 done.ended,
             )
@@ -85,7 +100,17 @@ def loss_ends_handshakes(case: Case) -> Iterator[Violation]:
 
 @invariant("fails-fast")
 def fails_fast(case: Case) -> Iterator[Violation]:
-    """Without a connection, and with nobody who makes one, an op fails at once."""
+    """Without a connection, and without automatic reconnect, an op fails at once.
+
+    Why:
+        The application waits for a time-out that cannot end well, with a queue growing before it.
+
+    Rests on:
+        common sense: where no connection will come, no answer can.
+
+    Example:
+        publish took 5.0 s without a connection.
+    """
     if case.reconnects or case.model.connects_late:
         return
     needy = {*case.model.ops, "publish", "publish_many", "subscribe"}
@@ -101,7 +126,21 @@ def fails_fast(case: Case) -> Iterator[Violation]:
 
 @invariant("fails-for-a-reason")
 def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
-    """A question is given up before its deadline only if its connection is lost, or it was called off."""
+    """A request is given up before its deadline only if its connection is lost, or the application called
+    it off.
+
+    Why:
+        Applications see errors without a cause, and repeat what was done.
+
+    Rests on:
+        all: the deadline is the application's; before it only a loss, a refusal or an unreadable answer
+            ends a request.
+        Narconi: HTTP answers come in the order of their requests, so a bad one ends the connection (RFC
+            9112, 9.3.2).
+
+    Example:
+        rmqs.query_offset was given up (timeout) after 0.3 s of 5 s, and no connection was lost.
+    """
     closes = [done.begun for done in case.done("close", "abort", "connect")]
     for done, asks, questions in asked_by_ops(case):
         result = done.result
@@ -109,7 +148,8 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if result.word in ("refused", "auth", "invalid", "cancelled", "hang", "crashed"):
             continue
-        own_s = (done.args.get("timeout_ms") or math.inf) / 1000  # what the application has given it
+        # what the application has given it: a deadline that the library fixes is the latest moment
+        own_s = (done.args.get("timeout_ms") or done.call.timeout_ms or math.inf) / 1000
         if done.ended.t >= done.begun.t + min(own_s, done.timeout_s) - SLACK_S - case.slack_s:
             continue
         if any(done.begun < close < done.ended for close in closes):
@@ -130,7 +170,7 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
         if is_odd or _has_lost_its_own(case, done):
             continue
         if all(_stood(case, one, done) for one in questions):
-            yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
+            yield f"{done.op} was given up ({result}), and no connection was lost", done.ended
 
 
 def _has_lost_its_own(case: Case, done: Done) -> bool:
@@ -148,7 +188,7 @@ def _has_lost_its_own(case: Case, done: Done) -> bool:
 
 @invariant("fails-for-a-reason")
 def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
-    """An op says that there is no connection only where one was lost, or there is none yet."""
+    """An op fails for lack of a connection only where one was lost, or none is there yet."""
     if case.facts.dropped or case.facts.refused or case.model.answers_move or not case.is_truthful:
         return  # whoever was to answer may be gone, or is not where the client was told
     if "unreachable" in case.notes:
@@ -165,7 +205,7 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
         if case.model.unseen_connections and _has_lost(case, done):
             continue  # what it had of its own may have been lost with them, before it was on the tape
         if sound(case, done.begun, done.ended):
-            yield f"{done.op} failed: {result}, and all connections stand", done.begun, done.ended
+            yield f"{done.op} failed: {result}, and all connections are open", done.begun, done.ended
 
 
 def _has_lost(case: Case, done: Done) -> bool:
@@ -178,7 +218,9 @@ def _has_lost(case: Case, done: Done) -> bool:
 
 @invariant("fails-for-a-reason")
 def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
-    """An answer is called unreadable only where something has come that is, or that nobody has asked for."""
+    """An answer is called unreadable only where something unreadable has come, or something that was not
+    asked for.
+    """
     if not case.model.answers_in_order or not case.is_truthful:
         return  # elsewhere it may be another answer, and what ends the connection is looked at by itself
     for done, asks, questions in asked_by_ops(case):
@@ -229,7 +271,7 @@ def _is_odd(question: Question, until: Moment) -> bool:
 
 @invariant("loss-ends-requests")
 def loss_ends_connect(case: Case) -> Iterator[Violation]:
-    """A connect whose only connection is over, or was turned away, ends at once."""
+    """A connect whose only connection is over, or was refused, ends at once."""
     if "unreachable" in case.notes:
         return  # further attempts leave no trace
     for done in case.done("connect"):
@@ -243,5 +285,5 @@ def loss_ends_connect(case: Case) -> Iterator[Violation]:
         turned = conns[0].turned_away[0] if conns[0].turned_away is not None else None
         over = min((mark for mark in (conns[0].lost(), turned) if mark is not None), default=None)
         if over is not None and done.ended.t > over.t + AT_ONCE_S + case.slack_s:
-            text = f"connect went on for {done.ended.t - over.t:.1f} s behind its connection"
+            text = f"connect went on for {done.ended.t - over.t:.1f} s after its connection"
             yield May("reads_on" if over == conns[0].garbage else "waits", text), over, done.ended

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from conformance.invariants.outcomes import may_be_about
 from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
+from conformance.sweep.showing import counted, shown
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import PUBLISHING
 
@@ -22,18 +23,39 @@ DEAF_S = 1.0  #: and to listen to all that is for it
 
 @invariant("lives")
 def lives(case: Case) -> Iterator[Violation]:
-    """The client goes on, whatever comes."""
+    """The client's process goes on, for any input.
+
+    Why:
+        One frame of a broken broker, or of an attacker, ends the application's process.
+
+    Rests on:
+        common sense: input from the network is never a reason to end a process.
+
+    Example:
+        the client's process ended in publish: panic: index out of range.
+    """
     if case.error:
         yield (case.error.strip().splitlines()[-1],)
     for done in case.ops:
         if done.result is not None and done.result.crashed:
             why = f": {case.last_words}" if case.last_words else ""
-            yield f"the client ended in {done.op}{why}", done.begun
+            yield f"the client's process ended in {done.op}{why}", done.begun
 
 
 @invariant("no-unhandled")
 def no_unhandled(case: Case) -> Iterator[Violation]:
-    """No exception gets lost outside the client's own code."""
+    """No exception is lost outside the client's own code.
+
+    Why:
+        The failure is a line on stderr at best: no code of the application can react to it.
+
+    Rests on:
+        common sense: asyncio, Node and the JVM report such an exception only to a global handler; newer
+            versions of Node end the process.
+
+    Example:
+        Task exception was never retrieved: ConnectionResetError.
+    """
     lines = case.complaints.strip().splitlines()
     if lines:
         yield (lines[-1],)
@@ -41,14 +63,34 @@ def no_unhandled(case: Case) -> Iterator[Violation]:
 
 @invariant("adapter-protocol")
 def adapter_protocol(case: Case) -> Iterator[Violation]:
-    """The adapter says what its protocol allows."""
+    """The adapter sends what the adapter protocol allows.
+
+    Why:
+        It is no defect of the client: what the adapter reports cannot be relied on until it is corrected.
+
+    Rests on:
+        all: conformance/ADAPTER.md, chapters 2 to 5.
+
+    Example:
+        op publish: expected `outcome` in the result, got {}.
+    """
     for problem in case.violations:
         yield (problem,)
 
 
 @invariant("op-ends")
 def op_ends(case: Case) -> Iterator[Violation]:
-    """Every op ends by its deadline."""
+    """Every op ends by its deadline.
+
+    Why:
+        A caller without a time-out of its own hangs for good, with everything that waits for it.
+
+    Rests on:
+        common sense: an op that has a time-out keeps it, also when the broker does not answer.
+
+    Example:
+        rmqs.query_offset gave no answer within 5 s.
+    """
     for done in case.ops:
         if done.result is not None and done.result.hang:
             text = f"{done.op} gave no answer within {done.timeout_s:g} s"
@@ -57,7 +99,17 @@ def op_ends(case: Case) -> Iterator[Violation]:
 
 @invariant("pending-is-true")
 def pending_is_true(case: Case) -> Iterator[Violation]:
-    """Nothing is pending while no op is open and every message has its outcome."""
+    """Nothing is pending while no op is open and every message has its outcome.
+
+    Why:
+        Entries of requests that are over stay: memory grows, and a shutdown that waits for them never ends.
+
+    Rests on:
+        common sense: what was answered, refused or given up is no longer pending.
+
+    Example:
+        1 request pending, and no op is open.
+    """
     for done in case.done("state"):
         result = done.result
         if result is None or not result.ok or not result.value.get("pending"):
@@ -72,7 +124,7 @@ def pending_is_true(case: Case) -> Iterator[Violation]:
             continue
         if _has_late(case, begun):
             continue
-        yield f"{result.value['pending']} are pending, and no op is open", done.ended
+        yield f"{counted(result.value['pending'], 'request')} pending, and no op is open", done.ended
 
 
 def _has_late(case: Case, at: Moment) -> bool:
@@ -86,7 +138,17 @@ def _has_late(case: Case, at: Moment) -> bool:
 
 @invariant("no-growth")
 def no_growth(case: Case) -> Iterator[Violation]:
-    """What a client holds does not grow with every loss that it has recovered from."""
+    """What a client holds does not grow with every loss from which it has recovered.
+
+    Why:
+        A service that runs for weeks on an unsteady network dies of memory, threads or sockets.
+
+    Rests on:
+        common sense: after a recovery the client is what it was before.
+
+    Example:
+        tasks grows with every round: [4, 5, 6, 7].
+    """
     looks = [done.result for done in case.done("stats") if done.phase == "rounds"]
     rows = [look.value for look in looks if look is not None and look.ok]
     if len(rows) < ROUNDS:
@@ -96,23 +158,50 @@ def no_growth(case: Case) -> Iterator[Violation]:
         if all(isinstance(value, int) for value in values):
             steps = [later - former for former, later in pairwise(values)]
             if sum(1 for step in steps if step > 0) >= len(steps) - 1 and values[-1] > values[0]:
-                yield f"{name} grows with every round: {values}", None
+                yield f"{name} grows with every round: {shown(values)}", None
 
 
 @invariant("limit-exact")
 def limit_exact(case: Case) -> Iterator[Violation]:
-    """What fits the agreed limits is sent, what does not is refused before it is."""
+    """What fits the agreed limits is sent; what does not is refused before it is sent.
+
+    Why:
+        One message that is too large ends the connection, and with it everything that was in flight.
+
+    Rests on:
+        RabbitMQ Stream: a frame above the agreed frame max ends the connection with code 14
+            (docs/protocols/rabbitmq-stream.md, 5).
+        Moleculer: a NATS server ends the connection after a message above its max_payload
+            (docs/protocols/moleculer.md, 6.1).
+
+    Example:
+        publish ended ok, and the message does not fit the limit.
+
+    Judges:
+        rabbitmq-stream, moleculer
+    """
     if case.hits:
         return
     for number, fits in case.notes.get("fits", ()):
         done = case.ops[number]
         if done.result is not None and done.result.ok is not fits:
-            yield f"{done.result}, and the message {'fits' if fits else 'does not fit'}", done.begun
+            how = "fits" if fits else "does not fit"
+            yield f"{done.op} ended {done.result}, and the message {how} the limit", done.begun
 
 
 @invariant("failures-are-told")
 def failures_are_told(case: Case) -> Iterator[Violation]:
-    """The application is told of each callback of its own that has failed, but for the one that tells it."""
+    """Each failure of a callback is reported to the application, but for the one that reports failures.
+
+    Why:
+        An exception in a handler disappears, and the message it was about is taken for processed.
+
+    Rests on:
+        common sense: an exception reaches the application's code, or at least its error callback.
+
+    Example:
+        1 message callback failed, 0 errors reported.
+    """
     for done in case.done("raise_next"):
         kind, times = done.args["callback"], done.args.get("times", 1)
         if done.result is None or not done.result.ok or done.ended is None or kind not in CALLED or not times:
@@ -127,13 +216,27 @@ def failures_are_told(case: Case) -> Iterator[Violation]:
         ]
         told = sum(1 for heard in case.heard("error") if heard.at > done.ended)
         if told < min(times, len(called)):
-            text = f"{min(times, len(called))} {kind} callbacks have failed, {told} errors were told"
+            failed = counted(min(times, len(called)), f"{kind} callback")
+            text = f"{failed} failed, {counted(told, 'error')} reported"
             yield May("logs_callbacks", text), done.ended
 
 
 @invariant("complaints-are-told")
 def complaints_are_told(case: Case) -> Iterator[Violation]:
-    """An error of the server that answers nothing is told to the application, with its code."""
+    """An error of the server that answers no request is reported to the application, with its code.
+
+    Why:
+        Lost rights, a failing storage or a closed channel are known to the library alone.
+
+    Rests on:
+        Narconi: the server may send an error at any time (docs/protocols/narconi.md, "WebSocket").
+
+    Example:
+        the server sent an error 500, and the application did not get it.
+
+    Judges:
+        narconi
+    """
     ends = [done.begun for done in case.done("close", "abort", "unsubscribe", "connect")]
     for one in case.facts.complaints:
         until_s = one.at.t + _told_s(case)
@@ -143,7 +246,7 @@ def complaints_are_told(case: Case) -> Iterator[Violation]:
         told += [heard.event.fields.get("code") for heard in case.heard("session") if heard.at > one.at]
         told += [each.code for each in case.told if may_be_about(case, each)]
         if one.code not in told:
-            yield f"the server has told of an error {one.code}, and the application was not", one.at
+            yield f"the server sent an error {one.code}, and the application did not get it", one.at
 
 
 def _told_s(case: Case) -> float:
@@ -153,7 +256,21 @@ def _told_s(case: Case) -> float:
 
 @invariant("tells-what-it-offers")
 def tells_what_it_offers(case: Case) -> Iterator[Violation]:
-    """On every connection that lasts the client tells others what the application offers, when it changes."""
+    """On every connection that lasts the client announces what the application offers, whenever it changes.
+
+    Why:
+        Other nodes call services that are gone, or never find the new ones.
+
+    Rests on:
+        Moleculer: INFO is broadcast after services were added or removed, with the next seq
+            (docs/protocols/moleculer.md, 3).
+
+    Example:
+        c1: the client announced nothing, the application offers s.echo.
+
+    Judges:
+        moleculer
+    """
     offered = case.model.offered(case)
     if "sessions" in case.notes or not offered:
         return
@@ -171,18 +288,36 @@ def tells_what_it_offers(case: Case) -> Iterator[Violation]:
                 continue
             told = [one.what for one in case.facts.announced if one.conn is conn and one.at.t <= due_s]
             if not told or told[-1] != what:
-                last = told[-1] if told else "nothing"
+                last = _offer(told[-1]) if told else "nothing"
                 yield (
-                    f"{conn.name}: others were told {last}, the application offers {what}",
+                    f"{conn.name}: the client announced {last}, the application offers {_offer(what)}",
                     since,
                     conn.ready,
                 )
                 return
 
 
+def _offer(what: Iterable[Iterable[str]]) -> str:
+    """Names of actions and patterns of events, as announced."""
+    return ", ".join(sorted(name for names in what for name in names)) or "nothing"
+
+
 @invariant("sends-what-it-was-given")
 def sends_what_it_was_given(case: Case) -> Iterator[Violation]:
-    """What an op sends to others is what the application gave, to whom it is for, once."""
+    """What an op sends to others is what the application gave, to those that it is for, once.
+
+    Why:
+        Wrong parameters, metadata or receivers: calls fail or do something else at the other end.
+
+    Rests on:
+        Moleculer: the fields of REQUEST and EVENT (docs/protocols/moleculer.md, 4.5, 4.8).
+
+    Example:
+        the REQ of p.echo, which the application itself calls: expected requestID "4f0c", got (absent).
+
+    Judges:
+        moleculer
+    """
     for done in case.done(*case.model.sending):
         if done.result is not None and done.ended is not None and case.is_truthful:
             wrong = case.model.wrong_sending(case, done)
@@ -190,18 +325,48 @@ def sends_what_it_was_given(case: Case) -> Iterator[Violation]:
                 yield wrong, done.begun, done.ended
 
 
-@invariant("spreads-its-questions")
+@invariant("spreads-its-questions", level="SHOULD")
 def spreads_its_questions(case: Case) -> Iterator[Violation]:
-    """Where several can answer all the time, each of them is asked sooner or later."""
+    """Where several nodes can answer all the time, each of them is asked sooner or later.
+
+    Why:
+        One node gets all the load while the others idle.
+
+    Rests on:
+        Moleculer: a node is chosen for each call, by turns or at random (docs/protocols/moleculer.md, 4.8).
+
+    Example:
+        24 calls of p.echo, and none for node-3.
+
+    Level:
+        SHOULD: every call is answered; what suffers is the spread of the load.
+
+    Judges:
+        moleculer
+    """
     if case.model.sending and (neglected := case.model.neglected(case)):
         yield neglected, None
 
 
-@invariant("asks-what-it-does-not-know")
+@invariant("asks-what-it-does-not-know", level="SHOULD")
 def asks_what_it_does_not_know(case: Case) -> Iterator[Violation]:
-    """Who has told something is not asked for it again and again, while nothing of it has changed.
+    """A node that has announced itself is not asked again and again while nothing of it has changed. Once
+    is allowed: a request may be under way when its answer comes by itself.
 
-    Once is nothing: a question may be under way when its answer comes unasked.
+    Why:
+        In a large cluster the questions of all nodes to all nodes fill the network.
+
+    Rests on:
+        Moleculer: DISCOVER asks an unknown or a changed node for its INFO (docs/protocols/moleculer.md, 3).
+
+    Example:
+        c1: DISCOVER asks node-2 again, though nothing of it has changed.
+
+    Level:
+        SHOULD: the answers are right all the same; what suffers is the load on the others.
+
+    Judges:
+        moleculer
     """
     counts: Counter[str] = Counter()
     for at, what in case.facts.needless:
@@ -212,7 +377,21 @@ def asks_what_it_does_not_know(case: Case) -> Iterator[Violation]:
 
 @invariant("hears-what-is-for-it")
 def hears_what_is_for_it(case: Case) -> Iterator[Violation]:
-    """On every connection that lasts, the client listens to all that others may have to say to it."""
+    """On every connection that lasts, the client subscribes to all topics that others may use for it.
+
+    Why:
+        Calls, answers or events for this node are published into the void; the caller waits for its
+        time-out.
+
+    Rests on:
+        Moleculer: the twelve topics of a node (docs/protocols/moleculer.md, 2).
+
+    Example:
+        c1: the client has not subscribed to MOL.DISCOVER.node-1.
+
+    Judges:
+        moleculer
+    """
     for at, what in case.facts.deaf:
         if case.ended_s > at.t + DEAF_S + case.slack_s:
             yield what, at
@@ -220,7 +399,21 @@ def hears_what_is_for_it(case: Case) -> Iterator[Violation]:
 
 @invariant("knows-who-is-there")
 def knows_who_is_there(case: Case) -> Iterator[Violation]:
-    """What the client tells of others, until it is closed, is what they have told of themselves."""
+    """What the client reports of other nodes, until it is closed, is what they have announced of
+    themselves.
+
+    Why:
+        The client calls nodes that are gone, or answers `service not found` though the service is there.
+
+    Rests on:
+        Moleculer: INFO, HEARTBEAT and DISCONNECT make the registry (docs/protocols/moleculer.md, 3).
+
+    Example:
+        node-2 is called there, and it is not so.
+
+    Judges:
+        moleculer
+    """
     closing = case.mark("close")
     for done in case.done(*case.model.rosters):
         if closing is not None and done.ended is not None and done.ended > closing:

@@ -9,6 +9,7 @@ from conformance.invariants.connections import was_quiet
 from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Settled, Written
+from conformance.sweep.showing import message, named, shown
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import Told
 from fakebrokers.core.frames import Malformed
@@ -28,12 +29,29 @@ def _settled(case: Case) -> dict[tuple[Hashable, ...], list[Settled]]:
 
 @invariant("one-outcome")
 def one_outcome(case: Case) -> Iterator[Violation]:
-    """Every message gets exactly one outcome."""
+    """Every message gets exactly one outcome.
+
+    Why:
+        An application that counts outcomes waits forever for the missing one, or releases a resource twice.
+
+    Rests on:
+        RabbitMQ Stream: each publishing id is in one PublishConfirm or PublishError
+            (docs/protocols/rabbitmq-stream.md, 6).
+        BlazingMQ: one ACK for each PUT that asked for it (docs/protocols/blazingmq.md, 4).
+        Narconi: one empty text frame for each message (docs/protocols/narconi.md, "publish").
+        PZQ: one reply for each message (docs/protocols/pzq.md, "Producer").
+
+    Example:
+        message 3 got a second outcome, acked.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
     told: Counter[tuple[int, str]] = Counter()
     for heard in case.heard("outcome"):
         told[heard["id"], str(heard["key"])] += 1
         if told[heard["id"], str(heard["key"])] > 1 and heard["key"] is not None:
-            yield f"message {heard['key']} got a second outcome, {heard['outcome']}", heard.at
+            yield f"message {shown(heard['key'])} got a second outcome, {heard['outcome']}", heard.at
     for done in case.done("publish_many"):
         result = done.result
         if result is None or not result.ok:
@@ -51,7 +69,25 @@ def one_outcome(case: Case) -> Iterator[Violation]:
 
 @invariant("ack-needs-confirm")
 def ack_needs_confirm(case: Case) -> Iterator[Violation]:
-    """A message is acknowledged to the application only behind its confirm."""
+    """A message is acknowledged to the application only after its confirm.
+
+    Why:
+        Data loss without an error: the application deletes its copy of a message that the broker never
+        stored.
+
+    Rests on:
+        RabbitMQ Stream: PublishConfirm names the ids that are stored (docs/protocols/rabbitmq-stream.md,
+            6).
+        BlazingMQ: an ACK with status 0 (docs/protocols/blazingmq.md, 4).
+        Narconi: an empty text frame, in the order of the messages (docs/protocols/narconi.md, "publish").
+        PZQ: a reply with the status 1 (docs/protocols/pzq.md, "Producer").
+
+    Example:
+        message "tea" was reported as acked, and no confirm for id 2 of orders had come.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
     settled = _settled(case)
     for told in case.told:
         if told.word != "acked" or told.place is None or told.at is None or _is_unheard(case, told):
@@ -62,7 +98,7 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         confirms = [one for place in places for one in settled.get(place, ())]
         if any(one.stored and case.may_precede(one.at, told.at) for one in confirms):
             continue
-        yield f"{told}, and no confirm for {told.place} had come", told.at
+        yield f"{told}, and no confirm for {named(told.place)} had come", told.at
 
 
 def _is_unheard(case: Case, told: Told) -> bool:
@@ -93,7 +129,7 @@ def acked_is_written(case: Case) -> Iterator[Violation]:
 
 @invariant("answer-value")
 def confirm_value(case: Case) -> Iterator[Violation]:
-    """What else is told of a message that was confirmed is what the confirm says."""
+    """What else is reported of a message that was confirmed is what the confirm contains."""
     settled = _settled(case)
     for told in case.told:
         result = told.done.result
@@ -103,12 +139,29 @@ def confirm_value(case: Case) -> Iterator[Violation]:
         meta = result.value.get("meta") or {} if result.value else {}
         fits = [all(str(meta[name]) == str(one[name]) for name in one if name in meta) for one in said]
         if fits and not any(fits):
-            yield f"{told} with {meta}, and the broker had said {said}", told.at
+            yield f"{told} with {shown(meta)}, and its confirm has {shown(said[0])}", told.at
 
 
 @invariant("nack-needs-error")
 def nack_needs_error(case: Case) -> Iterator[Violation]:
-    """A message is refused with a code only behind a refusal with this code."""
+    """A message is reported as refused with a code only after a refusal with this code.
+
+    Why:
+        The application sends a message again that was stored, or raises an alarm about a cause that is not
+        there.
+
+    Rests on:
+        RabbitMQ Stream: PublishError has a code for each id (docs/protocols/rabbitmq-stream.md, 4, 6).
+        BlazingMQ: the status of an ACK (docs/protocols/blazingmq.md, 4).
+        Narconi: the code of an error frame (docs/protocols/narconi.md, "publish").
+        PZQ: a reply with a status other than 1 (docs/protocols/pzq.md, "Producer").
+
+    Example:
+        message "salt" was reported as nacked with code 18, and no such refusal of id 3 of orders had come.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
     settled = _settled(case)
     for told in case.told:
         if told.word != "nacked" or told.code is None or told.place is None or told.at is None:
@@ -118,8 +171,8 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
             for one in settled.get(told.place, ())
             if not one.stored and case.may_precede(one.at, told.at)
         ]
-        if told.code not in codes and not may_be_about(case, told):
-            yield f"{told}, and no such refusal of {told.place} had come", told.at
+        if not any(case.model.is_code(told.code, code) for code in codes) and not may_be_about(case, told):
+            yield f"{told}, and no such refusal of {named(told.place)} had come", told.at
 
 
 def may_be_about(case: Case, told: Told) -> bool:
@@ -138,7 +191,7 @@ def may_be_about(case: Case, told: Told) -> bool:
 
 @invariant("answer-counts")
 def answer_counts(case: Case) -> Iterator[Violation]:
-    """The first intact word of the broker on a message, in time, is the message's outcome."""
+    """The first intact confirm or refusal of a message, in time, is its outcome."""
     settled = _settled(case)
     writings = defaultdict(list)
     for one in case.facts.written:
@@ -165,12 +218,27 @@ def answer_counts(case: Case) -> Iterator[Violation]:
             continue
         wanted = "acked" if first.stored else "nacked"
         if told.word not in (wanted, "sent") and not may_be_about(case, told):
-            yield f"{told}, and the broker had said {wanted} of {told.place}", first.at, told.at
+            place = named(told.place)
+            yield f"{told}, and the broker had answered {wanted} for {place}", first.at, told.at
 
 
 @invariant("failed-yet-stored")
 def failed_yet_stored(case: Case) -> Iterator[Violation]:
-    """What the application was told to have failed for sure is not in the log."""
+    """What was reported to the application as certainly failed is not stored.
+
+    Why:
+        The application sends it again under another id: the message is there twice.
+
+    Rests on:
+        all: a lost connection or a missing confirm leaves open whether the message is stored; only a
+            refusal is certain (docs/explanation/verdicts.md).
+
+    Example:
+        message "tea" was reported as nacked, and it is stored.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
     settled = _settled(case)
     stored = {target: Counter(body for _, body in rows) for target, rows in case.stored.items()}
     told_well = Counter(told.body for told in case.told if told.word != "nacked")
@@ -188,7 +256,22 @@ def failed_yet_stored(case: Case) -> Iterator[Violation]:
 
 @invariant("acked-not-stored")
 def acked_not_stored(case: Case) -> Iterator[Violation]:
-    """What the application was told to be stored is in the log, where the broker told the truth."""
+    """What the application got as acknowledged is stored by the broker, where the broker confirmed
+    truthfully.
+
+    Why:
+        Data loss without an error: the message is on no disk, and the application has dropped its copy.
+
+    Rests on:
+        all: a positive confirm is the broker's promise that it has this message; the client may pass it on
+            for no other.
+
+    Example:
+        message "milk" was reported as acked, and it is not stored.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
     if not case.is_truthful or "forgets" in case.notes:
         return
     # a confirm that was lost or came twice makes those behind it count for other messages
@@ -209,7 +292,25 @@ def acked_not_stored(case: Case) -> Iterator[Violation]:
 
 @invariant("stored-twice")
 def stored_twice(case: Case) -> Iterator[Violation]:
-    """A message is in the log once, if the producer has a name to tell copies by, or was not told unknown."""
+    """A message is stored once, if the producer has a name by which copies are recognised, or its outcome
+    was not unknown.
+
+    Why:
+        Orders are executed twice.
+
+    Rests on:
+        RabbitMQ Stream: with a reference, a publishing id that is not above the last one is dropped
+            (docs/protocols/rabbitmq-stream.md, "Deduplication").
+        BlazingMQ: a PUT with the same GUID is stored once (docs/protocols/blazingmq.md, 9).
+        elsewhere: common sense: what may be stored already is sent again only by the application's
+            decision.
+
+    Example:
+        message "tea" was reported as acked, and it is stored twice.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
     stored = {target: Counter(body for _, body in rows) for target, rows in case.stored.items()}
     published = Counter((told.done.args["target"], told.body) for told in case.told)
     written = Counter(one.body for one in case.facts.written)
@@ -225,7 +326,25 @@ def stored_twice(case: Case) -> Iterator[Violation]:
 
 @invariant("written-once")
 def written_once(case: Case) -> Iterator[Violation]:
-    """A message that the broker cannot tell from a copy is written once; or until it has its answer."""
+    """A message whose copies the broker does not recognise is written once; or, where writing again is part
+    of the protocol, until it has its answer.
+
+    Why:
+        The library makes duplicates that the application cannot prevent.
+
+    Rests on:
+        RabbitMQ Stream: without a reference the same id twice is two messages
+            (docs/protocols/rabbitmq-stream.md, "Deduplication").
+        PZQ: the id is only echoed; a message that has no reply may be written again, under the same id
+            (docs/protocols/pzq.md, "Producer").
+        elsewhere: common sense: a lost confirm does not mean a lost message.
+
+    Example:
+        message "tea" was written again: after a reconnect, by a producer without a name.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
     settled = _settled(case)
     published = Counter(told.body for told in case.told)
     seen: dict[tuple[object, ...], Written] = {}
@@ -241,12 +360,14 @@ def written_once(case: Case) -> Iterator[Violation]:
         if case.model.unseen_connections and one.at.t < one.conn.accepted.t + SLACK_S + case.slack_s:
             has_answer = False  # it has waited in the transport, for nobody knows how long
         if first is not one and (has_answer or not case.model.repeats):
-            yield May("repeats", f"{one.body[:20]!r} was written again"), one.at
+            yield May("repeats", f"{message(one.body)} was written again"), one.at
 
 
 @invariant("fails-for-a-reason")
 def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
-    """What is given up before its deadline has lost its connection or its counterpart, or was called off."""
+    """A message whose outcome is given up before its deadline has lost its connection or its target, or was
+    called off.
+    """
     for told in case.told:
         if told.word != "unknown" or told.place is None or told.at is None or told.done.result is None:
             continue
@@ -258,7 +379,7 @@ def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
         written = [one for one in case.facts.written if one.place == told.place and one.at < told.at]
         if written and not any(_has_ended(case, one, told) for one in written):
             after_s = told.at.t - told.done.begun.t
-            text = f"{told} after {after_s:.2f} s, and nothing was lost"
+            text = f"{told} after {after_s:.2f} s, and no connection was lost"
             yield May("own_deadline", text) if after_s > OWN_S else text, told.at
 
 
@@ -270,7 +391,7 @@ def _has_ended(case: Case, written: Written, told: Told) -> bool:
         return True
     if conn.ended is not None and conn.is_ended_with(told.at) and was_quiet(case, conn, conn.ended):
         return True  # which of the two comes first within the step is its own affair
-    target = told.done.args["target"]
+    target = written.place[0]
     if any(one.conn is conn and one.target == target and one.at < told.at for one in case.facts.dropped):
         return True
     if any(not one.stored and one.conn is conn and one.place[0] == target for one in case.facts.settled):

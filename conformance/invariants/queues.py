@@ -11,6 +11,7 @@ from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Record, Window
+from conformance.sweep.showing import counted, message, shown
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import Heard, bodies_of
 
@@ -57,7 +58,7 @@ def _pause_s(done: Done) -> float:
 
 @invariant("delivers-what-came")
 def delivers_what_came(case: Case) -> Iterator[Violation]:
-    """The application gets every message that was delivered, as often, in order, and no other."""
+    """The application gets every message that was delivered, as often as it was, in order, and no other."""
     if case.model.is_log or case.model.redelivers:
         return
     slow_s = sum(_pause_s(done) for done in case.done("subscribe"))
@@ -73,11 +74,12 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
                 skipped.append(come[place])
                 place += 1
             if place == len(come) or heard.at < come[place][0]:
-                yield f"{heard['position']} was surfaced unasked, again, or out of order", heard.at
+                where = shown(heard["position"])
+                yield f"message {where} was delivered unasked, again, or out of order", heard.at
                 break
             for at, window, record in skipped:
                 if _was_due(case, done, window, heard.at.t):
-                    text = f"{record.position} was passed over"
+                    text = f"message {shown(record.position)} was passed over"
                     hurt = any(arrival.damaged for arrival in window.arrivals)
                     yield May("skips_damaged", text) if hurt else text, at, heard.at
             yield from _same_properties(case, heard, come[place][2])
@@ -86,7 +88,8 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
             for at, window, record in come[place:]:
                 latest_s = max(at.t, done.begun.t) + DUE_S + slow_s * sum(1 for t in times if t <= at.t)
                 if _was_due(case, done, window, latest_s + case.slack_s):
-                    yield f"{record.position} came to the client and was not surfaced", at
+                    where = shown(record.position)
+                    yield f"message {where} came, and was not delivered to the application", at
                     break
 
 
@@ -116,12 +119,30 @@ def _same_properties(case: Case, heard: Heard, record: Record) -> Iterator[Viola
         return
     got, wanted = plain(case.model.properties_of(heard)), plain(record.properties)
     if got != wanted:
-        yield f"{record.position} was surfaced with {got}, it has {wanted}", heard.at
+        text = f"message {shown(record.position)} was delivered with"
+        yield f"{text} {_differing(got, wanted)}, it has {_differing(wanted, got)}", heard.at
 
 
 @invariant("writes-what-was-given")
 def writes_what_was_given(case: Case) -> Iterator[Violation]:
-    """A message on the wire is one that the application has published, with what goes with it."""
+    """A message on the wire is one that the application has published, with its properties.
+
+    Why:
+        Receivers get other data than was sent, and no checksum notices it.
+
+    Rests on:
+        all: bodies are opaque bytes to client and broker.
+        BlazingMQ: properties have names, types and values (docs/protocols/blazingmq.md, 2.2).
+        Narconi: metadata keys and their types are kept (docs/protocols/narconi.md, "publish").
+        PZQ: parts after the delimiter are the body, empty ones included (docs/protocols/pzq.md,
+            "Producer").
+
+    Example:
+        message "tea" was written with {"key": "B"}, the application gave {"key": "b"}.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
     given: dict[bytes, list[Any]] = defaultdict(list)
     for done in case.done("publish", "publish_many"):
         for body in bodies_of(done):
@@ -130,9 +151,23 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
         if one.body is None or one.body in case.published_besides:
             continue
         if one.body not in given:
-            yield f"a message with the body {one.body[:20]!r}, which nobody has published", one.at
+            yield f"{message(one.body)} was written, which the application did not publish", one.at
         elif one.properties is not None and plain(one.properties) not in given[one.body]:
-            yield f"{one.body[:20]!r} has {plain(one.properties)}, given was {given[one.body]}", one.at
+            got, wanted = plain(one.properties), given[one.body][0]
+            text = f"{message(one.body)} was written with {_differing(got, wanted)}"
+            yield f"{text}, the application gave {_differing(wanted, got)}", one.at
+
+
+def _differing(one: Any, other: Any) -> str:
+    """What of one value is not so in another."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return shown({name: one[name] for name in one if name not in other or other[name] != one[name]})
+    return shown(one)
+
+
+def _key(name: Any) -> str:
+    """What a confirm is for: one message, or all up to it (`up_to`)."""
+    return f"all up to message {shown(name[1])}" if isinstance(name, tuple) else f"message {shown(name)}"
 
 
 def up_to(position: Any) -> Any:
@@ -163,7 +198,23 @@ def _orders(case: Case) -> Iterator[tuple[Name, Moment, float, bool]]:
 
 @invariant("confirms-by-order")
 def confirms_by_order(case: Case) -> Iterator[Violation]:
-    """A message is confirmed to the broker only because the application said so, and as often."""
+    """A message is confirmed to the broker only because the application decided so, and as often.
+
+    Why:
+        The broker deletes a message that was never processed: a crash of the consumer loses it.
+
+    Rests on:
+        BlazingMQ: CONFIRM removes a message for good (docs/protocols/blazingmq.md, 4, 9).
+        Narconi: an unknown or repeated ackId ends the channel with 500 (docs/protocols/narconi.md,
+            "consume").
+        PZQ: the status 1 removes the message (docs/protocols/pzq.md, "Consumer").
+
+    Example:
+        message "0A3F" of bmq://bmq.test/orders was confirmed unasked, or again.
+
+    Judges:
+        blazingmq, narconi, pzq
+    """
     if case.model.redelivers:
         return
     orders: dict[Name, list[Moment]] = defaultdict(list)
@@ -174,12 +225,30 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
         name = one.target, one.key
         count[name] += 1
         if count[name] > sum(1 for at in orders[name] if case.may_precede(at, one.at)):
-            yield f"{one.key} of {one.target} was confirmed unasked, or again", one.at
+            yield f"{_key(one.key)} of {one.target} was confirmed unasked, or again", one.at
 
 
 @invariant("confirms-what-was-ordered")
 def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
-    """What the application is done with is confirmed to the broker, while its connection stands."""
+    """What the application is done with is confirmed to the broker, while its connection is open.
+
+    Why:
+        Messages that were processed come again, and the queue runs full, as the broker's limit of
+        unconfirmed messages is reached.
+
+    Rests on:
+        BlazingMQ: unconfirmed messages count against maxUnconfirmedMessages, and are delivered again
+            (docs/protocols/blazingmq.md, 9).
+        Narconi: limit is the most unacknowledged messages at a time (docs/protocols/narconi.md, "consume").
+        PZQ: without an acknowledgement a message comes again after the ack timeout (docs/protocols/pzq.md,
+            "Ack timeout").
+
+    Example:
+        message "7" of orders was confirmed 0 times, not 1.
+
+    Judges:
+        blazingmq, narconi, pzq
+    """
     if case.model.redelivers:
         return
     confirmed = Counter((one.target, one.key) for one in case.facts.confirmed)
@@ -198,12 +267,27 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
         over = any(end is not None and end.t <= until_s for end in ends) or until_s > case.ended_s
         wanted[name] += not over
         if confirmed[name] < wanted[name]:
-            yield f"{name[1]} of {name[0]} was confirmed {confirmed[name]} times, not {wanted[name]}", at
+            text = f"{_key(name[1])} of {name[0]} was confirmed {counted(confirmed[name], 'time')}"
+            yield f"{text}, not {wanted[name]}", at
 
 
 @invariant("drains-before-the-end")
 def drains_before_the_end(case: Case) -> Iterator[Violation]:
-    """A graceful end says that no more is wanted, and is there when all that came has been confirmed."""
+    """A graceful end sends that no more is wanted, and is over when all that came has been confirmed.
+
+    Why:
+        Messages that were being processed at a deployment are processed a second time by the next instance.
+
+    Rests on:
+        Narconi: an empty message stops deliveries, confirms still work, then the client closes
+            (docs/protocols/narconi.md, "consume").
+
+    Example:
+        orders was ended, and messages ["5", "6"] were not confirmed.
+
+    Judges:
+        narconi
+    """
     words = case.model.last_words
     for done in case.done("unsubscribe") if words is not None else ():
         if not done.args.get("drain") or done.result is None or not done.result.ok or done.ended is None:
@@ -223,12 +307,13 @@ def drains_before_the_end(case: Case) -> Iterator[Violation]:
         if lost is not None and lost < done.ended and (parting is None or lost < parting):
             continue
         if not any(type(seen.frame) is words and seen.at > done.begun for seen in window.conn.of("in")):
-            yield f"{window.target} was ended, and the server was not told that no more is wanted", done.ended
+            text = f"{window.target} was ended, and nothing was sent that asks the server to stop"
+            yield text, done.ended
         came = Counter(record.position for arrival in window.arrivals for record in arrival.records)
         confirmed = Counter(one.key for one in case.facts.confirmed if one.conn is window.conn)
         open_ = [key for key in came if key is not None and came[key] > confirmed[key]]
         if open_ and not _acks_many(case):
-            yield f"{window.target} was ended, and {open_} were not confirmed", done.ended
+            yield f"{window.target} was ended, and messages {shown(open_)} were not confirmed", done.ended
 
 
 def _acks_many(case: Case) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from conformance.results import Level
 from conformance.sweep.case import Case
+from conformance.sweep.facts import Should
 from conformance.sweep.tape import Moment
 
 #: What an invariant yields: a sentence, and the moments on the tape that prove it.
@@ -21,23 +23,36 @@ class Finding(NamedTuple):
         detail: What happened, one sentence.
         rows: Rows of the tape that prove it.
         allowed: The word of the client's contract that allows it; "" if none does.
+        level: That of the invariant, but for what harms nobody (`conformance.sweep.facts.Should`).
     """
 
     name: str
     detail: str
     rows: tuple[int, ...] = ()
     allowed: str = ""
+    level: Level = "MUST"
+
+    @property
+    def weight(self) -> int:
+        """What hides what: of several findings of one invariant only the heaviest is reported."""
+        return 0 if self.allowed else 1 if self.level == "SHOULD" else 2
 
     def __str__(self) -> str:
         return f"{self.name}: {self.detail}" + (f" (allowed: {self.allowed})" if self.allowed else "")
 
 
 class Invariant(NamedTuple):
-    """A rule that holds in every run of every client. `about` is the rule in words."""
+    """A rule that holds in every run of every client.
+
+    Attributes:
+        about: The rule in words.
+        level: ``MUST``, or ``SHOULD`` for what is asked of a client for the sake of others alone.
+    """
 
     name: str
     about: str
     check: Check
+    level: Level = "MUST"
 
 
 INVARIANTS: dict[str, Invariant] = {}
@@ -59,16 +74,20 @@ class May(str):
 
 
 ALIVE = "lives"
+HEAVIEST: dict[Level, int] = {"MUST": 2, "SHOULD": 1}  #: `Finding.weight`, by the level of the invariant
 HARNESS = "harness"  #: in place of an invariant: the sweep itself has failed
 
 
-def invariant(name: str) -> Callable[[Check], Check]:
-    """Declare an invariant; its docstring is the rule. Several functions may share a name and a rule."""
+def invariant(name: str, level: Level = "MUST") -> Callable[[Check], Check]:
+    """Declare an invariant; its docstring is the rule. Several functions may share a name and a rule.
+
+    The docstring of one of them explains the rule in sections: see `conformance.invariants.rules`.
+    """
 
     def register(check: Check) -> Check:
-        about = " ".join((check.__doc__ or "").split())
+        about = " ".join((check.__doc__ or "").partition("Why:\n")[0].split())
         key = name if name not in INVARIANTS else f"{name} {len(INVARIANTS)}"
-        INVARIANTS[key] = Invariant(name, about, check)
+        INVARIANTS[key] = Invariant(name, about, check, level)
         return check
 
     return register
@@ -82,7 +101,7 @@ def judge(case: Case) -> list[Finding]:
 def findings(case: Case) -> list[Finding]:
     """All findings of a run, the first of each invariant only: what follows from it is no news.
 
-    What the contract allows hides nothing that it does not allow.
+    What the contract allows hides nothing that it does not allow, and a SHOULD hides no MUST.
     """
     if case.harness:
         return [Finding(HARNESS, case.harness)]
@@ -94,9 +113,9 @@ def findings(case: Case) -> list[Finding]:
     found: dict[str, Finding] = {}
     for each in INVARIANTS.values():
         for finding in _findings(each, case):
-            if each.name not in found or (found[each.name].allowed and not finding.allowed):
+            if each.name not in found or finding.weight > found[each.name].weight:
                 found[each.name] = finding
-            if not found[each.name].allowed:
+            if found[each.name].weight == HEAVIEST[each.level]:
                 break
     return list(found.values())
 
@@ -106,6 +125,8 @@ def _findings(each: Invariant, case: Case) -> Iterator[Finding]:
         for detail, *moments in each.check(case):
             rows = tuple(moment.row for moment in moments if moment is not None)
             word = detail.word if isinstance(detail, May) else ""
-            yield Finding(each.name, str(detail), rows, word if word and case.contract.allows(word) else "")
+            allowed = word if word and case.contract.allows(word) else ""
+            level: Level = "SHOULD" if isinstance(detail, Should) else each.level
+            yield Finding(each.name, str(detail), rows, allowed, level)
     except Exception as error:  # what a client says may be such as no rule expects
         yield Finding(HARNESS, f"the rule {each.name} cannot judge this run: {error!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from conformance.invariants.registry import May, Violation, invariant
@@ -11,6 +12,7 @@ from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.model import AnyOrder, Asks, OneOf, Whole
+from conformance.sweep.showing import shown
 from conformance.sweep.tape import Moment
 from fakebrokers.core.frames import Role
 
@@ -64,7 +66,23 @@ def _is_unread(case: Case, question: Question) -> bool:
 
 @invariant("ok-needs-answer")
 def ok_needs_answer(case: Case) -> Iterator[Violation]:
-    """An op that asks the broker works out only behind an answer that says yes."""
+    """An op that asks the broker succeeds only after an answer that accepts it.
+
+    Why:
+        The application goes on as if a stream were created, a queue open or a node reachable, and fails
+        later, elsewhere.
+
+    Rests on:
+        RabbitMQ Stream: the response code 1 (docs/protocols/rabbitmq-stream.md, 4).
+        BlazingMQ: openQueueResponse and its likes; a status is a failure (docs/protocols/blazingmq.md,
+            6.5).
+        Narconi: 2xx, or the 101 of an upgrade (docs/protocols/narconi.md, "Responses").
+        PZQ: the monitor's reply (docs/protocols/pzq.md, "Monitor").
+        Moleculer: a RESPONSE with success (docs/protocols/moleculer.md, 4.6).
+
+    Example:
+        rmqs.create was ok without an answer that accepts it.
+    """
     for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if asks.none is not None and done.result.ok and asks.none(done.result.value):
@@ -73,7 +91,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
         is_answered = all(any(isinstance(one, part) for one in accepted) for part in parts)
         if done.result.ok and not is_answered:
-            text = f"{done.op} was ok without an answer that says so"
+            text = f"{done.op} was ok without an answer that accepts it"
             was_refused = done.op in case.model.creating and bool(_come(case, done, questions))
             word = "takes_existing" if was_refused else "reads_odd" if case.has_unread(done) else ""
             yield May(word, text) if word else text, done.ended
@@ -81,7 +99,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         if done.result is not None and done.result.ok and done.ended is not None:
             opened = [w for w in case.facts.windows if w.opened and done.begun < w.opened < done.ended]
             if not opened and case.facts.windows:
-                yield May("lazy_subscribe", "subscribe was ok without an answer that says so"), done.ended
+                yield May("lazy_subscribe", "subscribe was ok without an answer that accepts it"), done.ended
     unseen = case.model.unseen_connections or case.model.connects_late
     for done in () if unseen else case.done("connect"):
         if done.result is None or not done.result.ok or done.ended is None:
@@ -93,7 +111,21 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
 
 @invariant("refused-needs-answer")
 def refused_needs_answer(case: Case) -> Iterator[Violation]:
-    """An op is called refused only behind an answer with this code, also to the connection made for it."""
+    """An op is reported as refused only after an answer with this code, also to the connection made for it.
+
+    Why:
+        The application reacts to a cause that is not there: it asks for rights, or creates what exists.
+
+    Rests on:
+        RabbitMQ Stream: the response codes (docs/protocols/rabbitmq-stream.md, 4).
+        BlazingMQ: category and code of a status (docs/protocols/blazingmq.md, 9).
+        Narconi: the status of the response (docs/protocols/narconi.md, "Responses").
+        Moleculer: the code of the error object (docs/protocols/moleculer.md, 4.7).
+        elsewhere: common sense: a refusal is an answer, a failure without one is something else.
+
+    Example:
+        rmqs.query_offset was reported as refused with code 2; the answers that came have the codes 19.
+    """
     for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if done.result.word == "refused":
@@ -107,9 +139,20 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
             codes += [] if questions else _refused_besides(case, done)
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
+            if done.result.code is None and codes:
+                continue  # a library that keeps the code to itself is asked for it where it matters
             if done.result.code not in codes:
-                text = f"{done.op} was refused with {done.result.code}; what came was {codes}"
+                text = f"{done.op} was reported as {_refused(done.result.code)}; {_came(codes)}"
                 yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
+
+
+def _refused(code: Any) -> str:
+    return "refused without a code" if code is None else f"refused with code {shown(code)}"
+
+
+def _came(codes: list[Any]) -> str:
+    with_codes = ", ".join(shown(code) for code in codes)
+    return f"the answers that came have the codes {with_codes}" if codes else "no answer had come"
 
 
 def _refused_besides(case: Case, done: Done) -> list[Any]:
@@ -134,7 +177,20 @@ def _turned_away(case: Case, done: Done) -> list[Any]:
 
 @invariant("answer-value")
 def answer_value(case: Case) -> Iterator[Violation]:
-    """What an op returns is what the answer said."""
+    """What an op returns is what the answer contains.
+
+    Why:
+        The application computes with wrong offsets, counts or data.
+
+    Rests on:
+        RabbitMQ Stream: the bodies of responses (docs/protocols/rabbitmq-stream.md, 3).
+        PZQ: the lines of the monitor's reply (docs/protocols/pzq.md, "Monitor").
+        Moleculer: data and meta of RESPONSE (docs/protocols/moleculer.md, 4.6).
+        elsewhere: common sense: numbers above 2^53, empty and missing values are kept as they are.
+
+    Example:
+        rmqs.query_offset returned offset 9007199254740992, the answer has 9007199254740993.
+    """
     for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if not done.result.ok or asks.value is None:
@@ -147,7 +203,9 @@ def answer_value(case: Case) -> Iterator[Violation]:
         wanted = [{**asks.value(one.answer), **more(done.args, one.answer)} for one in come]
         got = done.result.value
         if wanted and not any(_agree(got, each) for each in wanted):
-            yield f"{done.op} returned {dict(got)}, and the answer said {wanted}", done.ended
+            path, one, other = _difference(got, max(wanted, key=partial(_shared, got)))
+            text = f"{done.op} returned {path} {shown(one)}".replace("  ", " ")
+            yield f"{text}, the answer has {shown(other)}", done.ended
 
 
 def _agree(got: Any, said: Any) -> bool:
@@ -170,13 +228,50 @@ def _agree(got: Any, said: Any) -> bool:
     return str(got) == str(said)
 
 
+def _shared(got: Any, said: Any) -> int:
+    """In how many members they agree: an op returned that of several answers with which it shares most."""
+    if not (isinstance(got, Mapping) and isinstance(said, Mapping)):
+        return 0
+    return sum(_agree(got[name], said[name]) for name in said if name in got)
+
+
+def _difference(got: Any, said: Any) -> tuple[str, Any, Any]:
+    """Where two values differ first: the path to it, and what is there in each."""
+    steps: list[tuple[str, Any, Any]] = []
+    if isinstance(got, Mapping) and isinstance(said, Mapping):
+        steps = [(str(name), got[name], said[name]) for name in said if name in got]
+    elif isinstance(got, list) and type(said) is list and len(got) == len(said):
+        steps = [(str(number), *pair) for number, pair in enumerate(zip(got, said, strict=True))]
+    for step, one, other in steps:
+        if not _agree(one, other):
+            path, one, other = _difference(one, other)
+            return f"{step}.{path}".rstrip("."), one, other
+    return "", got, said
+
+
 def _name(row: Mapping[str, Any]) -> str:
     return str(row["name"])
 
 
 @invariant("answer-counts")
 def request_answer_counts(case: Case) -> Iterator[Violation]:
-    """An intact answer before the deadline is the end of its op."""
+    """An intact answer before the deadline ends its op, at once and with its content.
+
+    Why:
+        The application sees a failure where the broker has done what was asked, and does it again.
+
+    Rests on:
+        RabbitMQ Stream: correlation ids tie answers to requests; PublishConfirm and PublishError to ids
+            (docs/protocols/rabbitmq-stream.md, 2, 6).
+        BlazingMQ: rId for requests, correlation id or GUID for messages (docs/protocols/blazingmq.md, 4,
+            6.5).
+        Narconi: responses and confirms come in order (docs/protocols/narconi.md, "publish").
+        PZQ: the reply has the message's id (docs/protocols/pzq.md, "Producer").
+        Moleculer: RESPONSE has the id of its REQUEST (docs/protocols/moleculer.md, 4.6).
+
+    Example:
+        rmqs.create ended timeout, and had been answered.
+    """
     for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if len(questions) != 1 or done.ended is None or done.result.word in ("cancelled", "hang"):
@@ -195,9 +290,9 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
         late_s = done.ended.t - one.answered.t
         words = ("ok",) if one.accepted else ("refused", "auth")
         if case.before(one.answered, done.ended) and done.result.word not in words:
-            yield f"{done.op} ended {done.result.word}, and was answered", one.answered, done.ended
+            yield f"{done.op} ended {done.result.word}, and had been answered", one.answered, done.ended
         elif late_s > (BUSY_S if case.slack_s else AT_ONCE_S):
-            yield f"{done.op} went on for {late_s:.1f} s behind its answer", one.answered
+            yield f"{done.op} went on for {late_s:.1f} s after its answer", one.answered
 
 
 def has_twin(case: Case, done: Done) -> bool:
@@ -225,7 +320,7 @@ def has_rival(case: Case, done: Done) -> bool:
 
 @invariant("answer-counts")
 def connect_answer_counts(case: Case) -> Iterator[Violation]:
-    """A connect whose handshake was done in time, on a connection that stands, works."""
+    """A connect whose handshake was done in time, on a connection that stays open, succeeds."""
     for done in case.done("connect"):
         if has_rival(case, done):
             continue
@@ -241,16 +336,32 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
                 yield f"connect ended {done.result.word}, and its handshake was done", conn.ready, done.ended
 
 
-@invariant("tells-its-deadline")
+@invariant("tells-its-deadline", level="SHOULD")
 def tells_its_deadline(case: Case) -> Iterator[Violation]:
-    """A question that says how long the client waits says what the application has given it."""
+    """A request that contains how long the client waits contains what the application has given it.
+
+    Why:
+        The other side works on for a caller that is gone, or gives up although the caller waits.
+
+    Rests on:
+        Moleculer: `timeout` of REQUEST, in milliseconds (docs/protocols/moleculer.md, 4.5).
+
+    Example:
+        mol.call has 2 s, its request 5 s.
+
+    Level:
+        SHOULD: the caller's own deadline holds all the same; it is a service to the one that is asked.
+
+    Judges:
+        moleculer
+    """
     for done, _, questions in asked_by_ops(case):
         given_s = done.args.get("timeout_ms", 0) / 1000
         for one in questions if given_s and not has_twin(case, done) else ():
             told_s = case.model.deadline_of(one.frame)
             differs = told_s is not None and abs(told_s - given_s) > SLACK_S
             if differs:
-                yield f"{done.op} has {given_s:g} s, and tells {told_s:g} s", one.asked
+                yield f"{done.op} has {given_s:g} s, its request {told_s:g} s", one.asked
 
 
 def _is_same_under_way(case: Case, asks: Asks, done: Done, other: Done) -> bool:
@@ -274,7 +385,17 @@ def _opens(asks: Asks) -> bool:
 
 @invariant("untouched-works")
 def untouched_works(case: Case) -> Iterator[Violation]:
-    """Where nothing is disturbed, the client sends what it is asked to send."""
+    """Where nothing is disturbed, the client sends what it is asked to send.
+
+    Why:
+        The ordinary case fails.
+
+    Rests on:
+        common sense: no fault acted in this run, so nothing but the client can be the reason.
+
+    Example:
+        publish failed, and nothing was sent: invalid (an empty body).
+    """
     if case.hits or case.touched or case.spec.changes or case.spec.asides or "oversized" in case.notes:
         return
     if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
@@ -285,7 +406,7 @@ def untouched_works(case: Case) -> Iterator[Violation]:
             continue
         if any(_is_same_under_way(case, asks, done, other) for other in case.done(done.op)):
             continue
-        yield f"{done.op} failed, and nothing was asked: {result}", done.ended
+        yield f"{done.op} failed, and nothing was sent: {result}", done.ended
     written = {one.body for one in case.facts.written}
     for told in case.told:
         is_late = told.done.phase in ("close", "closed") or None in written

@@ -11,6 +11,7 @@ from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Handed
+from conformance.sweep.showing import message, shown
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import Heard, bodies_of, joined
 from conformance.sweep.view import Conn
@@ -128,12 +129,16 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
         body = _body(heard)
         fits = [one for one in left[key] if one.at < heard.at and body in (None, one.body)]
         if not fits:
-            yield f"{heard['position']} was surfaced unasked, again, or changed", heard.at
+            text = f"message {shown(key)} was delivered unasked, again, or changed"
+            yield text, heard.at
             return
         exact = [one for one in fits if _tells(heard, one)]
         if not exact:
-            meta = heard["meta"]
-            yield f"{heard['position']} was surfaced with {meta}, it has {fits[0].details}", heard.at
+            wanted = fits[0].details
+            names = [name for name in wanted if name in heard["meta"] and not _tells(heard, fits[0], name)]
+            got = {name: heard["meta"][name] for name in names}
+            text = f"message {shown(key)} was delivered with {shown(got)}"
+            yield f"{text}, it has {shown({name: wanted[name] for name in names})}", heard.at
             return
         left[key].remove(exact[0])
 
@@ -145,14 +150,17 @@ def _body(heard: Heard) -> bytes | None:
     return None if any("sha256" in part for part in parts) else joined(body_parts(body))
 
 
-def _tells(heard: Heard, one: Handed) -> bool:
+def _tells(heard: Heard, one: Handed, *names: str) -> bool:
+    """Whether an event agrees with a delivery in these details, or in all that it has."""
     meta = heard["meta"]
-    return all(str(meta[name]) == str(value) for name, value in one.details.items() if name in meta)
+    return all(str(meta[name]) == str(one.details[name]) for name in names or one.details if name in meta)
 
 
 @invariant("delivers-what-came")
 def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
-    """The application gets all that was delivered to the client, but what it has settled, or is stale."""
+    """The application gets all that was delivered to the client, but for what it has settled, or what is
+    stale.
+    """
     plans, surfaced = _plans(case), _surfaced(case)
     if not case.model.redelivers or not plans:
         return
@@ -178,7 +186,8 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
         if case.may_be_unread(one.conn, one.at):
             continue
         if sum(1 for at in got[one.key] if at.t <= until_s) < due[one.key]:
-            yield f"{one.key!r} came to the client and was not surfaced", one.at
+            text = f"message {shown(one.key)} came, and was not delivered to the application"
+            yield text, one.at
 
 
 def _stays_fresh(case: Case, one: Handed, until_s: float) -> bool:
@@ -190,7 +199,23 @@ def _stays_fresh(case: Case, one: Handed, until_s: float) -> bool:
 
 @invariant("surfaced-in-order")
 def surfaced_in_order(case: Case) -> Iterator[Violation]:
-    """What comes for the first time to the only subscription is surfaced in the order in which it came."""
+    """What comes for the first time to the only subscription is delivered to the application in the order
+    in which it came.
+
+    Why:
+        Updates of one object are applied in the wrong order.
+
+    Rests on:
+        PZQ: the daemon fixes the order of deliveries to a consumer (docs/protocols/pzq.md, "Who gets what,
+            and in which order").
+        common sense: a client has no reason to change the order of what it reads from one socket.
+
+    Example:
+        message "K2" was delivered after what came later.
+
+    Judges:
+        pzq
+    """
     if not case.model.redelivers or len(list(case.done("subscribe"))) != 1 or _filters(case):
         return
     if len({one.conn.name for one in case.facts.handed}) != 1:
@@ -203,13 +228,28 @@ def surfaced_in_order(case: Case) -> Iterator[Violation]:
         at = first.pop(key, None)
         if at is not None:
             if at < last:
-                yield f"{heard['position']} was surfaced behind what came later", heard.at
+                yield f"message {shown(key)} was delivered after what came later", heard.at
             last = max(at, last)
 
 
 @invariant("settled-for-good")
 def settled_for_good(case: Case) -> Iterator[Violation]:
-    """What the application has settled positively is not surfaced again, but answered again when it comes."""
+    """What the application has settled positively is not delivered to it again, but acknowledged again when
+    it comes.
+
+    Why:
+        Work is done twice after each lost acknowledgement, though the id shows that it was done.
+
+    Rests on:
+        PZQ: the message id serves acknowledgement and duplicate detection; redelivery goes on without end
+            (docs/protocols/pzq.md, "Ack timeout").
+
+    Example:
+        message "K1" was delivered again, and had been settled.
+
+    Judges:
+        pzq
+    """
     if not case.model.redelivers or len(_plans(case)) != 1:
         return
     first: dict[bytes, Order] = {}
@@ -218,7 +258,8 @@ def settled_for_good(case: Case) -> Iterator[Violation]:
             first.setdefault(order.key, order)
     for heard, key, _ in _surfaced(case):
         if key in first and heard.at.t > first[key].at_s + DUE_S and heard.at > first[key].at:
-            yield May("dedup", f"{heard['position']} was surfaced again, and was settled"), heard.at
+            text = f"message {shown(key)} was delivered again, and had been settled"
+            yield May("dedup", text), heard.at
     slow_s = max((_sleep_s(plan, 1) for plan in _plans(case).values()), default=0.0) * len(case.facts.handed)
     for one in _whole(case):
         until_s = one.at.t + WRITE_S + slow_s + case.slack_s
@@ -227,12 +268,13 @@ def settled_for_good(case: Case) -> Iterator[Violation]:
         if _is_over(case, one.at, until_s) or not _stands(case, one.at.t, until_s):
             continue
         if not any(w.key == one.key and w.positive and one.at < w.at for w in case.facts.answered):
-            yield May("dedup", f"{one.key!r} came again behind its end and got no answer"), one.at
+            text = f"message {shown(one.key)} came again after it had been settled, and got no answer"
+            yield May("dedup", text), one.at
 
 
 @invariant("confirms-by-order")
 def confirms_by_order(case: Case) -> Iterator[Violation]:
-    """A message is confirmed, or given back, only because the application said so, and as often."""
+    """A message is confirmed, or given back, only because the application decided so, and as often."""
     if not case.model.redelivers:
         return
     orders: dict[tuple[bytes, bool], list[Order]] = defaultdict(list)
@@ -254,12 +296,12 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
             again += sum(1 for at in come[one.key] if at < fits[0].at) - 1
         if said[one.key, one.positive] > len(fits) + again:
             word = "confirmed" if one.positive else "given back"
-            yield f"{one.key!r} was {word} unasked, or again", one.at
+            yield f"message {shown(one.key)} was {word} unasked, or again", one.at
 
 
 @invariant("confirms-what-was-ordered")
 def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
-    """What the application has settled is answered to the broker, while the connection stands."""
+    """What the application has settled is answered to the broker, while the connection is open."""
     if not case.model.redelivers:
         return
     said: Counter[tuple[bytes, bool]] = Counter((one.key, one.positive) for one in case.facts.answered)
@@ -271,12 +313,12 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
         wanted[order.key, order.positive] += 1
         if said[order.key, order.positive] < wanted[order.key, order.positive]:
             word = "confirmed" if order.positive else "given back"
-            yield f"{order.key!r} was not {word}", order.at
+            yield f"message {shown(order.key)} was not {word}", order.at
 
 
 @invariant("damage-is-told")
 def damage_is_told(case: Case) -> Iterator[Violation]:
-    """What cannot be read of a delivery, and what a callback failed at, is reported to the application."""
+    """What cannot be read of a delivery, and each failure of a callback, is reported to the application."""
     if not case.model.redelivers:
         return
     told = [heard.at for heard in case.heard("error")]
@@ -285,7 +327,7 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
         if not one.damaged or _is_over(case, one.at, until_s):
             continue
         if not any(one.at < at and at.t < until_s for at in told):
-            yield "a delivery was damaged, and no error was told", one.at
+            yield "a delivery was damaged, and no error was reported", one.at
     plans = _plans(case)
     for heard, _, ordinal in _surfaced(case):
         plan = plans.get(heard["sub"], {})
@@ -293,7 +335,7 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
         if ordinal not in plan.get("raise_on", ()) or _is_over(case, heard.at, until_s):
             continue
         if not any(heard.at < at and at.t <= until_s for at in told):
-            yield f"the callback for {heard['position']} failed, and no error was told", heard.at
+            yield f"the callback for {shown(_key(heard))} failed, and no error was reported", heard.at
 
 
 @invariant("writes-what-was-given")
@@ -310,15 +352,30 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
             continue
         ops = given.get(one.body, [])
         if not any(done.begun < one.at for done in ops):
-            yield f"a message with the body {one.body[:20]!r}, which nobody has published", one.at
+            yield f"{message(one.body)} was written, which the application did not publish", one.at
         keys = [done.args.get("key") for done in ops]
         if ops and None not in keys and one.place not in [case.model.place(ops[0].args, key) for key in keys]:
-            yield f"{one.body[:20]!r} has id {one.place[-1]!r}, given was {keys}", one.at
+            text = f"{message(one.body)} was written with the id {shown(one.place[-1])}"
+            yield f"{text}, the application gave {shown(keys)}", one.at
 
 
 @invariant("asks-again")
 def asks_again(case: Case) -> Iterator[Violation]:
-    """A message that gets no answer is written again before it is given up."""
+    """A message that gets no answer is written again before it is given up.
+
+    Why:
+        A reply that was lost, as happens with a busy daemon, looks like a failure.
+
+    Rests on:
+        PZQ: replies can be lost without any fault, so a producer without a reply writes the message again
+            (docs/protocols/pzq.md, "Producer").
+
+    Example:
+        message "tea" was reported as unknown, and it was written only once.
+
+    Judges:
+        pzq
+    """
     if not case.model.repeats:
         return
     count = Counter(one.body for one in case.facts.written)
@@ -329,19 +386,34 @@ def asks_again(case: Case) -> Iterator[Violation]:
         [one] = [each for each in case.facts.written if each.body == told.body]
         ends = [conn.ended for conn in case.conns.values() if conn.socket == one.conn.socket]
         if not any(end is not None and told.done.begun < end and end.t <= told.deadline_s for end in ends):
-            yield May("retry", f"{told}, and was written once only"), one.at
+            yield May("retry", f"{told}, and it was written only once"), one.at
 
 
 @invariant("ids-differ")
 def ids_differ(case: Case) -> Iterator[Violation]:
-    """Messages to which the application gave no ids of their own get different ones."""
+    """Messages to which the application gave no ids of their own get different ones.
+
+    Why:
+        A reply acknowledges the wrong message: one that was refused counts as stored.
+
+    Rests on:
+        PZQ: the daemon echoes the id and checks nothing (docs/protocols/pzq.md, "Producer").
+
+    Example:
+        message "milk" has the id of message "tea".
+
+    Judges:
+        pzq
+    """
     if not case.model.redelivers:
         return
     free = {body for d in case.done("publish") if d.args.get("key") is None for body in bodies_of(d)}
     seen: dict[Any, bytes] = {}
     for one in case.facts.written:
-        if one.body is not None and one.body in free and seen.setdefault(one.place, one.body) != one.body:
-            yield f"{one.body[:20]!r} has the id of {seen[one.place][:20]!r}", one.at
+        if one.body is None or one.body not in free:
+            continue
+        if seen.setdefault(one.place, one.body) != one.body:
+            yield f"{message(one.body)} has the id of {message(seen[one.place])}", one.at
 
 
 @invariant("written-once")
@@ -355,16 +427,30 @@ def written_under_one_id(case: Case) -> Iterator[Violation]:
         if one.body is None or published[one.body] != 1 or one.body in case.published_besides:
             continue
         if first.setdefault(one.body, one.place) != one.place:
-            ids = f"{first[one.body][-1]!r} and {one.place[-1]!r}"
-            yield f"{one.body[:20]!r} was written under two ids, {ids}", one.at
+            ids = f"{shown(first[one.body][-1])} and {shown(one.place[-1])}"
+            yield f"{message(one.body)} was written under two ids, {ids}", one.at
 
 
 @invariant("errors-for-a-reason")
 def errors_for_a_reason(case: Case) -> Iterator[Violation]:
-    """Where the broker says nothing wrong and no callback fails, no error is told of unseen connections."""
+    """Where the transport reconnects by itself, no error is reported while the broker sends nothing wrong
+    and no callback fails.
+
+    Why:
+        Alarms without a cause: people learn to ignore them.
+
+    Rests on:
+        PZQ: libzmq opens connections again by itself (docs/protocols/pzq.md, "Restart").
+
+    Example:
+        an error was reported without a reason: {"kind": "timeout"}.
+
+    Judges:
+        pzq
+    """
     if not case.model.unseen_connections or not case.is_truthful or "raises" in case.notes:
         return
     if any(plan.get("raise_on") for plan in _plans(case).values()):
         return
     for heard in case.heard("error"):
-        yield f"an error was told for no reason: {heard['error']}", heard.at
+        yield f"an error was reported without a reason: {shown(heard['error'])}", heard.at

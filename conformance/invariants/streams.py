@@ -11,6 +11,7 @@ from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Flow, Question
 from conformance.sweep.model import Asks
+from conformance.sweep.showing import shown
 
 SLACK_S = 0.05
 UNREAD_MAX = 2 << 20  #: bytes; a transport keeps some, and a piece or two may be under way
@@ -43,10 +44,22 @@ def _may_ask(done: Done, question: Question, asks: Asks) -> bool:
 
 @invariant("streams-are-whole")
 def streams_are_read_whole(case: Case) -> Iterator[Violation]:
-    """A stream that the client was handed is returned whole and in order; one that breaks off is refused.
+    """A stream that came to the client is returned whole and in order; one that breaks off is an error. A
+    piece that came twice may be there twice: some clients use the numbers of pieces for the order alone.
+    Which of two ends counts is not judged.
 
-    A piece that came twice may be there twice, and is not judged: some clients call the numbers of pieces an
-    order, and no more than that. Which of two ends counts, nobody can say.
+    Why:
+        A file that is cut or mixed up is taken for complete.
+
+    Rests on:
+        Moleculer: seq gives the order, the packet with `stream: false` the end, an error in it a broken
+            stream (docs/protocols/moleculer.md, 4.9).
+
+    Example:
+        mol.call ended ok, and its stream had not come to a proper end.
+
+    Judges:
+        moleculer
     """
     for done, flow in _flows(case, "out"):
         assert done.result is not None
@@ -57,7 +70,7 @@ def streams_are_read_whole(case: Case) -> Iterator[Violation]:
         if done.result.ok and (not was_whole or (flow.error is not None and not flow.has_two_ends)):
             yield f"{done.op} was ok, and its stream had not come to a proper end", done.ended
         elif done.result.ok and case.is_truthful and not _is_told(got, flow):
-            yield f"{done.op} returned {got!r:.60}, what came was {flow.body!r:.60}", done.ended
+            yield f"{done.op} returned {shown(got)}, what came was {shown(flow.body)}", done.ended
         elif (
             was_whole
             and flow.is_sure
@@ -91,7 +104,8 @@ def streams_are_written_whole(case: Case) -> Iterator[Violation]:
         given, _ = case.model.streamed(done.args, None)
         assert done.result is not None
         if given is None or not given.startswith(flow.body):
-            yield f"{done.op} has written {flow.body!r:.60}, given was {given!r:.60}", flow.begun
+            text = f"{done.op} has written {shown(flow.body)}, the application gave {shown(given)}"
+            yield text, flow.begun
         elif done.result.ok and flow.error is None and flow.whole is not None and flow.body != given:
             yield f"{done.op} has written {len(flow.body)} bytes of {len(given)}", flow.whole
         elif done.result.ok and flow.whole is None and "early" not in case.notes:
@@ -100,7 +114,21 @@ def streams_are_written_whole(case: Case) -> Iterator[Violation]:
 
 @invariant("streams-wait")
 def streams_wait(case: Case) -> Iterator[Violation]:
-    """A stream waits while the server does not read: it may be larger than what a client can keep."""
+    """A stream waits while the server does not read: it may be larger than the memory of the client.
+
+    Why:
+        An upload to a slow receiver ends the process for lack of memory.
+
+    Rests on:
+        common sense: a TCP sender that is not read stops; a client that goes on fills its own buffers. Node
+            calls it backpressure.
+
+    Example:
+        8388608 bytes were written in 5 s in which the server did not read.
+
+    Judges:
+        moleculer
+    """
     since_s, until_s = case.notes.get("unread", (0.0, 0.0))
     if until_s <= since_s or not any(flow.direction == "in" for flow in case.facts.flows):
         return
@@ -114,7 +142,7 @@ def streams_wait(case: Case) -> Iterator[Violation]:
 
 @invariant("streams-are-whole")
 def streams_that_are_begun_are_ended(case: Case) -> Iterator[Violation]:
-    """A stream that the client has begun is ended, if its op fails as well: somebody reads it."""
+    """A stream that the client has begun is ended also if its op fails: the receiver waits for the end."""
     closing = case.mark("close")
     if closing is None:
         return

@@ -17,7 +17,18 @@ WRITES_S = 5.0  #: what it may pause before it tries again to write a message
 
 @invariant("asks-once-it-can")
 def asks_once_it_can(case: Case) -> Iterator[Violation]:
-    """An op that waits for a connection asks its question once there is one."""
+    """An op that waits for a connection sends its request once there is one.
+
+    Why:
+        Requests made during an outage end by time-out although the broker is back: the outage lasts longer
+        for the application than for the network.
+
+    Rests on:
+        common sense: an op that waits for a connection waits for nothing else.
+
+    Example:
+        rmqs.metadata was not sent, and there was a connection.
+    """
     if case.model.answers_move:
         return  # it may wait for somebody else
     for done, _, questions in asked_by_ops(case):
@@ -27,7 +38,7 @@ def asks_once_it_can(case: Case) -> Iterator[Violation]:
         late = Moment(done.ended.row, 0, done.ended.t)
         early = next((m for m, row in case.moments() if row.t > done.ended.t - ASKS_S), None)
         if early is not None and early > done.begun and sound(case, early, late):
-            yield f"{done.op} was not asked, and there was a connection", early, done.ended
+            yield f"{done.op} was not sent, and there was a connection", early, done.ended
 
 
 @invariant("asks-once-it-can")

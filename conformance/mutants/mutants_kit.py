@@ -50,7 +50,7 @@ class ReconnectsInStep(Backoff):
     """Waits equally long before a reconnect as every other client."""
 
     def delay(self) -> float:
-        return min(self.first_s * 2.0**self.failures, self.longest_s)
+        return self.grown_s
 
 
 @mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"], protocols=RECONNECTING)

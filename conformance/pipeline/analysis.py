@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -12,7 +13,8 @@ import msgspec
 from conformance.columns import drill_down
 from conformance.pipeline.comparison import compare
 from conformance.pipeline.places import joined, located, names_in, remove, shown, write
-from conformance.pipeline.sources import Source
+from conformance.pipeline.salvage import Aside
+from conformance.pipeline.sources import Source, left_of
 from conformance.pipeline.summary import CELL, QUANTILES, Summary
 from conformance.pipeline.units import ANOMALIES, MESSAGES, PARTS, Unit, anomalies_schema, planned
 from fakebrokers.errors import UsageError
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 ANALYSIS_VERSION = 1
 DOCUMENT = "analysis.json"
+#: Of runs that cannot be judged, those that an error tells of.
+REFUSED_SHOWN = 5
 
 #: Judges all units: gets them, the folder of results and how many rows there are.
 Judge = Callable[[Sequence[Unit], str, int], Summary]
@@ -33,10 +37,15 @@ def run_analysis(
     judge: Judge,
     before: Mapping[str, Any] | None = None,
     baseline: str = "",
+    *,
+    aside: Sequence[Aside] = (),
+    strict: bool = False,
 ) -> dict[str, Any]:
     """Analyse sealed journals; returns what ``analysis.json`` holds.
 
     Args:
+        aside: Runs that are left out already; those that cannot be judged come besides.
+        strict: Refuse the whole for a run that cannot be judged.
         before: The document of an earlier analysis to compare with.
         baseline: What that is called.
 
@@ -45,16 +54,12 @@ def run_analysis(
     same folder has left there is used again; what belongs to files that are gone is removed.
 
     Raises:
-        UsageError: A part could not be judged.
+        UsageError: No run can be judged, or, if that is wanted, not all; or nothing can be written.
     """
     begun = time.monotonic()
     remove(joined(out, DOCUMENT))  # should this one fail, no older one stands beside its tables
-    units = planned(sources)
-    rows = sum(source.rows for source in sources)
-    summary = judge(units, out, rows)
-    if summary.problems:
-        raise UsageError("; ".join(dict.fromkeys(summary.problems)))
-    _tidy(out, units, summary)
+    sources, summary, aside = _judged(sources, out, judge, aside, strict=strict)
+    _tidy(out, planned(sources), summary)
     latencies, matrix = summary.rows_of_latencies(), summary.rows_of_matrix()
     harness, faults = summary.rows_of_harness(), summary.rows_of_faults()
     tables = {"latencies": latencies, "matrix": matrix, "faults": faults, "harness": harness}
@@ -62,9 +67,11 @@ def run_analysis(
         _write_rows(found, _schemas()[name], joined(out, f"{name}.parquet"))
     document = {
         "version": ANALYSIS_VERSION,
-        "rows": rows,
+        "rows": sum(source.rows for source in sources),
         "runs": sum(source.runs for source in sources),
         "broken_off": sum(row["broken_off"] for row in matrix),
+        "open": sum(source.open for source in sources),
+        "aside": [msgspec.to_builtins(each) for each in aside],
         "anomalies": dict(sorted(summary.counts.items())),
         "allowed": dict(sorted(summary.allowed.items())),
         "findings": summary.findings(),
@@ -81,6 +88,34 @@ def run_analysis(
     write(joined(out, DOCUMENT), msgspec.json.format(content, indent=1) + b"\n")
     plain: dict[str, Any] = msgspec.json.decode(content)
     return plain
+
+
+def _judged(
+    sources: Sequence[Source], out: str, judge: Judge, aside: Sequence[Aside], *, strict: bool
+) -> tuple[Sequence[Source], Summary, Sequence[Aside]]:
+    """What is judged, what that comes to, and what is left out.
+
+    What cannot be judged because of some of its runs is judged again without these, and at last not at all.
+    What has been judged is not judged again: its units are in `out`.
+    """
+    for attempt in itertools.count():
+        _refuse_if(aside, strict=strict or not sources)
+        summary = judge(planned(sources), out, sum(source.rows for source in sources))
+        if summary.problems:
+            raise UsageError("; ".join(dict.fromkeys(summary.problems)))
+        if not summary.damaged:
+            break
+        scratch = joined(out, "converted")
+        sources, more = left_of(sources, summary.damaged, scratch, none=attempt > 0)
+        aside = [*aside, *more]
+    return sources, summary, aside
+
+
+def _refuse_if(aside: Sequence[Aside], *, strict: bool) -> None:
+    """Raise `UsageError` for what cannot be judged, if that is wanted."""
+    if aside and strict:
+        more = f"; and {len(aside) - REFUSED_SHOWN} more" if len(aside) > REFUSED_SHOWN else ""
+        raise UsageError("; ".join(map(str, aside[:REFUSED_SHOWN])) + more)
 
 
 def _tidy(out: str, units: Sequence[Unit], summary: Summary) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from conformance.files import content_of, unfit
 from conformance.gate import WORSE, Change, Finding, change_of, finding_of
-from conformance.pipeline.places import is_there, joined, read, shown
+from conformance.pipeline.places import is_there, is_uri, joined, read, shown
 from conformance.results import Result, Verdict
 from fakebrokers.errors import UsageError
 
@@ -77,9 +79,9 @@ def load_baseline(place: str) -> Mapping[str, Any]:
     if not is_there(path):
         raise UsageError(f"{shown(place)}: expected an earlier analysis, found no {shown(path)}")
     try:
-        document = msgspec.json.decode(read(path))
-    except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{shown(path)}: expected an analysis: {error}") from None
+        document = msgspec.json.decode(read(path) if is_uri(path) else content_of(Path(path), "an analysis"))
+    except (OSError, msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise unfit(shown(path), "an analysis", error) from None
     matrix = document.get("matrix") if isinstance(document, dict) else None
     if not isinstance(matrix, list) or not all(isinstance(row, dict) and "affected" in row for row in matrix):
         raise UsageError(f"{shown(path)}: expected an analysis that counts runs by anomaly: make it anew")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -95,9 +96,14 @@ def write(place: str, content: bytes) -> None:
     system, path = located(place)
     system.create_dir(posixpath.dirname(path), recursive=True)
     draft = f"{path}.{uuid4().hex[:8]}.tmp"
-    with system.open_output_stream(draft, compression=None) as file:
-        file.write(content)
-    system.move(draft, path)
+    try:
+        with system.open_output_stream(draft, compression=None) as file:
+            file.write(content)
+        system.move(draft, path)
+    except OSError:
+        with suppress(OSError):
+            system.delete_file(draft)
+        raise
 
 
 def is_there(place: str) -> bool:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -16,6 +17,7 @@ from conformance.pipeline.jars import installed_spark, spark_home
 from conformance.pipeline.java import find_java
 from conformance.pipeline.spark import ship
 from fakebrokers.errors import UsageError
+from fakebrokers.extras import needs
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -40,15 +42,12 @@ def spark_context(
     Raises:
         UsageError: PySpark or Java is missing, or Spark fails (no such master, a task that cannot end).
     """
-    try:
+    # of a newer pandas, which nothing here uses; spark-submit prints it among the results
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+    with needs("spark", "analysis on Spark (--engine local does without)"):
         from py4j.protocol import Py4JError
         from pyspark import SparkConf, SparkContext
         from pyspark.errors import PySparkException
-    except ImportError:
-        raise UsageError(
-            "analysis on Spark needs PySpark: pip install 'fakebrokers[spark]'; or judge on this machine's "
-            "cores: --engine local"
-        ) from None
     before = dict(os.environ)
     scratch = Path(tempfile.mkdtemp(prefix="fakebrokers-spark-"))
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import shutil
+import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from conformance.pipeline.cut_runs import cut_runs, put_together
-from conformance.pipeline.places import is_uri, joined, located, names_in, shown
+from conformance.pipeline.places import is_uri, joined, located, names_in, shown, write
+from conformance.pipeline.salvage import Aside, damage, opened, salvaged, why
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.convert import arrow_schema_of, upgraded_tables
 from fakebrokers.journal.lines import READABLE, SCHEMA_VERSION
 from fakebrokers.journal.rows import TABLES
-from fakebrokers.journal.seal import seal, version_of
+from fakebrokers.journal.seal import seal, seal_open, version_of
 
 #: Endings of the files of runs that are not sealed.
 _SEGMENTS = (".wire", ".ops")
@@ -29,12 +33,14 @@ class Source(msgspec.Struct, frozen=True):
         paths: By table; paths or URIs.
         rows: Of frames, ops and metrics.
         runs: How many.
+        open: How many of these are still being written.
     """
 
     name: str
     paths: dict[str, str]
     rows: int
     runs: int
+    open: int = 0
 
 
 def journal_folder(place: str) -> str:
@@ -50,66 +56,172 @@ def journal_folder(place: str) -> str:
     raise UsageError(f"{shown(place)}: expected the folder of a journal, found no runs there")
 
 
-def sealed(folder: str) -> str:
-    """The folder, with nothing left to seal where that can be done (on this machine)."""
+def sealed(folder: str, aside: list[Aside] | None = None) -> tuple[str, ...]:
+    """Seal what is left to seal, where that can be done (on this machine); the runs still being written.
+
+    Args:
+        aside: Gets the runs whose files are damaged. These stay as they are.
+
+    Raises:
+        UsageError: A file is damaged, and there is no `aside`.
+    """
     if not is_uri(folder):
-        seal(Path(folder))
-    elif any(name.endswith(_SEGMENTS) for name in names_in(folder)):
+        done = seal(Path(folder), skip_damaged=aside is not None)
+        for run, problem in done.damaged.items():
+            file, _, problem = problem.partition(": ")
+            (aside if aside is not None else []).append(Aside(run, file, problem))
+        return done.busy
+    if any(name.endswith(_SEGMENTS) for name in names_in(folder)):
         raise UsageError(
             f"{shown(folder)}: expected sealed files (Parquet), found segments; seal it where it was written"
         )
-    return folder
+    return ()
 
 
-def sources_in(folders: Iterable[str], scratch: str) -> list[Source]:
+def open_runs(folder: str, runs: Sequence[str], scratch: str) -> list[Source]:
+    """The runs of a folder that are still being written, as far as they are; none if `runs` is empty.
+
+    They are copied into `scratch`, where workers on other machines can read them too.
+    """
+    if not runs:
+        return []
+    place = Path(tempfile.mkdtemp(prefix="fakebrokers-open-"))
+    try:
+        still = seal_open(Path(folder), runs, place)
+        where = joined(scratch, f"open-{_digest([_resolved(folder)])}")
+        system, inside = located(where)
+        system.create_dir(inside, recursive=True)
+        for path in place.iterdir():
+            write(joined(where, path.name), path.read_bytes())
+    finally:
+        shutil.rmtree(place)
+    [found] = sources_in([where], scratch)
+    # judged again once they have ended, however few rows that adds
+    return [msgspec.structs.replace(found, name=f"{found.name}-open" if still else found.name, open=still)]
+
+
+def sources_in(folders: Iterable[str], scratch: str, aside: list[Aside] | None = None) -> list[Source]:
     """The sets of sealed files in these folders.
 
     Every run counts once, however often it turns up, and whole, whatever pieces it comes in. Files of older
     versions, those that hold a run which another file has too, and runs in pieces are written again to
     `scratch`.
 
+    Args:
+        aside: Gets the runs and files that cannot be read.
+
     Raises:
-        UsageError: A file is of a version that cannot be read, or its columns differ.
+        UsageError: A file cannot be read, is of a version that is not known here, or its columns differ, and
+            there is no `aside`.
     """
-    sets = list(_sets(folders))
-    cut = cut_runs([(paths, runs) for paths, runs, _ in sets])
-    found: list[Source] = []
-    seen = set(cut)
+    left: list[Aside] = []
+    found = _found(_sound(list(_sets(folders, left)), scratch, left), scratch)
+    known = {run for _, runs in found for run in runs}
+    left = [each for each in left if each.run not in known]  # a copy of it can be read
+    if left and aside is None:
+        raise UsageError(str(left[0]))
+    if aside is not None:
+        aside += left
+    return [source for source, _ in found]
+
+
+def left_of(
+    sources: Iterable[Source], damaged: Mapping[str, str], scratch: str, *, none: bool = False
+) -> tuple[list[Source], list[Aside]]:
+    """What of these sources can be judged, and what cannot.
+
+    Args:
+        damaged: Of those that could not be judged, by name, why.
+        none: Nothing of them.
+    """
+    left: list[Source] = []
+    aside: list[Aside] = []
+    for source in sources:
+        if source.name not in damaged:
+            left.append(source)
+            continue
+        whole = Aside("", shown(source.paths["runs"]), damaged[source.name])
+        try:
+            paths, runs, bad = salvaged(source.paths, joined(scratch, f"left-{source.name}"))
+        except UsageError:
+            none = True
+        if none or not bad:
+            aside.append(whole)
+        else:
+            aside += bad
+            left += [_source(paths, runs)] if runs else []
+    return left, aside
+
+
+#: A set of files: its paths by table, and the runs in it.
+_Set = tuple[dict[str, str], list[str]]
+
+
+def _sound(
+    sets: Sequence[tuple[dict[str, str], list[str], int]], scratch: str, aside: list[Aside]
+) -> list[_Set]:
+    """The sets as of this version, without what cannot be read in those that are read before they are judged.
+
+    These are the ones of older versions, and those that share runs with others.
+    """
+    often = Counter(run for _, runs, _ in sets for run in set(runs))
+    sound: list[_Set] = []
     for paths, runs, version in sets:
+        if version == SCHEMA_VERSION and all(often[run] == 1 for run in runs):
+            sound.append((paths, runs))
+            continue
+        try:
+            if version != SCHEMA_VERSION:
+                paths = _rewritten(paths, version, runs, joined(scratch, _digest([paths["runs"], "now"])))
+            new, kept, bad = salvaged(paths, joined(scratch, _digest([paths["runs"], "left"])))
+        except damage() as error:
+            aside += [Aside(run, shown(paths["runs"]), why(error)) for run in runs]
+            continue
+        aside += bad
+        sound += [(new, kept)] if kept else []
+    return sound
+
+
+def _found(sets: Sequence[_Set], scratch: str) -> list[tuple[Source, list[str]]]:
+    """The sources, and the runs of each."""
+    cut = cut_runs(sets)
+    found: list[tuple[Source, list[str]]] = []
+    seen = set(cut)
+    for paths, runs in sets:
         new = [run for run in runs if run not in seen]
         seen.update(new)
-        if new and (version != SCHEMA_VERSION or len(new) < len(runs)):
-            paths = _rewritten(paths, version, new, joined(scratch, _digest(new)))
+        if new and len(new) < len(runs):
+            paths = _rewritten(paths, SCHEMA_VERSION, new, joined(scratch, _digest(new)))
         if new:
-            found.append(_source(paths, new))
+            found.append((_source(paths, new), new))
     if cut:
-        pieces = {
-            run: [_of_this_version(paths, run, scratch) for paths in where] for run, where in cut.items()
-        }
-        found.append(_source(put_together(pieces, joined(scratch, "whole")), list(cut)))
+        found.append((_source(put_together(cut, joined(scratch, "whole")), list(cut)), list(cut)))
     return found
 
 
-def _sets(folders: Iterable[str]) -> Iterator[tuple[dict[str, str], list[str], int]]:
-    """The paths of each set by table, the runs in it, and its version."""
+def _sets(folders: Iterable[str], aside: list[Aside]) -> Iterator[tuple[dict[str, str], list[str], int]]:
+    """All sets that can be opened, and their versions."""
     for folder in dict.fromkeys(_resolved(folder) for folder in folders):
         for name in filter(_is_sealed, names_in(folder)):
             paths = {table: joined(folder, f"{table}{name.removeprefix('runs')}") for table in TABLES}
-            version = max(_checked(table, path)[0] for table, path in paths.items())
-            yield paths, _runs(paths["runs"], version), version
+            runs: list[str] = [""]
+            place = paths["runs"]
+            try:
+                version, _ = _checked("runs", place)
+                runs = _runs(place, version)
+                for table, path in paths.items():
+                    place = path
+                    version = max(version, _checked(table, path)[0])
+            except UsageError as error:
+                problem = str(error).removeprefix(f"{shown(place)}: ")
+                aside += [Aside(run, shown(place), problem) for run in runs]
+            else:
+                yield paths, runs, version
 
 
 def _source(paths: dict[str, str], runs: Sequence[str]) -> Source:
     rows = sum(_checked(table, path)[1] for table, path in paths.items() if table != "runs")
     return Source(_digest([*runs, str(rows)]), paths, rows, len(runs))
-
-
-def _of_this_version(paths: Mapping[str, str], run: str, scratch: str) -> Mapping[str, str]:
-    """What a set has of a run, as files of this version."""
-    version = max(_checked(table, path)[0] for table, path in paths.items())
-    if version == SCHEMA_VERSION:
-        return paths
-    return _rewritten(paths, version, [run], joined(scratch, _digest([run, paths["runs"]])))
 
 
 def _is_sealed(name: str) -> bool:
@@ -125,24 +237,21 @@ def _digest(words: Sequence[str]) -> str:
 
 
 def _runs(path: str, version: int) -> list[str]:
-    import pyarrow.parquet as pq
-
-    system, inside = located(path)
-    table = pq.read_table(inside, filesystem=system)
+    try:
+        with opened(path) as file:
+            table = file.read()
+    except damage() as error:
+        raise UsageError(f"{shown(path)}: {why(error)}") from None
     runs: list[str] = upgraded_tables({"runs": table}, version)["runs"]["run"].to_pylist()
     return runs
 
 
 def _checked(table: str, path: str) -> tuple[int, int]:
     """The version of a file that has the columns of that version, and its rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    system, inside = located(path)
     try:
-        with pq.ParquetFile(inside, filesystem=system) as file:
+        with opened(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
-    except (OSError, pa.ArrowInvalid) as error:
+    except damage() as error:
         raise UsageError(f"{shown(path)}: expected a Parquet file of a journal: {error}") from None
     version = version_of(schema)
     if version not in READABLE:
@@ -162,8 +271,8 @@ def _rewritten(paths: Mapping[str, str], version: int, runs: Sequence[str], fold
     import pyarrow.parquet as pq
 
     def whole(path: str) -> pa.Table:
-        system, inside = located(path)
-        return pq.read_table(inside, filesystem=system)
+        with opened(path) as file:
+            return file.read()
 
     system, inside = located(folder)
     system.create_dir(inside, recursive=True)

@@ -73,7 +73,8 @@ class Summary(msgspec.Struct):
         faults: By cell and the name of a fault that touched a frame; "" for runs that none touched.
         harness: By cell and metric.
         latencies: By cell and measure; see `conformance.columns.findings`.
-        problems: Why a part could not be judged.
+        damaged: Of files that could not be judged, by the name of their `Source`, why.
+        problems: Why a part could not be written.
     """
 
     counts: dict[str, int] = msgspec.field(default_factory=dict)
@@ -83,6 +84,7 @@ class Summary(msgspec.Struct):
     faults: dict[Cell, Tally] = msgspec.field(default_factory=dict)
     harness: dict[Cell, Samples] = msgspec.field(default_factory=dict)
     latencies: dict[Cell, Histogram] = msgspec.field(default_factory=dict)
+    damaged: dict[str, str] = msgspec.field(default_factory=dict)
     problems: list[str] = msgspec.field(default_factory=list)
 
     def add(self, other: Summary) -> Summary:
@@ -103,6 +105,7 @@ class Summary(msgspec.Struct):
         for cell, histogram in other.latencies.items():
             mine_too = self.latencies.get(cell)
             self.latencies[cell] = merged([mine_too, histogram]) if mine_too else histogram
+        self.damaged |= other.damaged
         self.problems += other.problems
         return self
 
@@ -180,6 +183,7 @@ def packed(summary: Summary) -> bytes:
             (cell, found.us.astype("<i8").tobytes(), found.counts.astype("<i8").tobytes())
             for cell, found in summary.latencies.items()
         ],
+        "damaged": summary.damaged,
         "problems": summary.problems,
     }
     return msgspec.msgpack.encode(document)
@@ -193,6 +197,7 @@ class _Packed(msgspec.Struct):
     faults: list[tuple[Cell, Tally]]
     harness: list[tuple[Cell, Samples]]
     latencies: list[tuple[Cell, bytes, bytes]]
+    damaged: dict[str, str]
     problems: list[str]
 
 
@@ -216,5 +221,6 @@ def unpacked(content: bytes) -> Summary:
             )
             for cell, us, n in found.latencies
         },
+        found.damaged,
         found.problems,
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: Raised when the checks change what they find: pieces of an older one are judged again.
-REVISION = 2
+REVISION = 3
 #: Rows up to which it does not pay to judge a file set by several groups of checks at once.
 SMALL = 500_000
 #: Rows of a file set for which one process has enough to do with the messages alone.
@@ -41,11 +41,13 @@ class Unit(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Of its files in the folder of results.
+        source: Name of the `Source` that it is of.
         tells: It also tells about runs and metrics, which only one unit of a file set may.
         part: Of the messages, where their checks are split: part k of n.
     """
 
     name: str
+    source: str
     paths: dict[str, str]
     groups: tuple[str, ...]
     tells: bool
@@ -63,7 +65,7 @@ def planned(sources: Sequence[Source]) -> list[Unit]:
             name = f"{source.name}-{REVISION}-{'-'.join(groups)}"
             if part != WHOLE:
                 name += f"-{part[0] + 1}of{part[1]}"
-            units.append(Unit(name, source.paths, groups, number == len(pieces) - 1, part))
+            units.append(Unit(name, source.name, source.paths, groups, number == len(pieces) - 1, part))
     return units
 
 
@@ -89,8 +91,8 @@ def judged(unit: Unit, out: str) -> Summary:
         return earlier
     try:
         tables, summary = _anew(unit)
-    except (UsageError, OSError, pa.ArrowInvalid) as error:
-        return Summary(problems=[f"{shown(unit.paths['runs'])}: {error}"])
+    except UsageError as error:
+        return Summary(damaged={unit.source: str(error)})
     try:
         for name, table in tables.items():
             _write_table(table, joined(out, name, f"part-{unit.name}.parquet"))
@@ -157,7 +159,7 @@ def _tell(files: FileSet, summary: Summary) -> None:
         cell = cells[row["run"]] = _cell(row)
         one = Tally(1, int(not row["ended"]), 0, {row["verdict"] or "": 1})
         _add(summary, cell, faults.get(row["run"], ()), one)
-    metrics = files.read("metrics", "run", "name", "value")
+    metrics = files.read("metrics", "run", "name", "value").unify_dictionaries()  # each row group has its own
     if len(metrics):
         grouped = metrics.group_by(["run", "name"]).aggregate(
             [("value", "count"), ("value", "max"), ("value", "sum")]

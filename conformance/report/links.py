@@ -47,6 +47,13 @@ class Links:
         return [link for place in places if (link := self._first(place))]
 
     def _first(self, *places: str) -> str:
-        if self._out is None:
-            return ""
-        return next((quote(place) for place in places if (self._out / place).exists()), "")
+        return next((quote(place) for place in places if self._has(place)), "")
+
+    def _has(self, place: str) -> bool:
+        """Whether it is in the folder; a client's name is part of some."""
+        if self._out is None or ".." in place.split("/") or place.startswith("/"):
+            return False
+        try:
+            return (self._out / place).exists()
+        except OSError:  # no file can be called that
+            return False

@@ -11,12 +11,14 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
+from conformance.invariants.rules import Rule
+from conformance.invariants.rules import rules as all_rules
 from conformance.mutants.kills import known_kills
 from conformance.report.charts import Chart, latency_charts
 from conformance.report.diagram import sequence
 from conformance.report.done import done_to
 from conformance.report.overview import Exit, Tally, exit_of, judged_against, tally
-from conformance.results import Result, Results, Step, Verdict, summarize
+from conformance.results import Result, Results, RuleResult, Step, Verdict, alike, summarize
 from conformance.suite.scenario import Key
 
 #: Steps of a diagram and lines of a journal that are kept where there is nothing to explain.
@@ -87,10 +89,29 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """One root cause out of an expectation file, and every result that it explains; "" for the rest."""
+    """One root cause out of an expectation file, and every result that it explains; "" for the rest.
+
+    Attributes:
+        criterion: What the results without a known cause have in common; "" for the rest of them.
+    """
 
     text: str
     findings: tuple[tuple[str, Cell], ...]  #: anchor of the scenario, result
+    criterion: str = ""
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """What a rule for all runs has found of a client, with the anchors of the scenarios that show it.
+
+    Attributes:
+        rule: The rule, explained; None if this version of the suite does not know it.
+    """
+
+    result: RuleResult
+    rule: Rule | None
+    sign: str
+    look: str
+    rows: tuple[tuple[str, str], ...]  #: anchor, id
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -107,16 +128,18 @@ class Client(msgspec.Struct, frozen=True):
     causes: tuple[Cause, ...]  #: the one with most results first; at the end what has no cause yet
     tally: Tally
     exits: tuple[Exit, ...]
+    rules: tuple[Broken, ...] = ()
 
     @property
     def found(self) -> int:
         """How many results are not a plain pass."""
-        return sum(len(cause.findings) for cause in self.causes)
+        return len(self.rules) + sum(len(cause.findings) for cause in self.causes)
 
     @property
     def defects(self) -> int:
         """How many root causes are known."""
-        return sum(bool(cause.text) for cause in self.causes)
+        known = {cause.text for cause in self.causes} | {each.result.cause for each in self.rules}
+        return len(known - {""})
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -203,7 +226,11 @@ def _seconds(runs: Sequence[Results]) -> float:
 
 def anchor_of(result: Result) -> str:
     """The address of a scenario's page in the file."""
-    words = (part for part in result.key if part)
+    return _anchor(result.key)
+
+
+def _anchor(key: Key) -> str:
+    words = (part for part in key if part)
     return "s-" + re.sub(r"[^A-Za-z0-9.-]", "_", "--".join(words))
 
 
@@ -283,16 +310,18 @@ def _clients(runs: Sequence[Results], sections: Sequence[Section]) -> Iterable[C
         by_name.setdefault(client_name(run), []).append(run)
     for name, own in by_name.items():
         results = [result for run in own for result in run.results]
+        rules = [rule for run in own for rule in run.rules]
         counts = tuple(
             (verdict, *LOOKS[Verdict(verdict)][:2], count) for verdict, count in summarize(results).items()
         )
         must = [r for r in results if r.level == "MUST"]
+        violated = {r.rule for r in rules if r.level == "MUST" and r.verdict is Verdict.FAIL}
         failed = sum(r.verdict is Verdict.FAIL for r in must)
         complete = all(run.complete for run in own)
         judged = any(r.verdict in (Verdict.PASS, Verdict.NON_STRICT, Verdict.FAIL) for r in must)
         verdict, look = (
-            (f"{failed} MUST failed", "fail")
-            if failed
+            (_worst_words(failed, len(violated)), "fail")
+            if failed or violated
             else ("incomplete", "unsure")
             if not complete
             else ("conformant", "pass")
@@ -317,18 +346,39 @@ def _clients(runs: Sequence[Results], sections: Sequence[Section]) -> Iterable[C
             verdict,
             look,
             tuple(_causes(findings)),
-            tally(results),
+            tally(results, rules),
             tuple(map(exit_of, own)),
+            tuple(_broken(rules)),
         )
 
 
+def _worst_words(failed: int, violated: int) -> str:
+    """How many MUST rows failed, and how many rules were violated."""
+    rules = f"{violated} rule{'s' * (violated != 1)} violated"
+    return ", ".join([f"{failed} MUST failed"] * bool(failed) + [rules] * bool(violated))
+
+
+def _broken(rules: Sequence[RuleResult]) -> Iterable[Broken]:
+    """The rules that were violated, what nobody expected first."""
+    explained = all_rules() if rules else {}
+    for rule in sorted(rules, key=lambda r: (LOOKS[r.verdict][2], "expected" in r.tags, _LEVELS[r.level])):
+        anchors = (_anchor((row, rule.protocol, rule.variant)) for row in rule.rows)
+        sign, look, _ = LOOKS[rule.verdict]
+        yield Broken(rule, explained.get(rule.rule), sign, look, tuple(zip(anchors, rule.rows, strict=True)))
+
+
 def _causes(findings: Sequence[tuple[str, Cell]]) -> list[Cause]:
-    """The findings by root cause: many rows of one defect are one thing to mend."""
-    by_cause: dict[str, list[tuple[str, Cell]]] = defaultdict(list)
+    """The findings by root cause: many rows of one defect are one thing to mend. Where it is not known, those
+    that fail by the same criterion stand together.
+    """
+    shared = alike(cell.result for _, cell in findings)
+    groups: dict[tuple[str, str], list[tuple[str, Cell]]] = defaultdict(list)
     for anchor, cell in findings:
-        by_cause[cell.result.cause].append((anchor, cell))
-    texts = sorted(by_cause, key=lambda text: (not text, -len(by_cause[text])))
-    return [Cause(text, tuple(by_cause[text])) for text in texts]
+        row = cell.result
+        is_shared = row in shared.get(row.criterion, ())
+        groups[row.cause, row.criterion if is_shared else ""].append((anchor, cell))
+    order = sorted(groups, key=lambda each: (not each[0], not each[1], -len(groups[each])))
+    return [Cause(text, tuple(groups[text, criterion]), criterion) for text, criterion in order]
 
 
 def _sources(sections: Sequence[Section]) -> Iterable[Source]:
@@ -348,4 +398,6 @@ def _sources(sections: Sequence[Section]) -> Iterable[Source]:
 def _natural(key: tuple[str, ...]) -> list[tuple[int, int, str]]:
     """Sorts 3.9 before 3.10."""
     pieces = re.findall(r"\d+|\D+", "\0".join(key))
-    return [(0, int(piece), "") if piece.isdigit() else (1, 0, piece) for piece in pieces]
+    return [
+        (0, int(piece), "") if piece.isdecimal() and len(piece) < 10 else (1, 0, piece) for piece in pieces
+    ]

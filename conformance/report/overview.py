@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from conformance.results import Result, Results, Verdict
+from conformance.results import Result, Results, RuleResult, Verdict
 from conformance.suite.verdicts import scenarios
 from fakebrokers.commands import ExitCode
 
@@ -40,31 +40,34 @@ class Tally(msgspec.Struct, frozen=True):
     """The failures of a client: those that an expectation file names, and the others.
 
     Attributes:
-        known: Expected failures of all levels.
+        known: Expected failures of all levels, and rules of which a violation was expected.
         new: Level and number of the failures that nobody expected, MUST first; levels without one are left
             out.
         surprises: Passes of what was expected to fail.
+        rules: Rules for all runs that were violated, and nobody expected it.
     """
 
     known: int
     new: tuple[tuple[str, int], ...]
     surprises: int
+    rules: int = 0
 
     @property
     def is_new(self) -> bool:
         """Whether anything failed that nobody expected."""
-        return bool(self.new)
+        return bool(self.new or self.rules)
 
 
-def tally(results: Sequence[Result]) -> Tally:
-    """Count them."""
+def tally(results: Sequence[Result], rules: Sequence[RuleResult] = ()) -> Tally:
+    """Count them; a rule counts once, however many rows show it."""
     failed = [row for row in results if row.verdict is Verdict.FAIL]
     new = [row for row in failed if "expected" not in row.tags]
     levels = ((level, sum(row.level == level for row in new)) for level in ("MUST", "SHOULD", "MAY"))
     return Tally(
-        known=len(failed) - len(new),
+        known=len(failed) - len(new) + len({rule.rule for rule in rules if "expected" in rule.tags}),
         new=tuple((level, count) for level, count in levels if count),
         surprises=sum("unexpected pass" in row.tags for row in results),
+        rules=len({rule.rule for rule in rules if rule.is_new}),
     )
 
 

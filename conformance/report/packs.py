@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from conformance.printing import plain
 from conformance.report.model import Page, Row, Section
 
 #: Pages that are packed together: the more, the smaller the file; the fewer, the sooner one of them is shown.
@@ -38,8 +39,17 @@ def packs(page: Page, render: Callable[[Section, Row], str]) -> Iterator[Pack]:
 
 def packed(document: Any) -> str:
     """A document as the script of the page unpacks it: JSON, deflated, in base 64."""
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode()
+    text = json.dumps(_plain(document), ensure_ascii=False, separators=(",", ":"))
+    return b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _plain(document: Any) -> Any:
+    """The same with harmless texts."""
+    if isinstance(document, str):
+        return plain(document, lines=True)
+    if isinstance(document, dict):
+        return {_plain(name): _plain(value) for name, value in document.items()}
+    return list(map(_plain, document)) if isinstance(document, list | tuple) else document
 
 
 def _groups(rows: Sequence[Row]) -> Iterable[Sequence[Row]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from conformance.printing import plain
+from conformance import printing
 from conformance.report.charts import milliseconds, quantile_name
 from conformance.report.comparison import compared
 from conformance.report.faults import by_fault
@@ -57,7 +57,7 @@ def write_report(
     path = out / "index.html"
     draft = path.with_suffix(".html.tmp")
     text = render(build(runs, analysis, mutants), note, out, staged, upgrades)
-    draft.write_text(text, encoding="utf-8", errors="replace")
+    draft.write_text(text, encoding="utf-8")
     os.replace(draft, path)
     return path
 
@@ -86,7 +86,7 @@ def render(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["words"] = words
-    environment.filters["plain"] = plain
+    environment.filters["plain"] = printing.plain
 
     def inside(section: Section, row: Row) -> str:
         return environment.get_template("page.html.j2").render(page=page, section=section, row=row)
@@ -106,7 +106,7 @@ def render(
     anchors = {row.scenario.key: row.anchor for row in page.rows}
     titles = {row.scenario.key: row.scenario.title for row in page.rows}
     stages = {name: found for name, found in staged.items() if found}
-    return environment.get_template("index.html.j2").render(
+    text = environment.get_template("index.html.j2").render(
         page=page,
         note=note,
         stages=stages,
@@ -116,3 +116,4 @@ def render(
         style=inline("style.css", "tables.css"),
         script=inline("script.js", "tables.js"),
     )
+    return printing.page(text)

@@ -9,6 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 from conformance.printing import plain
 from conformance.results import Results, Verdict
 from conformance.suite.junit import account
+from conformance.suite.rule_results import as_row
 
 _STATUS = {
     Verdict.PASS: "passed",
@@ -31,12 +32,12 @@ def write_allure(results: Results, folder: Path) -> None:
 
     logger = AllureFileLogger(str(folder), clean=True)
     started_s = datetime.fromisoformat(results.started).timestamp()
-    for row in results.results:
+    for row in [*results.results, *map(as_row, results.rules)]:
         name = plain(f"{row.id}[{row.protocol}{'/' + row.variant if row.variant else ''}]")
         is_known = row.verdict is Verdict.FAIL and "expected" in row.tags  # as allure-pytest shows an xfail
         begun_ms = round((row.began_at or started_s) * 1000)
         test = TestResult(
-            uuid=str(uuid5(NAMESPACE_URL, f"{plain(results.client)}/{results.started}/{name}")),
+            uuid=str(uuid5(NAMESPACE_URL, f"{plain(results.client)}/{results.started}/{name}/{row.cause}")),
             fullName=plain(f"{results.client}: {name}"),
             name=plain(f"{row.id} {row.title}"),
             historyId=str(uuid5(NAMESPACE_URL, f"{plain(results.client)}/{name}")),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -17,6 +16,7 @@ import msgspec
 
 from conformance.suite import outside
 from fakebrokers.errors import UsageError
+from fakebrokers.protocol import instead_of
 
 Level = Literal["MUST", "SHOULD", "MAY"]
 
@@ -127,16 +127,18 @@ def _requirements(folders: tuple[outside.Folder, ...]) -> Mapping[str, Requireme
     return {each.id: each for family in _families(folders).values() for each in family.scenarios}
 
 
+def sections() -> Mapping[str, Section]:
+    """All chapters by id, such as ``RMQS-3``."""
+    return {each.id: each for family in families().values() for each in family.sections}
+
+
 def requirement(scenario_id: str) -> Requirement:
     """The requirement with that id. `UsageError` if there is none."""
     try:
         return requirements()[scenario_id]
     except KeyError:
-        close = get_close_matches(scenario_id.upper(), requirements(), n=3, cutoff=0.8)
-        meant = f"; did you mean {' or '.join(close)}?" if close else "."
-        raise UsageError(
-            f"there is no scenario {scenario_id!r}{meant} Run `fakebrokers list` for all ids."
-        ) from None
+        words = [*families(), *sections(), *requirements()]
+        raise UsageError(f"there is no scenario {scenario_id!r}{instead_of(scenario_id, words)}") from None
 
 
 def fault_of(item: Requirement, protocol: str) -> str:

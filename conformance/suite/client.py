@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.adapter.base import Adapter, Call, Facts
-from conformance.adapter.deadline import deadline_of
+from conformance.adapter.deadline import deadline_of, least_ms
+from conformance.adapter.limits import NotFitting, fitted
 from conformance.adapter.messages import Event, Hello, Message, Part, request_body
 from conformance.adapter.result import Result
 from conformance.suite.expect import Expect, Unsupported
@@ -15,6 +16,8 @@ DEFAULT_TIMEOUT_S = 5.0
 
 #: Bytes, text, a body of the adapter protocol, or the parts of a message of several parts.
 Body = bytes | str | Mapping[str, Any] | Sequence[bytes]
+#: One address or several; by role where the protocol has several, in a role one or several again.
+Endpoints = str | Sequence[str] | Mapping[str, str | list[str]]
 
 
 class Client:
@@ -34,7 +37,7 @@ class Client:
     def __init__(
         self,
         adapter: Adapter,
-        endpoint: str | Mapping[str, str],
+        endpoint: Endpoints,
         expect: Expect,
         connect_options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -83,14 +86,14 @@ class Client:
         Raises:
             Unsupported: That is more than `at_most`, which the scenario cannot wait for.
         """
-        return self._allowed("heartbeat_min_s", 1.0, "heartbeat", wanted, at_most)
+        return self._allowed(self.limits.get("heartbeat_min_s", 0.0), "heartbeat", wanted, at_most)
 
     def timeout_s(self, kind: str, wanted: float, at_most: float) -> float:
         """The same for the time-out of a kind of op, whose limit is ``<kind>_timeout_min_ms``."""
-        return self._allowed(f"{kind}_timeout_min_ms", 1000.0, f"{kind} time-out", wanted, at_most)
+        return self._allowed(least_ms(self.hello, kind) / 1000, f"{kind} time-out", wanted, at_most)
 
-    def _allowed(self, limit: str, per_s: float, what: str, wanted: float, at_most: float) -> float:
-        smallest = max(wanted, self.limits.get(limit, 0.0) / per_s)
+    def _allowed(self, least: float, what: str, wanted: float, at_most: float) -> float:
+        smallest = max(wanted, least)
         if smallest > at_most:
             raise Unsupported(f"the smallest {what} is {smallest:g} s, and {at_most:g} s are the most here")
         return smallest
@@ -103,10 +106,19 @@ class Client:
     # any op
 
     def begin(self, op: str, timeout: float = DEFAULT_TIMEOUT_S, **args: Any) -> Call:
-        """Start an op. Raises `UsageError` for arguments that it does not take."""
+        """Start an op.
+
+        Raises:
+            UsageError: It does not take these arguments.
+            Unsupported: The library cannot do what they ask for, by its hello; see `limits.fitted`.
+        """
         if check := getattr(self.adapter, "check_arguments", None):
             check(op, args)
-        return self.adapter.begin(op, args, timeout * 1000)
+        try:
+            timeout_ms = fitted(self.hello, op, args, timeout * 1000)
+        except NotFitting as why:
+            raise Unsupported(str(why)) from None
+        return self.adapter.begin(op, args, timeout_ms)
 
     async def op(self, op: str, timeout: float = DEFAULT_TIMEOUT_S, **args: Any) -> Result:
         """Run an op to its end."""
@@ -124,7 +136,7 @@ class Client:
         self,
         session: str = "s1",
         *,
-        endpoints: Sequence[str] | Mapping[str, str] | None = None,
+        endpoints: Endpoints | None = None,
         timeout: float = DEFAULT_TIMEOUT_S,
         **options: Any,
     ) -> Call:
@@ -245,7 +257,7 @@ class Client:
         return facts
 
 
-def _addresses(given: str | Sequence[str] | Mapping[str, str]) -> list[str] | dict[str, str]:
+def _addresses(given: Endpoints) -> list[str] | dict[str, str | list[str]]:
     if isinstance(given, Mapping):
         return dict(given)
     return [given] if isinstance(given, str) else list(given)

@@ -15,13 +15,14 @@ from rich.console import Console
 from conformance.adapter.messages import Hello
 from conformance.adapter.profile import missing_ops
 from conformance.interrupts import Interrupts, interruptible
-from conformance.results import Result, Results, summarize
+from conformance.results import Result, Results, RuleResult, summarize
 from conformance.suite import expectations
 from conformance.suite.console import RunProgress
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.order import NotedBench, NothingExecuted, Order, name_of, reach, runner_for
 from conformance.suite.present import to_result, without_password
+from conformance.suite.rule_results import joined, rule_results
 from conformance.suite.runner import Runner, run_together
 from conformance.suite.scenario import Key, Scenario
 from conformance.suite.verdicts import judged
@@ -149,7 +150,9 @@ class _Run:
         self._hello: list[Hello] = []
         self._bare: list[Result] = []
         self._rows: dict[Key, Future[Result]] = {}
+        self._rules: dict[Key, list[RuleResult]] = {}
         self._kept_s = 0.0
+        self.chosen: list[Scenario] = []
         self.is_done = False
         if order.journal is not None:
             ensure_writable(order.journal)
@@ -196,7 +199,9 @@ class _Run:
 
         def end(judgement: Judgement) -> None:
             self._ended_s = time.monotonic()
+            self._begun_s = self._begun_s or self._ended_s  # what is skipped never begins
             self._bare.append(_bare(judgement))
+            self._rules[judgement.scenario.key] = rule_results(judgement)
             self._rows[judgement.scenario.key] = beside.submit(self._row, judgement)
             progress.end(judgement, who)
             if time.monotonic() - self._kept_s > KEEP_EVERY_S:
@@ -208,7 +213,7 @@ class _Run:
 
         bench = NotedBench(self.order.make_adapter, greeted)
         options: dict[str, Any] = {
-            "foresee": self._known.foresee,
+            "known": self._known,
             "on_begin": begin,
             "on_again": lambda item: progress.again(item, who),
             "on_end": end,
@@ -239,8 +244,10 @@ class _Run:
     def _results(self, rows: list[Result], ended_by: int | None) -> Results:
         about = self._hello[0] if self._hello else None
         rows = expectations.apply(rows, self._known)
+        found = joined(each for item in self.chosen for each in self._rules.get(item.key, ()))
+        rules = expectations.apply_rules(found, self._known, rows)
         lacking = bool(about and lacks(about))
-        code, reasons = judged(rows, strict=self.order.strict, incomplete=lacking)
+        code, reasons = judged(rows, rules, strict=self.order.strict, incomplete=lacking)
         return Results(
             client=name_of(self.order, about),
             client_version=about.library_version if about else "",
@@ -255,6 +262,7 @@ class _Run:
             reasons=tuple([*([CUT_SHORT] if ended_by is not None else []), *reasons]),
             target=without_password(self.order.target or ""),
             expected=self.order.expect.name if self.order.expect else "",
+            rules=tuple(rules),
         )
 
 

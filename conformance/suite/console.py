@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from conformance.printing import plain
-from conformance.results import Result, Results, Step, Verdict
+from conformance.results import Result, Results, RuleResult, Step, Verdict, alike
 from conformance.suite.expectations import causes
 from conformance.suite.judge import Judgement
 from conformance.suite.scenario import Key, Scenario
@@ -22,6 +22,7 @@ from conformance.suite.verdicts import executed_share
 PERIOD_S = 5.0  #: between two lines of progress where there is no terminal
 STORY_LINES = 12
 DIAGRAM_LINES = 14
+RULE_ROWS = 12  #: ids that are printed of the rows that violate a rule
 
 STYLES = {
     Verdict.PASS: "green",
@@ -149,6 +150,27 @@ def print_failure(console: Console, row: Result) -> None:
     _say(console, "again", row.replay)
 
 
+def print_rule(console: Console, rule: RuleResult) -> None:
+    """One violated rule: in how many rows, what happened, and what the rule demands."""
+    where = "/".join(part for part in (rule.protocol, rule.variant) if part)
+    style = STYLES[rule.verdict]
+    rows = _many(len(rule.rows), "row")
+    console.print(
+        f"\n[{style}]{rule.verdict.value.upper()}[/] rule [bold]{escape(rule.rule)}[/] "
+        f"[dim]{rule.level} · {escape(where)}[/] {rows}: {escape(plain(rule.reason))}",
+        soft_wrap=True,
+    )
+    _say(console, "required", rule.about)
+    _say(console, "rows", in_short(rule.rows))
+    _say(console, "why", f"fakebrokers explain {rule.rule}")
+
+
+def in_short(ids: Sequence[str]) -> str:
+    """The first of many ids, and how many more there are."""
+    more = len(ids) - RULE_ROWS
+    return " ".join(ids[:RULE_ROWS]) + (f" and {more} more" if more > 0 else "")
+
+
 def _say(console: Console, what: str, text: str, style: str = "") -> None:
     """A line of the block. Long ones are left to the terminal, so that they can be copied."""
     console.print(f"  {what:<11} {plain(text)}", markup=False, highlight=False, style=style, soft_wrap=True)
@@ -193,6 +215,16 @@ def print_results(console: Console, results: Results) -> None:
         loud = row.verdict in (Verdict.FAIL, Verdict.HARNESS_ERROR) and "expected" not in row.tags
         if loud:
             print_failure(console, row)
+    _print_alike(console, results)
+    for rule in results.rules:
+        if "unexpected pass" in rule.tags:
+            shown = in_short(rule.rows)
+            console.print(
+                f"unexpected pass of the rule {rule.rule} in {shown}: take it out of the expectation file",
+                markup=False,
+            )
+        elif "expected" not in rule.tags:
+            print_rule(console, rule)
     for row in results.results:
         if row.verdict is Verdict.INCONCLUSIVE:
             texts = [f"adapter: {text}" for text in row.adapter] + [row.reason]
@@ -212,9 +244,10 @@ def print_results(console: Console, results: Results) -> None:
     console.print()
     console.print(plain(f"{results.client} {results.client_version}"), markup=False, style="bold")
     console.print(table)
-    defects = causes(results.results)
+    every: list[Result | RuleResult] = [*results.results, *results.rules]
+    defects = causes(every)
     if defects:
-        known = sum(bool(row.cause) for row in results.results)
+        known = sum(bool(row.cause) for row in every)
         console.print(
             f"{_many(known, 'known failure')} from {_many(len(defects), 'root cause')}", highlight=False
         )
@@ -225,6 +258,13 @@ def print_results(console: Console, results: Results) -> None:
         f"exit code {results.exit_code}",
         highlight=False,
     )
+
+
+def _print_alike(console: Console, results: Results) -> None:
+    """A line for each criterion by which several rows fail."""
+    for criterion, rows in alike(results.results).items():
+        ids = in_short([row.id for row in rows])
+        console.print(f"\n{len(rows)} rows fail by {criterion}: {ids}", markup=False, soft_wrap=True)
 
 
 def _many(count: int, noun: str) -> str:

@@ -37,17 +37,13 @@ class Deed(msgspec.Struct, frozen=True):
     Attributes:
         at_s: On the clock of the runner's loop.
         mark: The journal's newest record at that moment.
-        text: As a statement in Python; empty if there is none for it.
-        names: What the statement needs: name and module.
-        place: Where the script does it, if there is no statement.
+        text: As a statement in Python; empty if there is none for it, such as for a function.
         plan: The faults that were added to the fake itself.
     """
 
     at_s: float
     mark: int
     text: str
-    names: tuple[tuple[str, str], ...] = ()
-    place: str = ""
     plan: dict[str, Any] = {}
 
 
@@ -110,19 +106,11 @@ class Deeds:
         try:
             given = [source.of(each) for each in args]
             given += [f"{key}={source.of(value)}" for key, value in options.items()]
-            text, place = f"{name}({', '.join(given)})", ""
+            text = f"{name}({', '.join(given)})"
         except TypeError:
-            text, place = "", _place()
-        self.done.append(
-            Deed(
-                self._clock(),
-                self._broker.journal.last_seq,
-                text,
-                tuple(sorted(source.names)),
-                place,
-                plan if name == "broker.faults.load" else {},
-            )
-        )
+            text = ""
+        faults = plan if name == "broker.faults.load" else {}
+        self.done.append(Deed(self._clock(), self._broker.journal.last_seq, text, faults))
 
 
 class Source:
@@ -170,12 +158,3 @@ def _frames() -> Iterator[Any]:
 def _caller() -> str:
     """The module that called the method."""
     return next((str(frame.f_globals.get("__name__", "")) for frame in _frames()), "")
-
-
-def _place() -> str:
-    """Where in the scenarios we are."""
-    for frame in _frames():
-        module = str(frame.f_globals.get("__name__", ""))
-        if not module.startswith("fakebrokers."):
-            return f"{module}, line {frame.f_lineno}"
-    return ""

@@ -96,10 +96,10 @@ class Evaluation:
         return Verdict.HARNESS_ERROR, {"reason": named, "actual": text}
 
     def _broken(self, error: Exception | None) -> tuple[Verdict, Details]:
-        """The adapter broke its protocol."""
+        """The adapter broke its protocol: that says nothing about the library."""
         problem = self._adapter.violations[0]
         besides = "" if error is None else f"; besides: {error}"
-        return Verdict.FAIL, {
+        return Verdict.HARNESS_ERROR, {
             "criterion": "the adapter keeps to its protocol",
             "criterion_id": "adapter-protocol",
             "actual": "; ".join(self._adapter.violations[:5]) + besides,

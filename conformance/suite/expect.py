@@ -1,7 +1,8 @@
 """What a script says about what it saw. The first criterion that is violated ends the script.
 
-Each criterion has a short id within its scenario, by which expectation files know it: the one that is given
-with `id`, else its words (`criterion_id`). Give one where the words may change, or differ from run to run.
+Each criterion has an `id` besides its words: small letters, digits and hyphens, at most 60 characters,
+unlike all others of its scenario. Results, reports and files of known failures name it, so it is never
+changed; a better name goes into the words.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 ID_LENGTH = 60
 
 
-def criterion_id(words: str) -> str:
-    """The id of a criterion to which none was given: its words, as far as 60 characters hold them.
+def slug(template: str, *parts: object) -> str:
+    """The id of a criterion that is tried in several cases: ``slug("{}-the-process-lives-on", kind)``.
 
-    A number is ``n``: which of eight publishes is the one that fails differs from run to run.
+    What is put in place of each ``{}`` is the name of the case. A number is ``n``: which of eight
+    publishes is the one that fails differs from run to run. At most 60 characters are kept, in whole words.
     """
-    found = "-".join("n" if word.isdigit() else word for word in re.findall("[a-z0-9]+", words.lower()))
+    words = re.findall("[a-z0-9]+", template.format(*parts).lower())
+    found = "-".join("n" if word.isdigit() else word for word in words)
     return found if len(found) <= ID_LENGTH else found[:ID_LENGTH].rpartition("-")[0]
 
 
@@ -49,13 +52,13 @@ class Violated(FakeBrokerError):
         *,
         late_s: float | None = None,
         tags: Sequence[str] = (),
-        id: str = "",
+        id: str,
     ) -> None:
         self.criterion = criterion
         self.actual = actual
         self.late_s = late_s
         self.tags = tuple(tags)
-        self.id = id or criterion_id(criterion)
+        self.id = id
         super().__init__(f"{criterion}: {actual}" if actual else criterion)
 
 
@@ -70,9 +73,9 @@ class Inconclusive(FakeBrokerError):
         id: That of the condition that was not met.
     """
 
-    def __init__(self, what: str, *, id: str = "") -> None:
-        self.id = id or criterion_id(what)
-        super().__init__(what)
+    def __init__(self, what: str, *, id: str) -> None:
+        self.id = id
+        super().__init__(what.strip() or f"the row did not get as far as {id!r} in its script")
 
 
 class Unsupported(FakeBrokerError):
@@ -98,26 +101,26 @@ class Expect:
 
     # criteria
 
-    def that(self, condition: object, criterion: str, actual: object = "", *, id: str = "") -> None:
+    def that(self, condition: object, criterion: str, actual: object = "", *, id: str) -> None:
         """Demand that the condition holds; `criterion` says in words what is demanded."""
         if not condition:
             raise Violated(criterion, _text(actual), id=id)
         self.met.append(criterion)
 
-    def equal(self, actual: object, wanted: object, criterion: str, *, id: str = "") -> None:
+    def equal(self, actual: object, wanted: object, criterion: str, *, id: str) -> None:
         """Demand that both are equal."""
         self.that(actual == wanted, criterion, f"expected {wanted!r}, got {actual!r}", id=id)
 
-    def tolerate(self, condition: object, criterion: str, actual: object = "", *, id: str = "") -> bool:
+    def tolerate(self, condition: object, criterion: str, actual: object = "", *, id: str) -> bool:
         """A condition that should hold; if it does not, the verdict is at most ``non-strict``."""
         if condition:
             self.met.append(criterion)
         else:
             self.tolerated.append(f"{criterion}: {_text(actual)}" if actual != "" else criterion)
-            self.tolerated_ids.append(id or criterion_id(criterion))
+            self.tolerated_ids.append(id)
         return bool(condition)
 
-    def exercised(self, condition: object, what: str, *, id: str = "") -> None:
+    def exercised(self, condition: object, what: str, *, id: str) -> None:
         """The requirement was really tried; otherwise the verdict is ``inconclusive``."""
         if not condition:
             raise Inconclusive(what, id=id)
@@ -151,21 +154,21 @@ class Expect:
         What the client refuses by itself, as invalid, was never tried: that is ``inconclusive``.
         """
         if not result.ok:
-            found = id or f"setup-{criterion_id(result.op)}"
+            found = id or f"setup-{slug(result.op)}"
             if result.kind is Kind.INVALID and result.error is not None:
                 raise Inconclusive(f"the client does not do what prepares it: {result}", id=found)
             criterion = f"{what or result.op} works (preparation)"
             raise SetupFailed(criterion, str(result), tags=self._tags(result), id=found)
         return result.value
 
-    def ok(self, result: Result, criterion: str, *, id: str = "") -> Any:
+    def ok(self, result: Result, criterion: str, *, id: str) -> Any:
         """The op ended well; returns its value."""
         if not result.ok:
             raise Violated(criterion, str(result), tags=self._tags(result), id=id)
         self.met.append(criterion)
         return result.value
 
-    def ended(self, result: Result, criterion: str, *, id: str = "") -> None:
+    def ended(self, result: Result, criterion: str, *, id: str) -> None:
         """The op ended in whatever way, by its deadline: no hang, no crash."""
         if result.hang or result.crashed:
             raise Violated(criterion, str(result), tags=self._tags(result), id=id)
@@ -179,7 +182,7 @@ class Expect:
         *,
         code: int | str | None = None,
         definite: bool | None = None,
-        id: str = "",
+        id: str,
     ) -> None:
         """The op ended with an error of one of these kinds."""
         fits = (
@@ -192,21 +195,21 @@ class Expect:
             raise Violated(criterion, str(result), tags=self._tags(result), id=id)
         self.met.append(criterion)
 
-    def outcome(self, result: Result, wanted: str | Sequence[str], criterion: str, *, id: str = "") -> None:
+    def outcome(self, result: Result, wanted: str | Sequence[str], criterion: str, *, id: str) -> None:
         """A publish ended ``acked``, ``nacked`` or ``unknown``; a hang is none of them."""
         words = [wanted] if isinstance(wanted, str) else list(wanted)
         if result.hang or result.crashed or result.outcome not in words:
             raise Violated(criterion, f"{result.outcome}: {result}", tags=self._tags(result), id=id)
         self.met.append(criterion)
 
-    def within(self, seconds: float, limit_s: float, criterion: str, *, id: str = "") -> None:
+    def within(self, seconds: float, limit_s: float, criterion: str, *, id: str) -> None:
         """It took at most `limit_s`; a lagging harness makes this inconclusive instead of a failure."""
         if seconds > limit_s:
             actual = f"took {seconds:.3f} s, limit {limit_s:.3f} s"
             raise Violated(criterion, actual, late_s=seconds - limit_s, id=id)
         self.met.append(criterion)
 
-    def not_before(self, seconds: float, limit_s: float, criterion: str, *, id: str = "") -> None:
+    def not_before(self, seconds: float, limit_s: float, criterion: str, *, id: str) -> None:
         """It took at least `limit_s`."""
         if seconds < limit_s:
             actual = f"took {seconds:.3f} s, expected at least {limit_s:.3f} s"
@@ -223,7 +226,7 @@ class Expect:
         within_s: float,
         count: int = 1,
         where: Callable[[Record], bool] | None = None,
-        id: str = "",
+        id: str,
         **select: Any,
     ) -> list[Record]:
         """The journal shows `count` records that fit within `within_s`; see `FakeServer.wait_for`."""
@@ -239,7 +242,7 @@ class Expect:
         return found
 
     async def socket_closed(
-        self, broker: FakeServer, connection: str, criterion: str, *, within_s: float, id: str = ""
+        self, broker: FakeServer, connection: str, criterion: str, *, within_s: float, id: str
     ) -> None:
         """The client lets go of its socket (after the broker's FIN, or by itself) within `within_s`."""
         loop = asyncio.get_running_loop()
@@ -259,7 +262,7 @@ class Expect:
         *,
         within_s: float = 5.0,
         count: int = 1,
-        id: str = "",
+        id: str,
         **select: Any,
     ) -> list[Record]:
         """The script got as far as this; otherwise the verdict is ``inconclusive``."""

@@ -67,7 +67,8 @@ def write_pages(
 
     write_findings([results], folder)
     analysis = None
-    if (folder / "journal").exists():
+    journal = folder / "journal"
+    if journal.is_dir() and any(journal.iterdir()):  # a run may be ended before, and a client skip everything
         analyze_journals((folder,), folder / "analysis", engine="local", baseline=baseline, before=before)
         analysis = msgspec.json.decode((folder / "analysis" / "analysis.json").read_bytes())
     write_report(folder, [results], analysis=analysis, note=incomplete_note(results))

@@ -10,18 +10,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rich.console import Console
 
-from conformance.printing import plain
-from conformance.results import Result, Verdict
+from conformance.printing import SafeConsole, plain
+from conformance.results import Result, RuleResult, Verdict
 from conformance.suite import expectations
 from conformance.suite.clients import Judged
 from conformance.suite.console import print_failure
 from conformance.suite.expectations import Expectations
+from conformance.suite.judgement import Judgement
 from conformance.suite.present import replay_command, to_result
 from conformance.suite.scenario import Scenario
 from conformance.suite.station import Station
 from conformance.suite.verdicts import SKIPPED
+from fakebrokers.pytest_settings import has_allure
 
 WIDTH = 160  #: of the lines that are cut
 
@@ -54,6 +55,8 @@ class Item:
         self._seed = seed
         self._folder = folder
         self._row: Result | None = None
+        self._judgement: Judgement | None = None  #: for Allure's report, where one is written
+        self._rules: list[RuleResult] = []
         self._commands: list[str] = []
 
     def __repr__(self) -> str:
@@ -77,7 +80,7 @@ class Item:
         if entries:
             reason = "; ".join(dict.fromkeys(entry.why for entry in entries))
             yield pytest.mark.xfail(
-                raises=KnownFailure, reason=reason, strict=not all(entry.sometimes for entry in entries)
+                raises=KnownFailure, reason=reason, strict=any(entry.is_steady for entry in entries)
             )
 
     def judged(self, request: pytest.FixtureRequest) -> Item:
@@ -85,7 +88,8 @@ class Item:
         node: pytest.Item = request.node
         if not self._station.is_open:
             (node.getparent(pytest.Module) or node.session).addfinalizer(self._station.close)
-        row = self._row = self._judge()
+        judgement, row = self._judge()
+        self._row, self._judgement = row, judgement if has_allure(node.config) else None
         self._commands = self._again(node)
         told = [("level", row.level), ("verdict", row.verdict.value), ("criterion", row.criterion)]
         told += [("tag", tag) for tag in row.tags]
@@ -93,24 +97,44 @@ class Item:
         if row.verdict in SKIPPED:
             pytest.skip(row.reason)
         if row.verdict is Verdict.HARNESS_ERROR:
+            self._show()
             pytest.fail(account(row, self._commands), pytrace=False)
         return self
 
     def tell(self) -> None:
-        """Pass, or fail with the evidence; in the call of a test, where failures of the client belong."""
+        """Pass, or fail with the evidence; in the call of a test, where failures of the client belong.
+
+        A violated rule fails the first test that shows it, whatever the scenario itself says: no test is
+        about rules alone, since the tests of one client may run in several processes.
+        """
         row = self._row
+        self._show()
+        if self._rules:
+            texts = [rule_account(rule, self._commands) for rule in self._rules]
+            if row is not None and row.verdict is Verdict.FAIL:
+                texts.insert(0, account(row, self._commands))
+            raise pytest.fail.Exception("\n\n".join(texts), pytrace=False)
         if row is not None and row.verdict not in (Verdict.PASS, Verdict.NON_STRICT):
             kind = KnownFailure if "expected" in row.tags else pytest.fail.Exception
             raise kind(account(row, self._commands), pytrace=False)
 
-    def _judge(self) -> Result:
+    def _show(self) -> None:
+        """Put steps and attachments into Allure's report of the test that runs now."""
+        if self._judgement is not None and self._row is not None:
+            from conformance.suite.allure_steps import show
+
+            show(self._judgement, self._row, [rule.reason for rule in self._rules])
+        self._judgement = None
+
+    def _judge(self) -> tuple[Judgement, Result]:
         judgement = self._station.judge(self.scenario)
+        self._rules = [rule for rule in self._station.new_rules if rule.is_new and rule.level == "MUST"]
         hello = self._station.hello
         name = self._client.name or (hello.library if hello else "") or "client"
         who = self._client.options or ("--adapter", "")
         row = to_result(judgement, client=name, seed=self._seed, who=who)
         row = msgspec.structs.replace(row, criterion=judgement.criterion_id)
-        return expectations.apply([row], self._known)[0]
+        return judgement, expectations.apply([row], self._known)[0]
 
     def _again(self, node: pytest.Item) -> list[str]:
         """The commands that run exactly this again."""
@@ -126,6 +150,18 @@ class Item:
         return commands
 
 
+def rule_account(rule: RuleResult, commands: Sequence[str]) -> str:
+    """What a failure by a rule says."""
+    lines = [
+        f"the rule {rule.rule} was violated: {plain(rule.reason)}",
+        f"  {'required':<11} {rule.about}",
+        "  Later tests that show the same do not fail by it.",
+        *(f"  {word:<11} {command}" for word, command in zip(("again", "or"), commands, strict=False)),
+        f"  {'rule':<11} {rule.rule} (for a file of known failures)",
+    ]
+    return "\n".join(lines)
+
+
 def _from(path: Path, here: Path) -> str:
     return os.path.relpath(path, here)
 
@@ -139,7 +175,7 @@ def account(row: Result, commands: Sequence[str]) -> str:
     first = plain(row.reason.partition("\n")[0])
     kind = "" if row.verdict is Verdict.FAIL else f"{row.verdict.value}: "
     written = io.StringIO()
-    console = Console(file=written, width=WIDTH, color_system=None, highlight=False)
+    console = SafeConsole(file=written, width=WIDTH, color_system=None, highlight=False)
     print_failure(console, msgspec.structs.replace(row, replay=commands[0]))
     lines = [f"{kind}{first}", written.getvalue().rstrip()]
     lines += [f"  {'or':<11} {command}" for command in commands[1:]]

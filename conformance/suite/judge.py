@@ -13,7 +13,7 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.contract import Contract
 from conformance.adapter.messages import Hello
 from conformance.checkers.anomaly import LAG, STEAL
-from conformance.invariants import HARNESS, INVARIANTS, findings
+from conformance.invariants import HARNESS, findings
 from conformance.results import Verdict
 from conformance.suite.client import Client
 from conformance.suite.deeds import Deeds
@@ -26,10 +26,14 @@ from conformance.suite.lag import LagMeter
 from conformance.suite.op_journal import write_ops
 from conformance.suite.scenario import Scenario
 from conformance.suite.taped import TapedRun, touched
+from conformance.suite.unnamed import expect_for
 from fakebrokers.journal import Journal, RunJournal
 from fakebrokers.protocol import find_protocol
 
 __all__ = ["Judgement", "judge", "unfit"]
+
+#: Allows what a scenario's own requirement allows, where a word of the client's contract allows other things.
+THIS_ROW = "this_row"
 
 
 def unfit(
@@ -79,7 +83,7 @@ async def judge(
         invariants: Whether the rules of `conformance.invariants` judge the run besides.
     """
     loop = asyncio.get_running_loop()
-    expect = Expect(wire=endpoint is None)
+    expect = expect_for(scenario)(wire=endpoint is None)
     begun, began_at = loop.time(), time.time()
     mark = adapter.stderr_mark
     broker = make_broker(scenario)
@@ -130,8 +134,8 @@ def _taken_down(adapter: Adapter, broker: Any, note: RunJournal | None, invarian
     if not invariants:
         return None
     taped = TapedRun(adapter)
-    if hasattr(broker, "watcher"):
-        broker.watcher = taped.tape
+    if hasattr(broker, "_watcher"):
+        broker._watcher = taped.tape
     return taped
 
 
@@ -145,6 +149,7 @@ def _judged(
         verdict,
         notes=tuple(expect.notes),
         tolerated=tuple(expect.tolerated),
+        met=tuple(dict.fromkeys(expect.met)),
         records=tuple(records_of(broker)),
         plan=plan_of(broker),
         proxy_plan=plan_of(proxy_of(broker)),
@@ -158,36 +163,22 @@ def _judged(
 
 
 def _weighed(judged: Judgement, taped: TapedRun, broker: Any) -> Judgement:
-    """The verdict when the rules that hold in every run have been asked too.
+    """The judgement with what the rules that hold in every run have found.
 
-    They fail a run whose script was content, or found out nothing. What has failed already only gets their
-    names as tags, and a run that the harness has spoilt is not theirs to judge.
+    The verdict is the script's: what it is about is decided by its own criteria alone. A run that the harness
+    has spoilt is not the rules' to judge.
     """
-    if judged.verdict in (Verdict.UNSUPPORTED, Verdict.PROFILE, Verdict.HARNESS_ERROR) or judged.is_late:
+    if judged.verdict in (Verdict.UNSUPPORTED, Verdict.PROFILE, Verdict.HARNESS_ERROR) or judged.timing:
         return judged
     why = taped.unread(judged.scenario, broker, judged.records)
     if why:
         return msgspec.structs.replace(judged, notes=(*judged.notes, f"not judged by the rules: {why}"))
-    found = findings(taped.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s))
+    found = [
+        each._replace(allowed=THIS_ROW) if each.name in judged.scenario.allows else each
+        for each in findings(taped.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s))
+    ]
     notes = [str(each) for each in found if each.allowed or each.name == HARNESS]
-    judged = msgspec.structs.replace(judged, notes=(*judged.notes, *notes), findings=tuple(found))
-    broken = judged.broken
-    if not broken:
-        return judged
-    tags = dict.fromkeys([*judged.tags, *(each.name for each in broken)])
-    if judged.verdict is Verdict.FAIL:
-        return msgspec.structs.replace(judged, tags=tuple(tags))
-    first = broken[0]
-    return msgspec.structs.replace(
-        judged,
-        verdict=Verdict.FAIL,
-        criterion=INVARIANTS[first.name].about.removesuffix("."),
-        criterion_id=first.name,
-        actual="; ".join(each.detail for each in broken),
-        reason="; ".join(map(str, broken)),
-        tags=tuple(tags),
-        timing=True,  # as far as it may be for want of time, it is judged again where few others run
-    )
+    return msgspec.structs.replace(judged, notes=(*judged.notes, *notes), findings=tuple(found))
 
 
 def _write_down(

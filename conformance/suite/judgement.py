@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -13,6 +14,8 @@ from conformance.suite.evaluation import ADAPTER
 from conformance.suite.scenario import Scenario
 from fakebrokers.journal import Record
 
+PASSED = (Verdict.PASS, Verdict.NON_STRICT)
+
 
 class Judgement(msgspec.Struct):
     """What came of one run of one scenario.
@@ -21,6 +24,7 @@ class Judgement(msgspec.Struct):
         criterion: The criterion that decided, in words.
         criterion_id: Its id within the scenario; empty for a pass.
         actual: What happened.
+        met: The criteria that were met, in words.
         records: The wire journal.
         run: Name of the run in the journal folder; empty if none was written.
         plan: The faults at the end of the script, as in a plan file.
@@ -34,6 +38,7 @@ class Judgement(msgspec.Struct):
         waited_s: How long client and harness have waited for a processor.
         is_starved: Whether that is so long that it may be the reason; see `lag`.
         findings: What the rules for all runs have found, what the client's contract allows among it.
+        doubted: Names of the rules whose findings the machine may have made.
     """
 
     scenario: Scenario
@@ -46,6 +51,7 @@ class Judgement(msgspec.Struct):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     tolerated: tuple[str, ...] = ()
+    met: tuple[str, ...] = ()
     run: str = ""
     records: tuple[Record, ...] = ()
     plan: dict[str, Any] = {}
@@ -61,6 +67,7 @@ class Judgement(msgspec.Struct):
     waited_s: float = 0.0
     is_starved: bool = False
     findings: tuple[Finding, ...] = ()
+    doubted: frozenset[str] = frozenset()
 
     @property
     def broken(self) -> list[Finding]:
@@ -68,28 +75,41 @@ class Judgement(msgspec.Struct):
         return [each for each in self.findings if not each.allowed and each.name != HARNESS]
 
     @property
-    def is_by_rule(self) -> bool:
-        """Whether a rule for all runs decided, and no criterion of the script."""
-        return bool(self.broken) and self.criterion_id == self.broken[0].name
+    def is_late(self) -> bool:
+        """Whether it rests on something that did not come in time, perhaps because so much else ran here."""
+        late = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)
+        return self.rests_on_time and self.verdict in late
 
     @property
-    def is_late(self) -> bool:
-        """Whether only a time limit was missed, perhaps because so much else ran on this machine."""
-        late = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)
-        return self.timing and self.verdict in late
+    def rests_on_time(self) -> bool:
+        """Whether a faster machine might have led to another verdict."""
+        silent = {"hang", "waited"}.intersection(self.tags) and not {"crashed", ADAPTER}.intersection(
+            self.tags
+        )
+        return self.timing or self.lapsed or bool(silent)
 
     @property
     def is_in_doubt(self) -> bool:
         """Whether time may have made this verdict, on a machine that kept the client waiting."""
-        rests_on_time = self.timing or self.lapsed or {"hang", "waited"}.intersection(self.tags)
-        return self.is_starved and bool(rests_on_time) and not {"crashed", ADAPTER}.intersection(self.tags)
+        return self.is_starved and self.rests_on_time and not {"crashed", ADAPTER}.intersection(self.tags)
+
+    def doubting(self, broken: Iterable[Finding]) -> Judgement:
+        """The same where these findings may be the machine's doing."""
+        return msgspec.structs.replace(self, doubted=self.doubted | {each.name for each in broken})
+
+    @property
+    def lag(self) -> str:
+        """How long the machine kept client and harness waiting, in words."""
+        return f"client and harness waited {self.waited_s:.2f} s of {self.seconds:.2f} s for a processor"
+
+    def silent_again(self) -> Judgement:
+        """The same after it was judged more than once, with what a reader has to know who doubts it."""
+        return msgspec.structs.replace(self, reason=f"{self.reason} [again, apart from others; {self.lag}]")
 
     def undecided(self) -> Judgement:
         """What is left of a verdict that the machine may have made."""
-        reason = (
-            f"{self.verdict}{f': {self.reason}' * bool(self.reason)}; but client and harness waited "
-            f"{self.waited_s:.2f} s of {self.seconds:.2f} s for a processor"
-        )
+        surprise = "a pass, which nobody expected" if self.verdict in PASSED else str(self.verdict)
+        reason = f"{surprise}{f': {self.reason}' * bool(self.reason)}; but {self.lag}"
         return msgspec.structs.replace(self, verdict=Verdict.INCONCLUSIVE, reason=reason, timing=True)
 
     @property

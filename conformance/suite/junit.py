@@ -6,18 +6,19 @@ from xml.etree import ElementTree
 
 from conformance.printing import plain
 from conformance.results import Result, Results, Verdict
+from conformance.suite.rule_results import as_row
 
 
 def junit(results: Results) -> bytes:
     """The content of ``junit.xml``."""
-    rows = results.results
+    rows = [*results.results, *map(as_row, results.rules)]
     suite = ElementTree.Element(
         "testsuite",
         name=plain(f"{results.client} {results.client_version}"),
         tests=str(len(rows)),
-        failures=str(sum(_is_failure(r) for r in rows)),
+        failures=str(sum(map(_is_failure, rows))),
         errors=str(sum(r.verdict is Verdict.HARNESS_ERROR for r in rows)),
-        skipped=str(sum(_is_skipped(r) for r in rows)),
+        skipped=str(sum(map(_is_skipped, rows))),
         time=f"{results.seconds:.3f}",
         timestamp=plain(results.started),
     )

@@ -110,13 +110,11 @@ def joined(*parts: str | None) -> str:
 
 
 def _named(pool: list[Scenario], ids: Sequence[str]) -> list[Scenario]:
-    known = {s.id for s in pool}
+    known = {word for s in pool for word in (s.id, s.requirement.section, s.requirement.family)}
     wanted = [word.upper() for word in ids]
     for word in wanted:
-        if not any(_fits(s, word) for s in pool):
-            raise UsageError(
-                f"there is no scenario {word!r} here{instead_of(word, sorted(known)[:400])[:400]}"
-            )
+        if word not in known:
+            raise UsageError(f"there is no scenario {word!r} here{instead_of(word, sorted(known))}")
     return [s for s in pool if any(_fits(s, word) for word in wanted)]
 
 

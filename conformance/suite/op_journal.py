@@ -80,6 +80,7 @@ class _Notes:
         self._sent: dict[int, Mapping[str, Any]] = {}  #: publishes whose outcome comes as an event
         self._logs: dict[str, tuple[str, str | None]] = {}  #: subscription to its session and log
         self._slow: set[str] = set()  #: subscriptions whose callbacks take time
+        self._partial: set[str] = set()  #: those to several logs, or to parts of one: positions have gaps
         self._long: dict[tuple[str, str], str | None] = {}  #: their messages whose callbacks run
         self.resumed = False  #: the client has told that it works again after a loss
 
@@ -104,6 +105,9 @@ class _Notes:
             plan = args.get("on_message") or {}
             if plan.get("sleep_ms") or plan.get("do"):
                 self._slow.add(str(args.get("sub", "")))
+            options = args.get("options") or {}
+            if options.get("super_stream") or options.get("filter"):
+                self._partial.add(str(args.get("sub", "")))
         for number, value in _values(request):
             self._journal.op(
                 now, _process(request), number, _name(request), "invoke", key=args.get("target"), value=value
@@ -184,7 +188,8 @@ class _Notes:
     def _delivered(self, now: float, message: Mapping[str, Any]) -> None:
         if message.get("sub") in self._slow:
             self._long[str(message["sub"]), str(message.get("ref"))] = _value(message.get("body"))
-        position = str(message.get("position")) if self._offsets else ""
+        counts = self._offsets and message.get("sub") not in self._partial
+        position = str(message.get("position")) if counts else ""
         numbered = position.isdecimal()
         readable = numbered and len(position) <= 20  # the digits of 2^64
         self._journal.op(

@@ -60,6 +60,11 @@ def folder_of(module: str) -> Folder | None:
     return next((folder for folder in _folders if folder.holds(module)), None)
 
 
+def is_bundled(module: str) -> bool:
+    """Whether a module, by its name, is one of the scenarios that come along."""
+    return module.startswith("scenarios.") and folder_of(module) is None
+
+
 def use(path: str | Path) -> Folder:
     """Add a folder; harmless if it is there. Nothing of it is loaded before somebody asks.
 

@@ -62,9 +62,8 @@ def to_result(
         plan={**judgement.plan, **({"proxy": judgement.proxy_plan} if judgement.proxy_plan else {})},
         replay=replay_command(item, who=who, seed=seed, target=target),
         reproducer=(
-            reproducer(judgement, python_client(who[1]) if is_bundled else None)
+            reproducer(judgement, python_client(who[1]) if is_bundled else None, who=who, seed=seed)
             if failed
-            and not judgement.is_by_rule  # its script is content, so a file with the script shows nothing
             else ""
         ),
         revision=item.revision,

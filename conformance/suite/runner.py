@@ -1,7 +1,8 @@
 """Runs many scenarios on one client or on several: in parallel, longest first, with second opinions.
 
-What surprises gets a second opinion, if needed a third: a failure that nobody knows, a pass of what is known
-to fail. Where the machine kept client and harness waiting for a processor (`lag`),
+What surprises gets a second opinion, if needed a third: a failure that nobody knows, a rule violated that
+nobody knows, a pass of what is known to fail. What the rules found stands where two runs of a scenario show
+it. Where the machine kept client and harness waiting for a processor (`lag`),
 nothing counts that may rest on time, nor what speaks against what is known: such a scenario is judged again
 beside few others, then alone. What is in doubt even then is inconclusive.
 """
@@ -9,14 +10,17 @@ beside few others, then alone. What is in doubt even then is inconclusive.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from conformance.adapter.base import Adapter, AdapterFailed
+from conformance.invariants import Finding
 from conformance.results import Verdict
 from conformance.suite.bench import Bench
+from conformance.suite.expectations import Expectations
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.room import MOST, Room, width_here
 from conformance.suite.scenario import Key, Scenario
@@ -25,12 +29,13 @@ from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
 FEW = 4  #: run at once when a client is judged for being late
-#: Says of a judgement whether it is as known (True), against what is known (False), or neither (None).
-Foresee = Callable[[Judgement], bool | None]
 
 
 class Runner:
     """One client.
+
+    What may rest on time is judged among few others before it counts, up to three times in all: a client that
+    is late once is no client that hangs.
 
     Args:
         bench: Where the clients come from.
@@ -38,7 +43,7 @@ class Runner:
         open_run: Opens the journal on disk for a run; None writes none.
         parallel: How many scenarios at once; None: as many as the machine carries (`room`). The adapter's
             limit ``processes`` may be lower.
-        foresee: What is known of the client. What is as known needs no second opinion.
+        known: What is known of the client. What is as known needs no second opinion.
         on_begin, on_again, on_end: For progress and reports; called on the runner's loop. Where a scenario is
             judged again later, the second of them ends the first.
 
@@ -56,7 +61,7 @@ class Runner:
         connect_options: dict[str, Any] | None = None,
         target: bool = False,
         open_run: Callable[[Scenario], RunJournal] | None = None,
-        foresee: Foresee = lambda _: None,
+        known: Expectations | None = None,
         on_begin: Callable[[Scenario], None] = lambda _: None,
         on_again: Callable[[Scenario], None] = lambda _: None,
         on_end: Callable[[Judgement], None] = lambda _: None,
@@ -68,7 +73,7 @@ class Runner:
         self._connect_options = connect_options
         self._target = target
         self._open_run = open_run
-        self._foresee = foresee
+        self._known = known or Expectations()
         self._on_begin = on_begin
         self._on_again = on_again
         self._on_end = on_end
@@ -180,33 +185,67 @@ class Runner:
         runs: list[Judgement] = []
         while True:
             latest = await self.once(item, fresh=bool(runs))
-            if self._is_news(latest):
-                if latest.is_late and not apart:
-                    return None
-                in_doubt = latest.is_in_doubt or (latest.is_starved and self._foresee(latest) is False)
-                if in_doubt and not final:
-                    return None
-                if in_doubt and latest.verdict is not Verdict.NON_STRICT:
-                    return latest.undecided()
-            runs.append(latest)
-            if len(runs) == 1 and not self._needs_another(latest):
+            broken = self._known.news(latest)
+            if self._is_put_off(latest, broken, apart=apart, final=final):
+                return None
+            if self._is_in_doubt(latest) and latest.verdict is not Verdict.NON_STRICT:
+                return latest.doubting(broken).undecided()
+            runs.append(latest.doubting(broken if latest.is_starved else ()))
+            if len(runs) == 1 and not broken and not self._needs_another(latest):
                 return latest
-            if len(runs) == 3 or (len(runs) == 2 and _are_alike(*runs)):
-                kept = latest if len(runs) == 2 else _majority(*runs)
-                if kept.verdict is not Verdict.FAIL or _is_certain(runs):
-                    return kept
-                return kept.undecided() if final else None
+            if len(runs) == 3 or (len(runs) == 2 and self._are_alike(*runs)):
+                return self._decided(runs, final=final)
+
+    def _is_put_off(self, latest: Judgement, broken: Sequence[Finding], *, apart: bool, final: bool) -> bool:
+        """Whether it may be so for want of time, and is judged again where fewer others run."""
+        if not apart and (broken or (self._is_news(latest) and latest.is_late)):
+            return True
+        return not final and (self._is_in_doubt(latest) or (bool(broken) and latest.is_starved))
+
+    def _is_in_doubt(self, latest: Judgement) -> bool:
+        """Whether it is news that the machine may have made."""
+        starved_surprise = latest.is_starved and self._known.foresee(latest) is False
+        return self._is_news(latest) and (latest.is_in_doubt or starved_surprise)
+
+    def _decided(self, runs: Sequence[Judgement], *, final: bool) -> Judgement | None:
+        """What two runs that are alike say, or three; None where a failure needs another look."""
+        kept = self._confirmed(runs, runs[-1] if len(runs) == 2 else _majority(*runs))
+        if kept.verdict is not Verdict.FAIL or _is_certain(runs):
+            return kept.silent_again() if kept.is_late else kept
+        return kept.undecided() if final else None
 
     def _is_news(self, judgement: Judgement) -> bool:
         """Whether it says anything against the client, or against what is known of it."""
-        foreseen = self._foresee(judgement)
+        foreseen = self._known.foresee(judgement)
         quiet = (Verdict.PASS, Verdict.UNSUPPORTED, Verdict.PROFILE)
         return foreseen is False or (foreseen is None and judgement.verdict not in quiet)
 
     def _needs_another(self, judgement: Judgement) -> bool:
         """Whether a second opinion has to agree with it."""
-        foreseen = self._foresee(judgement)
+        foreseen = self._known.foresee(judgement)
         return foreseen is False or (foreseen is None and judgement.verdict is Verdict.FAIL)
+
+    def _are_alike(self, first: Judgement, second: Judgement) -> bool:
+        """Whether both say the same, the violated rules among it of which nobody knows."""
+        one, other = ({each.name for each in self._known.news(run)} for run in (first, second))
+        return _are_alike(first, second) and one == other
+
+    def _confirmed(self, runs: Sequence[Judgement], kept: Judgement) -> Judgement:
+        """The judgement with what the rules have found in more than one of the runs, or was known before.
+
+        What they found in a run that had the processor whenever it wanted is not in doubt.
+        """
+        times = Counter(name for run in runs for name in {each.name for each in run.broken})
+        once = [each for run in runs for each in self._known.news(run) if times[each.name] == 1]
+        stand = {each.name: each for run in runs for each in run.broken if each not in once}
+        others = [each for each in kept.findings if each not in kept.broken]
+        at_ease = {each.name for run in runs if not run.is_starved for each in run.broken}
+        return msgspec.structs.replace(
+            kept,
+            findings=(*stand.values(), *others),
+            notes=(*kept.notes, *(f"in one of {len(runs)} runs: {each}" for each in once)),
+            doubted=frozenset().union(*(run.doubted for run in runs)) - at_ease,
+        )
 
     async def once(self, item: Scenario, *, fresh: bool = False) -> Judgement:
         """One run of one scenario."""
@@ -243,6 +282,8 @@ def _is_certain(runs: Sequence[Judgement]) -> bool:
 
 def _majority(first: Judgement, second: Judgement, third: Judgement) -> Judgement:
     """The verdict of three runs of which the first two differ."""
+    if _are_alike(first, second) and _are_alike(second, third):
+        return third  # only what rules found in them differs
     kept = first if _are_alike(first, third) else third if _are_alike(second, third) else second
     return msgspec.structs.replace(kept, tags=(*kept.tags, "flaky"))
 

@@ -41,6 +41,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         target: Can run against a real broker: no fault on the broker's side, no look at the fake.
         unfired: Why the faults need not take place; empty if each of them has to. See `Expect.may_not_fire`.
         unconnected: Why a pass needs no connection to the fake; empty if it needs one.
+        allows: Rules for all runs of which the requirement itself allows a violation here.
         revision: Raised when the criteria change.
     """
 
@@ -60,6 +61,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     target: bool = False
     unfired: str = ""
     unconnected: str = ""
+    allows: tuple[str, ...] = ()
     revision: int = 1
     subject: type[Any] | None = None
 
@@ -122,6 +124,7 @@ def scenario(
     target: bool = False,
     unfired: str = "",
     unconnected: str = "",
+    allows: Sequence[str] = (),
     revision: int = 1,
 ) -> Callable[[Script], Script]:
     """Declare the script for a requirement of the catalogue; see `Scenario` for the other arguments.
@@ -153,6 +156,7 @@ def scenario(
         "target": target,
         "unfired": unfired,
         "unconnected": unconnected,
+        "allows": tuple(allows),
         "revision": revision,
     }
 

@@ -44,8 +44,11 @@ def finds(clients: Mapping[str, Sequence[str]]) -> dict[Key, set[tuple[str, ...]
         found[key] |= {("mutant", name) for name in mutants}
     for path in sorted(EXPECTATIONS.glob("*.toml")):
         for known in load_expectations(path).known:
-            if known.verdict is Verdict.FAIL:
-                found[known.key].add(("cause", path.stem, known.why))
+            if known.verdict is not Verdict.FAIL:
+                continue
+            shown = [key for key in found if known.rows and known.covers(known.rule, key)]
+            for key in [known.key] if known.id else shown:
+                found[key].add(("cause", path.stem, known.why))
     for finding in findings():
         for key, seen in found.items():
             if key[0] in finding.scenarios and key[1] in clients.get(finding.client, ()):

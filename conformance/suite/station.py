@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from conformance.adapter.base import AdapterFailed
 from conformance.adapter.messages import Hello
-from conformance.results import Verdict
+from conformance.results import RuleResult, Verdict
 from conformance.suite.bench import Bench
 from conformance.suite.brokers import fake_for
 from conformance.suite.clients import Judged
+from conformance.suite.expectations import Expectations
 from conformance.suite.judge import Judgement, unfit
-from conformance.suite.runner import Foresee, Runner
+from conformance.suite.rule_results import joined, rule_results
+from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError
 
@@ -23,7 +27,7 @@ class Station:
     Its loop runs only inside `judge`, on the thread that calls.
 
     Args:
-        foresee: What is known of the client; see `Runner`.
+        known: What is known of the client; see `Runner`.
         greeted: Told once what the client says about itself; a `UsageError` from it ends all judging.
         seed: Of the fakes' random decisions.
     """
@@ -32,14 +36,17 @@ class Station:
         self,
         client: Judged,
         *,
-        foresee: Foresee = lambda _: None,
+        known: Expectations | None = None,
         greeted: Callable[[Hello], None] = lambda _: None,
         seed: int = 0,
     ) -> None:
         self._client = client
+        self._known = known or Expectations()
+        self._rules: list[RuleResult] = []
+        self._new_rules: list[RuleResult] = []
         self._greeted = greeted
         self._bench = Bench(client.make)
-        self._runner = Runner(self._bench, fake_for(seed=seed), foresee=foresee)
+        self._runner = Runner(self._bench, fake_for(seed=seed), known=self._known)
         self._loop: asyncio.Runner | None = None
         self._hello: Hello | None = None
         self._refused = ""
@@ -64,6 +71,11 @@ class Station:
             self.close()
             raise
 
+    @property
+    def new_rules(self) -> list[RuleResult]:
+        """What rules have found in the last run, that nobody knows and no earlier run has shown."""
+        return self._new_rules
+
     def close(self) -> None:
         """End the client. Harmless if there is none; the next `judge` starts one."""
         loop, self._loop = self._loop, None
@@ -85,7 +97,15 @@ class Station:
         if judgement is None:  # it was only late, perhaps because of other tests
             judgement = await self._runner.settle(item, apart=True, final=True)
         assert judgement is not None
+        self._note_rules(judgement)
         return judgement
+
+    def _note_rules(self, judgement: Judgement) -> None:
+        news = msgspec.structs.replace(judgement, findings=tuple(self._known.news(judgement)))
+        before = len(joined(self._rules))
+        found = [one for one in rule_results(news) if len(joined([*self._rules, one])) > before]
+        self._rules = joined([*self._rules, *found])
+        self._new_rules = found
 
     async def _about(self) -> Hello:
         """What the client says about itself; asked once. A client that cannot start is not tried again."""

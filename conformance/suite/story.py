@@ -41,8 +41,8 @@ def story(judgement: Judgement) -> list[Deed | Asked]:
 
 
 def told(steps: Iterable[Deed | Asked]) -> list[str]:
-    """One line for each step; what comes several times in a row is told once."""
-    steps = list(steps)
+    """One line for each step that can be written down; what comes several times in a row is told once."""
+    steps = [each for each in steps if one_line(each)]
     lines = []
     for (who, text), same in groupby(steps, key=lambda each: (type(each), one_line(each))):
         found = list(same)
@@ -64,7 +64,7 @@ def one_line(step: Deed | Asked) -> str:
         return f"{step.text} -> {step.answer}"
     if step.plan:
         return "; ".join(map(fault_in_words, step.plan["faults"]))
-    return _short(step.text.removeprefix("broker."), _DEED_MAX) or f"(inside the fake: {step.place})"
+    return _short(step.text.removeprefix("broker."), _DEED_MAX)
 
 
 def fault_in_words(row: Mapping[str, Any]) -> str:

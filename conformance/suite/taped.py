@@ -87,7 +87,7 @@ class TapedRun:
 
     def unread(self, scenario: Scenario, broker: Any, records: Sequence[Record]) -> str:
         """Why nothing can be said of this run; "" if it can."""
-        if scenario.sockets or proxy_of(broker) is not None or not hasattr(broker, "watcher"):
+        if scenario.sockets or proxy_of(broker) is not None or not hasattr(broker, "_watcher"):
             return "the client spoke to somebody whose words are not on the tape"
         if any(record.tap is Tap.STATE and meaning_of(record.kind) & Meaning.ELSEWHERE for record in records):
             return "the client also spoke to another broker"
@@ -148,9 +148,13 @@ def _rename(ops: Sequence[Done], events: list[Heard], model: Model) -> None:
         if done.args.get("target") in names:
             done.args = {**done.args, "target": names[done.args["target"]]}
     for heard in events:
+        more: dict[str, Any] = {}
         if (target := heard["target"]) in names:
-            fields = {**heard.event.fields, "target": names[target]}
-            heard.event = msgspec.structs.replace(heard.event, fields=fields)
+            more["target"] = names[target]
+        if isinstance(targets := heard["targets"], list):
+            more["targets"] = [names.get(one, one) for one in targets]
+        if more:
+            heard.event = msgspec.structs.replace(heard.event, fields={**heard.event.fields, **more})
 
 
 def touched(records: Sequence[Record]) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from conformance.results import Result, Verdict
+from conformance.results import Result, RuleResult, Verdict
 from fakebrokers.commands import ExitCode
 
 #: Share of the MUST scenarios for the declared roles that has to be executed.
@@ -31,13 +31,23 @@ def was_executed(row: Result) -> bool:
     return row.verdict in (Verdict.PASS, Verdict.NON_STRICT, Verdict.FAIL)
 
 
-def exit_code(results: Iterable[Result], *, strict: bool = False, incomplete: bool = False) -> ExitCode:
+def exit_code(
+    results: Iterable[Result],
+    rules: Iterable[RuleResult] = (),
+    *,
+    strict: bool = False,
+    incomplete: bool = False,
+) -> ExitCode:
     """The exit code of a run (design contract); see `judged`."""
-    return judged(results, strict=strict, incomplete=incomplete)[0]
+    return judged(results, rules, strict=strict, incomplete=incomplete)[0]
 
 
 def judged(
-    results: Iterable[Result], *, strict: bool = False, incomplete: bool = False
+    results: Iterable[Result],
+    rules: Iterable[RuleResult] = (),
+    *,
+    strict: bool = False,
+    incomplete: bool = False,
 ) -> tuple[ExitCode, list[str]]:
     """The exit code of a run, and why it is not 0: a part of a sentence for each reason.
 
@@ -45,17 +55,20 @@ def judged(
         strict: SHOULD counts like MUST, and an expected failure that passes is a regression.
         incomplete: The adapter lacks core ops of a role that it declares.
     """
-    rows = list(results)
+    rows, rules = list(results), list(rules)
     levels = ("MUST", "SHOULD") if strict else ("MUST",)
     errors = sum(row.verdict is Verdict.HARNESS_ERROR for row in rows)
     new = sum(
         row.verdict is Verdict.FAIL and row.level in levels and "expected" not in row.tags for row in rows
     )
+    broken = sorted({each.rule for each in rules if each.is_new and each.level in levels})
     surprises = sum("unexpected pass" in row.tags for row in rows) if strict else 0
+    outdated = sum("unexpected pass" in each.tags for each in rules) if strict else 0
     share = executed_share(rows)
     found = [
         (ExitCode.HARNESS, errors, f"{scenarios(errors)} ended in a harness error"),
         (ExitCode.FAILED, new, f"{' or '.join(levels)} failed in {scenarios(new)}, and nobody expected it"),
+        (ExitCode.FAILED, bool(broken), f"{violated(broken)}, and nobody expected it"),
         (ExitCode.INCONCLUSIVE, incomplete, "the adapter lacks core ops of a role that it declares"),
         (
             ExitCode.INCONCLUSIVE,
@@ -63,10 +76,16 @@ def judged(
             f"{share:.0%} of the MUST scenarios were executed, {EXECUTED_SHARE:.0%} are required",
         ),
         (ExitCode.REGRESSION, surprises, f"{scenarios(surprises)} passed that were expected to fail"),
+        (ExitCode.REGRESSION, outdated, f"no row violates what {outdated} entries of rules expect"),
     ]
     codes = {code for code, applies, _ in found if applies}
     code = next((each for each in PRECEDENCE if each in codes), ExitCode.OK)
     return code, [reason for _, applies, reason in found if applies]
+
+
+def violated(rules: Sequence[str]) -> str:
+    """The rules that were violated, in words."""
+    return f"{', '.join(rules)} {'was' if len(rules) == 1 else 'were'} violated"
 
 
 def scenarios(count: int) -> str:

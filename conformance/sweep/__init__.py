@@ -67,11 +67,13 @@ its work through the `Passage` of the fault pipe. It must stand any frame at its
 one comes there. ``lies=True``: what the client is told may not be what the broker did.
 
 How to write an invariant: a function in a module of `conformance.invariants`, marked with
-``@invariant(name)``; its docstring is the rule. It gets a `case.Case` and yields a sentence and the moments
-that prove it. Compare `Moment`s, not times: they have the order in which things happened, within one segment
-too. Excuse by what stands on the tape (a refusal came, the stream is out of step, `Case.is_clear`), never by
-the name of a fault. What a correct client of another design may do is a `May`, with the word of the contract
-that allows it (`conformance.adapter.contract`). The rules judge runs of scenarios too: see
-`conformance.suite.taped`.
+``@invariant(name)``; its docstring is the rule, with the sections ``Why``, ``Rests on`` and ``Example``,
+and ``Level`` where it is a SHOULD (`conformance.invariants.rules`). It gets a `case.Case` and yields a
+sentence, with values as `showing.shown` has them, and the moments that prove it. What is illegal and harms
+no receiver is a `facts.Should`. Compare `Moment`s, not times: they have the order in which things happened,
+within one segment too. Excuse by what stands on the tape (a refusal came, the stream is out of step,
+`Case.is_clear`), never by the name of a fault. What a correct client of another design may do is a `May`,
+with the word of the contract that allows it (`conformance.adapter.contract`). The rules judge runs of
+scenarios too: see `conformance.suite.taped`.
 The gate: no finding over the whole universe of the correct reference client.
 """

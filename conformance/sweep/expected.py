@@ -7,7 +7,7 @@
     [[known]]
     invariant = "one-loss-event"
     acts = ["rst", "second*"]
-    detail = "*0 losses were told*"
+    detail = "*0 losses were reported*"
     cause = "a connection that ends is told to nobody (client.py, _listener)"
 
 Without ``acts`` a row is about all of them, without ``detail`` about whatever happened; ``bases`` narrows it
@@ -16,7 +16,6 @@ to base scripts.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
+from conformance.files import toml_of
 from conformance.invariants import INVARIANTS, Finding
 from conformance.sweep.acts import ACTS
 from conformance.sweep.asides import ASIDES, HURRIED
@@ -111,10 +111,7 @@ def read_expected(path: Path, kind: type[E], names: Collection[str], words: Coll
     Raises:
         UsageError: Something is wrong in it.
     """
-    try:
-        found = msgspec.convert(tomllib.loads(path.read_text()), kind)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise UsageError(f"{path}: {error}") from None
+    found = toml_of(path, "a file of what is known", kind)
     if found.version != EXPECTED_VERSION:
         raise UsageError(f"{path}: expected version {EXPECTED_VERSION}, got {found.version}")
     for row in found.known:

@@ -5,13 +5,19 @@ Everything has a moment on the tape, so that a finding can point at its evidence
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Frame
+
+
+class Should(str):
+    """A sentence about something illegal that harms no receiver: a violation of level SHOULD."""
+
+    __slots__ = ()
 
 
 @dataclass(slots=True)
@@ -111,12 +117,14 @@ class Arrival(NamedTuple):
     Attributes:
         behind: The position that follows it, in a log.
         damaged: Something of it cannot be read, and the application has to be told.
+        doubtful: Messages that are intact in a damaged frame: the application may get them, and need not.
     """
 
     at: Moment
     records: tuple[Record, ...]
     behind: int | None = None
     damaged: bool = False
+    doubtful: tuple[Record, ...] = ()
 
 
 class Handed(NamedTuple):
@@ -308,7 +316,8 @@ class Facts:
         questions: Those of the client.
         asked_back: Those of the server.
         misused: Frames of the client for something that it does not have; with a sentence.
-        broken: Frames of the client that can be read, and contradict themselves or an earlier one.
+        broken: Frames of the client that can be read, and contradict themselves or an earlier one; with a
+            sentence, which may be a `Should`.
         configured: What subscriptions were given, where a protocol has frames of their own for that.
         unordered: What of that nobody has ordered; with a sentence.
         deaf: Where the client does not listen to what it is spoken to by; with a sentence.
@@ -346,11 +355,13 @@ class Facts:
         self.written = [
             one if one.body is None else one._replace(body=content(one.body)) for one in self.written
         ]
+
+        def plain(records: Iterable[Record]) -> tuple[Record, ...]:
+            return tuple([one._replace(body=content(one.body)) for one in records])
+
         for window in self.windows:
             window.arrivals = [
-                arrival._replace(
-                    records=tuple([one._replace(body=content(one.body)) for one in arrival.records])
-                )
+                arrival._replace(records=plain(arrival.records), doubtful=plain(arrival.doubtful))
                 for arrival in window.arrivals
             ]
 

@@ -253,6 +253,18 @@ class Model(ABC):
         """Where the outcome of a message is told, from a publish's arguments and the key it returned."""
         return args["target"], args.get("name") or "", key
 
+    def is_code(self, told: Any, said: Any) -> bool:
+        """Whether the code that an application was told is that of the server: some have number and word."""
+        return bool(told == said)
+
+    def spreads(self, args: Args) -> bool:
+        """Whether an op is about other targets than the one it names, which the client finds by itself."""
+        return False
+
+    def wants(self, args: Args, body: bytes) -> bool:
+        """Whether a subscription with these arguments is for messages with this body, of all that come."""
+        return True
+
     def deadline_of(self, frame: Frame) -> float | None:
         """How long the client waits for the answer, seconds, if a question says so."""
         return None

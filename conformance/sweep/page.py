@@ -7,7 +7,9 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from conformance import printing
 from conformance.invariants import INVARIANTS, Finding
+from conformance.invariants.rules import rules
 from conformance.sweep.acts import ACTS
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
@@ -60,10 +62,22 @@ def _short(frame: object) -> str:
     return text if len(text) <= LINE_MAX else f"{text[:LINE_MAX]}..."
 
 
+def reasons_of(name: str, protocol: str) -> str:
+    """Why there is a rule, what it rests on and an example, as HTML; "" for what is no rule."""
+    if name not in rules():
+        return ""
+    rule = rules()[name]
+    clauses = "".join(f"<li>{escape(each)}</li>" for each in rule.clauses(protocol))
+    return (
+        f"<details><summary>Why this is a rule</summary><p>{escape(rule.why)}</p><ul>{clauses}</ul>"
+        f"<p>Example: {escape(rule.example)}</p></details>"
+    )
+
+
 def page(case: Case, findings: list[Finding], replay: Path) -> str:
     """The page as HTML; what clients and servers say is escaped."""
     proofs = {row for finding in findings for row in finding.rows}
-    rules = {each.name: each.about for each in INVARIANTS.values()}
+    sentences = {each.name: each.about for each in INVARIANTS.values()}
     title = escape(str(case.spec))
     parts = [
         f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style><h1>{title}</h1><ul>"
@@ -72,8 +86,9 @@ def page(case: Case, findings: list[Finding], replay: Path) -> str:
         parts.append(f"<li>{escape(str(bend))}: {escape(ACTS[bend.act].about)}</li>")
     parts.append("</ul><h2>What was violated</h2><ul>")
     for finding in findings:
-        rule = rules.get(finding.name, "")
-        parts.append(f"<li><b>{escape(finding.name)}</b> {escape(rule)}<br>{escape(finding.detail)}</li>")
+        rule, reasons = sentences.get(finding.name, ""), reasons_of(finding.name, case.spec.protocol)
+        text = f"<b>{escape(finding.name)}</b> {escape(rule)}<br>{escape(finding.detail)}"
+        parts.append(f"<li>{text}{reasons}</li>")
     parts.append(
         f"</ul><p><code>fakebrokers replay {escape(replay.name)}</code></p><h2>What happened</h2><table>"
     )
@@ -86,11 +101,11 @@ def page(case: Case, findings: list[Finding], replay: Path) -> str:
     parts.append(
         f"</table><p>Connections that faults or the base itself have touched: {escape(touched)}.</p>"
     )
-    return "\n".join(parts)
+    return printing.page("\n".join(parts))
 
 
 def write_page(case: Case, findings: list[Finding], replay: Path) -> Path:
     """Write it beside its replay file. Returns its path."""
     path = replay.with_suffix("").with_suffix(".html")
-    path.write_text(page(case, findings, replay))
+    path.write_text(page(case, findings, replay), encoding="utf-8")
     return path

@@ -13,10 +13,12 @@ from typing import Any
 
 import msgspec
 
+from conformance.files import json_of
 from conformance.invariants import Finding, judge
 from conformance.sweep.case import Case
 from conformance.sweep.specs import Spec, to_json
 from fakebrokers.errors import UsageError
+from fakebrokers.proxy.recording import is_recording
 
 REPLAY_VERSION = 1
 SUFFIX = ".replay.json"
@@ -57,10 +59,11 @@ class Replay(msgspec.Struct, kw_only=True):
 
 def load(path: Path) -> Replay:
     """Read a file. Raises `UsageError` where it is none, or of a version that is not known here."""
-    try:
-        found = msgspec.json.decode(path.read_bytes(), type=Replay)
-    except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{path}: expected a replay file: {error}") from None
+    if is_recording(path):
+        raise UsageError(
+            f"{path} is a recorded session: 'fakebrokers serve PROTOCOL --replay {path}' plays it"
+        )
+    found = json_of(path, "a replay file", Replay)
     if found.version != REPLAY_VERSION:
         raise UsageError(f"{path}: expected version {REPLAY_VERSION}, got {found.version}")
     return found

@@ -105,7 +105,7 @@ async def play(
     room = room_of(spec.protocol)
     base = room.bases[spec.base]
     broker = find_protocol(spec.protocol).load()(memory=in_memory, **base.server)
-    broker.watcher = tape
+    broker._watcher = tape
     touched: list[str] = []
     case = Case(spec, room, tape.rows, [], ())
     await adapter.start()

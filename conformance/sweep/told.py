@@ -11,6 +11,7 @@ from conformance.adapter.messages import body_bytes as body_of
 from conformance.sweep.bases import Done
 from conformance.sweep.facts import Written
 from conformance.sweep.model import Model
+from conformance.sweep.showing import message
 from conformance.sweep.tape import START, Moment
 
 PUBLISHING = ("publish", "publish_many")
@@ -55,8 +56,8 @@ class Told(NamedTuple):
         return self.done.begun.t + self.done.timeout_s
 
     def __str__(self) -> str:
-        what = "a message" if self.body is None else repr(self.body[:20])
-        return f"{what} {self.word}{'' if self.code is None else f' with code {self.code}'}"
+        code = "" if self.code is None else f" with code {self.code}"
+        return f"{message(self.body)} was reported as {self.word}{code}"
 
 
 class _Places:
@@ -68,14 +69,16 @@ class _Places:
         self._all = {one.place for one in written}
         self._by_body: dict[tuple[Any, ...], set[tuple[Hashable, ...]]] = {}
         self._unnamed: dict[tuple[Hashable, ...], set[tuple[Hashable, ...]]] = {}  #: without the producer
+        self._anywhere: dict[bytes, set[tuple[Hashable, ...]]] = {}  #: whatever the target
         for one in written:
             if one.body is not None:
                 self._by_body.setdefault((*one.place[:-1], one.body), set()).add(one.place)
+                self._anywhere.setdefault(one.body, set()).add(one.place)
             self._unnamed.setdefault((one.place[0], one.place[-1]), set()).add(one.place)
 
     def find(self, args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
         """The place of a message; None if it is not known."""
-        if key is None:
+        if key is None or self._model.spreads(args):
             return self._by(args, body)
         where = self._model.place(args, key)
         if where in self._all or not self._own_keys:
@@ -84,7 +87,10 @@ class _Places:
         return next(iter(own)) if len(own) == 1 else self._by(args, body)
 
     def _by(self, args: Mapping[str, Any], body: bytes | None) -> tuple[Hashable, ...] | None:
-        found = self._by_body.get((*self._model.place(args, 0)[:-1], body), set())
+        if self._model.spreads(args):
+            found = self._anywhere.get(body or b"", set())
+        else:
+            found = self._by_body.get((*self._model.place(args, 0)[:-1], body), set())
         return next(iter(found)) if body is not None and len(found) == 1 else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,7 @@ from conformance.adapter.base import Call
 from conformance.adapter.messages import Event, Message, same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
-from conformance.suite.expect import Unsupported
+from conformance.suite.expect import Unsupported, slug
 from fakebrokers import BlazingMQ
 from fakebrokers.blazingmq.codec import BlazingCodec, event_bytes
 from fakebrokers.blazingmq.codes import Category, Encoding, EventType
@@ -135,7 +135,7 @@ def accepted(broker: BlazingMQ, *, since: int = 0) -> list[Record]:
 def current(broker: BlazingMQ, expect: Expect) -> str:
     """The newest connection of the client."""
     found = received(broker, "clientIdentity")
-    expect.exercised(found, "no client said who it is")
+    expect.exercised(found, "no client said who it is", id="no-client-said-who-it-is")
     return found[-1].connection
 
 
@@ -177,7 +177,9 @@ def configures(
 def identity(broker: BlazingMQ, expect: Expect) -> ClientIdentity:
     """What the client said of itself last."""
     frame = received(broker, "clientIdentity")[-1].frame if received(broker, "clientIdentity") else None
-    expect.exercised(isinstance(frame, ClientIdentity), "no client said who it is")
+    expect.exercised(
+        isinstance(frame, ClientIdentity), "no client said who it is", id="no-client-said-who-it-is"
+    )
     assert isinstance(frame, ClientIdentity)
     return frame
 
@@ -221,7 +223,7 @@ async def came(broker: BlazingMQ, expect: Expect, count: int, since: int = 0) ->
     """Wait for so many messages on the wire."""
     await eventually(lambda: len(posts(broker, since=since)) >= count, 5.0)
     found = [message for _, message in posts(broker, since=since)]
-    expect.exercised(len(found) >= count, f"{len(found)} of {count} messages came")
+    expect.exercised(len(found) >= count, f"{len(found)} of {count} messages came", id="n-of-n-messages-came")
     return found
 
 
@@ -245,7 +247,7 @@ def say(broker: BlazingMQ, expect: Expect, *frames: Frame) -> None:
     try:
         broker.say(name, *frames)
     except UsageError:
-        expect.exercised(False, f"the client ended {name} early")
+        expect.exercised(False, f"the client ended {name} early", id=slug("the-client-ended-{}-early", name))
 
 
 def say_raw(broker: BlazingMQ, expect: Expect, data: bytes) -> None:
@@ -254,7 +256,7 @@ def say_raw(broker: BlazingMQ, expect: Expect, data: bytes) -> None:
     try:
         broker.say_raw(name, data)
     except UsageError:
-        expect.exercised(False, f"the client ended {name} early")
+        expect.exercised(False, f"the client ended {name} early", id=slug("the-client-ended-{}-early", name))
 
 
 def control(body: bytes, written: Encoding) -> bytes:
@@ -293,7 +295,7 @@ def reader(broker: BlazingMQ, expect: Expect) -> tuple[int, int]:
             return frame.q_id, info.sub_id if info else 0
         if frame.stream_parameters.subscriptions:
             return frame.q_id, frame.stream_parameters.subscriptions[0].s_id
-    expect.exercised(False, "no reader was configured")
+    expect.exercised(False, "no reader was configured", id="no-reader-was-configured")
     raise AssertionError
 
 
@@ -333,21 +335,45 @@ def heartbeat(broker: BlazingMQ, expect: Expect) -> None:
 # criteria
 
 
+def as_texts(properties: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Properties as scripts write them, however an adapter writes numbers and truth values."""
+
+    def text(value: Any) -> Any:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value) if isinstance(value, int) else value
+
+    return {name: {**each, "value": text(each["value"])} for name, each in (properties or {}).items()}
+
+
 def bodies_are(
-    expect: Expect, messages: Sequence[Message], wanted: Sequence[bytes], criterion: str, **more: Any
+    expect: Expect,
+    messages: Sequence[Message],
+    wanted: Sequence[bytes],
+    criterion: str,
+    *,
+    id: str,
+    **more: Any,
 ) -> None:
     """The messages have these bodies, in this order."""
     fits = len(messages) == len(wanted)
     fits = fits and all(same_body(m.body, body) for m, body in zip(messages, wanted, strict=True))
-    expect.that(fits, criterion, [m.body for m in messages][:6], **more)
+    expect.that(fits, criterion, [m.body for m in messages][:6], id=id, **more)
 
 
-def refused(expect: Expect, result: Result, category: int, criterion: str, kinds: Sequence[str] = ()) -> None:
+def refused(
+    expect: Expect, result: Result, category: int, criterion: str, kinds: Sequence[str] = (), *, id: str
+) -> None:
     """The op was refused with that category; a kind without the category is non-strict."""
-    expect.failed(result, ("refused", *kinds), criterion)
+    expect.failed(result, ("refused", *kinds), criterion, id=id)
     codes = (category, Category(category).name) if category in set(Category) else (category, "E_FUTURE")
     if result.word == "refused":
-        expect.tolerate(result.code in codes, f"{criterion}, with the category", result.code)
+        expect.tolerate(
+            result.code in codes,
+            f"{criterion}, with the category",
+            result.code,
+            id=slug("{}-with-the-category", id),
+        )
 
 
 def losses(client: Client, *, since: int = 0) -> list[Event]:
@@ -355,10 +381,10 @@ def losses(client: Client, *, since: int = 0) -> list[Event]:
     return [e for e in client.events[since:] if e.event == "session" and e["what"] == "connection_lost"]
 
 
-async def lost_within(client: Client, expect: Expect, seconds: float, criterion: str) -> None:
+async def lost_within(client: Client, expect: Expect, seconds: float, criterion: str, *, id: str) -> None:
     """The client tells of the loss of its connection."""
     found = await client.event("session", seconds, what="connection_lost")
-    expect.that(found is not None, criterion, [str(e.fields) for e in client.events][-3:])
+    expect.that(found is not None, criterion, [str(e.fields) for e in client.events][-3:], id=id)
 
 
 def told(client: Client, *, since: int = 0) -> bool:
@@ -366,39 +392,47 @@ def told(client: Client, *, since: int = 0) -> bool:
     return any(e.event == "error" for e in client.events[since:])
 
 
-async def gone(broker: BlazingMQ, expect: Expect, criterion: str, *, within_s: float = 1.0) -> None:
+async def gone(broker: BlazingMQ, expect: Expect, criterion: str, *, within_s: float = 1.0, id: str) -> None:
     """The client holds none of its sockets any more."""
     for record in accepted(broker):
         limit_s = within_s * GRACE + GRACE_S
-        await expect.socket_closed(broker, record.connection, criterion, within_s=limit_s)
+        await expect.socket_closed(broker, record.connection, criterion, within_s=limit_s, id=id)
 
 
 async def still_works(
-    broker: BlazingMQ, client: Client, expect: Expect, criterion: str, target: str = "q"
+    broker: BlazingMQ, client: Client, expect: Expect, criterion: str, target: str = "q", *, id: str
 ) -> None:
     """The next post is acknowledged, perhaps after the client came back."""
     mark = broker.journal.last_seq
     result = await client.publish(target, b"the next one", timeout=10.0)
-    expect.outcome(result, "acked", criterion)
-    expect.that(acked_on_the_wire(broker, b"the next one", mark), criterion, "no such post, or no ACK of it")
+    expect.outcome(result, "acked", criterion, id=id)
+    expect.that(
+        acked_on_the_wire(broker, b"the next one", mark), criterion, "no such post, or no ACK of it", id=id
+    )
 
 
-async def survives(client: Client, expect: Expect, criterion: str = "the process survives it") -> None:
+async def survives(
+    client: Client,
+    expect: Expect,
+    criterion: str = "the process survives it",
+    *,
+    id: str = "the-process-survives-it",
+) -> None:
     """The process runs on, and answers."""
     state = await client.op("state", 5.0, session="s1")
-    expect.ended(state, criterion)
+    expect.ended(state, criterion, id=id)
 
 
-def one_connection(broker: BlazingMQ, expect: Expect, criterion: str) -> None:
+def one_connection(broker: BlazingMQ, expect: Expect, criterion: str, *, id: str) -> None:
     """Nothing made the client leave."""
-    expect.equal(len(accepted(broker)), 1, criterion)
+    expect.equal(len(accepted(broker)), 1, criterion, id=id)
 
 
-def no_stderr(client: Client, expect: Expect, criterion: str) -> None:
+def no_stderr(client: Client, expect: Expect, criterion: str, *, id: str) -> None:
     """No error of the client reached nobody."""
     text = client.adapter.stderr().lower()
     found = [word for word in UNHANDLED if word in text]
-    expect.that(not found, criterion, found)
+    expect.that(not found, criterion, found, id=id)
 
 
 def widest_gap_s(times: Sequence[float]) -> float:

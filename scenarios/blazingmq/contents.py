@@ -23,6 +23,7 @@ from scenarios.blazingmq._steps import (
     PUBLISHER,
     READ_WRITE,
     Q,
+    as_texts,
     bodies_are,
     eventually,
     opened,
@@ -42,14 +43,18 @@ EVENT_HEADER = 8
 def crc_fits(expect: Expect, message: PutMessage) -> None:
     """The checksum is that of the data; that of the padded data is what the document says."""
     plain = crc32c(message.data) == message.crc
-    expect.that(plain or crc32c(padded(message.data)) == message.crc, "the CRC32-C fits the data")
-    expect.tolerate(plain, "it is over the data without padding")
+    expect.that(
+        plain or crc32c(padded(message.data)) == message.crc,
+        "the CRC32-C fits the data",
+        id="the-crc32-c-fits-the-data",
+    )
+    expect.tolerate(plain, "it is over the data without padding", id="it-is-over-the-data-without-padding")
 
 
 def alone(broker: BlazingMQ, expect: Expect, since: int) -> tuple[Record, PutMessage]:
     """The one message that came since then."""
     found = posts(broker, since=since)
-    expect.equal(len(found), 1, "one PUT message for a post")
+    expect.equal(len(found), 1, "one PUT message for a post", id="one-put-message-for-a-post")
     return found[0]
 
 
@@ -67,14 +72,31 @@ async def checksum_and_padding(broker: BlazingMQ, client: Client, expect: Expect
     for size in (*range(1, 10), 1023, 1024, 65_535):
         mark = broker.journal.last_seq
         payload = body_bytes({"gen": "rand", "seed": size, "len": size})
-        expect.outcome(await client.publish("q", payload), "acked", "each post is acked")
+        expect.outcome(
+            await client.publish("q", payload), "acked", "each post is acked", id="each-post-is-acked"
+        )
         record, message = alone(broker, expect, mark)
-        expect.that(message.data == payload, "the data are the payload", f"{len(message.data)} bytes")
+        expect.that(
+            message.data == payload,
+            "the data are the payload",
+            f"{len(message.data)} bytes",
+            id="the-data-are-the-payload",
+        )
         crc_fits(expect, message)
         header = EVENT_HEADER + 4 * message.header_words + len(message.options)
         pad = record.size - header - size
-        expect.that(1 <= pad <= 4, "1 to 4 padding bytes, the last of which says how many", pad)
-        expect.equal(record.size % 4, 0, "the message is a multiple of 4 bytes long")
+        expect.that(
+            1 <= pad <= 4,
+            "1 to 4 padding bytes, the last of which says how many",
+            pad,
+            id="n-to-n-padding-bytes-the-last-of-which-says-how-many",
+        )
+        expect.equal(
+            record.size % 4,
+            0,
+            "the message is a multiple of 4 bytes long",
+            id="the-message-is-a-multiple-of-n-bytes-long",
+        )
 
 
 TEXT = "grüße, 世界, \U0001f600"
@@ -98,11 +120,26 @@ async def bodies(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """
     await ready(client, expect, READ_WRITE, max_unconfirmed_bytes=64 * MIB)
     for each in BODIES:
-        expect.outcome(await client.publish("q", each, timeout=10.0), "acked", "each post is acked")
+        expect.outcome(
+            await client.publish("q", each, timeout=10.0),
+            "acked",
+            "each post is acked",
+            id="each-post-is-acked",
+        )
     messages = await client.wait_messages(len(BODIES), within_s=10.0)
     wanted = [body_bytes(each) for each in BODIES]
-    expect.that([m.data for m in broker.messages(Q)] == wanted, "the broker has each body as it was")
-    bodies_are(expect, messages, wanted, "each body is delivered as it was, in order")
+    expect.that(
+        [m.data for m in broker.messages(Q)] == wanted,
+        "the broker has each body as it was",
+        id="the-broker-has-each-body-as-it-was",
+    )
+    bodies_are(
+        expect,
+        messages,
+        wanted,
+        "each body is delivered as it was, in order",
+        id="each-body-is-delivered-as-it-was-in-order",
+    )
 
 
 @scenario("BMQ-3.18", roles=PUBLISHER)
@@ -119,13 +156,18 @@ async def empty_body(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     expect.may_not_fire("empty", "a client may refuse such a message by itself")
     result = await client.publish("q", b"", timeout=2.0)
     if posts(broker):
-        expect.equal(posts(broker)[0][1].data, b"", "the PUT is well formed")
-        expect.outcome(result, "nacked", "the op ends nacked")
+        expect.equal(posts(broker)[0][1].data, b"", "the PUT is well formed", id="the-put-is-well-formed")
+        expect.outcome(result, "nacked", "the op ends nacked", id="the-op-ends-nacked")
     else:
-        expect.failed(result, ("invalid",), "the op fails as invalid, and nothing is sent")
-        expect.that(not received(broker, "Malformed"), "no malformed PUT")
+        expect.failed(
+            result,
+            ("invalid",),
+            "the op fails as invalid, and nothing is sent",
+            id="the-op-fails-as-invalid-and-nothing-is-sent",
+        )
+        expect.that(not received(broker, "Malformed"), "no malformed PUT", id="no-malformed-put")
     broker.faults.clear()
-    await still_works(broker, client, expect, "the next post works")
+    await still_works(broker, client, expect, "the next post works", id="the-next-post-works")
 
 
 # properties
@@ -137,8 +179,17 @@ def style_fits(expect: Expect, message: PutMessage) -> None:
         return
     plain = message.data[:1] == b"\x1b"
     first = int.from_bytes(message.data[6:10]) & 0x3FFFFFF if plain else 0
-    expect.tolerate(plain, "properties under a schema id are not compressed")
-    expect.tolerate(first == 0, "under a schema id their fields hold places", first)
+    expect.tolerate(
+        plain,
+        "properties under a schema id are not compressed",
+        id="properties-under-a-schema-id-are-not-compressed",
+    )
+    expect.tolerate(
+        first == 0,
+        "under a schema id their fields hold places",
+        first,
+        id="under-a-schema-id-their-fields-hold-places",
+    )
 
 
 def content_of(expect: Expect, message: PutMessage) -> Content:
@@ -151,7 +202,7 @@ def content_of(expect: Expect, message: PutMessage) -> Content:
             compression=message.compression,
         )
     except WireError as problem:
-        expect.that(False, "the PUT can be read", str(problem))
+        expect.that(False, "the PUT can be read", str(problem), id="the-put-can-be-read")
         raise
 
 
@@ -191,17 +242,33 @@ async def property_types(broker: BlazingMQ, client: Client, expect: Expect) -> N
     """
     await ready(client, expect, READ_WRITE)
     result = await client.publish("q", b"typed", properties=PROPERTIES)
-    expect.outcome(result, "acked", "the post is acked")
+    expect.outcome(result, "acked", "the post is acked", id="the-post-is-acked")
     _, message = posts(broker)[0]
-    expect.that(message.has_properties, "the PUT has the flag MESSAGE_PROPERTIES")
+    expect.that(
+        message.has_properties,
+        "the PUT has the flag MESSAGE_PROPERTIES",
+        id="the-put-has-the-flag-message-properties",
+    )
     style_fits(expect, message)
     found = content_of(expect, message)
     wanted = {name: as_property(each) for name, each in PROPERTIES.items()}
-    expect.equal(dict(found.properties), wanted, "names, types and values are those that were given")
-    expect.equal(found.payload, b"typed", "the payload stands behind them")
+    expect.equal(
+        dict(found.properties),
+        wanted,
+        "names, types and values are those that were given",
+        id="names-types-and-values-are-those-that-were-given",
+    )
+    expect.equal(
+        found.payload, b"typed", "the payload stands behind them", id="the-payload-stands-behind-them"
+    )
     messages = await client.wait_messages(1)
-    bodies_are(expect, messages, [b"typed"], "the payload is delivered")
-    expect.equal(messages[0].meta.get("properties"), PROPERTIES, "the consumer gets the same properties")
+    bodies_are(expect, messages, [b"typed"], "the payload is delivered", id="the-payload-is-delivered")
+    expect.equal(
+        as_texts(messages[0].meta.get("properties")),
+        PROPERTIES,
+        "the consumer gets the same properties",
+        id="the-consumer-gets-the-same-properties",
+    )
 
 
 def named(count: int, size: int = 0) -> Json:
@@ -234,13 +301,22 @@ async def property_limits(broker: BlazingMQ, client: Client, expect: Expect) -> 
             style_fits(expect, found[0][1])
             wanted = {name: as_property(each) for name, each in properties.items()}
             there = dict(content_of(expect, found[0][1]).properties)
-            expect.that(there == wanted, "within the limits they are encoded as given", what)
-            expect.outcome(result, "acked", "and acked")
+            expect.that(
+                there == wanted,
+                "within the limits they are encoded as given",
+                what,
+                id="within-the-limits-they-are-encoded-as-given",
+            )
+            expect.outcome(result, "acked", "and acked", id="and-acked")
             continue
         sent_anyway = found or received(broker, "Malformed", since=mark)
-        expect.that(not sent_anyway, "above the limits nothing is sent", what)
-        expect.failed(result, ("invalid",), "what is not sent fails as invalid")
-    await still_works(broker, client, expect, "the session works on")
+        expect.that(
+            not sent_anyway, "above the limits nothing is sent", what, id="above-the-limits-nothing-is-sent"
+        )
+        expect.failed(
+            result, ("invalid",), "what is not sent fails as invalid", id="what-is-not-sent-fails-as-invalid"
+        )
+    await still_works(broker, client, expect, "the session works on", id="the-session-works-on")
 
 
 TWO: Json = {"a": {"type": "string", "value": "one"}, "b": {"type": "int64", "value": "2"}}
@@ -266,19 +342,24 @@ async def compression(broker: BlazingMQ, client: Client, expect: Expect) -> None
             mark = broker.journal.last_seq
             payload: Json = {"gen": kind, "seed": 5, "len": size}
             result = await client.publish("q", payload, compression="zlib", properties=properties)
-            expect.outcome(result, "acked", "each post is acked")
+            expect.outcome(result, "acked", "each post is acked", id="each-post-is-acked")
             _, message = alone(broker, expect, mark)
             found = content_of(expect, message)
             expect.that(
-                found.payload == body_bytes(payload), "what was posted can be unpacked", f"{kind} {size}"
+                found.payload == body_bytes(payload),
+                "what was posted can be unpacked",
+                f"{kind} {size}",
+                id="what-was-posted-can-be-unpacked",
             )
             wanted = {name: as_property(each) for name, each in properties.items()}
-            expect.equal(dict(found.properties), wanted, "and so can the properties")
+            expect.equal(
+                dict(found.properties), wanted, "and so can the properties", id="and-so-can-the-properties"
+            )
             if properties:
                 style_fits(expect, message)
             crc_fits(expect, message)
             packed += message.compression
-    expect.that(packed, "100 KiB of zeros are compressed")
+    expect.that(packed, "100 KiB of zeros are compressed", id="n-kib-of-zeros-are-compressed")
 
 
 # load
@@ -295,9 +376,9 @@ def intact(broker: BlazingMQ, expect: Expect, blocks: list[Json]) -> int:
     """Each message that is stored is one of those posted, and there once; returns how many there are."""
     wanted = {body_bytes(each) for each in blocks}
     stored = [message.data for message in broker.messages(Q)]
-    expect.that(set(stored) <= wanted, "each body is intact")
-    expect.equal(len(stored), len(set(stored)), "each body is there once")
-    expect.that(not received(broker, "Malformed"), "every event can be read")
+    expect.that(set(stored) <= wanted, "each body is intact", id="each-body-is-intact")
+    expect.equal(len(stored), len(set(stored)), "each body is there once", id="each-body-is-there-once")
+    expect.that(not received(broker, "Malformed"), "every event can be read", id="every-event-can-be-read")
     return len(stored)
 
 
@@ -317,8 +398,8 @@ async def concurrent_posts(broker: BlazingMQ, client: Client, expect: Expect) ->
     await asyncio.sleep(2.0)
     broker.faults.remove(slow)
     for call in calls:
-        expect.outcome(await call, "acked", "all posts are acked")
-    expect.equal(intact(broker, expect, blocks), 200, "200 messages came")
+        expect.outcome(await call, "acked", "all posts are acked", id="all-posts-are-acked")
+    expect.equal(intact(broker, expect, blocks), 200, "200 messages came", id="n-messages-came")
 
 
 @scenario("BMQ-3.23", roles=PUBLISHER, timeout_s=90.0)
@@ -336,15 +417,22 @@ async def slow_reader(broker: BlazingMQ, client: Client, expect: Expect) -> None
     calls = [client.begin_publish("q", each, timeout=40.0) for each in blocks]
     results = [await call for call in calls]
     for result in results:
-        expect.ended(result, "each post ends")
+        expect.ended(result, "each post ends", id="each-post-ends")
     acked = sum(result.ok for result in results)
     early = [result for result in results if not result.ok]
     for result in early:
-        expect.failed(result, ("invalid", "closed", "connection", "internal"), "or fails fast")
+        expect.failed(
+            result, ("invalid", "closed", "connection", "internal"), "or fails fast", id="or-fails-fast"
+        )
     after = client.facts()
     if before and after and before.rss_bytes and after.rss_bytes:
         grown = (after.rss_bytes - before.rss_bytes) // MIB
         expect.note(f"RSS growth {grown} MiB, {acked} acked, {len(early)} refused")
-        expect.that(grown < 512, "RSS growth is bounded", f"{grown} MiB")
+        expect.that(grown < 512, "RSS growth is bounded", f"{grown} MiB", id="rss-growth-is-bounded")
     await eventually(lambda: len(broker.messages(Q)) >= acked, 5.0)
-    expect.equal(intact(broker, expect, blocks), acked, "what was acked is stored, and nothing else")
+    expect.equal(
+        intact(broker, expect, blocks),
+        acked,
+        "what was acked is stored, and nothing else",
+        id="what-was-acked-is-stored-and-nothing-else",
+    )

@@ -14,6 +14,7 @@ from fakebrokers.blazingmq.properties import Content, Property, PropertyType, St
 from scenarios.blazingmq._steps import (
     CONSUMER,
     READ,
+    as_texts,
     bodies_are,
     confirms,
     encoded,
@@ -57,9 +58,20 @@ async def one_more(
 ) -> None:
     """The next message has this payload and these properties."""
     messages = await client.wait_messages(count)
-    bodies_are(expect, messages[count - 1 :], [payload], "the payload is delivered as it was posted")
+    bodies_are(
+        expect,
+        messages[count - 1 :],
+        [payload],
+        "the payload is delivered as it was posted",
+        id="the-payload-is-delivered-as-it-was-posted",
+    )
     if properties is not None:
-        expect.equal(messages[-1].meta.get("properties"), properties, "and so are its properties")
+        expect.equal(
+            as_texts(messages[-1].meta.get("properties")),
+            properties,
+            "and so are its properties",
+            id="and-so-are-its-properties",
+        )
 
 
 @scenario("BMQ-4.08", roles=CONSUMER)
@@ -110,18 +122,35 @@ async def corrupt_zlib(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     await client.wait_messages(2)
     await quiet()
     await survives(client, expect)
-    bodies_are(expect, client.messages(), [BODY, BODY], "in events of their own the others are delivered")
+    bodies_are(
+        expect,
+        client.messages(),
+        [BODY, BODY],
+        "in events of their own the others are delivered",
+        id="in-events-of-their-own-the-others-are-delivered",
+    )
     events = batch(11)
     say(broker, expect, Push(tuple(each.messages[0] for each in events)))
     await client.wait_messages(4, within_s=0.7)
     await survives(client, expect)
     positions = [m.position for m in client.messages()[2:]]
     wanted = [guid(11).hex().upper(), guid(13).hex().upper()]
-    expect.that(set(positions) <= set(wanted), "in one event the broken one is not delivered", positions)
-    expect.tolerate(wanted[0] in positions, "what stands before it is", positions)
+    expect.that(
+        set(positions) <= set(wanted),
+        "in one event the broken one is not delivered",
+        positions,
+        id="in-one-event-the-broken-one-is-not-delivered",
+    )
+    expect.tolerate(
+        wanted[0] in positions, "what stands before it is", positions, id="what-stands-before-it-is"
+    )
     broken_ids = (guid(2), guid(12))
-    expect.that(not [c for c in confirms(broker) if c.guid in broken_ids], "it is never confirmed")
-    expect.tolerate(told(client), "an error event tells it")
+    expect.that(
+        not [c for c in confirms(broker) if c.guid in broken_ids],
+        "it is never confirmed",
+        id="it-is-never-confirmed",
+    )
+    expect.tolerate(told(client), "an error event tells it", id="an-error-event-tells-it")
     await then_a_normal_one(broker, client, expect, (BODY,))
 
 
@@ -137,8 +166,12 @@ async def unknown_compression(broker: BlazingMQ, client: Client, expect: Expect)
     push(broker, expect, b"packed somehow", compression=5)
     await quiet(0.2)
     await then_a_normal_one(broker, client, expect)
-    expect.that(not [c for c in confirms(broker) if c.guid == guid(1)], "it is not confirmed")
-    expect.tolerate(told(client), "an error event tells it")
+    expect.that(
+        not [c for c in confirms(broker) if c.guid == guid(1)],
+        "it is not confirmed",
+        id="it-is-not-confirmed",
+    )
+    expect.tolerate(told(client), "an error event tells it", id="an-error-event-tells-it")
 
 
 @scenario("BMQ-4.11", roles=CONSUMER)
@@ -157,8 +190,13 @@ async def bad_padding(broker: BlazingMQ, client: Client, expect: Expect) -> None
         await survives(client, expect)
     for message in client.messages():
         shown = body_bytes(message.body)
-        expect.that(len(shown) <= len(data) + 2, "nothing is read beyond the message", shown)
-        expect.that(shown[:4] == data[:4] or not shown, "nor anything else", shown)
+        expect.that(
+            len(shown) <= len(data) + 2,
+            "nothing is read beyond the message",
+            shown,
+            id="nothing-is-read-beyond-the-message",
+        )
+        expect.that(shown[:4] == data[:4] or not shown, "nor anything else", shown, id="nor-anything-else")
     surfaced = tuple(body_bytes(m.body) for m in client.messages())
     await then_a_normal_one(broker, client, expect, surfaced)
 
@@ -181,4 +219,4 @@ async def properties_of_others(broker: BlazingMQ, client: Client, expect: Expect
         data = write_content(Content(payload, PROPERTIES), style, Compression.NONE)
         push(broker, expect, data, first=number, **fields(style, schema_id))
         await one_more(client, expect, number, payload, SHOWN)
-    await survives(client, expect, "the client works on")
+    await survives(client, expect, "the client works on", id="the-client-works-on")

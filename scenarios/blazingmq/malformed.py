@@ -99,15 +99,27 @@ async def length_below_header(broker: BlazingMQ, client: Client, expect: Expect)
         mark = broker.journal.last_seq
         say_raw(broker, expect, length.to_bytes(4) + event_bytes(EventType.ACK, [])[4:] + ack)
         left = await closes(broker, name)
-        await survives(client, expect, "the process is alive")
-        expect.that(left, "the client closes the connection", f"length {length}")
-        expect.that(await tells(client, events), "and reports a loss or an error")
+        await survives(client, expect, "the process is alive", id="the-process-is-alive")
+        expect.that(
+            left,
+            "the client closes the connection",
+            f"length {length}",
+            id="the-client-closes-the-connection",
+        )
+        expect.that(
+            await tells(client, events), "and reports a loss or an error", id="and-reports-a-loss-or-an-error"
+        )
         result = await call
         if result.ok:
             again = acked_on_the_wire(broker, b"waits", mark)
-            expect.that(again, "nothing behind the garbage is read")
+            expect.that(again, "nothing behind the garbage is read", id="nothing-behind-the-garbage-is-read")
         else:
-            expect.failed(result, LOST, "what waited ends as lost, or is repeated")
+            expect.failed(
+                result,
+                LOST,
+                "what waited ends as lost, or is repeated",
+                id="what-waited-ends-as-lost-or-is-repeated",
+            )
 
 
 @scenario("BMQ-7.02", roles=PUBLISHER, revision=2)
@@ -126,19 +138,31 @@ async def length_near_the_limit(broker: BlazingMQ, client: Client, expect: Expec
     cost = Footprint(client)
     say_raw(broker, expect, LENGTH_MAX.to_bytes(4) + bytes((0x44, 2, 0, 0)) + bytes(8))
     left = await closes(broker, name)
-    expect.tolerate(left, "the client closes the connection within 1 s")
+    expect.tolerate(
+        left, "the client closes the connection within 1 s", id="the-client-closes-the-connection-within-n-s"
+    )
     mark = broker.journal.last_seq
     result = await open_queue(client, timeout=1.0)
-    expect.ended(result, "an open ends by its deadline")
+    expect.ended(result, "an open ends by its deadline", id="an-open-ends-by-its-deadline")
     if result.ok:
         there = sent(broker, "openQueueResponse", since=mark)
-        expect.that(there, "an open is ok only if the broker says so", "it has not")
+        expect.that(
+            there,
+            "an open is ok only if the broker says so",
+            "it has not",
+            id="an-open-is-ok-only-if-the-broker-says-so",
+        )
     if not left:
-        expect.that(not result.ok, "nothing is read as if a new event began", str(result))
+        expect.that(
+            not result.ok,
+            "nothing is read as if a new event began",
+            str(result),
+            id="nothing-is-read-as-if-a-new-event-began",
+        )
     await asyncio.sleep(1.5)
     cost.judge(expect, rss_mib=64)
-    expect.ended(await client.close(timeout=3.0), "stop ends by its deadline")
-    expect.that(client.alive, "the process is alive")
+    expect.ended(await client.close(timeout=3.0), "stop ends by its deadline", id="stop-ends-by-its-deadline")
+    expect.that(client.alive, "the process is alive", id="the-process-is-alive")
 
 
 async def odd_ack(broker: BlazingMQ, client: Client, expect: Expect, change: Any) -> None:
@@ -147,22 +171,26 @@ async def odd_ack(broker: BlazingMQ, client: Client, expect: Expect, change: Any
     mark = broker.journal.last_seq
     say_raw(broker, expect, change(ack))
     await eventually(lambda: call.done or broker.client_holds(name) is False, 1.5)
-    await survives(client, expect, "the process is alive")
+    await survives(client, expect, "the process is alive", id="the-process-is-alive")
     if call.done and broker.client_holds(name):
-        expect.outcome(await call, "acked", "it is taken as it is")
+        expect.outcome(await call, "acked", "it is taken as it is", id="it-is-taken-as-it-is")
     elif broker.client_holds(name) is False:
         result = await call
         if result.ok:
-            expect.that(acked_on_the_wire(broker, b"waits", mark), "acked only by an ACK of a new connection")
+            expect.that(
+                acked_on_the_wire(broker, b"waits", mark),
+                "acked only by an ACK of a new connection",
+                id="acked-only-by-an-ack-of-a-new-connection",
+            )
         else:
-            expect.failed(result, LOST, "or refused with the connection")
+            expect.failed(result, LOST, "or refused with the connection", id="or-refused-with-the-connection")
         return
     broker.faults.clear()
     after = await client.publish("s1", b"after", timeout=3.0)
-    expect.outcome(after, "acked", "the events behind it are read")
+    expect.outcome(after, "acked", "the events behind it are read", id="the-events-behind-it-are-read")
     if not call.done:
         say_raw(broker, expect, ack)
-    expect.outcome(await call, "acked", "and so is the right ACK")
+    expect.outcome(await call, "acked", "and so is the right ACK", id="and-so-is-the-right-ack")
 
 
 @scenario("BMQ-7.03", roles=PUBLISHER)
@@ -194,8 +222,8 @@ async def unknown_type(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     """
     call, ack, name = await pending_post(broker, client, expect)
     say_raw(broker, expect, event_bytes(UNKNOWN_TYPE, [b"whatever this is"]) + ack)
-    expect.outcome(await call, "acked", "the ACK behind it is processed")
-    expect.that(broker.client_holds(name) is not False, "the connection is kept")
+    expect.outcome(await call, "acked", "the ACK behind it is processed", id="the-ack-behind-it-is-processed")
+    expect.that(broker.client_holds(name) is not False, "the connection is kept", id="the-connection-is-kept")
 
 
 WAITS = "the right answer waits"
@@ -242,26 +270,32 @@ async def broken_control_body(broker: BlazingMQ, client: Client, expect: Expect)
     await client.connected()
     name, written = current(broker, expect), encoding(broker, expect)
     call = begin_open(client, timeout=8.0)
-    expect.exercised(await eventually(lambda: asked(broker), 3.0), "no openQueue came")
+    expect.exercised(
+        await eventually(lambda: asked(broker), 3.0), "no openQueue came", id="no-openqueue-came"
+    )
     right = write(answer_to(asked(broker)[0]), written)
     kept = await say_broken(broker, expect, name, broken_bodies(right, written))
-    await survives(client, expect, "the process is alive")
+    await survives(client, expect, "the process is alive", id="the-process-is-alive")
     if kept:
-        expect.that(not call.done, "the broken ones complete no op")
+        expect.that(not call.done, "the broken ones complete no op", id="the-broken-ones-complete-no-op")
         kept = await say_broken(broker, expect, name, badly_padded(right, written))
-        await survives(client, expect, "the process is alive")
+        await survives(client, expect, "the process is alive", id="the-process-is-alive")
         if kept:
-            expect.tolerate(not call.done, "an answer with wrong padding is not used")
+            expect.tolerate(
+                not call.done,
+                "an answer with wrong padding is not used",
+                id="an-answer-with-wrong-padding-is-not-used",
+            )
             broker.faults.release(WAITS)
     result = await call
     if kept:
-        expect.ok(result, "the right answer is used")
+        expect.ok(result, "the right answer is used", id="the-right-answer-is-used")
     elif result.ok:
         again = [r for r in received(broker, "openQueue") if r.connection != name]
-        expect.that(again, "it is repeated on a new connection")
+        expect.that(again, "it is repeated on a new connection", id="it-is-repeated-on-a-new-connection")
     else:
-        expect.failed(result, LOST, "else the op ends as connection")
-    expect.tolerate(told(client), "an error event tells it")
+        expect.failed(result, LOST, "else the op ends as connection", id="else-the-op-ends-as-connection")
+    expect.tolerate(told(client), "an error event tells it", id="an-error-event-tells-it")
 
 
 def long_number(known: Nodes) -> Nodes:
@@ -299,23 +333,28 @@ async def wrong_types(broker: BlazingMQ, client: Client, expect: Expect) -> None
     number; no crash; a later open works or the connection is re-established
     """
     result = await connect_with(broker, client, expect, long_number, no_result)
-    expect.ended(result, "(a) connect ends by its deadline")
-    await survives(client, expect, "(a) the process is alive")
+    expect.ended(result, "(a) connect ends by its deadline", id="a-connect-ends-by-its-deadline")
+    await survives(client, expect, "(a) the process is alive", id="a-the-process-is-alive")
     await client.connected("s2")
     broker.faults.add(drop(kind="openQueue", direction="in", nth=1, scope="run", name="not answered"))
     mark = broker.journal.last_seq
     call = begin_open(client, "wrong", session="s2", timeout=1.5)
     there = await eventually(lambda: received(broker, "openQueue", since=mark), 3.0)
-    expect.exercised(there, "no openQueue came")
+    expect.exercised(there, "no openQueue came", id="no-openqueue-came")
     say_raw(broker, expect, wrong_number(asked(broker)[-1], encoding(broker, expect)))
     result = await call
-    expect.ended(result, "(b) the open ends by its deadline")
+    expect.ended(result, "(b) the open ends by its deadline", id="b-the-open-ends-by-its-deadline")
     if not result.ok:
         kinds = ("timeout", "protocol", "connection")
-        expect.failed(result, kinds, "(b) as timeout or protocol, or the number is read")
-    await survives(client, expect, "(b) the process is alive")
+        expect.failed(
+            result,
+            kinds,
+            "(b) as timeout or protocol, or the number is read",
+            id="b-as-timeout-or-protocol-or-the-number-is-read",
+        )
+    await survives(client, expect, "(b) the process is alive", id="b-the-process-is-alive")
     later = await open_queue(client, "later", session="s2", timeout=8.0)
-    expect.ok(later, "(b) a later open works")
+    expect.ok(later, "(b) a later open works", id="b-a-later-open-works")
 
 
 @scenario("BMQ-7.08", roles=CONSUMER)
@@ -330,7 +369,11 @@ async def cut_in_an_event(broker: BlazingMQ, client: Client, expect: Expect) -> 
     say_raw(broker, expect, event[: len(event) * 6 // 10])
     await quiet(0.1)
     broker.kill(accepted(broker)[0].connection, HangUp.RST)
-    await lost_within(client, expect, 1.5, "the loss is told")
+    await lost_within(client, expect, 1.5, "the loss is told", id="the-loss-is-told")
     await quiet(0.2)
-    expect.that(not client.messages(), "the partial message is not delivered")
-    await survives(client, expect, "the process is alive")
+    expect.that(
+        not client.messages(),
+        "the partial message is not delivered",
+        id="the-partial-message-is-not-delivered",
+    )
+    await survives(client, expect, "the process is alive", id="the-process-is-alive")

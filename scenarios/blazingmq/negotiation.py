@@ -13,7 +13,7 @@ from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import Unsupported
 from fakebrokers import BlazingMQ
 from fakebrokers.blazingmq import ber, json_control
-from fakebrokers.blazingmq.codes import Category, ClientType, Encoding
+from fakebrokers.blazingmq.codes import Category, ClientType, Encoding, Language
 from fakebrokers.blazingmq.control import write
 from fakebrokers.blazingmq.faults_control import OtherEncoding, WithoutElement
 from fakebrokers.blazingmq.frames import (
@@ -35,6 +35,7 @@ from scenarios.blazingmq._steps import (
     READ_WRITE,
     Q,
     accepted,
+    as_texts,
     broken_control,
     close_queue,
     configures,
@@ -67,10 +68,12 @@ async def unanswered(broker: BlazingMQ, count: int = 1) -> bool:
     return await eventually(lambda: len(received(broker, "clientIdentity")) >= count, 5.0)
 
 
-def ends_in_time(expect: Expect, client: Client, seconds: float, timeout_s: float, criterion: str) -> None:
+def ends_in_time(
+    expect: Expect, client: Client, seconds: float, timeout_s: float, criterion: str, *, id: str
+) -> None:
     """An op ended by its deadline."""
     limit_s = client.deadline_s("connect", timeout_s) * GRACE + GRACE_S
-    expect.within(seconds, limit_s, criterion)
+    expect.within(seconds, limit_s, criterion, id=id)
 
 
 @scenario("BMQ-1.01")
@@ -84,18 +87,38 @@ async def happy_negotiation(broker: BlazingMQ, client: Client, expect: Expect) -
     before brokerResponse; connect op succeeds; `state` says open
     """
     broker.faults.add(latency(0.2, **ANSWER))
-    expect.ok(await client.connect(), "connect succeeds")
+    expect.ok(await client.connect(), "connect succeeds", id="connect-succeeds")
     first = current(broker, expect)
     answered = sent(broker, "brokerResponse", connection=first)[0]
     early = [r for r in from_client(broker, connection=first) if r.seq < answered.seq]
     kinds = [r.kind for r in early if r.kind != "authenticationRequest"]
-    expect.equal(kinds, ["clientIdentity"], "one clientIdentity, and nothing else before brokerResponse")
+    expect.equal(
+        kinds,
+        ["clientIdentity"],
+        "one clientIdentity, and nothing else before brokerResponse",
+        id="one-clientidentity-and-nothing-else-before-brokerresponse",
+    )
     frame = received(broker, "clientIdentity")[0].frame
     assert isinstance(frame, ClientIdentity)
-    expect.equal(frame.client_type, ClientType.E_TCPCLIENT, "the client type is E_TCPCLIENT")
-    expect.that(frame.protocol_version >= 1, "it has a protocol version", frame.protocol_version)
-    expect.that("PROTOCOL_ENCODING" in frame.features, "it has a feature string", frame.features)
-    expect.that((await client.state())["open"], "state says open")
+    expect.equal(
+        frame.client_type,
+        ClientType.E_TCPCLIENT,
+        "the client type is E_TCPCLIENT",
+        id="the-client-type-is-e-tcpclient",
+    )
+    expect.that(
+        frame.protocol_version >= 1,
+        "it has a protocol version",
+        frame.protocol_version,
+        id="it-has-a-protocol-version",
+    )
+    expect.that(
+        "PROTOCOL_ENCODING" in frame.features,
+        "it has a feature string",
+        frame.features,
+        id="it-has-a-feature-string",
+    )
+    expect.that((await client.state())["open"], "state says open", id="state-says-open")
 
 
 @scenario("BMQ-1.02")
@@ -120,15 +143,32 @@ async def negotiation_refused(broker: BlazingMQ, client: Client, expect: Expect)
         broker.faults.add(fault(Rewrite(changed), **ANSWER, name=f"refusal {number}"))
         broker.faults.add(fault(WithoutElement("brokerIdentity"), **ANSWER, name=f"no identity {number}"))
         result = await client.connect(f"s{number}", timeout=TRY_S)
-        expect.ended(result, "connect ends by its deadline")
-        expect.that(not result.ok, "connect never succeeds", str(result))
-        if expect.tolerate(result.word != "timeout", "the refusal is told as one", str(result)):
-            expect.failed(result, ("refused", "auth"), "connect fails as refused")
+        expect.ended(result, "connect ends by its deadline", id="connect-ends-by-its-deadline")
+        expect.that(not result.ok, "connect never succeeds", str(result), id="connect-never-succeeds")
+        if expect.tolerate(
+            result.word != "timeout",
+            "the refusal is told as one",
+            str(result),
+            id="the-refusal-is-told-as-one",
+        ):
+            expect.failed(
+                result, ("refused", "auth"), "connect fails as refused", id="connect-fails-as-refused"
+            )
             code = result.code
-            expect.tolerate(code in (category, category.name, -1), "with category or code", code)
+            expect.tolerate(
+                code in (category, category.name, -1),
+                "with category or code",
+                code,
+                id="with-category-or-code",
+            )
         others = [r.kind for r in from_client(broker, since=mark) if r.role != "handshake"]
-        expect.that(not others, "no frame about queues is sent", others)
-        await gone(broker, expect, "the socket is closed within 1 s after the op has ended")
+        expect.that(not others, "no frame about queues is sent", others, id="no-frame-about-queues-is-sent")
+        await gone(
+            broker,
+            expect,
+            "the socket is closed within 1 s after the op has ended",
+            id="the-socket-is-closed-within-n-s-after-the-op-has-ended",
+        )
 
 
 @scenario("BMQ-1.03")
@@ -141,14 +181,19 @@ async def no_broker_response(broker: BlazingMQ, client: Client, expect: Expect) 
     """
     broker.faults.add(drop(**ANSWER))
     result = await client.connect(timeout=TRY_S)
-    expect.exercised(received(broker, "clientIdentity"), "no clientIdentity came")
-    expect.failed(result, ("timeout",), "connect fails as timeout")
-    expect.within(
-        result.elapsed_ms / 1000, client.deadline_s("connect", TRY_S) * GRACE + 0.5, "at its deadline"
+    expect.exercised(
+        received(broker, "clientIdentity"), "no clientIdentity came", id="no-clientidentity-came"
     )
-    await gone(broker, expect, "the socket is closed")
+    expect.failed(result, ("timeout",), "connect fails as timeout", id="connect-fails-as-timeout")
+    expect.within(
+        result.elapsed_ms / 1000,
+        client.deadline_s("connect", TRY_S) * GRACE + 0.5,
+        "at its deadline",
+        id="at-its-deadline",
+    )
+    await gone(broker, expect, "the socket is closed", id="the-socket-is-closed")
     broker.faults.clear()
-    expect.ok(await client.connect("s2"), "a second connect succeeds")
+    expect.ok(await client.connect("s2"), "a second connect succeeds", id="a-second-connect-succeeds")
 
 
 @scenario("BMQ-1.04")
@@ -162,15 +207,20 @@ async def another_control_message(broker: BlazingMQ, client: Client, expect: Exp
     """
     broker.faults.add(drop(**ANSWER))
     call = client.begin_connect(timeout=TRY_S)
-    expect.exercised(await unanswered(broker), "no clientIdentity came")
+    expect.exercised(await unanswered(broker), "no clientIdentity came", id="no-clientidentity-came")
     handle = HandleParameters(Q, 0, flags=4, write_count=1)
     answer = OpenQueueResponse(1, OpenQueueRequest(handle), RoutingConfiguration(2))
     broker.say(current(broker, expect), answer)
     result = await call
-    expect.ended(result, "connect ends by its deadline")
-    expect.failed(result, ("protocol", "connection", "timeout"), "connect ends with an error")
-    expect.tolerate(result.word == "protocol", "the kind is protocol", str(result))
-    await gone(broker, expect, "the socket is closed within 1 s")
+    expect.ended(result, "connect ends by its deadline", id="connect-ends-by-its-deadline")
+    expect.failed(
+        result,
+        ("protocol", "connection", "timeout"),
+        "connect ends with an error",
+        id="connect-ends-with-an-error",
+    )
+    expect.tolerate(result.word == "protocol", "the kind is protocol", str(result), id="the-kind-is-protocol")
+    await gone(broker, expect, "the socket is closed within 1 s", id="the-socket-is-closed-within-n-s")
 
 
 @scenario("BMQ-1.05")
@@ -183,11 +233,16 @@ async def heartbeat_before_the_answer(broker: BlazingMQ, client: Client, expect:
     """
     broker.faults.add(fault(Inject(kind="HEARTBEAT_REQ", place="before"), **ANSWER))
     result = await client.connect(timeout=TRY_S)
-    if expect.tolerate(result.ok, "negotiation completes", str(result)):
-        expect.that((await client.state())["open"], "state says open")
+    if expect.tolerate(result.ok, "negotiation completes", str(result), id="negotiation-completes"):
+        expect.that((await client.state())["open"], "state says open", id="state-says-open")
         return
-    expect.failed(result, ("protocol", "connection", "timeout"), "else the attempt ends cleanly")
-    await gone(broker, expect, "and the socket is closed")
+    expect.failed(
+        result,
+        ("protocol", "connection", "timeout"),
+        "else the attempt ends cleanly",
+        id="else-the-attempt-ends-cleanly",
+    )
+    await gone(broker, expect, "and the socket is closed", id="and-the-socket-is-closed")
 
 
 Nodes = tuple[ber.Node, ...]
@@ -234,7 +289,7 @@ async def connect_with(
     """Connect; brokerResponse is changed on its way."""
     broker.faults.add(drop(**ANSWER))
     call = client.begin_connect()
-    expect.exercised(await unanswered(broker), "no clientIdentity came")
+    expect.exercised(await unanswered(broker), "no clientIdentity came", id="no-clientidentity-came")
     meant = broker.journal.select(kind="brokerResponse", tap=Tap.SAID)[0].frame
     assert isinstance(meant, BrokerResponse)
     broker.faults.clear()
@@ -246,7 +301,7 @@ async def stays(client: Client, expect: Expect, seconds: float) -> None:
     """For some time nothing is lost, and the processor has little to do."""
     cost = Footprint(client)
     await asyncio.sleep(seconds)
-    expect.that(not losses(client), "no connection_lost", losses(client)[:1])
+    expect.that(not losses(client), "no connection_lost", losses(client)[:1], id="no-connection-lost")
     cost.judge(expect, rss_mib=64, cpu_share=0.2)
 
 
@@ -265,22 +320,24 @@ async def no_heartbeat_fields(broker: BlazingMQ, client: Client, expect: Expect)
     def in_json(table: Json) -> Json:
         return {key: value for key, value in table.items() if key not in HEARTBEAT_FIELDS.values()}
 
-    expect.ok(await connect_with(broker, client, expect, in_ber, in_json), "connect succeeds")
+    expect.ok(
+        await connect_with(broker, client, expect, in_ber, in_json), "connect succeeds", id="connect-succeeds"
+    )
     await stays(client, expect, 1.5)
-    expect.that((await client.state())["open"], "state says open")
+    expect.that((await client.state())["open"], "state says open", id="state-says-open")
 
 
-@scenario("BMQ-1.07", roles=PUBLISHER, server={"heartbeat_ms": 0})
+@scenario("BMQ-1.07", roles=PUBLISHER, server={"heartbeat_s": 0.0})
 async def heartbeat_interval_zero(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """heartbeatIntervalMs = 0.
 
     Fault: Send 0 in brokerResponse
     Pass: Monitor disabled or default used; no busy loop; session stays usable for 5 s
     """
-    expect.ok(await client.connect(), "connect succeeds")
+    expect.ok(await client.connect(), "connect succeeds", id="connect-succeeds")
     await stays(client, expect, 5.0)
     await opened(client, expect)
-    await still_works(broker, client, expect, "the session stays usable")
+    await still_works(broker, client, expect, "the session stays usable", id="the-session-stays-usable")
 
 
 @scenario("BMQ-1.08")
@@ -293,8 +350,12 @@ async def unknown_fields(broker: BlazingMQ, client: Client, expect: Expect) -> N
     Pass: connect succeeds; unknown members are ignored
     """
     result = await connect_with(broker, client, expect, unknown_in_ber, unknown_in_json)
-    expect.ok(result, "connect succeeds, unknown members are ignored")
-    expect.that((await client.state())["open"], "state says open")
+    expect.ok(
+        result,
+        "connect succeeds, unknown members are ignored",
+        id="connect-succeeds-unknown-members-are-ignored",
+    )
+    expect.that((await client.state())["open"], "state says open", id="state-says-open")
 
 
 @scenario("BMQ-1.09")
@@ -305,8 +366,12 @@ async def byte_by_byte(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     Pass: connect succeeds as in the happy case
     """
     broker.faults.add(slice_(size=1, gap_s=0.001, **ANSWER))
-    expect.ok(await client.connect(), "connect succeeds as in the happy case")
-    expect.that((await client.state())["open"], "state says open")
+    expect.ok(
+        await client.connect(),
+        "connect succeeds as in the happy case",
+        id="connect-succeeds-as-in-the-happy-case",
+    )
+    expect.that((await client.state())["open"], "state says open", id="state-says-open")
 
 
 @scenario("BMQ-1.10", unconnected="nobody listens: there is nothing to connect to")
@@ -320,13 +385,23 @@ async def refused_connect(broker: BlazingMQ, client: Client, expect: Expect) -> 
     """
     broker.refuse()
     result = await client.connect(timeout=TRY_S)
-    expect.ended(result, "connect ends by its deadline")
-    expect.failed(result, ("connection", "timeout"), "connect fails as connection, or after its retries")
+    expect.ended(result, "connect ends by its deadline", id="connect-ends-by-its-deadline")
+    expect.failed(
+        result,
+        ("connection", "timeout"),
+        "connect fails as connection, or after its retries",
+        id="connect-fails-as-connection-or-after-its-retries",
+    )
     if result.word == "timeout":
         late = result.elapsed_ms / 1000 >= 0.9 * TRY_S
-        expect.that(late, "a client that retries goes on until its deadline", str(result))
-    expect.that(not (await client.state())["open"], "state says not open")
-    no_stderr(client, expect, "no unhandled error on stderr")
+        expect.that(
+            late,
+            "a client that retries goes on until its deadline",
+            str(result),
+            id="a-client-that-retries-goes-on-until-its-deadline",
+        )
+    expect.that(not (await client.state())["open"], "state says not open", id="state-says-not-open")
+    no_stderr(client, expect, "no unhandled error on stderr", id="no-unhandled-error-on-stderr")
 
 
 @scenario("BMQ-1.11")
@@ -340,19 +415,31 @@ async def reset_after_accept(broker: BlazingMQ, client: Client, expect: Expect) 
     """
     broker.faults.add(rst(on="accept"))
     result = await client.connect(timeout=TRY_S)
-    expect.ended(result, "connect ends by its deadline")
-    expect.failed(result, ("connection", "timeout"), "connect fails as connection, or after its retries")
+    expect.ended(result, "connect ends by its deadline", id="connect-ends-by-its-deadline")
+    expect.failed(
+        result,
+        ("connection", "timeout"),
+        "connect fails as connection, or after its retries",
+        id="connect-fails-as-connection-or-after-its-retries",
+    )
     times = [record.at for record in accepted(broker)]
     if result.word == "timeout":
-        expect.that(len(times) > 1, "only a client that tries again may end as timeout", len(times))
+        expect.that(
+            len(times) > 1,
+            "only a client that tries again may end as timeout",
+            len(times),
+            id="only-a-client-that-tries-again-may-end-as-timeout",
+        )
     gaps = [later - earlier for earlier, later in pairwise(times)]
-    expect.that(all(gap >= 0.1 for gap in gaps), "attempts are 100 ms apart", gaps)
+    expect.that(
+        all(gap >= 0.1 for gap in gaps), "attempts are 100 ms apart", gaps, id="attempts-are-n-ms-apart"
+    )
 
 
-def joined(expect: Expect, result: Result, criterion: str) -> None:
+def joined(expect: Expect, result: Result, criterion: str, *, id: str) -> None:
     """A second connect joins the first, or is refused."""
     if not result.ok:
-        expect.failed(result, ("invalid", "unsupported"), criterion)
+        expect.failed(result, ("invalid", "unsupported"), criterion, id=id)
 
 
 @scenario("BMQ-1.12")
@@ -364,10 +451,20 @@ async def second_connect(broker: BlazingMQ, client: Client, expect: Expect) -> N
     one TCP connection and one clientIdentity exist
     """
     await client.connected()
-    joined(expect, await client.connect(), "the second connect fails as invalid, or joins")
+    joined(
+        expect,
+        await client.connect(),
+        "the second connect fails as invalid, or joins",
+        id="the-second-connect-fails-as-invalid-or-joins",
+    )
     await asyncio.sleep(0.2)
-    expect.equal(len(accepted(broker)), 1, "there is one connection")
-    expect.equal(len(received(broker, "clientIdentity")), 1, "there is one clientIdentity")
+    expect.equal(len(accepted(broker)), 1, "there is one connection", id="there-is-one-connection")
+    expect.equal(
+        len(received(broker, "clientIdentity")),
+        1,
+        "there is one clientIdentity",
+        id="there-is-one-clientidentity",
+    )
 
 
 @scenario("BMQ-1.13")
@@ -382,10 +479,22 @@ async def concurrent_connects(broker: BlazingMQ, client: Client, expect: Expect)
     calls = [client.begin_connect(), client.begin_connect()]
     first, second = [await call for call in calls]
     for result in (first, second):
-        expect.ended(result, "both ops end")
-    expect.that(first.ok or second.ok, "one of them connects", f"{first}; {second}")
-    joined(expect, second if first.ok else first, "the other joins, or fails as invalid")
-    expect.equal(len(received(broker, "clientIdentity")), 1, "there is one clientIdentity")
+        expect.ended(result, "both ops end", id="both-ops-end")
+    expect.that(
+        first.ok or second.ok, "one of them connects", f"{first}; {second}", id="one-of-them-connects"
+    )
+    joined(
+        expect,
+        second if first.ok else first,
+        "the other joins, or fails as invalid",
+        id="the-other-joins-or-fails-as-invalid",
+    )
+    expect.equal(
+        len(received(broker, "clientIdentity")),
+        1,
+        "there is one clientIdentity",
+        id="there-is-one-clientidentity",
+    )
 
 
 PROPERTIES: Json = {
@@ -406,20 +515,29 @@ async def no_optional_features(broker: BlazingMQ, client: Client, expect: Expect
     non-strict: SchemaId not 0 although the broker did not offer it
     """
     await ready(client, expect, READ_WRITE)
-    expect.that(configures(broker), "the reader is configured")
+    expect.that(configures(broker), "the reader is configured", id="the-reader-is-configured")
     more = {"properties": PROPERTIES} if client.can("properties") else {}
-    expect.outcome(await client.publish("q", b"body", **more), "acked", "the post is acked")
+    expect.outcome(
+        await client.publish("q", b"body", **more), "acked", "the post is acked", id="the-post-is-acked"
+    )
     messages = await client.wait_messages(1)
-    expect.that([body_bytes(m.body) for m in messages] == [b"body"], "it is delivered", messages)
+    expect.that(
+        [body_bytes(m.body) for m in messages] == [b"body"], "it is delivered", messages, id="it-is-delivered"
+    )
     if more:
-        shown = messages[0].meta.get("properties")
-        expect.equal(shown, PROPERTIES, "with its properties")
+        shown = as_texts(messages[0].meta.get("properties"))
+        expect.equal(shown, PROPERTIES, "with its properties", id="with-its-properties")
         for _, message in posts(broker):
             plain = message.schema_id == 0
-            expect.tolerate(plain, "a PUT with properties has schema id 0", message.schema_id)
-    expect.ok(await settle(client, messages[0]), "it can be confirmed")
-    expect.equal(len(await reached_confirms(broker, 1)), 1, "the confirm comes")
-    expect.ok(await close_queue(client), "close works")
+            expect.tolerate(
+                plain,
+                "a PUT with properties has schema id 0",
+                message.schema_id,
+                id="a-put-with-properties-has-schema-id-n",
+            )
+    expect.ok(await settle(client, messages[0]), "it can be confirmed", id="it-can-be-confirmed")
+    expect.equal(len(await reached_confirms(broker, 1)), 1, "the confirm comes", id="the-confirm-comes")
+    expect.ok(await close_queue(client), "close works", id="close-works")
 
 
 @scenario("BMQ-1.15", roles=BOTH, revision=2)
@@ -436,9 +554,56 @@ async def other_encoding(broker: BlazingMQ, client: Client, expect: Expect) -> N
     listed = features(broker, expect)
     if "BER" not in listed or "JSON" not in listed:
         raise Unsupported("the client lists one encoding only")
-    expect.ok(result, "connect succeeds")
-    expect.ok(await open_queue(client, flags=READ_WRITE), "open and configure succeed")
-    expect.that(received(broker, "openQueue"), "open and configure succeed", "no openQueue came")
-    expect.ok(await close_queue(client), "close succeeds")
-    expect.that(received(broker, "closeQueue"), "close succeeds", "no closeQueue came")
-    expect.ok(await client.close(), "stop succeeds")
+    expect.ok(result, "connect succeeds", id="connect-succeeds")
+    expect.ok(
+        await open_queue(client, flags=READ_WRITE),
+        "open and configure succeed",
+        id="open-and-configure-succeed",
+    )
+    expect.that(
+        received(broker, "openQueue"),
+        "open and configure succeed",
+        "no openQueue came",
+        id="open-and-configure-succeed",
+    )
+    expect.ok(await close_queue(client), "close succeeds", id="close-succeeds")
+    expect.that(received(broker, "closeQueue"), "close succeeds", "no closeQueue came", id="close-succeeds")
+    expect.ok(await client.close(), "stop succeeds", id="stop-succeeds")
+
+
+@scenario("BMQ-1.16")
+async def known_language(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """The SDK names a language that the broker knows.
+
+    Fault: None; two sessions, one after the other
+    Pass: sdkLanguage of clientIdentity is a member of the schema's enumeration (E_CPP, E_JAVA; in JSON by its
+    name), whatever the client is written in: a broker cannot read the message otherwise, and answers nothing;
+    both sessions name the same one and connect; non-strict: E_UNKNOWN
+    """
+    for session in ("s1", "s2"):
+        mark = broker.journal.last_seq
+        result = await client.connect(session)
+        came = [record.frame for record in received(broker, "clientIdentity", since=mark)]
+        unread = [record.frame for record in received(broker, "Malformed", since=mark)]
+        expect.that(
+            came and not unread,
+            "sdkLanguage is a member of the enumeration, so that clientIdentity can be read",
+            unread[:1] or "no clientIdentity came",
+            id="sdklanguage-is-a-member-of-the-enumeration",
+        )
+        expect.ok(result, "connect succeeds", id="connect-succeeds")
+        expect.prepared(await client.close(session))
+    identities = [record.frame for record in received(broker, "clientIdentity")]
+    languages = {frame.sdk_language for frame in identities if isinstance(frame, ClientIdentity)}
+    expect.that(
+        len(languages) == 1,
+        "both sessions name the same language",
+        sorted(languages),
+        id="both-sessions-name-the-same-language",
+    )
+    expect.tolerate(
+        Language.E_UNKNOWN not in languages,
+        "the language is E_CPP or E_JAVA",
+        "E_UNKNOWN",
+        id="the-language-is-e-cpp-or-e-java",
+    )

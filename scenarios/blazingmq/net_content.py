@@ -7,6 +7,7 @@ from typing import Any
 from conformance.adapter.base import Call
 from conformance.adapter.messages import body_bytes, same_body
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.blazingmq.codes import AckStatus
 from fakebrokers.blazingmq.faults import refuse_put
 from fakebrokers.faults import drop
@@ -59,8 +60,8 @@ async def unknown_categories(subject: BlazingSubject, client: Client, expect: Ex
     await _refused(subject, call, "a closeQueue", ("closeQueue",), mark)
     subject.broker.faults.clear()
     await opened(client, expect, "q", DOMAIN + "orders", flags=WRITE)
-    await still_works(subject.fake, client, expect, "the session stays usable")
-    expect.that(client.alive, "the process is alive", "it ended")
+    await still_works(subject.fake, client, expect, "the session stays usable", id="the-session-stays-usable")
+    expect.that(client.alive, "the process is alive", "it ended", id="the-process-is-alive")
 
 
 async def _refused(subject: BlazingSubject, call: Call, what: str, kinds: tuple[str, ...], mark: int) -> None:
@@ -70,14 +71,28 @@ async def _refused(subject: BlazingSubject, call: Call, what: str, kinds: tuple[
     def came() -> list[Record]:
         return [record for kind in kinds for record in received(broker, kind, since=mark)]
 
-    expect.exercised(await eventually(came, 2.0), f"the client sent none of {kinds}")
+    expect.exercised(
+        await eventually(came, 2.0),
+        f"the client sent none of {kinds}",
+        id=slug("the-client-sent-none-of-{}", kinds),
+    )
     frame: Any = came()[-1].frame
     say_raw(broker, expect, future_status(frame, encoding(broker, expect), FUTURE))
     result = await call
-    expect.failed(result, ("refused",), f"{what} ends by its deadline as refused, never success")
+    expect.failed(
+        result,
+        ("refused",),
+        f"{what} ends by its deadline as refused, never success",
+        id=slug("{}-ends-by-its-deadline-as-refused-never-success", what),
+    )
     text = f"{result.code} {result.error.text if result.error else ''}"
     shown = any(word in text for word in (str(FUTURE), "E_FUTURE"))
-    expect.that(shown, f"{what}: the error shows the number or the word", text)
+    expect.that(
+        shown,
+        f"{what}: the error shows the number or the word",
+        text,
+        id=slug("{}-the-error-shows-the-number-or-the-word", what),
+    )
 
 
 @scenario("NET-4.04", protocol="blazingmq", roles=ROLES, timeout_s=90)
@@ -90,6 +105,7 @@ async def payload_corpus(subject: BlazingSubject, client: Client, expect: Expect
     Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
     and the session stays usable
     """
+    await subject.rehearse()
     subject.add_queue(subject.queue)
     await subject.connected()
     sent: dict[str, bytes] = {}
@@ -97,27 +113,52 @@ async def payload_corpus(subject: BlazingSubject, client: Client, expect: Expect
         given: Any = LARGE if name == "large" else body
         result = await subject.publish(subject.queue, given, timeout=10.0)
         if name == "empty" and not result.ok:
-            expect.failed(result, ("invalid", "refused"), "empty: acked, or refused")
+            expect.failed(
+                result, ("invalid", "refused"), "empty: acked, or refused", id="empty-acked-or-refused"
+            )
             continue
-        expect.outcome(result, "acked", f"{name}: acked")
+        expect.outcome(result, "acked", f"{name}: acked", id=slug("{}-acked", name))
         sent[name] = body_bytes(given) if name == "large" else body
     stored = subject.stored(subject.queue)
-    expect.equal(len(stored), len(sent), "each acked body is at the broker once")
+    expect.equal(
+        len(stored),
+        len(sent),
+        "each acked body is at the broker once",
+        id="each-acked-body-is-at-the-broker-once",
+    )
     expect.that(
-        stored == list(sent.values()), "each body is at the broker as it was", [s[:32] for s in stored]
+        stored == list(sent.values()),
+        "each body is at the broker as it was",
+        [s[:32] for s in stored],
+        id="each-body-is-at-the-broker-as-it-was",
     )
     expect.prepared(await subject.subscribe(subject.queue))
     got = await read_to_the_end(subject.broker, client, expect, len(sent), within_s=10.0)
-    expect.equal(len(got), len(sent), "every body is surfaced once")
+    expect.equal(len(got), len(sent), "every body is surfaced once", id="every-body-is-surfaced-once")
     for (name, body), message in zip(sent.items(), got, strict=True):
-        expect.that(same_body(message.body, body), f"{name}: equal, nothing truncated", message.body)
+        expect.that(
+            same_body(message.body, body),
+            f"{name}: equal, nothing truncated",
+            message.body,
+            id=slug("{}-equal-nothing-truncated", name),
+        )
     subject.broker.faults.add(refuse_put(AckStatus.UNKNOWN, name="beyond"))
     expect.may_not_fire("beyond", "a client may refuse such a body by itself")
     beyond = await subject.publish(subject.queue, BEYOND, timeout=10.0)
-    expect.failed(beyond, ("invalid", "refused"), "a body beyond the limit fails locally or is refused")
+    expect.failed(
+        beyond,
+        ("invalid", "refused"),
+        "a body beyond the limit fails locally or is refused",
+        id="a-body-beyond-the-limit-fails-locally-or-is-refused",
+    )
     subject.broker.faults.clear()
     result = await subject.publish(subject.queue, b"afterwards")
-    expect.outcome(result, "acked", "the session stays usable after a body beyond the limit")
+    expect.outcome(
+        result,
+        "acked",
+        "the session stays usable after a body beyond the limit",
+        id="the-session-stays-usable-after-a-body-beyond-the-limit",
+    )
 
 
 @scenario("NET-4.05", protocol="blazingmq", roles=ROLES)
@@ -134,14 +175,29 @@ async def numbers_at_limits(subject: BlazingSubject, client: Client, expect: Exp
     expect.prepared(await subject.subscribe(subject.queue))
     for number, turn in enumerate(("posted", "sent back"), 1):
         result = await client.publish(subject.queue, turn.encode(), properties=given)
-        expect.outcome(result, "acked", f"{turn}: the post is acked")
+        expect.outcome(result, "acked", f"{turn}: the post is acked", id=slug("{}-the-post-is-acked", turn))
         found = content_of(expect, posts(broker)[-1][1])
         there = {name: one.value for name, one in found.properties.items()}
-        expect.equal(there, LIMITS, f"{turn}: the numbers on the wire are those that were given")
+        expect.equal(
+            there,
+            LIMITS,
+            f"{turn}: the numbers on the wire are those that were given",
+            id=slug("{}-the-numbers-on-the-wire-are-those-that-were-given", turn),
+        )
         wanted = {name: as_property(one) for name, one in given.items()}
-        expect.equal(dict(found.properties), wanted, f"{turn}: as INT64")
+        expect.equal(dict(found.properties), wanted, f"{turn}: as INT64", id=slug("{}-as-int64", turn))
         got = await subject.wait_messages(number)
-        expect.equal(len(got), number, f"{turn}: the message is surfaced once")
+        expect.equal(
+            len(got),
+            number,
+            f"{turn}: the message is surfaced once",
+            id=slug("{}-the-message-is-surfaced-once", turn),
+        )
         given = got[-1].meta.get("properties") or {}
         shown = {name: int(one["value"]) for name, one in given.items()}
-        expect.equal(shown, LIMITS, f"{turn}: the numbers are surfaced exactly")
+        expect.equal(
+            shown,
+            LIMITS,
+            f"{turn}: the numbers are surfaced exactly",
+            id=slug("{}-the-numbers-are-surfaced-exactly", turn),
+        )

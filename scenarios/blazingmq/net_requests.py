@@ -36,8 +36,15 @@ async def nothing_doubled(subject: BlazingSubject, client: Client, expect: Expec
         subject.broker.kill(how="rst")
         again = lambda mark=mark: subject.subscriptions(mark)  # noqa: E731
         made = await subject.until(again, BACK_S)
-        expect.that(made, f"loss {number + 1}: the subscription is made again", "not in 30 s")
-        await subject.works_again(f"loss {number + 1}: a publish is acked", within_s=BACK_S)
+        expect.that(
+            made,
+            f"loss {number + 1}: the subscription is made again",
+            "not in 30 s",
+            id="loss-n-the-subscription-is-made-again",
+        )
+        await subject.works_again(
+            f"loss {number + 1}: a publish is acked", within_s=BACK_S, id="loss-n-a-publish-is-acked"
+        )
     await asyncio.sleep(1.0)
     wanted = subject.bodies(10, "doubled")
     seen = len(subject.messages())
@@ -47,17 +54,39 @@ async def nothing_doubled(subject: BlazingSubject, client: Client, expect: Expec
     got = [body_bytes(message.body) for message in subject.messages()]
     counts = Counter(body for body in got if body in wanted)
     once = set(counts) == set(wanted) and set(counts.values()) == {1}
-    expect.that(once, "each new message is surfaced exactly once", dict(counts))
+    expect.that(
+        once,
+        "each new message is surfaced exactly once",
+        dict(counts),
+        id="each-new-message-is-surfaced-exactly-once",
+    )
     in_order = [body for body in got if body in wanted] == wanted
-    expect.that(in_order, "in order", got[-10:])
+    expect.that(in_order, "in order", got[-10:], id="in-order")
     live = [r for r in subject.subscriptions(0) if r.connection in subject.is_open()]
-    expect.equal(len(live), 1, "each subscription exists once over all open connections")
+    expect.equal(
+        len(live),
+        1,
+        "each subscription exists once over all open connections",
+        id="each-subscription-exists-once-over-all-open-connections",
+    )
     opened = sent(subject.fake, "openQueueResponse")
     live = [r for r in opened if r.connection in subject.is_open()]
-    expect.equal(len(live), 1, "the queue is opened once over all open connections")
-    expect.outcome(await subject.publish(subject.queue, b"at last"), "acked", "a publish then ends acked")
-    expect.equal(subject.holds(b"at last"), 1, "once")
-    expect.equal(len(subject.is_open()), 1, "no more connections than before")
+    expect.equal(
+        len(live),
+        1,
+        "the queue is opened once over all open connections",
+        id="the-queue-is-opened-once-over-all-open-connections",
+    )
+    expect.outcome(
+        await subject.publish(subject.queue, b"at last"),
+        "acked",
+        "a publish then ends acked",
+        id="a-publish-then-ends-acked",
+    )
+    expect.equal(subject.holds(b"at last"), 1, "once", id="once")
+    expect.equal(
+        len(subject.is_open()), 1, "no more connections than before", id="no-more-connections-than-before"
+    )
 
 
 @scenario("NET-3.02", protocol="blazingmq", roles=PUBLISHER, timeout_s=60)
@@ -75,9 +104,13 @@ async def hundred_posts(subject: BlazingSubject, client: Client, expect: Expect)
     bodies = subject.bodies(COUNT, "at once")
     calls = [subject.begin_publish(subject.queue, body, timeout=15.0) for body in bodies]
     all_came = await eventually(lambda: len(posts(broker, since=mark)) >= COUNT, 10.0)
-    expect.exercised(all_came, "not all posts came before the first ACK")
+    expect.exercised(
+        all_came, "not all posts came before the first ACK", id="not-all-posts-came-before-the-first-ack"
+    )
     there: dict[bytes, PutMessage] = {message.data: message for _, message in posts(broker, since=mark)}
-    expect.equal(set(there), set(bodies), "each message comes as it was given")
+    expect.equal(
+        set(there), set(bodies), "each message comes as it was given", id="each-message-comes-as-it-was-given"
+    )
     order = list(range(COUNT))
     Random(broker.faults.plan.seed).shuffle(order)
     answers = {
@@ -89,14 +122,24 @@ async def hundred_posts(subject: BlazingSubject, client: Client, expect: Expect)
     for number, call in enumerate(calls):
         result = await call
         wanted = "nacked" if number % 2 else "acked"
-        expect.outcome(result, wanted, f"post {number} ends with the result that was made for it")
+        expect.outcome(
+            result,
+            wanted,
+            f"post {number} ends with the result that was made for it",
+            id="post-n-ends-with-the-result-that-was-made-for-it",
+        )
         shown = (result.value or {}).get("meta", {}).get("guid") if result.ok else None
         if shown is not None:
             guid = answers[number].guid.hex().upper()
-            expect.equal(shown, guid, f"post {number} has the GUID that was made for it")
+            expect.equal(
+                shown,
+                guid,
+                f"post {number} has the GUID that was made for it",
+                id="post-n-has-the-guid-that-was-made-for-it",
+            )
     await asyncio.sleep(0.2)
     extra = [event for event in client.events[events:] if event.event in ("outcome", "error")]
-    expect.that(not extra, "each op ends exactly once", extra[:1])
+    expect.that(not extra, "each op ends exactly once", extra[:1], id="each-op-ends-exactly-once")
 
 
 @scenario("NET-3.07", protocol="blazingmq", roles=ROLES)
@@ -108,13 +151,25 @@ async def post_and_confirm_inside_a_callback(subject: BlazingSubject, client: Cl
     """
     await subject.ready()
     subject.add_queue("inner")
-    await subject.open("inner", "s1", expect.prepared, 5.0)
+    await subject.open("inner", "s1", subject.prepares, 5.0)
     posting = [op for op, _ in subject.inner_ops("inner")]
     expect.prepared(await subject.subscribe_and_do(subject.queue, posting))
     subject.put(subject.queue, [b"the second message"])
     got = await subject.wait_messages(2, within_s=12.0)
-    expect.that(len(got) == 2, "the next message is delivered", f"{len(got)} came")
+    expect.that(
+        len(got) == 2, "the next message is delivered", f"{len(got)} came", id="the-next-message-is-delivered"
+    )
     await inner_ops_work(subject, 4)
-    expect.equal(subject.holds(b"inner", "inner"), 2, "what the callbacks published is at the broker")
+    expect.equal(
+        subject.holds(b"inner", "inner"),
+        2,
+        "what the callbacks published is at the broker",
+        id="what-the-callbacks-published-is-at-the-broker",
+    )
     confirmed = await subject.until(lambda: not subject.fake.messages(DOMAIN + subject.queue), 2.0)
-    expect.that(confirmed, "what the callbacks confirmed is gone at the broker", "it is still there")
+    expect.that(
+        confirmed,
+        "what the callbacks confirmed is gone at the broker",
+        "it is still there",
+        id="what-the-callbacks-confirmed-is-gone-at-the-broker",
+    )

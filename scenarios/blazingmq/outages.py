@@ -35,9 +35,11 @@ FIRST = "no ACK on the first connection"
 
 def times_out(expect: Expect, result: Result, timeout_s: float) -> None:
     """A post ended by its time-out, and says that it does not know."""
-    expect.failed(result, ("timeout",), "the post fails as timeout")
-    expect.outcome(result, "unknown", "its outcome is unknown")
-    expect.within(result.elapsed_ms / 1000, timeout_s * GRACE + GRACE_S, "at its deadline")
+    expect.failed(result, ("timeout",), "the post fails as timeout", id="the-post-fails-as-timeout")
+    expect.outcome(result, "unknown", "its outcome is unknown", id="its-outcome-is-unknown")
+    expect.within(
+        result.elapsed_ms / 1000, timeout_s * GRACE + GRACE_S, "at its deadline", id="at-its-deadline"
+    )
 
 
 @scenario("BMQ-3.03", roles=PUBLISHER)
@@ -52,10 +54,10 @@ async def ack_never_arrives(broker: BlazingMQ, client: Client, expect: Expect) -
     await ready(client, expect)
     result = await client.publish("q", b"lost", timeout=1.0)
     times_out(expect, result, 1.0)
-    expect.not_before(result.elapsed_ms / 1000, 0.9, "not before")
+    expect.not_before(result.elapsed_ms / 1000, 0.9, "not before", id="not-before")
     pending = (await client.state())["pending"]
-    expect.that(pending in (0, None), "nothing is pending", pending)
-    await still_works(broker, client, expect, "a following post is acked")
+    expect.that(pending in (0, None), "nothing is pending", pending, id="nothing-is-pending")
+    await still_works(broker, client, expect, "a following post is acked", id="a-following-post-is-acked")
 
 
 @scenario("BMQ-3.04", roles=PUBLISHER)
@@ -71,20 +73,32 @@ async def late_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     await ready(client, expect)
     times_out(expect, await client.publish("q", b"late", timeout=1.0), 1.0)
     second = await client.publish("q", b"second")
-    expect.outcome(second, "acked", "the second post is acked")
-    has_guid(expect, second, acked_guid(broker), "by its own ACK")
-    expect.exercised(len(sent(broker, "ACK")) == 1, "the late ACK came too early")
+    expect.outcome(second, "acked", "the second post is acked", id="the-second-post-is-acked")
+    has_guid(expect, second, acked_guid(broker), "by its own ACK", id="by-its-own-ack")
+    expect.exercised(
+        len(sent(broker, "ACK")) == 1, "the late ACK came too early", id="the-late-ack-came-too-early"
+    )
     await broker.wait_for_async(kind="ACK", count=2, timeout=3.0)
-    await still_works(broker, client, expect, "a third post is acked")
+    await still_works(broker, client, expect, "a third post is acked", id="a-third-post-is-acked")
     wrong = [e for e in client.events if e.event == "outcome" and e["outcome"] != "acked"]
-    expect.that(not wrong, "the late ACK is ignored, or told as what it is", wrong[:1])
+    expect.that(
+        not wrong,
+        "the late ACK is ignored, or told as what it is",
+        wrong[:1],
+        id="the-late-ack-is-ignored-or-told-as-what-it-is",
+    )
 
 
 def fits_the_wire(broker: BlazingMQ, expect: Expect, result: Result, data: bytes, since: int) -> None:
     """An acked post was sent and acknowledged since then."""
     if result.ok:
         seen = acked_on_the_wire(broker, data, since)
-        expect.that(seen, "an acked post was acknowledged on a new connection", data)
+        expect.that(
+            seen,
+            "an acked post was acknowledged on a new connection",
+            data,
+            id="an-acked-post-was-acknowledged-on-a-new-connection",
+        )
 
 
 @scenario("BMQ-3.14", roles=PUBLISHER)
@@ -103,16 +117,26 @@ async def post_while_disconnected(broker: BlazingMQ, client: Client, expect: Exp
     broker.kill(how=HangUp.FIN)
     await asyncio.sleep(0.5)
     result = await client.publish("q", b"while it was down", timeout=LONG_S)
-    expect.ended(result, "the post ends by its deadline")
+    expect.ended(result, "the post ends by its deadline", id="the-post-ends-by-its-deadline")
     fits_the_wire(broker, expect, result, b"while it was down", mark)
     if result.ok:
         return
-    expect.failed(result, LOST, "else it fails as connection, closed or timeout")
+    expect.failed(
+        result,
+        LOST,
+        "else it fails as connection, closed or timeout",
+        id="else-it-fails-as-connection-closed-or-timeout",
+    )
     if result.outcome == "nacked":
-        expect.within(result.elapsed_ms / 1000, 1.0, "a definite failure comes at once")
+        expect.within(
+            result.elapsed_ms / 1000,
+            1.0,
+            "a definite failure comes at once",
+            id="a-definite-failure-comes-at-once",
+        )
         await asyncio.sleep(2.5)
         came_after = [m for _, m in posts(broker) if b"while it was down" in m.data]
-        expect.that(not came_after, "and nothing is sent")
+        expect.that(not came_after, "and nothing is sent", id="and-nothing-is-sent")
 
 
 async def unanswered(
@@ -141,17 +165,24 @@ async def lost_with_posts(broker: BlazingMQ, client: Client, expect: Expect) -> 
     broker.kill(how=HangUp.RST)
     results = [await call for call in calls]
     for number, result in enumerate(results):
-        expect.ended(result, "each post ends by its deadline")
-        expect.outcome(result, ("acked", "unknown"), "acked, or with an indefinite error")
+        expect.ended(result, "each post ends by its deadline", id="each-post-ends-by-its-deadline")
+        expect.outcome(
+            result,
+            ("acked", "unknown"),
+            "acked, or with an indefinite error",
+            id="acked-or-with-an-indefinite-error",
+        )
         if not result.ok:
-            expect.failed(result, LOST, "as connection, timeout or closed")
+            expect.failed(
+                result, LOST, "as connection, timeout or closed", id="as-connection-timeout-or-closed"
+            )
         fits_the_wire(broker, expect, result, body(number), mark)
     if not client.can("auto_reconnect") and not client.can("ack_timeout"):
-        expect.that(losses(client), "the loss is told")
+        expect.that(losses(client), "the loss is told", id="the-loss-is-told")
     if not client.can("auto_reconnect"):
         last_s = max(result.ended_ns for result in results) / 1e9
         limit_s = LONG_S * GRACE if client.can("ack_timeout") else 1.0
-        expect.within(last_s - began, limit_s + GRACE_S, "in time")
+        expect.within(last_s - began, limit_s + GRACE_S, "in time", id="in-time")
     no_extra_completion(client, expect)
 
 
@@ -170,23 +201,42 @@ async def retransmit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     more = {"properties": PROPERTY} if client.can("properties") else {}
     calls, messages = await unanswered(broker, client, expect, 3, **more)
     acknowledge(broker, expect, messages[0])
-    expect.outcome(await calls[0], "acked", "the first post is acked")
+    expect.outcome(await calls[0], "acked", "the first post is acked", id="the-first-post-is-acked")
     mark = broker.journal.last_seq
     broker.kill(how=HangUp.RST)
     results = [await call for call in calls[1:]]
     again = [message for _, message in posts(broker, since=mark)]
-    expect.that(messages[0].data not in [m.data for m in again], "what was acknowledged is not sent again")
+    expect.that(
+        messages[0].data not in [m.data for m in again],
+        "what was acknowledged is not sent again",
+        id="what-was-acknowledged-is-not-sent-again",
+    )
     if not again:
         for result in results:
-            expect.outcome(result, "unknown", "what is not sent again ends with an indefinite error")
+            expect.outcome(
+                result,
+                "unknown",
+                "what is not sent again ends with an indefinite error",
+                id="what-is-not-sent-again-ends-with-an-indefinite-error",
+            )
         return
     for result in results:
-        expect.outcome(result, "acked", "what is sent again is acked")
+        expect.outcome(result, "acked", "what is sent again is acked", id="what-is-sent-again-is-acked")
     seen = [(m.data, m.flags, m.schema_id) for m in again]
     wanted = [(m.data, m.flags, m.schema_id) for m in messages[1:]]
-    expect.equal(seen, wanted, "payload, properties, flags and order are the same")
+    expect.equal(
+        seen,
+        wanted,
+        "payload, properties, flags and order are the same",
+        id="payload-properties-flags-and-order-are-the-same",
+    )
     if any(messages[1].guid[4:]):
-        expect.equal([m.guid for m in again], [m.guid for m in messages[1:]], "the GUIDs are the same")
+        expect.equal(
+            [m.guid for m in again],
+            [m.guid for m in messages[1:]],
+            "the GUIDs are the same",
+            id="the-guids-are-the-same",
+        )
     no_extra_completion(client, expect)
 
 
@@ -208,10 +258,19 @@ async def longer_than_the_memory(broker: BlazingMQ, client: Client, expect: Expe
     broker.kill(how=HangUp.RST)
     for call in calls:
         result = await call
-        expect.ended(result, "each post ends")
-        expect.outcome(result, "unknown", "none is acked; each has an indefinite error")
-        expect.within(result.ended_ns / 1e9 - began, 5.0, "within 2 s + 3 s of the cut")
+        expect.ended(result, "each post ends", id="each-post-ends")
+        expect.outcome(
+            result,
+            "unknown",
+            "none is acked; each has an indefinite error",
+            id="none-is-acked-each-has-an-indefinite-error",
+        )
+        expect.within(
+            result.ended_ns / 1e9 - began, 5.0, "within 2 s + 3 s of the cut", id="within-n-s-n-s-of-the-cut"
+        )
     await asyncio.sleep(max(0.0, began + 8.0 - client.now))
     guids = {message.guid for message in messages}
     again = [m for _, m in posts(broker, since=mark) if m.guid not in guids or not any(m.guid[4:])]
-    expect.that(not again, "none is sent again under another id", again[:1])
+    expect.that(
+        not again, "none is sent again under another id", again[:1], id="none-is-sent-again-under-another-id"
+    )

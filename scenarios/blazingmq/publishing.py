@@ -59,11 +59,11 @@ async def withheld(broker: BlazingMQ, client: Client, expect: Expect, count: int
     return calls, [there[body(number)] for number in range(count)]
 
 
-def has_guid(expect: Expect, result: Result, wanted: bytes, criterion: str) -> None:
+def has_guid(expect: Expect, result: Result, wanted: bytes, criterion: str, *, id: str) -> None:
     """The result has this GUID, if the client shows any."""
     shown = (result.value or {}).get("meta", {}).get("guid")
     if shown is not None:
-        expect.equal(shown, wanted.hex().upper(), criterion)
+        expect.equal(shown, wanted.hex().upper(), criterion, id=id)
 
 
 def acked_guid(broker: BlazingMQ, at: int = -1) -> bytes:
@@ -73,18 +73,18 @@ def acked_guid(broker: BlazingMQ, at: int = -1) -> bytes:
     return frame.messages[0].guid
 
 
-async def all_acked(expect: Expect, calls: Sequence[Call], criterion: str) -> list[Result]:
+async def all_acked(expect: Expect, calls: Sequence[Call], criterion: str, *, id: str) -> list[Result]:
     """Every post ended acked."""
     results = [await call for call in calls]
     for result in results:
-        expect.outcome(result, "acked", criterion)
+        expect.outcome(result, "acked", criterion, id=id)
     return results
 
 
 def no_extra_completion(client: Client, expect: Expect) -> None:
     """No op was told a second time."""
     extra = [e for e in client.events if e.event == "outcome"]
-    expect.that(not extra, "each op ends once", extra[:1])
+    expect.that(not extra, "each op ends once", extra[:1], id="each-op-ends-once")
 
 
 def names_itself(broker: BlazingMQ, expect: Expect, message: PutMessage) -> None:
@@ -92,12 +92,27 @@ def names_itself(broker: BlazingMQ, expect: Expect, message: PutMessage) -> None
     if makes_guids(broker, expect):
         info = identity(broker, expect).guid_info
         assert info is not None
-        expect.equal(message.guid[0] >> 6, 1, "the id of a PUT is a GUID of version 1")
-        expect.equal(message.guid[-6:].hex().upper(), info.client_id.upper(), "it ends with the client id")
+        expect.equal(
+            message.guid[0] >> 6,
+            1,
+            "the id of a PUT is a GUID of version 1",
+            id="the-id-of-a-put-is-a-guid-of-version-n",
+        )
+        expect.equal(
+            message.guid[-6:].hex().upper(),
+            info.client_id.upper(),
+            "it ends with the client id",
+            id="it-ends-with-the-client-id",
+        )
         return
     zeros = message.guid[:1] + message.guid[4:]
-    expect.that(not any(zeros), "the id of a PUT is a correlation id and zeros", message.guid.hex())
-    expect.that(message.correlation_id, "the correlation id is not 0")
+    expect.that(
+        not any(zeros),
+        "the id of a PUT is a correlation id and zeros",
+        message.guid.hex(),
+        id="the-id-of-a-put-is-a-correlation-id-and-zeros",
+    )
+    expect.that(message.correlation_id, "the correlation id is not 0", id="the-correlation-id-is-not-n")
 
 
 @scenario("BMQ-3.01", roles=PUBLISHER)
@@ -114,17 +129,28 @@ async def one_post(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """
     await ready(client, expect)
     result = await client.publish("q", b"hello")
-    expect.outcome(result, "acked", "the post is acked")
+    expect.outcome(result, "acked", "the post is acked", id="the-post-is-acked")
     await quiet(0.2)
     found = posts(broker)
-    expect.equal(len(found), 1, "one PUT message")
+    expect.equal(len(found), 1, "one PUT message", id="one-put-message")
     message = found[0][1]
     opening = received(broker, "openQueue")[0].frame
     assert isinstance(opening, OpenQueue)
-    expect.equal(message.queue_id, opening.handle_parameters.q_id, "it has the qId of the queue")
+    expect.equal(
+        message.queue_id,
+        opening.handle_parameters.q_id,
+        "it has the qId of the queue",
+        id="it-has-the-qid-of-the-queue",
+    )
     names_itself(broker, expect, message)
-    expect.tolerate(message.wants_ack, "it has the flag ACK_REQUESTED")
-    has_guid(expect, result, acked_guid(broker), "the client shows the GUID of the ACK")
+    expect.tolerate(message.wants_ack, "it has the flag ACK_REQUESTED", id="it-has-the-flag-ack-requested")
+    has_guid(
+        expect,
+        result,
+        acked_guid(broker),
+        "the client shows the GUID of the ACK",
+        id="the-client-shows-the-guid-of-the-ack",
+    )
     no_extra_completion(client, expect)
 
 
@@ -139,10 +165,10 @@ async def duplicate_ack(broker: BlazingMQ, client: Client, expect: Expect) -> No
     """
     broker.faults.add(duplicate(kind="ACK", direction="out", nth=1))
     await ready(client, expect)
-    expect.outcome(await client.publish("q", b"first"), "acked", "the post is acked")
+    expect.outcome(await client.publish("q", b"first"), "acked", "the post is acked", id="the-post-is-acked")
     await quiet(0.2)
-    await still_works(broker, client, expect, "a second post is acked")
-    expect.that(client.alive, "the process is alive")
+    await still_works(broker, client, expect, "a second post is acked", id="a-second-post-is-acked")
+    expect.that(client.alive, "the process is alive", id="the-process-is-alive")
     no_extra_completion(client, expect)
 
 
@@ -161,11 +187,19 @@ async def acks_reordered(broker: BlazingMQ, client: Client, expect: Expect) -> N
     random.Random(7).shuffle(order)
     answers = {number: ack_for(broker, expect, messages[number]) for number in order}
     say(broker, expect, *[Ack((answers[number],)) for number in order])
-    results = await all_acked(expect, calls, "each post is acked")
+    results = await all_acked(expect, calls, "each post is acked", id="each-post-is-acked")
     for number, result in enumerate(results):
-        has_guid(expect, result, answers[number].guid, "each has the GUID that was acknowledged for its body")
+        has_guid(
+            expect,
+            result,
+            answers[number].guid,
+            "each has the GUID that was acknowledged for its body",
+            id="each-has-the-guid-that-was-acknowledged-for-its-body",
+        )
     ended = sorted(range(10), key=lambda number: results[number].n or 0)
-    expect.equal(ended, order, "they complete in the order of the ACKs")
+    expect.equal(
+        ended, order, "they complete in the order of the ACKs", id="they-complete-in-the-order-of-the-acks"
+    )
     no_extra_completion(client, expect)
 
 
@@ -179,7 +213,7 @@ async def acks_in_one_event(broker: BlazingMQ, client: Client, expect: Expect) -
     await ready(client, expect)
     calls, messages = await withheld(broker, client, expect, 10)
     acknowledge(broker, expect, *messages)
-    await all_acked(expect, calls, "all posts are acked")
+    await all_acked(expect, calls, "all posts are acked", id="all-posts-are-acked")
     no_extra_completion(client, expect)
 
 
@@ -192,7 +226,7 @@ async def ack_in_pieces(broker: BlazingMQ, client: Client, expect: Expect) -> No
     """
     broker.faults.add(slice_(size=7, gap_s=0.005, kind="ACK", direction="out"))
     await ready(client, expect)
-    await all_acked(expect, begin_posts(client, 10), "all posts are acked")
+    await all_acked(expect, begin_posts(client, 10), "all posts are acked", id="all-posts-are-acked")
     no_extra_completion(client, expect)
 
 
@@ -226,13 +260,23 @@ async def negative_acks(broker: BlazingMQ, client: Client, expect: Expect) -> No
         acknowledge(broker, expect, message, status=status)
     results = [await call for call in calls]
     for result in results:
-        expect.outcome(result, "nacked", "each post is nacked")
-        expect.failed(result, ("refused",), "each fails as refused")
+        expect.outcome(result, "nacked", "each post is nacked", id="each-post-is-nacked")
+        expect.failed(result, ("refused",), "each fails as refused", id="each-fails-as-refused")
     *reasons, generic = map(reason, results)
     distinct = len({*reasons[:2], generic}) == 3
-    expect.that(distinct, "the limits have reasons of their own", [*reasons, generic])
+    expect.that(
+        distinct,
+        "the limits have reasons of their own",
+        [*reasons, generic],
+        id="the-limits-have-reasons-of-their-own",
+    )
     distinct = len({*reasons, generic}) == len(REASONS)
-    expect.tolerate(distinct, "storage failure and not ready have reasons of their own", [*reasons, generic])
+    expect.tolerate(
+        distinct,
+        "storage failure and not ready have reasons of their own",
+        [*reasons, generic],
+        id="storage-failure-and-not-ready-have-reasons-of-their-own",
+    )
 
 
 @scenario("BMQ-3.10", roles=PUBLISHER)
@@ -245,9 +289,9 @@ async def unknown_status(broker: BlazingMQ, client: Client, expect: Expect) -> N
     await ready(client, expect)
     calls, messages = await withheld(broker, client, expect, 1)
     acknowledge(broker, expect, messages[0], status=9)
-    expect.outcome(await calls[0], "nacked", "the post is nacked")
+    expect.outcome(await calls[0], "nacked", "the post is nacked", id="the-post-is-nacked")
     broker.faults.clear()
-    await still_works(broker, client, expect, "the next post is acked")
+    await still_works(broker, client, expect, "the next post is acked", id="the-next-post-is-acked")
 
 
 @scenario("BMQ-3.11", roles=PUBLISHER)
@@ -265,12 +309,14 @@ async def unknown_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None
     correlation = 0 if makes_guids(broker, expect) else NEVER_USED
     say(broker, expect, Ack((AckMessage(queue_id, guid(99), 0, correlation),)))
     await quiet()
-    expect.that(not calls[0].done or not client.alive, "no op completes by it")
+    expect.that(not calls[0].done or not client.alive, "no op completes by it", id="no-op-completes-by-it")
     broker.faults.clear()
     if client.alive:
         acknowledge(broker, expect, messages[0])
-    expect.outcome(await calls[0], "acked", "the waiting post gets its own ACK")
-    await still_works(broker, client, expect, "the next post is acked")
+    expect.outcome(
+        await calls[0], "acked", "the waiting post gets its own ACK", id="the-waiting-post-gets-its-own-ack"
+    )
+    await still_works(broker, client, expect, "the next post is acked", id="the-next-post-is-acked")
 
 
 @scenario("BMQ-3.12", roles=PUBLISHER, ops=("set_counter",))
@@ -288,12 +334,12 @@ async def correlation_wraps(broker: BlazingMQ, client: Client, expect: Expect) -
     await client.prepare("set_counter", session="s1", which="correlation", value=CORRELATION_MAX - 2)
     calls, messages = await withheld(broker, client, expect, 6)
     numbers = [message.correlation_id for message in messages]
-    expect.that(0 not in numbers, "no correlation id is 0", numbers)
-    expect.equal(len(set(numbers)), 6, "the six differ")
-    expect.that(max(numbers) > min(numbers) + 6, "they wrap at 0xFFFFFF", numbers)
+    expect.that(0 not in numbers, "no correlation id is 0", numbers, id="no-correlation-id-is-n")
+    expect.equal(len(set(numbers)), 6, "the six differ", id="the-six-differ")
+    expect.that(max(numbers) > min(numbers) + 6, "they wrap at 0xFFFFFF", numbers, id="they-wrap-at-0xffffff")
     for message in messages:
         acknowledge(broker, expect, message)
-    await all_acked(expect, calls, "all six are acked")
+    await all_acked(expect, calls, "all six are acked", id="all-six-are-acked")
 
 
 @scenario("BMQ-3.13", roles=BOTH)
@@ -305,9 +351,9 @@ async def not_open_for_write(broker: BlazingMQ, client: Client, expect: Expect) 
     """
     await ready(client, expect, READ)
     result = await client.publish("q", timeout=2.0)
-    expect.failed(result, ("invalid",), "the post fails as invalid")
+    expect.failed(result, ("invalid",), "the post fails as invalid", id="the-post-fails-as-invalid")
     await quiet(0.2)
-    expect.that(not posts(broker), "no PUT on the wire")
+    expect.that(not posts(broker), "no PUT on the wire", id="no-put-on-the-wire")
 
 
 @scenario("BMQ-3.24", roles=PUBLISHER)
@@ -326,15 +372,17 @@ async def refusal_without_request(broker: BlazingMQ, client: Client, expect: Exp
     expect.prepared(await client.publish("q", b"nobody asks", wait=False))
     (message,) = await came(broker, expect, 1)
     asked = message.wants_ack or (not makes_guids(broker, expect) and message.correlation_id)
-    expect.exercised(not asked, "the client asks for an ACK all the same")
+    expect.exercised(
+        not asked, "the client asks for an ACK all the same", id="the-client-asks-for-an-ack-all-the-same"
+    )
     answer = message.guid if makes_guids(broker, expect) else UNSET_GUID
     status = AckStatus.LIMIT_MESSAGES
     say(broker, expect, Ack((AckMessage(message.queue_id, answer, status),)))
     await quiet()
     broker.faults.clear()
-    await still_works(broker, client, expect, "the next post is acked")
+    await still_works(broker, client, expect, "the next post is acked", id="the-next-post-is-acked")
     shown = told(client) or any(e.event == "outcome" for e in client.events)
-    expect.tolerate(shown, "the refusal is told by an event")
+    expect.tolerate(shown, "the refusal is told by an event", id="the-refusal-is-told-by-an-event")
 
 
 @scenario("BMQ-3.25", roles=PUBLISHER)
@@ -352,9 +400,13 @@ async def ack_for_another_queue(broker: BlazingMQ, client: Client, expect: Expec
     for number, status in enumerate((AckStatus.SUCCESS, AckStatus.STORAGE_FAILURE)):
         say(broker, expect, Ack((AckMessage(ELSEWHERE, guid(90 + number), status, correlation + number),)))
     await quiet()
-    expect.that(not calls[0].done or not client.alive, "no op completes by them")
+    expect.that(
+        not calls[0].done or not client.alive, "no op completes by them", id="no-op-completes-by-them"
+    )
     broker.faults.clear()
     if client.alive:
         acknowledge(broker, expect, messages[0])
-    expect.outcome(await calls[0], "acked", "the waiting post gets its own ACK")
-    await still_works(broker, client, expect, "the next post is acked")
+    expect.outcome(
+        await calls[0], "acked", "the waiting post gets its own ACK", id="the-waiting-post-gets-its-own-ack"
+    )
+    await still_works(broker, client, expect, "the next post is acked", id="the-next-post-is-acked")

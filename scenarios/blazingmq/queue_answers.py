@@ -8,7 +8,7 @@ from contextlib import suppress
 from conformance.adapter.base import Call
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
-from conformance.suite.expect import criterion_id
+from conformance.suite.expect import slug
 from fakebrokers import BlazingMQ
 from fakebrokers.blazingmq.codes import Category, Encoding
 from fakebrokers.blazingmq.control import write
@@ -88,25 +88,34 @@ async def many_opens(broker: BlazingMQ, client: Client, expect: Expect) -> None:
             break
     results = [await call for call in calls]
     for result in results:
-        expect.ok(result, "each open ends ok")
+        expect.ok(result, "each open ends ok", id="each-open-ends-ok")
     found = asked(broker)
-    expect.equal(len({frame.handle_parameters.q_id for frame in found}), OPENS, "all qIds differ")
-    expect.equal(len({frame.r_id for frame in found}), OPENS, "all rIds differ")
+    expect.equal(
+        len({frame.handle_parameters.q_id for frame in found}), OPENS, "all qIds differ", id="all-qids-differ"
+    )
+    expect.equal(len({frame.r_id for frame in found}), OPENS, "all rIds differ", id="all-rids-differ")
 
 
 def on_time(expect: Expect, result: Result, timeout_s: float) -> None:
     """An op failed by its time-out, when that was over."""
-    expect.failed(result, ("timeout",), "the open fails as timeout")
-    expect.not_before(result.elapsed_ms / 1000, 0.9 * timeout_s, "not before its time-out")
-    expect.within(result.elapsed_ms / 1000, timeout_s * GRACE + GRACE_S, "in time")
+    expect.failed(result, ("timeout",), "the open fails as timeout", id="the-open-fails-as-timeout")
+    expect.not_before(
+        result.elapsed_ms / 1000, 0.9 * timeout_s, "not before its time-out", id="not-before-its-time-out"
+    )
+    expect.within(result.elapsed_ms / 1000, timeout_s * GRACE + GRACE_S, "in time", id="in-time")
 
 
 def second_open(expect: Expect, result: Result) -> None:
     """An open after one that was never answered."""
-    expect.ended(result, "a second open ends by its deadline")
-    if not expect.tolerate(result.ok, "the second open ends ok", str(result)):
+    expect.ended(result, "a second open ends by its deadline", id="a-second-open-ends-by-its-deadline")
+    if not expect.tolerate(result.ok, "the second open ends ok", str(result), id="the-second-open-ends-ok"):
         definite = result.error is not None and result.error.definite
-        expect.that(definite and result.elapsed_ms < 1000, "else it is rejected at once", str(result))
+        expect.that(
+            definite and result.elapsed_ms < 1000,
+            "else it is rejected at once",
+            str(result),
+            id="else-it-is-rejected-at-once",
+        )
 
 
 @scenario("BMQ-2.05", roles=PUBLISHER)
@@ -130,8 +139,14 @@ async def open_times_out(broker: BlazingMQ, client: Client, expect: Expect) -> N
     with suppress(UsageError):  # a client may have dropped the connection
         broker.say(first, answer_to(asked(broker)[0]))
     await quiet(0.2)
-    expect.that(client.alive, "the process is alive after the late answer")
-    expect.ended(await open_queue(client), "a third open ends by its deadline")
+    expect.that(
+        client.alive,
+        "the process is alive after the late answer",
+        id="the-process-is-alive-after-the-late-answer",
+    )
+    expect.ended(
+        await open_queue(client), "a third open ends by its deadline", id="a-third-open-ends-by-its-deadline"
+    )
 
 
 @scenario("BMQ-2.06", roles=CONSUMER)
@@ -144,13 +159,13 @@ async def configure_times_out(broker: BlazingMQ, client: Client, expect: Expect)
     no hang
     """
     broker.faults.add(drop(role="flow", direction="in", nth=1, scope="run"))
-    broker.post(DOMAIN + "q", b"waiting")
+    broker.publish(DOMAIN + "q", b"waiting")
     await client.connected()
     on_time(expect, await open_queue(client, flags=READ, timeout=SHORT_S), SHORT_S)
     pushed = broker.journal.select(kind="PUSH", tap=Tap.SENT)
-    expect.that(not pushed, "nothing is delivered for that qId")
+    expect.that(not pushed, "nothing is delivered for that qId", id="nothing-is-delivered-for-that-qid")
     second_open(expect, await open_queue(client, flags=READ))
-    expect.that(client.alive, "the process is alive")
+    expect.that(client.alive, "the process is alive", id="the-process-is-alive")
 
 
 @scenario("BMQ-2.07", roles=PUBLISHER)
@@ -162,11 +177,15 @@ async def duplicate_response(broker: BlazingMQ, client: Client, expect: Expect) 
     """
     broker.faults.add(duplicate(kind="openQueueResponse", direction="out", nth=1))
     await client.connected()
-    expect.ok(await open_queue(client), "the open ends ok")
+    expect.ok(await open_queue(client), "the open ends ok", id="the-open-ends-ok")
     await quiet(0.2)
-    expect.ok(await open_queue(client, "other"), "the next open gets its own answer")
-    expect.outcome(await client.publish("q"), "acked", "the queue works")
-    one_connection(broker, expect, "the copy is ignored")
+    expect.ok(
+        await open_queue(client, "other"),
+        "the next open gets its own answer",
+        id="the-next-open-gets-its-own-answer",
+    )
+    expect.outcome(await client.publish("q"), "acked", "the queue works", id="the-queue-works")
+    one_connection(broker, expect, "the copy is ignored", id="the-copy-is-ignored")
 
 
 @scenario("BMQ-2.08", roles=PUBLISHER)
@@ -179,15 +198,19 @@ async def unknown_response(broker: BlazingMQ, client: Client, expect: Expect) ->
     await ready(client, expect)
     broker.faults.add(hold(kind="openQueue", direction="in", name="the answer waits"))
     call = begin_open(client, "other")
-    expect.exercised(await eventually(lambda: len(asked(broker)) == 2, 3.0), "no second openQueue came")
+    expect.exercised(
+        await eventually(lambda: len(asked(broker)) == 2, 3.0),
+        "no second openQueue came",
+        id="no-second-openqueue-came",
+    )
     handle = HandleParameters(DOMAIN + "elsewhere", 77, flags=4, write_count=1)
     say(broker, expect, answer_to(OpenQueue(999_999, handle)))
     await quiet()
-    expect.that(not call.done, "no pending op is completed by it")
+    expect.that(not call.done, "no pending op is completed by it", id="no-pending-op-is-completed-by-it")
     broker.faults.release("the answer waits")
-    expect.ok(await call, "the pending open ends ok")
-    expect.outcome(await client.publish("q"), "acked", "the session works on")
-    one_connection(broker, expect, "the connection stays")
+    expect.ok(await call, "the pending open ends ok", id="the-pending-open-ends-ok")
+    expect.outcome(await client.publish("q"), "acked", "the session works on", id="the-session-works-on")
+    one_connection(broker, expect, "the connection stays", id="the-connection-stays")
 
 
 def unknown_choice(encoded: Encoding) -> bytes:
@@ -209,14 +232,16 @@ async def unsolicited_control(broker: BlazingMQ, client: Client, expect: Expect)
     broker.faults.add(hold(kind="openQueue", direction="in", name="the answer waits"))
     await client.connected()
     call = begin_open(client)
-    expect.exercised(await eventually(lambda: asked(broker), 3.0), "no openQueue came")
+    expect.exercised(
+        await eventually(lambda: asked(broker), 3.0), "no openQueue came", id="no-openqueue-came"
+    )
     say_raw(broker, expect, unknown_choice(encoding(broker, expect)))
     say(broker, expect, StatusResponse(None, Category.E_UNKNOWN, -1, "what was that"))
     await quiet()
-    expect.that(not call.done, "no pending op is completed by them")
+    expect.that(not call.done, "no pending op is completed by them", id="no-pending-op-is-completed-by-them")
     broker.faults.release("the answer waits")
-    expect.ok(await call, "the open succeeds")
-    one_connection(broker, expect, "on the same connection")
+    expect.ok(await call, "the open succeeds", id="the-open-succeeds")
+    one_connection(broker, expect, "on the same connection", id="on-the-same-connection")
 
 
 @scenario("BMQ-2.11", roles=CONSUMER)
@@ -230,14 +255,18 @@ async def close_without_configure_answer(broker: BlazingMQ, client: Client, expe
     await ready(client, expect, READ)
     broker.faults.add(drop(role="flow", direction="in"))
     result = await close_queue(client, timeout=2 * SHORT_S)
-    expect.ended(result, "the close ends by its own time-outs")
+    expect.ended(result, "the close ends by its own time-outs", id="the-close-ends-by-its-own-time-outs")
     if not result.ok:
-        expect.failed(result, ("timeout",), "ok or as timeout")
+        expect.failed(result, ("timeout",), "ok or as timeout", id="ok-or-as-timeout")
     dropped = broker.client_holds(accepted(broker)[0].connection) is False
     done = received(broker, "closeQueue") or dropped
-    expect.that(done, "closeQueue was sent, or the connection dropped")
-    expect.that(client.alive, "the process is alive")
-    expect.ended(await client.close(), "stop works")
+    expect.that(
+        done,
+        "closeQueue was sent, or the connection dropped",
+        id="closequeue-was-sent-or-the-connection-dropped",
+    )
+    expect.that(client.alive, "the process is alive", id="the-process-is-alive")
+    expect.ended(await client.close(), "stop works", id="stop-works")
 
 
 def alternating(frame: ControlFrame) -> bytes:
@@ -255,8 +284,8 @@ async def answer_by_hand(broker: BlazingMQ, expect: Expect, done: int) -> None:
         return [r.frame for r in found if isinstance(r.frame, ControlFrame)]
 
     is_due = await eventually(lambda: len(meant()) > done, 3.0)
-    expect.exercised(is_due or done, "no answer was due")
-    expect.that(is_due, "the answers before are understood")
+    expect.exercised(is_due or done, "no answer was due", id="no-answer-was-due")
+    expect.that(is_due, "the answers before are understood", id="the-answers-before-are-understood")
     say_raw(broker, expect, alternating(meant()[done]))
 
 
@@ -274,14 +303,14 @@ async def slashes(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     call = begin_open(client, flags=READ)
     await answer_by_hand(broker, expect, 0)
     await answer_by_hand(broker, expect, 1)
-    expect.ok(await call, "the open succeeds")
+    expect.ok(await call, "the open succeeds", id="the-open-succeeds")
     await client.subscribed("q")
     refusal = begin_open(client, "bad", "bmq://no.such.domain/q")
     await answer_by_hand(broker, expect, 2)
-    refused(expect, await refusal, Category.E_REFUSED, "a status is understood")
+    refused(expect, await refusal, Category.E_REFUSED, "a status is understood", id="a-status-is-understood")
     broker.faults.clear()
-    broker.post(DOMAIN + "q", b"works")
-    expect.equal(len(await client.wait_messages(1)), 1, "the queue works")
+    broker.publish(DOMAIN + "q", b"works")
+    expect.equal(len(await client.wait_messages(1)), 1, "the queue works", id="the-queue-works")
 
 
 CATEGORIES = {
@@ -329,22 +358,27 @@ async def every_refusal(broker: BlazingMQ, client: Client, expect: Expect) -> No
     def last() -> list[OpenQueue]:
         return [frame for frame in asked(broker) if frame.handle_parameters.uri == future]
 
-    expect.exercised(await eventually(last, 3.0), "not every openQueue came")
+    expect.exercised(await eventually(last, 3.0), "not every openQueue came", id="not-every-openqueue-came")
     say_raw(broker, expect, future_status(last()[0], encoding(broker, expect)))
     result = await unknown
-    expect.ended(result, "E_FUTURE: the open ends by its deadline")
+    expect.ended(
+        result, "E_FUTURE: the open ends by its deadline", id="e-future-the-open-ends-by-its-deadline"
+    )
     kinds = ("refused", "timeout", "protocol", "internal")
-    expect.failed(result, kinds, "E_FUTURE: it fails")
-    expect.tolerate(result.word != "internal", "E_FUTURE: as refused, timeout or protocol", str(result))
+    expect.failed(result, kinds, "E_FUTURE: it fails", id="e-future-it-fails")
+    expect.tolerate(
+        result.word != "internal",
+        "E_FUTURE: as refused, timeout or protocol",
+        str(result),
+        id="e-future-as-refused-timeout-or-protocol",
+    )
     for name, call in calls.items():
         result = await call
-        expect.ended(result, f"{name}: the open ends by its deadline", id=f"{criterion_id(name)}-ends")
-        expect.that(not result.ok, f"{name}: never ok", str(result), id=f"{criterion_id(name)}-not-ok")
+        expect.ended(result, f"{name}: the open ends by its deadline", id=slug("{}-ends", name))
+        expect.that(not result.ok, f"{name}: never ok", str(result), id=slug("{}-not-ok", name))
         fits = result.word in CATEGORIES[name]
-        expect.tolerate(fits, f"{name}: as refused", str(result), id=f"{criterion_id(name)}-refused")
+        expect.tolerate(fits, f"{name}: as refused", str(result), id=slug("{}-refused", name))
         if result.word == "refused":
             words = (Category[name], name)
-            expect.tolerate(
-                result.code in words, f"{name}: with the category", id=f"{criterion_id(name)}-code"
-            )
-    expect.ok(await open_queue(client, "q", Q), "the session stays usable")
+            expect.tolerate(result.code in words, f"{name}: with the category", id=slug("{}-code", name))
+    expect.ok(await open_queue(client, "q", Q), "the session stays usable", id="the-session-stays-usable")

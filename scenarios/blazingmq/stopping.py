@@ -6,6 +6,7 @@ import asyncio
 
 from conformance.adapter.base import Facts
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import BlazingMQ
 from fakebrokers.faults import drop, fin, hold, latency
 from fakebrokers.journal import Record, Tap
@@ -55,23 +56,50 @@ async def graceful_stop(broker: BlazingMQ, client: Client, expect: Expect) -> No
     await client.connected()
     await opened(client, expect, "r", flags=READ)
     await opened(client, expect, "w")
-    expect.exercised(len(received(broker, "openQueue")) == 2, "two queues were not opened")
+    expect.exercised(
+        len(received(broker, "openQueue")) == 2, "two queues were not opened", id="two-queues-were-not-opened"
+    )
     broker.faults.add(latency(0.2, kind=GOODBYE, direction="out"))
     mark = broker.journal.last_seq
-    expect.ok(await client.close(), "stop ends ok")
+    expect.ok(await client.close(), "stop ends ok", id="stop-ends-ok")
     asked = from_client(broker, since=mark)
-    expect.equal([r.kind for r in asked[-1:]], ["disconnect"], "disconnect is the last request")
+    expect.equal(
+        [r.kind for r in asked[-1:]],
+        ["disconnect"],
+        "disconnect is the last request",
+        id="disconnect-is-the-last-request",
+    )
     answers = sent(broker, GOODBYE)
-    expect.that(answers, "the client waits for disconnectResponse")
+    expect.that(
+        answers, "the client waits for disconnectResponse", id="the-client-waits-for-disconnectresponse"
+    )
     goodbye = answers[0]
     await eventually(lambda: ends(broker, goodbye.connection), 2.0)
     ended = ends(broker, goodbye.connection)
-    expect.that(ended and ended[0].seq > goodbye.seq, "the client closes TCP after disconnectResponse")
+    expect.that(
+        ended and ended[0].seq > goodbye.seq,
+        "the client closes TCP after disconnectResponse",
+        id="the-client-closes-tcp-after-disconnectresponse",
+    )
     closed = [r for r in asked if r.kind == "closeQueue"]
-    if expect.tolerate(len(closed) == 2, "the queues are closed first", [r.kind for r in asked]):
+    if expect.tolerate(
+        len(closed) == 2,
+        "the queues are closed first",
+        [r.kind for r in asked],
+        id="the-queues-are-closed-first",
+    ):
         answered = [r for r in sent(broker, "closeQueueResponse") if r.seq < asked[-1].seq]
-        expect.equal(len(answered), 2, "each is answered before disconnect is sent")
-        expect.that(configures(broker, since=mark), "the reader is drained before it is closed")
+        expect.equal(
+            len(answered),
+            2,
+            "each is answered before disconnect is sent",
+            id="each-is-answered-before-disconnect-is-sent",
+        )
+        expect.that(
+            configures(broker, since=mark),
+            "the reader is drained before it is closed",
+            id="the-reader-is-drained-before-it-is-closed",
+        )
 
 
 @scenario("BMQ-6.02", roles=PUBLISHER)
@@ -86,16 +114,27 @@ async def stop_with_requests(broker: BlazingMQ, client: Client, expect: Expect) 
     broker.faults.add(hold(kind="openQueue", direction="in"))
     await client.connected()
     call = begin_open(client, timeout=3.0)
-    expect.exercised(await eventually(lambda: received(broker, "openQueue"), 3.0), "no openQueue came")
+    expect.exercised(
+        await eventually(lambda: received(broker, "openQueue"), 3.0),
+        "no openQueue came",
+        id="no-openqueue-came",
+    )
     stopped = await client.close(timeout=5.0)
-    expect.ended(stopped, "stop ends by its deadline")
+    expect.ended(stopped, "stop ends by its deadline", id="stop-ends-by-its-deadline")
     limit_s = (client.deadline_s("close", 5.0) + 3.0) * GRACE + GRACE_S
-    expect.within(stopped.elapsed_ms / 1000, limit_s, "and what was left of the open's time-out")
+    expect.within(
+        stopped.elapsed_ms / 1000,
+        limit_s,
+        "and what was left of the open's time-out",
+        id="and-what-was-left-of-the-open-s-time-out",
+    )
     result = await call
-    expect.failed(result, ENDED, "the pending op ends with an error")
+    expect.failed(result, ENDED, "the pending op ends with an error", id="the-pending-op-ends-with-an-error")
     late = (result.ended_ns - stopped.ended_ns) / 1e9
-    expect.within(late, 1.0 * GRACE + GRACE_S, "at the latest 1 s after stop")
-    await gone(broker, expect, "TCP is closed")
+    expect.within(
+        late, 1.0 * GRACE + GRACE_S, "at the latest 1 s after stop", id="at-the-latest-n-s-after-stop"
+    )
+    await gone(broker, expect, "TCP is closed", id="tcp-is-closed")
 
 
 @scenario("BMQ-6.03")
@@ -107,8 +146,8 @@ async def no_disconnect_answer(broker: BlazingMQ, client: Client, expect: Expect
     """
     broker.faults.add(drop(kind=GOODBYE, direction="out"))
     await client.connected(timeouts={"disconnect": 2000})
-    expect.ended(await client.close(timeout=2.0), "stop ends by its deadline")
-    await gone(broker, expect, "the socket is closed")
+    expect.ended(await client.close(timeout=2.0), "stop ends by its deadline", id="stop-ends-by-its-deadline")
+    await gone(broker, expect, "the socket is closed", id="the-socket-is-closed")
 
 
 @scenario("BMQ-6.04")
@@ -119,19 +158,28 @@ async def stop_twice(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     Pass: Both end; one disconnect on the wire
     """
     await client.connected()
-    expect.ok(await client.close(), "the first stop ends ok")
+    expect.ok(await client.close(), "the first stop ends ok", id="the-first-stop-ends-ok")
     second = await client.close()
-    expect.ended(second, "a second stop ends")
+    expect.ended(second, "a second stop ends", id="a-second-stop-ends")
     if not second.ok:
-        expect.failed(second, ("closed", "invalid"), "ok, or as closed")
-    expect.equal(len(received(broker, "disconnect")), 1, "one disconnect on the wire")
+        expect.failed(second, ("closed", "invalid"), "ok, or as closed", id="ok-or-as-closed")
+    expect.equal(
+        len(received(broker, "disconnect")), 1, "one disconnect on the wire", id="one-disconnect-on-the-wire"
+    )
     await client.connected("s2")
     calls = [client.begin("close", session="s2"), client.begin("close", session="s2")]
     results = [await call for call in calls]
     for result in results:
-        expect.ended(result, "two stops at once end")
-    expect.that(any(result.ok for result in results), "one of them ok", [str(r) for r in results])
-    expect.equal(len(received(broker, "disconnect")), 2, "one disconnect on the wire for both")
+        expect.ended(result, "two stops at once end", id="two-stops-at-once-end")
+    expect.that(
+        any(result.ok for result in results), "one of them ok", [str(r) for r in results], id="one-of-them-ok"
+    )
+    expect.equal(
+        len(received(broker, "disconnect")),
+        2,
+        "one disconnect on the wire for both",
+        id="one-disconnect-on-the-wire-for-both",
+    )
 
 
 @scenario("BMQ-6.05", roles=CONSUMER)
@@ -147,10 +195,10 @@ async def stop_in_callback(broker: BlazingMQ, client: Client, expect: Expect) ->
     await client.subscribed("q", on_message={"mode": "event", "do": [stop]})
     push(broker, expect, b"the last one")
     done = await client.event("done", 5.0 + GRACE_S)
-    expect.that(done is not None, "stop ends within 5 s")
+    expect.that(done is not None, "stop ends within 5 s", id="stop-ends-within-n-s")
     assert done is not None
-    expect.that(done["ok"], "it ends ok", done.fields)
-    await gone(broker, expect, "the socket is closed")
+    expect.that(done["ok"], "it ends ok", done.fields, id="it-ends-ok")
+    await gone(broker, expect, "the socket is closed", id="the-socket-is-closed")
 
 
 @scenario("BMQ-6.06", roles=PUBLISHER)
@@ -161,15 +209,25 @@ async def stop_before_start(broker: BlazingMQ, client: Client, expect: Expect) -
     Pass: `invalid`/`closed`, no wire traffic
     """
     fresh = await client.close("fresh")
-    expect.failed(fresh, ("closed", "invalid"), "stop of a fresh session fails as closed or invalid")
-    expect.that(not accepted(broker), "nothing is connected")
+    expect.failed(
+        fresh,
+        ("closed", "invalid"),
+        "stop of a fresh session fails as closed or invalid",
+        id="stop-of-a-fresh-session-fails-as-closed-or-invalid",
+    )
+    expect.that(not accepted(broker), "nothing is connected", id="nothing-is-connected")
     await ready(client, expect)
     expect.prepared(await client.close())
     mark = broker.journal.last_seq
     result = await client.publish("q", timeout=2.0)
-    expect.failed(result, ("closed", "invalid", "connection"), "a post after stop fails as closed")
+    expect.failed(
+        result,
+        ("closed", "invalid", "connection"),
+        "a post after stop fails as closed",
+        id="a-post-after-stop-fails-as-closed",
+    )
     await quiet(0.2)
-    expect.that(not from_client(broker, since=mark), "no wire traffic")
+    expect.that(not from_client(broker, since=mark), "no wire traffic", id="no-wire-traffic")
 
 
 @scenario("BMQ-6.07", process=True)
@@ -180,11 +238,16 @@ async def process_can_exit(broker: BlazingMQ, client: Client, expect: Expect) ->
     Pass: Adapter process exits within 2 s without force
     """
     await client.connected()
-    expect.ok(await client.close(), "stop ends ok")
+    expect.ok(await client.close(), "stop ends ok", id="stop-ends-ok")
     began = client.now
     code = await client.adapter.shutdown()
-    expect.within(client.now - began, 2.0 * GRACE + GRACE_S, "the process exits within 2 s")
-    expect.equal(code, 0, "by itself")
+    expect.within(
+        client.now - began,
+        2.0 * GRACE + GRACE_S,
+        "the process exits within 2 s",
+        id="the-process-exits-within-n-s",
+    )
+    expect.equal(code, 0, "by itself", id="by-itself")
     await client.adapter.start()
 
 
@@ -202,11 +265,11 @@ async def cycles(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     async def cycle(count: int) -> Facts | None:
         for _ in range(count):
             await client.connected()
-            expect.ok(await client.close(), "each stop ends ok")
+            expect.ok(await client.close(), "each stop ends ok", id="each-stop-ends-ok")
         return client.facts()
 
     before = await cycle(5)
-    expect.exercised(before, "the process cannot be seen")
+    expect.exercised(before, "the process cannot be seen", id="the-process-cannot-be-seen")
     await cycle(CYCLES)
     assert before is not None
     for name in ("fds", "threads"):
@@ -217,12 +280,12 @@ async def cycles(broker: BlazingMQ, client: Client, expect: Expect) -> None:
 
         if old is not None:
             await eventually(lambda grown=grown: grown() <= 3, 3.0)  # type: ignore[misc]
-            expect.that(grown() <= 3, f"{name} return to base", f"{grown()} more", id=f"{name}-return")
+            expect.that(grown() <= 3, f"{name} return to base", f"{grown()} more", id=slug("{}-return", name))
     after = client.facts()
     if after is not None and before.rss_bytes and after.rss_bytes:
         mib = (after.rss_bytes - before.rss_bytes) / MIB
         expect.note(f"RSS growth {mib:.1f} MiB")
-        expect.that(mib < 30, "RSS growth is under 30 MiB", f"{mib:.1f} MiB")
+        expect.that(mib < 30, "RSS growth is under 30 MiB", f"{mib:.1f} MiB", id="rss-growth-is-under-n-mib")
 
 
 @scenario("BMQ-6.09", roles=PUBLISHER)
@@ -234,7 +297,7 @@ async def fin_with_the_answer(broker: BlazingMQ, client: Client, expect: Expect)
     """
     broker.faults.add(fin(kind=GOODBYE, direction="out"))
     await ready(client, expect, uri=DOMAIN + "q")
-    expect.ok(await client.close(), "stop ends ok")
+    expect.ok(await client.close(), "stop ends ok", id="stop-ends-ok")
     await asyncio.sleep(2.0)
-    expect.that(not losses(client), "no connection_lost", losses(client)[:1])
-    expect.equal(len(accepted(broker)), 1, "no new connection within 2 s")
+    expect.that(not losses(client), "no connection_lost", losses(client)[:1], id="no-connection-lost")
+    expect.equal(len(accepted(broker)), 1, "no new connection within 2 s", id="no-new-connection-within-n-s")

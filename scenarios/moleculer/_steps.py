@@ -64,6 +64,14 @@ TCP = {"transporter": "tcp", "gossip_s": 0.2}
 START_S = 8.0
 
 
+#: How long a client may take from its start until it has asked its peers, and was answered.
+TOLD_S = 2.0
+
+
+#: The longest heartbeat of a client that scenarios wait for.
+BEAT_MOST_S = 5.0
+
+
 #: An answer that is due at once.
 AT_ONCE_S = 1.2 + 0.25
 
@@ -72,8 +80,29 @@ AT_ONCE_S = 1.2 + 0.25
 
 
 async def joined(broker: Moleculer, client: Client, session: str = "s1", **options: Any) -> None:
-    """The client's node has started, as a step that only prepares."""
+    """The client's node has started and knows what its peers offer, as a step that only prepares.
+
+    No document says that a start waits for the peers' INFO; real nodes wait for a while, and other libraries
+    do not. So the script waits, and not the adapter.
+    """
     await client.connected(session, **joining(broker, client, **options))
+    for node in await offering(broker):
+        await settled(node)
+
+
+async def offering(broker: Moleculer) -> list[Node]:
+    """The peers with services of which the client was told, as soon as it was told of all that speak."""
+    if broker.transporter == "tcp":
+        return []  # see `reachable`
+    cores = [core for core in broker.broker.nodes.values() if core.services and core.options.answers_discover]
+    nodes = [Node(broker, core) for core in cores]
+
+    def told() -> list[Node]:
+        infos = {packet.sender for record, packet in broker.packets("Info") if record.tap & Tap.SENT}
+        return [node for node in nodes if node.id in infos]
+
+    await until(lambda: len(told()) == len(nodes), TOLD_S)
+    return told()
 
 
 def introduce(broker: Moleculer, *nodes: Node) -> None:
@@ -90,11 +119,22 @@ def introduce(broker: Moleculer, *nodes: Node) -> None:
 
 
 def joining(broker: Moleculer, client: Client, **options: Any) -> dict[str, Any]:
-    """The arguments of ``connect``. Raises `Unsupported` for a transporter that the client does not have."""
+    """The arguments of ``connect``, with the serializer of the fake.
+
+    Raises:
+        Unsupported: The client does not have the transporter, or the serializer.
+    """
     offered = client.hello.transporters
     if offered and broker.transporter not in offered:
         raise Unsupported(f"the client has no transporter {broker.transporter}")
+    serializer = broker.bus_options.serializer
+    if serializer != "JSON":
+        if serializer not in client.hello.serializers:
+            raise Unsupported(f"the client has no serializer {serializer}")
+        options["serializer"] = serializer
     url = ",".join(broker.urls.values()) if broker.transporter == "tcp" else broker.url
+    if "heartbeat_s" in options:
+        options["heartbeat_s"] = client.heartbeat_s(options["heartbeat_s"], BEAT_MOST_S)
     return {"timeout": START_S, "transporter": url, "node_id": NODE, **options}
 
 
@@ -222,10 +262,10 @@ async def call(
 
 
 async def is_answered(
-    client: Client, expect: Expect, criterion: str, action: str, params: Any = None, **more: Any
+    client: Client, expect: Expect, criterion: str, action: str, params: Any = None, *, id: str, **more: Any
 ) -> Any:
     """A call ends well; the value of its data."""
-    return expect.ok(await call(client, action, params, **more), criterion)["data"]
+    return expect.ok(await call(client, action, params, **more), criterion, id=id)["data"]
 
 
 # requests to the client
@@ -243,12 +283,12 @@ async def ask(
 
 
 async def serves(
-    expect: Expect, node: Node, criterion: str, action: str = "s.echo", params: Any = None
+    expect: Expect, node: Node, criterion: str, action: str = "s.echo", params: Any = None, *, id: str
 ) -> None:
     """The client answers a request of a peer at once, with the parameters."""
     given = {"n": 1} if params is None else params
     found = await ask(node, action, given)
-    expect.that(not isinstance(found, RemoteError) and found == given, criterion, found)
+    expect.that(not isinstance(found, RemoteError) and found == given, criterion, found, id=id)
 
 
 def request(node: Node, action: str, params: Any = UNSET, **fields: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.adapter.messages import same_body
 from conformance.suite import Client, Expect
+from conformance.suite.expect import slug
 from fakebrokers import Moleculer
 from fakebrokers.journal import Tap
 from fakebrokers.moleculer.calls import RemoteError
@@ -136,7 +137,11 @@ def reads(client: Client, **of: Any) -> int:
 async def read_two(client: Client, expect: Expect, **of: Any) -> None:
     """Two chunks have been read: the reader is attached."""
     there = await until(lambda: reads(client, **of) >= 2 * 1024, 2.0)
-    expect.exercised(there, f"two chunks were read, not {reads(client, **of)} bytes")
+    expect.exercised(
+        there,
+        f"two chunks were read, not {reads(client, **of)} bytes",
+        id=slug("two-chunks-were-read-not-{}-bytes", reads(client, **of)),
+    )
 
 
 def uploaded(requests: Sequence[Packet]) -> tuple[bytes, list[int], bool]:

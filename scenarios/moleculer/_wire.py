@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
+from conformance.suite.expect import slug
 from fakebrokers import Moleculer
 from fakebrokers.errors import WaitTimeout
 from fakebrokers.journal import Record, Tap
@@ -98,10 +99,12 @@ def is_broadcast(found: Topical) -> bool:
     return topic(found[0]).rest == ""
 
 
-async def beats(broker: Moleculer, expect: Expect, since: int, within_s: float, criterion: str) -> None:
+async def beats(
+    broker: Moleculer, expect: Expect, since: int, within_s: float, criterion: str, *, id: str
+) -> None:
     """The client's heartbeats go on."""
     found = await came(broker, "Heartbeat", since=since, within_s=within_s)
-    expect.that(found, criterion, f"no HEARTBEAT for {within_s:g} s")
+    expect.that(found, criterion, f"no HEARTBEAT for {within_s:g} s", id=id)
 
 
 ID_TOPICS = ("EVENT", "REQ", "RES", "DISCOVER", "INFO", "PING", "PONG")
@@ -115,13 +118,13 @@ def wanted_topics(id: str = NODE) -> set[str]:
     return {f"{word}.{id}" for word in ID_TOPICS} | set(ALL_TOPICS)
 
 
-def subscriptions(broker: Moleculer, before: int, since: int = 0) -> list[str]:
-    """The topics that the server had granted before a record of the journal, in full."""
+def subscriptions(broker: Moleculer, before: int | None = None, since: int = 0) -> list[str]:
+    """The topics that the server had granted before a record of the journal (None: by now), in full."""
     found: list[str] = []
     waiting: dict[int, list[str]] = {}
     for record in broker.journal.records(since):
         frame: Any = record.frame
-        if record.seq >= before:
+        if before is not None and record.seq >= before:
             break
         if record.kind == "Sub" and record.tap & Tap.RECEIVED:
             found.append(frame.subject)
@@ -147,9 +150,19 @@ async def fails_unsent(
     since, seen = mark(broker), len(node.requests)
     result = await call(client, "p.echo", timeout_s=2.0)
     expect.that(
-        result.error is not None and result.error.definite, f"{criterion} fails for good", str(result)
+        result.error is not None and result.error.definite,
+        f"{criterion} fails for good",
+        str(result),
+        id=slug("{}-fails-for-good", criterion),
     )
-    expect.within(result.elapsed_ms / 1000, limit(within_s), f"{criterion} fails at once")
+    expect.within(
+        result.elapsed_ms / 1000,
+        limit(within_s),
+        f"{criterion} fails at once",
+        id=slug("{}-fails-at-once", criterion),
+    )
     sent = len(said(broker, "Request", since)) + len(node.requests) - seen
-    expect.equal(sent, 0, f"{criterion}: no REQUEST is published")
+    expect.equal(
+        sent, 0, f"{criterion}: no REQUEST is published", id=slug("{}-no-request-is-published", criterion)
+    )
     return result

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import UNSET
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Moleculer
 from fakebrokers.moleculer.packets import Request
 from fakebrokers.moleculer.services import Context, MoleculerError
@@ -72,33 +73,66 @@ async def call_remote(broker: Moleculer, client: Client, expect: Expect) -> None
     ]
     first, second = await asked(node, 2)
     sent = said(broker, "Request")
-    expect.equal(len(sent), 2, "one REQUEST for each call")
+    expect.equal(len(sent), 2, "one REQUEST for each call", id="one-request-for-each-call")
     if broker.transporter != "tcp":
-        expect.equal([place(r) for r, _ in sent], [f"REQ.{PEER}"] * 2, "on REQ.<node>")
+        expect.equal([place(r) for r, _ in sent], [f"REQ.{PEER}"] * 2, "on REQ.<node>", id="on-req-node")
     ids = {first.id, second.id}
-    expect.that(len(ids) == 2 and all(isinstance(id, str) and id for id in ids), "id is a unique text", ids)
-    expect.equal((first.action, first.params, first.meta), ("p.wait", params, {"m": 1}), "as given")
+    expect.that(
+        len(ids) == 2 and all(isinstance(id, str) and id for id in ids),
+        "id is a unique text",
+        ids,
+        id="id-is-a-unique-text",
+    )
+    expect.equal(
+        (first.action, first.params, first.meta), ("p.wait", params, {"m": 1}), "as given", id="as-given"
+    )
     check_request(expect, first)
     respond(node, first, data={"ok": [1, "two"]})
     respond(node, second, data=None)
-    value = expect.ok(await calls[0], "the call is answered")
-    expect.equal(value["data"], {"ok": [1, "two"]}, "the result equals data")
-    expect.equal(expect.ok(await calls[1], "null is an answer")["data"], None, "the result equals data")
+    value = expect.ok(await calls[0], "the call is answered", id="the-call-is-answered")
+    expect.equal(value["data"], {"ok": [1, "two"]}, "the result equals data", id="the-result-equals-data")
+    expect.equal(
+        expect.ok(await calls[1], "null is an answer", id="null-is-an-answer")["data"],
+        None,
+        "the result equals data",
+        id="the-result-equals-data",
+    )
 
 
 def check_request(expect: Expect, found: Request) -> None:
     """Demand what each REQUEST of a root call with a time-out of 4 s has to hold."""
-    expect.equal(found.timeout, 4000, "timeout is that of the call, in ms")
-    expect.equal(found.level, 1, "level is 1")
-    expect.that(isinstance(found.requestID, str) and found.requestID, "requestID is a text", found.requestID)
-    expect.that(
-        found.caller in NOTHING and found.parentID in NOTHING, "caller and parentID are null or absent"
+    expect.equal(
+        found.timeout, 4000, "timeout is that of the call, in ms", id="timeout-is-that-of-the-call-in-ms"
     )
-    expect.that(found.stream in (False, *NOTHING), "stream is false, null or absent", found.stream)
-    expect.equal(found.sender, NODE, "sender is the node's id")
-    expect.that(found.ver in ("4", "5"), "ver is the protocol version", found.ver)
+    expect.equal(found.level, 1, "level is 1", id="level-is-n")
+    expect.that(
+        isinstance(found.requestID, str) and found.requestID,
+        "requestID is a text",
+        found.requestID,
+        id="requestid-is-a-text",
+    )
+    expect.that(
+        found.caller in NOTHING and found.parentID in NOTHING,
+        "caller and parentID are null or absent",
+        id="caller-and-parentid-are-null-or-absent",
+    )
+    expect.that(
+        found.stream in (False, *NOTHING),
+        "stream is false, null or absent",
+        found.stream,
+        id="stream-is-false-null-or-absent",
+    )
+    expect.equal(found.sender, NODE, "sender is the node's id", id="sender-is-the-node-s-id")
+    expect.that(
+        found.ver in ("4", "5"), "ver is the protocol version", found.ver, id="ver-is-the-protocol-version"
+    )
     if found.ver == "5":
-        expect.that(isinstance(found.headers, dict), "headers is an object in version 5", found.headers)
+        expect.that(
+            isinstance(found.headers, dict),
+            "headers is an object in version 5",
+            found.headers,
+            id="headers-is-an-object-in-version-n",
+        )
 
 
 @scenario("MOL-3.03", roles=CALLER)
@@ -111,9 +145,20 @@ async def error_response(broker: Moleculer, client: Client, expect: Expect) -> N
     peer(broker, services={"p": {"fail": fail}})
     await joined(broker, client)
     result = await call(client, "p.fail")
-    expect.failed(result, ("refused",), "the call fails with the code of the error", code=422)
+    expect.failed(
+        result,
+        ("refused",),
+        "the call fails with the code of the error",
+        code=422,
+        id="the-call-fails-with-the-code-of-the-error",
+    )
     text = result.error.text if result.error is not None else ""
-    expect.that("bad thing" in text, "the call fails with the message of the error", text)
+    expect.that(
+        "bad thing" in text,
+        "the call fails with the message of the error",
+        text,
+        id="the-call-fails-with-the-message-of-the-error",
+    )
 
 
 @scenario("MOL-3.06", roles=CALLER, needs=("concurrent",))
@@ -131,8 +176,8 @@ async def responses_reordered(broker: Moleculer, client: Client, expect: Expect)
     for one in requests:
         respond(node, one, data={"answer": one.params["n"]})
     for number, each in enumerate(calls):
-        value = expect.ok(await each, "each call is answered")
-        expect.equal(value["data"], {"answer": number}, "each gets its own")
+        value = expect.ok(await each, "each call is answered", id="each-call-is-answered")
+        expect.equal(value["data"], {"answer": number}, "each gets its own", id="each-gets-its-own")
 
 
 @scenario("MOL-3.07", roles=CALLER)
@@ -148,10 +193,22 @@ async def call_timeout(broker: Moleculer, client: Client, expect: Expect) -> Non
     before = (await client.state())["pending"]
     result = await call(client, "p.wait", timeout_s=1.0)
     await asked(node)
-    expect.failed(result, ("timeout",), "the call ends with kind timeout by 1.45 s")
-    expect.not_before(result.elapsed_ms / 1000, 0.95, "it ends at its time-out")
-    expect.equal((await client.state())["pending"], before, "what is pending is as before")
-    await is_answered(client, expect, "the next call is answered", "p.echo", {"n": 1})
+    expect.failed(
+        result,
+        ("timeout",),
+        "the call ends with kind timeout by 1.45 s",
+        id="the-call-ends-with-kind-timeout-by-n-n-s",
+    )
+    expect.not_before(result.elapsed_ms / 1000, 0.95, "it ends at its time-out", id="it-ends-at-its-time-out")
+    expect.equal(
+        (await client.state())["pending"],
+        before,
+        "what is pending is as before",
+        id="what-is-pending-is-as-before",
+    )
+    await is_answered(
+        client, expect, "the next call is answered", "p.echo", {"n": 1}, id="the-next-call-is-answered"
+    )
 
 
 @scenario("MOL-3.08", roles=CALLER)
@@ -165,16 +222,20 @@ async def late_response(broker: Moleculer, client: Client, expect: Expect) -> No
     await joined(broker, client)
     first = begin_call(client, "p.wait", {"n": 1}, 1.0)
     (late,) = await asked(node)
-    expect.failed(await first, ("timeout",), "the call ends at its time-out")
+    expect.failed(
+        await first, ("timeout",), "the call ends at its time-out", id="the-call-ends-at-its-time-out"
+    )
     second = begin_call(client, "p.wait", {"n": 2})
     (request_,) = await asked(node, skip=1)
     await asyncio.sleep(0.4)
     respond(node, late, data="late")
     await settled(node)
-    expect.that(not second.done, "the late answer is ignored")
+    expect.that(not second.done, "the late answer is ignored", id="the-late-answer-is-ignored")
     respond(node, request_, data="second")
-    value = expect.ok(await second, "the next call is answered")
-    expect.equal(value["data"], "second", "the next call gets its own answer")
+    value = expect.ok(await second, "the next call is answered", id="the-next-call-is-answered")
+    expect.equal(
+        value["data"], "second", "the next call gets its own answer", id="the-next-call-gets-its-own-answer"
+    )
 
 
 @scenario("MOL-3.09", roles=CALLER)
@@ -191,10 +252,24 @@ async def duplicate_response(broker: Moleculer, client: Client, expect: Expect) 
     respond(node, one, data="one")
     respond(node, one, data="one again")
     await settled(node)
-    expect.equal(expect.ok(await first, "the call is answered")["data"], "one", "by the first answer")
-    expect.that(not second.done, "a duplicate answer completes nothing else")
+    expect.equal(
+        expect.ok(await first, "the call is answered", id="the-call-is-answered")["data"],
+        "one",
+        "by the first answer",
+        id="by-the-first-answer",
+    )
+    expect.that(
+        not second.done,
+        "a duplicate answer completes nothing else",
+        id="a-duplicate-answer-completes-nothing-else",
+    )
     respond(node, two, data="two")
-    expect.equal(expect.ok(await second, "another call is answered")["data"], "two", "by its own answer")
+    expect.equal(
+        expect.ok(await second, "another call is answered", id="another-call-is-answered")["data"],
+        "two",
+        "by its own answer",
+        id="by-its-own-answer",
+    )
 
 
 @scenario("MOL-3.10", roles=CALLER)
@@ -211,9 +286,18 @@ async def unknown_response(broker: Moleculer, client: Client, expect: Expect) ->
     for id in ("nobody-asked", 17, None):
         node.send("RES", NODE, id=id, meta={}, success=True, data="foreign")
     await settled(node)
-    expect.that(not pending.done, "an answer with an unknown id is ignored")
+    expect.that(
+        not pending.done,
+        "an answer with an unknown id is ignored",
+        id="an-answer-with-an-unknown-id-is-ignored",
+    )
     respond(node, wanted, data="own")
-    expect.equal(expect.ok(await pending, "the call is answered")["data"], "own", "by its own answer")
+    expect.equal(
+        expect.ok(await pending, "the call is answered", id="the-call-is-answered")["data"],
+        "own",
+        "by its own answer",
+        id="by-its-own-answer",
+    )
 
 
 @scenario("MOL-3.11", roles=BOTH_WAYS)
@@ -229,9 +313,11 @@ async def timeout_forwarded(broker: Moleculer, client: Client, expect: Expect) -
     """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
-    await is_answered(client, expect, "the call is answered", "p.echo", {"n": 1}, timeout_s=1.234)
+    await is_answered(
+        client, expect, "the call is answered", "p.echo", {"n": 1}, timeout_s=1.234, id="the-call-is-answered"
+    )
     (first,) = await asked(node)
-    expect.equal(first.timeout, 1234, "REQUEST has the call's time-out")
+    expect.equal(first.timeout, 1234, "REQUEST has the call's time-out", id="request-has-the-call-s-time-out")
     args = {"session": "s1", "service": "s", "actions": {"nested": {"special": "nested_call"}}}
     served = await client.op("mol.serve", 8.0, **args)
     if served.word == "unsupported":
@@ -242,11 +328,26 @@ async def timeout_forwarded(broker: Moleculer, client: Client, expect: Expect) -
     id = request(node, "s.nested", params, timeout=1234, requestID="the root")
     (nested,) = await asked(node, skip=1)
     fits = isinstance(nested.timeout, int | float) and 0 < nested.timeout <= 1234
-    expect.that(fits, "a nested REQUEST has what is left of the time-out", nested.timeout)
-    expect.equal(nested.level, 2, "level of a nested REQUEST is 2")
-    expect.equal(nested.requestID, "the root", "requestID is inherited")
-    expect.equal(nested.parentID, id, "parentID is the id of the incoming request")
-    expect.that(isinstance(nested.caller, str) and nested.caller, "caller is a text", nested.caller)
+    expect.that(
+        fits,
+        "a nested REQUEST has what is left of the time-out",
+        nested.timeout,
+        id="a-nested-request-has-what-is-left-of-the-time-out",
+    )
+    expect.equal(nested.level, 2, "level of a nested REQUEST is 2", id="level-of-a-nested-request-is-n")
+    expect.equal(nested.requestID, "the root", "requestID is inherited", id="requestid-is-inherited")
+    expect.equal(
+        nested.parentID,
+        id,
+        "parentID is the id of the incoming request",
+        id="parentid-is-the-id-of-the-incoming-request",
+    )
+    expect.that(
+        isinstance(nested.caller, str) and nested.caller,
+        "caller is a text",
+        nested.caller,
+        id="caller-is-a-text",
+    )
 
 
 @scenario("MOL-3.13", roles=CALLER)
@@ -261,8 +362,13 @@ async def meta_merged(broker: Moleculer, client: Client, expect: Expect) -> None
     pending = begin_call(client, "p.wait", meta={"a": 1})
     (wanted,) = await asked(node)
     respond(node, wanted, data=None, meta={"a": 1, "b": {"c": 2}})
-    meta = expect.ok(await pending, "the call is answered")["meta"]
-    expect.equal(meta, {"a": 1, "b": {"c": 2}}, "the answer's meta is visible to the caller")
+    meta = expect.ok(await pending, "the call is answered", id="the-call-is-answered")["meta"]
+    expect.equal(
+        meta,
+        {"a": 1, "b": {"c": 2}},
+        "the answer's meta is visible to the caller",
+        id="the-answer-s-meta-is-visible-to-the-caller",
+    )
 
 
 @scenario("MOL-3.24", roles=CALLER, needs=("concurrent",))
@@ -291,12 +397,28 @@ async def odd_responses(broker: Moleculer, client: Client, expect: Expect) -> No
         respond(node, request_, **answers[request_.params["n"]][1])
     for (name, _), each in zip(answers, calls, strict=True):
         result = await each
-        expect.ended(result, f"an answer with {name}: the call ends by 1.45 s")
-        expect.that(not result.ok, f"an answer with {name}: the call ends with an error", str(result))
+        expect.ended(
+            result,
+            f"an answer with {name}: the call ends by 1.45 s",
+            id=slug("an-answer-with-{}-the-call-ends-by-n-n-s", name),
+        )
+        expect.that(
+            not result.ok,
+            f"an answer with {name}: the call ends with an error",
+            str(result),
+            id=slug("an-answer-with-{}-the-call-ends-with-an-error", name),
+        )
         if name == "an unknown error" and result.error is not None:
             told = (result.code, "odd one" in result.error.text)
-            expect.equal(told, ("E_ODD", True), "an unknown error keeps message and code")
-    await is_answered(client, expect, "the next call is answered", "p.echo", {"n": 1})
+            expect.equal(
+                told,
+                ("E_ODD", True),
+                "an unknown error keeps message and code",
+                id="an-unknown-error-keeps-message-and-code",
+            )
+    await is_answered(
+        client, expect, "the next call is answered", "p.echo", {"n": 1}, id="the-next-call-is-answered"
+    )
 
 
 @scenario("MOL-3.26", roles=CALLER)
@@ -319,6 +441,11 @@ async def nobody_offers(broker: Moleculer, client: Client, expect: Expect) -> No
         result = await call(client, action, {"n": 1}, 1.0, **more)
         what = "a node that is not there" if more else f"{action}"
         definite = result.error is not None and result.error.definite and result.code in (None, 404)
-        expect.that(definite, f"a call to {what} fails for good within 1 s", str(result))
+        expect.that(
+            definite,
+            f"a call to {what} fails for good within 1 s",
+            str(result),
+            id=slug("a-call-to-{}-fails-for-good-within-n-s", what),
+        )
     found = await came(broker, "Request", since=since, within_s=0.2)
-    expect.that(not found, "no REQUEST is published", len(found))
+    expect.that(not found, "no REQUEST is published", len(found), id="no-request-is-published")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Moleculer
 from fakebrokers.faults import duplicate
 from scenarios.moleculer._steps import (
+    BEAT_MOST_S,
     BOTH_WAYS,
     MQTT,
     NATS,
@@ -53,9 +55,19 @@ async def subscriptions_at_start(broker: Moleculer, client: Client, expect: Expe
     """
     await joined(broker, client)
     found = [each for each in await came(broker, "Discover") if is_broadcast(each)]
-    expect.that(found, "a DISCOVER is published", "none")
+    expect.that(found, "a DISCOVER is published", "none", id="a-discover-is-published")
     missing = wanted_topics() - places(subscriptions(broker, found[0][0].seq))
-    expect.that(not missing, "the 12 topics are subscribed before the first DISCOVER", sorted(missing))
+    late = missing & places(subscriptions(broker))
+    expect.that(
+        not missing,
+        "the 12 topics are subscribed before the first DISCOVER",
+        f"later: {_listed(late)}; never: {_listed(missing - late)}",
+        id="the-n-topics-are-subscribed-before-the-first-discover",
+    )
+
+
+def _listed(topics: set[str]) -> str:
+    return ", ".join(sorted(topics)) or "none"
 
 
 @scenario("MOL-1.02", roles=BOTH_WAYS, server={"namespace": "dev"})
@@ -68,8 +80,17 @@ async def namespace_prefix(broker: Moleculer, client: Client, expect: Expect) ->
     node = peer(broker, services={"p": {"echo": echo}})
     await joined(broker, client, namespace="dev")
     await serve(client, {"echo": "echo"})
-    await is_answered(client, expect, "a call in the namespace is answered", "p.echo", {"n": 1})
-    await serves(expect, node, "a request in the namespace is answered")
+    await is_answered(
+        client,
+        expect,
+        "a call in the namespace is answered",
+        "p.echo",
+        {"n": 1},
+        id="a-call-in-the-namespace-is-answered",
+    )
+    await serves(
+        expect, node, "a request in the namespace is answered", id="a-request-in-the-namespace-is-answered"
+    )
     await client.close()
     used = [
         record.keys[0] for record in broker.journal.records() if record.kind in ("Sub", "Pub") and record.keys
@@ -77,8 +98,10 @@ async def namespace_prefix(broker: Moleculer, client: Client, expect: Expect) ->
     listened = subscriptions(broker, mark(broker) + 1)
     published = [str(getattr(record.frame, "subject", "")) for record, _ in broker.packets()]
     foreign = [each for each in [*listened, *published] if not each.startswith("MOL-dev.")]
-    expect.exercised(used, "nothing was subscribed and published")
-    expect.that(not foreign, "all topics begin with MOL-dev.", foreign[:3])
+    expect.exercised(used, "nothing was subscribed and published", id="nothing-was-subscribed-and-published")
+    expect.that(
+        not foreign, "all topics begin with MOL-dev.", foreign[:3], id="all-topics-begin-with-mol-dev"
+    )
 
 
 @scenario("MOL-1.03", variants=("mqtt",), roles=BOTH_WAYS, server=MQTT)
@@ -99,20 +122,50 @@ async def discover_then_info(broker: Moleculer, client: Client, expect: Expect) 
     await serve(client, {"echo": "echo"})
     begun = now()
     discovers = [each for each in said(broker, "Discover") if is_broadcast(each)]
-    expect.that(discovers, "a DISCOVER broadcast", "none")
-    expect.tolerate(len(discovers) == 1, "one DISCOVER broadcast", len(discovers))
+    expect.that(discovers, "a DISCOVER broadcast", "none", id="a-discover-broadcast")
+    expect.tolerate(
+        len(discovers) == 1, "one DISCOVER broadcast", len(discovers), id="one-discover-broadcast"
+    )
     told = await came(broker, "Info", within_s=limit(4.0), where=lambda p: services_in(p) == ["s"])
     told = [each for each in told if is_broadcast(each)]
-    expect.that(told, "an INFO broadcast holds all services within 4 s", "none")
-    expect.within(when(broker, told[0][0]) - begun, limit(4.0), "an INFO broadcast comes within 4 s")
+    expect.that(
+        told,
+        "an INFO broadcast holds all services within 4 s",
+        "none",
+        id="an-info-broadcast-holds-all-services-within-n-s",
+    )
+    expect.within(
+        when(broker, told[0][0]) - begun,
+        limit(4.0),
+        "an INFO broadcast comes within 4 s",
+        id="an-info-broadcast-comes-within-n-s",
+    )
     first = next(each for each in said(broker, "Info") if is_broadcast(each))
-    expect.tolerate(first[0].seq > discovers[0][0].seq, "INFO is broadcast after DISCOVER")
-    found = await is_answered(client, expect, "a call to the peer's action is answered", "p.echo", {"n": 1})
-    expect.equal(found, {"n": 1}, "the result is the peer's")
+    expect.tolerate(
+        first[0].seq > discovers[0][0].seq,
+        "INFO is broadcast after DISCOVER",
+        id="info-is-broadcast-after-discover",
+    )
+    found = await is_answered(
+        client,
+        expect,
+        "a call to the peer's action is answered",
+        "p.echo",
+        {"n": 1},
+        id="a-call-to-the-peer-s-action-is-answered",
+    )
+    expect.equal(found, {"n": 1}, "the result is the peer's", id="the-result-is-the-peer-s")
     (request,) = await asked(node)
-    expect.equal(request.action, "p.echo", "the call is routed to the peer")
+    expect.equal(
+        request.action, "p.echo", "the call is routed to the peer", id="the-call-is-routed-to-the-peer"
+    )
     last = [each for each in said(broker, "Info") if is_broadcast(each)][-1]
-    expect.equal(services_in(last[1]), ["s"], "the last INFO broadcast holds all services")
+    expect.equal(
+        services_in(last[1]),
+        ["s"],
+        "the last INFO broadcast holds all services",
+        id="the-last-info-broadcast-holds-all-services",
+    )
 
 
 @scenario("MOL-1.04", variants=("mqtt",), roles=SERVICE, server=MQTT)
@@ -135,13 +188,33 @@ async def answers_discover(broker: Moleculer, client: Client, expect: Expect) ->
         since = mark(broker)
         node.discover(target)
         answers = await came(broker, "Info", since=since)
-        expect.that(answers, f"a DISCOVER {how} is answered with an INFO within 1 s", "none")
+        expect.that(
+            answers,
+            f"a DISCOVER {how} is answered with an INFO within 1 s",
+            "none",
+            id=slug("a-discover-{}-is-answered-with-an-info-within-n-s", how),
+        )
         await settled(node)
         answers = said(broker, "Info", since)
-        expect.equal(len(answers), 1, f"a DISCOVER {how} is answered with one INFO")
+        expect.equal(
+            len(answers),
+            1,
+            f"a DISCOVER {how} is answered with one INFO",
+            id=slug("a-discover-{}-is-answered-with-one-info", how),
+        )
         place_of = place(answers[0][0])
-        expect.tolerate(place_of == f"INFO.{PEER}", "the INFO goes to who asked", place_of)
-        expect.equal(services_in(answers[0][1]), ["s"], "the INFO has the current services")
+        expect.tolerate(
+            place_of == f"INFO.{PEER}",
+            "the INFO goes to who asked",
+            place_of,
+            id="the-info-goes-to-who-asked",
+        )
+        expect.equal(
+            services_in(answers[0][1]),
+            ["s"],
+            "the INFO has the current services",
+            id="the-info-has-the-current-services",
+        )
 
 
 @scenario("MOL-1.10", variants=("mqtt",), roles=SERVICE, server=MQTT)
@@ -161,21 +234,34 @@ async def own_packets_echoed(broker: Moleculer, client: Client, expect: Expect) 
     own = {"sender": NODE}
     kinds = ("Discover", "Info", "Heartbeat")
     broker.faults.add(*[duplicate(kind=kind, name=kind, direction="out", where=own) for kind in kinds])
-    await joined(broker, client, heartbeat_s=1)
+    beat_s = client.heartbeat_s(1, BEAT_MOST_S)
+    await joined(broker, client, heartbeat_s=beat_s)
     await serve(client, {"echo": "echo"})
     await met(broker, node, "s.echo")
-    found = await came(broker, "Heartbeat", count=3, within_s=6.0)
-    expect.exercised(len(found) >= 3, f"{len(found)} of 3 heartbeats came")
+    found = await came(broker, "Heartbeat", count=3, within_s=6 * beat_s)
+    expect.exercised(len(found) >= 3, f"{len(found)} of 3 heartbeats came", id="n-of-n-heartbeats-came")
     to_itself = [place(r) for kind in ("Info", "Discover") for r, _ in said(broker, kind)]
     to_itself = [each for each in to_itself if each.endswith(f".{NODE}")]
-    expect.that(not to_itself, "no INFO or DISCOVER is for the own id", to_itself)
+    expect.that(
+        not to_itself,
+        "no INFO or DISCOVER is for the own id",
+        to_itself,
+        id="no-info-or-discover-is-for-the-own-id",
+    )
     told = [event for event in client.events if event.event == "error" or event["what"] == "disconnected"]
-    expect.that(not told, "no conflict is reported", told)
+    expect.that(not told, "no conflict is reported", told, id="no-conflict-is-reported")
     if client.has("mol.registry"):
         nodes = (await client.prepare("mol.registry", session="s1"))["nodes"]
         own_rows = [each for each in nodes if each["id"] == NODE]
-        expect.equal(len(own_rows), 1, "the registry has one entry for the node itself")
+        expect.equal(
+            len(own_rows),
+            1,
+            "the registry has one entry for the node itself",
+            id="the-registry-has-one-entry-for-the-node-itself",
+        )
     since = mark(broker)
-    await serves(expect, node, "a REQUEST is answered")
+    await serves(expect, node, "a REQUEST is answered", id="a-request-is-answered")
     await settled(node)
-    expect.equal(len(said(broker, "Response", since)), 1, "a REQUEST is answered once")
+    expect.equal(
+        len(said(broker, "Response", since)), 1, "a REQUEST is answered once", id="a-request-is-answered-once"
+    )

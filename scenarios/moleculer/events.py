@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from conformance.adapter.messages import body_bytes
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Moleculer
 from fakebrokers.faults import duplicate
 from fakebrokers.moleculer.node import Node
@@ -68,6 +69,11 @@ async def handled(client: Client, count: int, sub: str = "news", within_s: float
     return [json.loads(body_bytes(message.body)) for message in messages]
 
 
+def _by_number(data: Any) -> tuple[bool, Any]:
+    """Sorts what should be numbers, whatever a client has sent in their place."""
+    return (False, data) if isinstance(data, int) else (True, repr(data))
+
+
 async def emitted(client: Client, name: str, data: Any, how: str = "mol.emit", **more: Any) -> None:
     """The client emits, or broadcasts, an event as a step that only prepares."""
     await client.prepare(how, session="s1", event=name, data=data, **more)
@@ -94,20 +100,43 @@ async def emit_with_groups(broker: Moleculer, client: Client, expect: Expect) ->
     for number in range(20):
         await emitted(client, "news", number)
     found = await reached(nodes, 40)
-    in_a = sorted(e.data for id in ("a1", "a2") for e in found[id])
-    expect.equal(in_a, list(range(20)), "exactly one EVENT per emit to one of the two in a group")
-    expect.equal(sorted(e.data for e in found["b1"]), list(range(20)), "exactly one to the other group")
+    in_a = sorted((e.data for id in ("a1", "a2") for e in found[id]), key=_by_number)
+    expect.equal(
+        in_a,
+        list(range(20)),
+        "exactly one EVENT per emit to one of the two in a group",
+        id="exactly-one-event-per-emit-to-one-of-the-two-in-a-group",
+    )
+    expect.equal(
+        sorted((e.data for e in found["b1"]), key=_by_number),
+        list(range(20)),
+        "exactly one to the other group",
+        id="exactly-one-to-the-other-group",
+    )
     expect.that(
-        found["a1"] and found["a2"], "both nodes of a group get some", [len(f) for f in found.values()]
+        found["a1"] and found["a2"],
+        "both nodes of a group get some",
+        [len(f) for f in found.values()],
+        id="both-nodes-of-a-group-get-some",
     )
     for id, events in found.items():
         groups = [f"g{id[0]}"]
         plain = all(e.broadcast is False and e.groups == groups for e in events)
-        expect.that(plain, "broadcast is false, groups holds the group of the node", events[:1])
+        expect.that(
+            plain,
+            "broadcast is false, groups holds the group of the node",
+            events[:1],
+            id="broadcast-is-false-groups-holds-the-group-of-the-node",
+        )
     await emitted(client, "news", "for ga", groups=["ga"])
     found = await reached(nodes, 41)
     there = [id for id, events in found.items() for e in events if e.data == "for ga"]
-    expect.that(len(there) == 1 and there[0] in ("a1", "a2"), "with groups one EVENT, to that group", there)
+    expect.that(
+        len(there) == 1 and there[0] in ("a1", "a2"),
+        "with groups one EVENT, to that group",
+        there,
+        id="with-groups-one-event-to-that-group",
+    )
 
 
 @scenario("MOL-4.02", roles=EMITTER)
@@ -124,11 +153,23 @@ async def broadcast(broker: Moleculer, client: Client, expect: Expect) -> None:
     await emitted(client, "news", 7, "mol.broadcast")
     found = await reached([*nodes, deaf], 3)
     for id in ("a1", "a2", "b1"):
-        expect.equal([e.data for e in found[id]], [7], "each listening node gets one EVENT")
+        expect.equal(
+            [e.data for e in found[id]],
+            [7],
+            "each listening node gets one EVENT",
+            id="each-listening-node-gets-one-event",
+        )
         (one,) = found[id]
-        expect.equal(one.broadcast, True, "broadcast is true")
-        expect.that(one.groups in (UNSET, None, []), "groups is absent, null or empty", one.groups)
-    expect.equal(found["c1"], [], "a node that does not listen gets none")
+        expect.equal(one.broadcast, True, "broadcast is true", id="broadcast-is-true")
+        expect.that(
+            one.groups in (UNSET, None, []),
+            "groups is absent, null or empty",
+            one.groups,
+            id="groups-is-absent-null-or-empty",
+        )
+    expect.equal(
+        found["c1"], [], "a node that does not listen gets none", id="a-node-that-does-not-listen-gets-none"
+    )
 
 
 @scenario("MOL-4.03", variants=("tcp",), roles=LISTENER, server=TCP)
@@ -154,9 +195,19 @@ async def receive_event(broker: Moleculer, client: Client, expect: Expect) -> No
     for number, (name, fields) in enumerate(cases):
         event(node, "news", {"n": number}, **fields)
         found = await handled(client, number + 1)
-        expect.equal(found[number:], [{"n": number}], f"{name}: the handler runs with the payload")
+        expect.equal(
+            found[number:],
+            [{"n": number}],
+            f"{name}: the handler runs with the payload",
+            id=slug("{}-the-handler-runs-with-the-payload", name),
+        )
     await settled(node)
-    expect.equal(len(client.messages("news")), len(cases), "the handler runs once for each")
+    expect.equal(
+        len(client.messages("news")),
+        len(cases),
+        "the handler runs once for each",
+        id="the-handler-runs-once-for-each",
+    )
 
 
 @scenario("MOL-4.04", roles=LISTENER)
@@ -173,12 +224,23 @@ async def duplicate_event(broker: Moleculer, client: Client, expect: Expect) -> 
     event(node, "news", "once")
     await settled(node)
     event(node, "news", "next")
-    expect.that(await until(lambda: len(client.messages("news")) >= 2, 2.0), "the next event is handled")
+    expect.that(
+        await until(lambda: len(client.messages("news")) >= 2, 2.0),
+        "the next event is handled",
+        id="the-next-event-is-handled",
+    )
     await settled(node)
     found = await handled(client, 2)
     expect.note(f"the handler ran {found.count('once')} times for a duplicate")
-    expect.that(1 <= found.count("once") <= 2, "the handler runs once, or twice", found)
-    expect.equal(found.count("next"), 1, "the next event is handled once")
+    expect.that(
+        1 <= found.count("once") <= 2,
+        "the handler runs once, or twice",
+        found,
+        id="the-handler-runs-once-or-twice",
+    )
+    expect.equal(
+        found.count("next"), 1, "the next event is handled once", id="the-next-event-is-handled-once"
+    )
 
 
 @scenario("MOL-4.05", roles=HEARING, ops=("raise_next",))
@@ -193,12 +255,19 @@ async def handler_raises(broker: Moleculer, client: Client, expect: Expect) -> N
     await serve(client, {"echo": "echo"})
     await listen(client, "news")
     armed = await client.prepare("raise_next", callback="message", times=1)
-    expect.exercised(armed["armed"], "the handler can be made to raise")
+    expect.exercised(
+        armed["armed"], "the handler can be made to raise", id="the-handler-can-be-made-to-raise"
+    )
     event(node, "news", "raises")
-    expect.exercised(await handled(client, 1), "the handler ran")
-    await serves(expect, node, "the node is alive")
+    expect.exercised(await handled(client, 1), "the handler ran", id="the-handler-ran")
+    await serves(expect, node, "the node is alive", id="the-node-is-alive")
     event(node, "news", "next")
-    expect.equal(await handled(client, 2), ["raises", "next"], "the next event is handled")
+    expect.equal(
+        await handled(client, 2),
+        ["raises", "next"],
+        "the next event is handled",
+        id="the-next-event-is-handled",
+    )
 
 
 @scenario("MOL-4.06", roles=HEARING)
@@ -219,12 +288,17 @@ async def absent_handler(broker: Moleculer, client: Client, expect: Expect) -> N
     event(node, "news", 2, groups=["another"])
     await settled(node)
     await asyncio.sleep(0.2)
-    expect.equal(client.messages("news"), [], "no handler runs")
+    expect.equal(client.messages("news"), [], "no handler runs", id="no-handler-runs")
     wrong = [p for kind in ("Event", "Response", "Info") for _, p in said(broker, kind, since)]
-    expect.that(not wrong, "nothing is published", len(wrong))
-    await serves(expect, node, "the node is alive")
+    expect.that(not wrong, "nothing is published", len(wrong), id="nothing-is-published")
+    await serves(expect, node, "the node is alive", id="the-node-is-alive")
     event(node, "news", 3, groups=["ga"])
-    expect.equal(await handled(client, 1), [3], "an event for its group is handled")
+    expect.equal(
+        await handled(client, 1),
+        [3],
+        "an event for its group is handled",
+        id="an-event-for-its-group-is-handled",
+    )
 
 
 @scenario("MOL-4.07", roles=HEARING)
@@ -247,8 +321,13 @@ async def need_ack(broker: Moleculer, client: Client, expect: Expect) -> None:
         node.send_raw("EVENTACK", b'{"ver":"4","sender":"peer","id":"1"}', NODE)
     await handled(client, 3)
     await settled(node)
-    expect.equal(await handled(client, 3), [0, 1, 2], "the handler runs once each time")
-    await serves(expect, node, "the node is alive")
+    expect.equal(
+        await handled(client, 3),
+        [0, 1, 2],
+        "the handler runs once each time",
+        id="the-handler-runs-once-each-time",
+    )
+    await serves(expect, node, "the node is alive", id="the-node-is-alive")
 
 
 @scenario("MOL-4.22", roles=("emitter", "listener"))
@@ -270,13 +349,23 @@ async def event_patterns(broker: Moleculer, client: Client, expect: Expect) -> N
     wanted = {"ord.*": ["ord.a"], "all.**": ["all.a.b"], "q.?x": ["q.ax"]}
     for pattern, names in wanted.items():
         found = await handled(client, 1, pattern)
-        expect.equal(found, names, f"the handler of {pattern} runs for what fits only")
+        expect.equal(
+            found,
+            names,
+            f"the handler of {pattern} runs for what fits only",
+            id=slug("the-handler-of-{}-runs-for-what-fits-only", pattern),
+        )
     for name in ("pat.a", "pat.a.b", "deep.a.b"):
         await emitted(client, name, name)
     found = [e.event for e in await heard(node, Event, 2)]
     await settled(node)
     found = [e.event for e in node.events]
-    expect.equal(found, ["pat.a", "deep.a.b"], "EVENT to the peer for what fits its patterns only")
+    expect.equal(
+        found,
+        ["pat.a", "deep.a.b"],
+        "EVENT to the peer for what fits its patterns only",
+        id="event-to-the-peer-for-what-fits-its-patterns-only",
+    )
 
 
 @scenario("MOL-4.23", roles=("emitter", "listener"))
@@ -300,20 +389,37 @@ async def events_balancer_disabled(broker: Moleculer, client: Client, expect: Ex
         )
 
     criterion = "the own handler is subscribed on EVENTB"
-    (found, *_) = await expect.wire(broker, criterion, within_s=limit(2.5), where=own)
+    (found, *_) = await expect.wire(
+        broker, criterion, within_s=limit(2.5), where=own, id="the-own-handler-is-subscribed-on-eventb"
+    )
     frame: Any = found.frame
-    expect.tolerate(frame.subject == "MOL.EVENTB.ga.news", "the topic has the group", frame.subject)
-    expect.equal(frame.queue, "ga", "with the group as queue name")
+    expect.tolerate(
+        frame.subject == "MOL.EVENTB.ga.news",
+        "the topic has the group",
+        frame.subject,
+        id="the-topic-has-the-group",
+    )
+    expect.equal(frame.queue, "ga", "with the group as queue name", id="with-the-group-as-queue-name")
     await emitted(client, "news", "emitted")
     await reached(nodes, 1)
     sent = said(broker, "Event")
     topics = sorted(place(r) for r, _ in sent)
     per_group = topics in (["EVENTB.ga.news", "EVENTB.gb.news"], ["EVENTB.news"])
-    expect.that(per_group, "emit: one EVENT per group on EVENTB, none on EVENT.<node>", topics)
-    expect.tolerate(topics != ["EVENTB.news"], "the topic has the group")
+    expect.that(
+        per_group,
+        "emit: one EVENT per group on EVENTB, none on EVENT.<node>",
+        topics,
+        id="emit-one-event-per-group-on-eventb-none-on-event-node",
+    )
+    expect.tolerate(topics != ["EVENTB.news"], "the topic has the group", id="the-topic-has-the-group")
     plain = all(e.broadcast is False for e in packets(broker, "Event"))
-    expect.that(plain, "emit: broadcast is false")
-    expect.equal(await handled(client, 1), ["emitted"], "emit: the own handler runs once")
+    expect.that(plain, "emit: broadcast is false", id="emit-broadcast-is-false")
+    expect.equal(
+        await handled(client, 1),
+        ["emitted"],
+        "emit: the own handler runs once",
+        id="emit-the-own-handler-runs-once",
+    )
     since = mark(broker)
     await emitted(client, "news", "for all", "mol.broadcast")
     await came(broker, "Event", since=since, count=3)
@@ -321,9 +427,19 @@ async def events_balancer_disabled(broker: Moleculer, client: Client, expect: Ex
     sent = said(broker, "Event", since)
     topics = sorted(place(r) for r, _ in sent)
     wanted = ["EVENT.b1", "EVENT.b2", f"EVENT.{NODE}"]
-    expect.equal(topics, wanted, "broadcast: one EVENT per listening node on EVENT.<node>")
+    expect.equal(
+        topics,
+        wanted,
+        "broadcast: one EVENT per listening node on EVENT.<node>",
+        id="broadcast-one-event-per-listening-node-on-event-node",
+    )
     marked = all(e.broadcast is True for e in packets(broker, "Event", since))
-    expect.that(marked, "broadcast: broadcast is true")
+    expect.that(marked, "broadcast: broadcast is true", id="broadcast-broadcast-is-true")
     await handled(client, 2)
     await asyncio.sleep(0.2)
-    expect.equal(await handled(client, 2), ["emitted", "for all"], "broadcast: the own handler runs once")
+    expect.equal(
+        await handled(client, 2),
+        ["emitted", "for all"],
+        "broadcast: the own handler runs once",
+        id="broadcast-the-own-handler-runs-once",
+    )

@@ -64,13 +64,28 @@ async def disconnect_of_a_peer(broker: Moleculer, client: Client, expect: Expect
     for each in pending:
         ended = await until(lambda each=each: each.done, limit(1.0))  # type: ignore[misc]
         expect.that(
-            ended, "pending calls to the peer end within 1 s", f"still open after {now() - begun:.1f} s"
+            ended,
+            "pending calls to the peer end within 1 s",
+            f"still open after {now() - begun:.1f} s",
+            id="pending-calls-to-the-peer-end-within-n-s",
         )
         result = await each
-        expect.that(not result.ok, "pending calls to the peer end with an error", str(result))
+        expect.that(
+            not result.ok,
+            "pending calls to the peer end with an error",
+            str(result),
+            id="pending-calls-to-the-peer-end-with-an-error",
+        )
     await fails_unsent(broker, client, expect, gone, "a new call to the peer")
     respond(other, wanted, data="kept")
-    expect.equal(expect.ok(await kept, "the call to another peer completes")["data"], "kept", "normally")
+    expect.equal(
+        expect.ok(await kept, "the call to another peer completes", id="the-call-to-another-peer-completes")[
+            "data"
+        ],
+        "kept",
+        "normally",
+        id="normally",
+    )
 
 
 @scenario("MOL-2.08", variants=("mqtt",), roles=SERVICE, server=MQTT)
@@ -90,23 +105,41 @@ async def own_stop(broker: Moleculer, client: Client, expect: Expect) -> None:
     await met(broker, node, "s.echo")
     before: Any = said(broker, "Info")[-1][1]
     since, begun = mark(broker), now()
-    expect.ok(await client.close(timeout=6.0), "close completes")
-    expect.within(now() - begun, 5.0 * 1.2 + 0.25, "within 5 s")
+    expect.ok(await client.close(timeout=6.0), "close completes", id="close-completes")
+    expect.within(now() - begun, 5.0 * 1.2 + 0.25, "within 5 s", id="within-n-s")
     await came(broker, "Disconnect", since=since)  # what was sent may be on its way yet
     infos = [each for each in said(broker, "Info", since) if is_broadcast(each)]
-    expect.that(infos, "an INFO broadcast comes first", "none")
+    expect.that(infos, "an INFO broadcast comes first", "none", id="an-info-broadcast-comes-first")
     last: Any = infos[-1][1]
-    expect.equal(services_in(last), [], "its list of services is empty")
-    expect.tolerate(last.services == [], "not even the node's own services", last.services)
+    expect.equal(services_in(last), [], "its list of services is empty", id="its-list-of-services-is-empty")
+    expect.tolerate(
+        last.services == [],
+        "not even the node's own services",
+        last.services,
+        id="not-even-the-node-s-own-services",
+    )
     if before.seq is not UNSET:
-        expect.that(last.seq > before.seq, "its seq is higher", (before.seq, last.seq))
+        expect.that(
+            last.seq > before.seq, "its seq is higher", (before.seq, last.seq), id="its-seq-is-higher"
+        )
     goodbyes = [each for each in said(broker, "Disconnect", since) if is_broadcast(each)]
-    expect.equal(len(goodbyes), 1, "then a DISCONNECT broadcast")
-    expect.that(goodbyes[0][0].seq > infos[-1][0].seq, "DISCONNECT comes behind INFO")
+    expect.equal(len(goodbyes), 1, "then a DISCONNECT broadcast", id="then-a-disconnect-broadcast")
+    expect.that(
+        goodbyes[0][0].seq > infos[-1][0].seq,
+        "DISCONNECT comes behind INFO",
+        id="disconnect-comes-behind-info",
+    )
     end = goodbyes[0][0]
-    await expect.socket_closed(broker, end.connection, "then the connection ends", within_s=2.0)
+    await expect.socket_closed(
+        broker, end.connection, "then the connection ends", within_s=2.0, id="then-the-connection-ends"
+    )
     later = [r.kind for r, _ in broker.packets(since=end.seq) if r.tap & Tap.RECEIVED]
-    expect.that(not later, "nothing behind DISCONNECT", later)
+    expect.that(not later, "nothing behind DISCONNECT", later, id="nothing-behind-disconnect")
     if broker.transporter == "mqtt":
         said_so = broker.journal.select(kind="MqttDisconnect", tap=Tap.RECEIVED)
-        expect.that(said_so, "the connection ends with MQTT's own DISCONNECT", "none")
+        expect.that(
+            said_so,
+            "the connection ends with MQTT's own DISCONNECT",
+            "none",
+            id="the-connection-ends-with-mqtt-s-own-disconnect",
+        )

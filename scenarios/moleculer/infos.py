@@ -9,11 +9,13 @@ from typing import Any
 from msgspec import UNSET
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Moleculer
 from fakebrokers.journal import Tap
 from fakebrokers.moleculer.packets import Info
 from fakebrokers.moleculer.services import Service
 from scenarios.moleculer._steps import (
+    BEAT_MOST_S,
     CALLER,
     NODE,
     SERVICE,
@@ -23,7 +25,6 @@ from scenarios.moleculer._steps import (
     is_answered,
     joined,
     limit,
-    met,
     now,
     peer,
     serve,
@@ -59,41 +60,73 @@ async def info_fields(broker: Moleculer, client: Client, expect: Expect) -> None
         await serve(client, {"echo": "echo"}, name)
         wanted = ["s", "t"][: number + 1]
         told = await came(broker, "Info", within_s=4.0, where=lambda p, w=wanted: services_in(p) == w)  # type: ignore[misc]
-        expect.exercised(told, "the client tells of its services")
+        expect.exercised(told, "the client tells of its services", id="the-client-tells-of-its-services")
     node.discover(NODE)
     await settled(node)
     infos: list[Info] = packets(broker, "Info")
     for info in infos:
         check_info(expect, info)
-    expect.equal(len({info.ver for info in infos}), 1, "ver is the same in all INFO")
-    expect.equal(len({info.instanceID for info in infos}), 1, "instanceID is the same in all INFO")
-    if not expect.tolerate(all(info.seq is not UNSET for info in infos), "INFO has a seq"):
+    expect.equal(
+        len({info.ver for info in infos}), 1, "ver is the same in all INFO", id="ver-is-the-same-in-all-info"
+    )
+    expect.equal(
+        len({info.instanceID for info in infos}),
+        1,
+        "instanceID is the same in all INFO",
+        id="instanceid-is-the-same-in-all-info",
+    )
+    if not expect.tolerate(
+        all(info.seq is not UNSET for info in infos), "INFO has a seq", id="info-has-a-seq"
+    ):
         return
     whole = all(isinstance(info.seq, int) and not isinstance(info.seq, bool) for info in infos)
-    expect.that(whole, "seq is an integer", [info.seq for info in infos])
+    expect.that(whole, "seq is an integer", [info.seq for info in infos], id="seq-is-an-integer")
     seqs = {tuple(services_in(info)): info.seq for info in infos}
-    expect.that(seqs[("s",)] < seqs[("s", "t")], "seq grows when the services change", seqs)
+    expect.that(
+        seqs[("s",)] < seqs[("s", "t")],
+        "seq grows when the services change",
+        seqs,
+        id="seq-grows-when-the-services-change",
+    )
 
 
 def check_info(expect: Expect, info: Info) -> None:
     """Demand what each INFO has to hold."""
-    expect.that(info.ver in ("4", "5"), "ver is the protocol version, as text", info.ver)
-    expect.equal(info.sender, NODE, "sender is the node's id")
+    expect.that(
+        info.ver in ("4", "5"),
+        "ver is the protocol version, as text",
+        info.ver,
+        id="ver-is-the-protocol-version-as-text",
+    )
+    expect.equal(info.sender, NODE, "sender is the node's id", id="sender-is-the-node-s-id")
     listed = isinstance(info.services, list) and all(
         isinstance(each, dict) and isinstance(each.get("name"), str) and {"actions", "events"} <= set(each)
         for each in info.services
     )
-    expect.that(listed, "services is a list of objects with name, actions and events", info.services)
-    expect.that(isinstance(info.ipList, list), "ipList is a list", info.ipList)
+    expect.that(
+        listed,
+        "services is a list of objects with name, actions and events",
+        info.services,
+        id="services-is-a-list-of-objects-with-name-actions-and-events",
+    )
+    expect.that(isinstance(info.ipList, list), "ipList is a list", info.ipList, id="iplist-is-a-list")
     for name in ("hostname", "instanceID"):
         value = getattr(info, name)
-        expect.that(isinstance(value, str) and value, f"{name} is a text that is not empty", value)
+        expect.that(
+            isinstance(value, str) and value,
+            f"{name} is a text that is not empty",
+            value,
+            id=slug("{}-is-a-text-that-is-not-empty", name),
+        )
     client = info.client if isinstance(info.client, dict) else {}
     expect.that(
-        {"type", "version", "langVersion"} <= set(client), "client has type, version, langVersion", client
+        {"type", "version", "langVersion"} <= set(client),
+        "client has type, version, langVersion",
+        client,
+        id="client-has-type-version-langversion",
     )
     there = info.config is not UNSET and info.metadata is not UNSET
-    expect.that(there, "config and metadata are present", info.more)
+    expect.that(there, "config and metadata are present", info.more, id="config-and-metadata-are-present")
 
 
 @scenario("MOL-1.06", roles=SERVICE)
@@ -121,13 +154,25 @@ async def info_after_services_started(broker: Moleculer, client: Client, expect:
         await asyncio.sleep(0.25)
         told = said(broker, "Info", where=lambda p: services_in(p) == ["a", "b"])
         told = [each for each in told if is_broadcast(each)]
-    expect.ok(await starting, "the service starts")
+    expect.ok(await starting, "the service starts", id="the-service-starts")
     early = [r for r, p in said(broker, "Info") if "b" in services_in(p)]
-    expect.that(early, "an INFO holds both services in the end", "none")
+    expect.that(
+        early, "an INFO holds both services in the end", "none", id="an-info-holds-both-services-in-the-end"
+    )
     criterion = "no INFO holds a service before its start has ended"
-    expect.not_before(when(broker, early[0]) - begun, 1.95, criterion)
-    expect.exercised(asked_often > 4, "the peer asked during the start")
-    expect.that(told, "an INFO broadcast holds both services within 2.5 s after the start", "none")
+    expect.not_before(
+        when(broker, early[0]) - begun,
+        1.95,
+        criterion,
+        id="no-info-holds-a-service-before-its-start-has-ended",
+    )
+    expect.exercised(asked_often > 4, "the peer asked during the start", id="the-peer-asked-during-the-start")
+    expect.that(
+        told,
+        "an INFO broadcast holds both services within 2.5 s after the start",
+        "none",
+        id="an-info-broadcast-holds-both-services-within-n-n-s-after",
+    )
 
 
 #: What INFO may lack or have besides, and whether a node may leave such a peer out.
@@ -164,11 +209,29 @@ async def odd_infos(broker: Moleculer, client: Client, expect: Expect) -> None:
         await settled(node)
         result = await call(client, "p.echo", {"from": name}, 3.0, node=id)
         if may_be_left_out:
-            expect.ended(result, f"INFO with {name}: a call to the node ends")
-            expect.tolerate(result.ok, f"INFO with {name}: the node is callable", str(result))
+            expect.ended(
+                result,
+                f"INFO with {name}: a call to the node ends",
+                id=slug("info-with-{}-a-call-to-the-node-ends", name),
+            )
+            expect.tolerate(
+                result.ok,
+                f"INFO with {name}: the node is callable",
+                str(result),
+                id=slug("info-with-{}-the-node-is-callable", name),
+            )
         else:
-            expect.ok(result, f"INFO with {name}: a call to the node is answered")
-            expect.equal([p.params for p in await asked(node)], [{"from": name}], "it is routed to the node")
+            expect.ok(
+                result,
+                f"INFO with {name}: a call to the node is answered",
+                id=slug("info-with-{}-a-call-to-the-node-is-answered", name),
+            )
+            expect.equal(
+                [p.params for p in await asked(node)],
+                [{"from": name}],
+                "it is routed to the node",
+                id="it-is-routed-to-the-node",
+            )
 
 
 @scenario("MOL-1.11", roles=CALLER)
@@ -181,18 +244,38 @@ async def service_list_changes(broker: Moleculer, client: Client, expect: Expect
     """
     node = peer(broker, services={"a": {"echo": echo}, "b": {"echo": echo}})
     await joined(broker, client)
-    await is_answered(client, expect, "a call to a service of the first INFO is answered", "b.echo")
+    await is_answered(
+        client,
+        expect,
+        "a call to a service of the first INFO is answered",
+        "b.echo",
+        id="a-call-to-a-service-of-the-first-info-is-answered",
+    )
     node.serve({"a": {"echo": echo}})
     await settled(node)
     await asyncio.sleep(0.5)
     since, seen = mark(broker), len(node.requests)
     result = await call(client, "b.echo")
     expect.that(
-        result.error is not None and result.error.definite, "a call to what is gone fails for good", result
+        result.error is not None and result.error.definite,
+        "a call to what is gone fails for good",
+        result,
+        id="a-call-to-what-is-gone-fails-for-good",
     )
     sent = said(broker, "Request", since)
-    expect.that(not sent and len(node.requests) == seen, "no REQUEST for what is gone", len(sent))
-    await is_answered(client, expect, "a call to what is left is answered", "a.echo")
+    expect.that(
+        not sent and len(node.requests) == seen,
+        "no REQUEST for what is gone",
+        len(sent),
+        id="no-request-for-what-is-gone",
+    )
+    await is_answered(
+        client,
+        expect,
+        "a call to what is left is answered",
+        "a.echo",
+        id="a-call-to-what-is-left-is-answered",
+    )
 
 
 @scenario("MOL-1.12", roles=CALLER, server={"bus": {"max_payload": 8 << 20}})
@@ -204,20 +287,30 @@ async def large_info(broker: Moleculer, client: Client, expect: Expect) -> None:
     Pass: Within 5 s an action of the last service is callable; heartbeats of the client go on
     """
     node = peer(broker)
-    await joined(broker, client, heartbeat_s=1)
+    own = client.heartbeat_s(1, BEAT_MOST_S)
+    await joined(broker, client, heartbeat_s=own)
     filler = {"text": "x" * 1900}
     node.serve([Service(f"many-{number}", {"echo": echo}, settings=filler) for number in range(1000)])
     delivered = [r for r in broker.journal.select(kind="Msg", tap=Tap.SENT) if r.size > 1_900_000]
-    expect.exercised(delivered, "the large INFO was delivered")
+    expect.exercised(delivered, "the large INFO was delivered", id="the-large-info-was-delivered")
     begun, since = now(), mark(broker)
     while True:
         result = await call(client, "many-999.echo", {"n": 1})
         if result.ok or now() - begun > limit(5.0):
             break
         await asyncio.sleep(0.1)
-    expect.ok(result, "an action of the last service is callable within 5 s")
-    found = await came(broker, "Heartbeat", since=since, within_s=4.0)
-    expect.that(found, "the client's heartbeats go on", "none within 4 s")
+    expect.ok(
+        result,
+        "an action of the last service is callable within 5 s",
+        id="an-action-of-the-last-service-is-callable-within-n-s",
+    )
+    found = await came(broker, "Heartbeat", since=since, within_s=4 * own)
+    expect.that(
+        found,
+        "the client's heartbeats go on",
+        f"none within {4 * own:g} s",
+        id="the-client-s-heartbeats-go-on",
+    )
 
 
 @scenario("MOL-1.15", roles=SERVICE)
@@ -232,18 +325,32 @@ async def service_added_and_removed(broker: Moleculer, client: Client, expect: E
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
-    await met(broker, node, "s.echo")
+    await _told_in_time(broker, expect, ["s"], "the added service")  # that it is told at all is the demand
     before = packets(broker, "Info")[-1]
     await serve(client, {"echo": "echo"}, "t")
     added = await _told_in_time(broker, expect, ["s", "t"], "the added service")
-    expect.that(_higher(added, before), "seq is higher after a service was added", (before.seq, added.seq))
-    await serves(expect, node, "a REQUEST to the new action is answered", "t.echo")
+    expect.that(
+        _higher(added, before),
+        "seq is higher after a service was added",
+        (before.seq, added.seq),
+        id="seq-is-higher-after-a-service-was-added",
+    )
+    await serves(
+        expect,
+        node,
+        "a REQUEST to the new action is answered",
+        "t.echo",
+        id="a-request-to-the-new-action-is-answered",
+    )
     if not client.has("mol.unserve"):
         return
     await client.prepare("mol.unserve", session="s1", service="t")
     removed = await _told_in_time(broker, expect, ["s"], "the removed service", since=mark(broker))
     expect.that(
-        _higher(removed, added), "seq is higher after a service was removed", (added.seq, removed.seq)
+        _higher(removed, added),
+        "seq is higher after a service was removed",
+        (added.seq, removed.seq),
+        id="seq-is-higher-after-a-service-was-removed",
     )
 
 
@@ -258,6 +365,11 @@ async def _told_in_time(
         broker, "Info", since=since, within_s=limit(2.5), where=lambda p: services_in(p) == wanted
     )
     found = [each for each in found if is_broadcast(each)]
-    expect.that(found, f"an INFO broadcast tells of {what} within 2.5 s", "none")
+    expect.that(
+        found,
+        f"an INFO broadcast tells of {what} within 2.5 s",
+        "none",
+        id=slug("an-info-broadcast-tells-of-{}-within-n-n-s", what),
+    )
     info: Info = found[0][1]  # type: ignore[assignment]
     return info

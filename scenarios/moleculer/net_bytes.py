@@ -11,6 +11,7 @@ from random import Random
 
 from conformance.adapter.messages import request_body, same_body
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.faults import corrupt, slice_
 from scenarios._footprint import Footprint
 from scenarios.subjects import ROLES
@@ -42,17 +43,27 @@ async def random_segmentation(subject: MoleculerSubject, client: Client, expect:
         name = f"seed {number}"
         subject.faults.add(slice_(up_to=longest, gap_s=0.003, gap="random", direction="out", name=name))
         result = await subject.publish(subject.queue, body, timeout=subject.slow_s)
-        expect.equal(expect.ok(result, f"{name}: the call is answered")["data"], body.decode(), name)
+        expect.equal(
+            expect.ok(result, f"{name}: the call is answered", id="seed-n-the-call-is-answered")["data"],
+            body.decode(),
+            name,
+            id="seed-n",
+        )
         got = await subject.wait_messages(there + number, within_s=subject.slow_s)
-        expect.that(len(got) == there + number, f"{name}: the event is surfaced", f"{len(got)} came")
+        expect.that(
+            len(got) == there + number,
+            f"{name}: the event is surfaced",
+            f"{len(got)} came",
+            id="seed-n-the-event-is-surfaced",
+        )
         if number % 10 == 1:
             await subject.other_ways(
                 subject.queue, "s1", check=expect.ok, timeout=subject.slow_s, prefix=f"{name}: "
             )
         subject.faults.remove(name)
     found = subject.troubles(trouble)
-    expect.that(not found, "no error event, no reconnect", found[:2])
-    expect.ok(await client.close("s1"), "close works")
+    expect.that(not found, "no error event, no reconnect", found[:2], id="no-error-event-no-reconnect")
+    expect.ok(await client.close("s1"), "close works", id="close-works")
 
 
 TEXTS = {
@@ -80,30 +91,71 @@ async def payload_corpus(subject: MoleculerSubject, client: Client, expect: Expe
     Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
     and the session stays usable
     """
-    subject.add_queue(subject.queue)
-    await subject.connected()
+    await subject.ready()
     expect.prepared(await subject.subscribe(subject.queue))
-    for number, (name, text) in enumerate(TEXTS.items(), 1):
+    first = await subject.wait_messages(1)
+    subject.demand(first, "an event is surfaced", "none came", subject.prepares, id="an-event-is-surfaced")
+    for number, (name, text) in enumerate(TEXTS.items(), 2):
         result = await subject.publish(subject.queue, text, timeout=10.0)
-        value = expect.ok(result, f"{name}: the call is answered")
-        expect.that(value["data"] == text, f"{name}: the answer is equal, nothing truncated", str(value)[:80])
+        value = expect.ok(result, f"{name}: the call is answered", id=slug("{}-the-call-is-answered", name))
+        expect.that(
+            value["data"] == text,
+            f"{name}: the answer is equal, nothing truncated",
+            str(value)[:80],
+            id=slug("{}-the-answer-is-equal-nothing-truncated", name),
+        )
         kept = subject.stored(subject.queue)[-1]
-        expect.that(kept == text.encode(), f"{name}: what the peer got is equal", kept[:80])
+        expect.that(
+            kept == text.encode(),
+            f"{name}: what the peer got is equal",
+            kept[:80],
+            id=slug("{}-what-the-peer-got-is-equal", name),
+        )
         got = await subject.wait_messages(number, within_s=10.0)
-        expect.equal(len(got), number, f"{name}: the event is surfaced once")
+        expect.equal(
+            len(got),
+            number,
+            f"{name}: the event is surfaced once",
+            id=slug("{}-the-event-is-surfaced-once", name),
+        )
         body = got[-1].body
         whole = json.dumps(text) if "sha256" in body else text  # of a long one the adapter hashes the JSON
         same = same_body(body, whole.encode())
-        expect.that(same, f"{name}: the event is equal, nothing truncated", str(got[-1].body)[:80])
+        expect.that(
+            same,
+            f"{name}: the event is equal, nothing truncated",
+            str(got[-1].body)[:80],
+            id=slug("{}-the-event-is-equal-nothing-truncated", name),
+        )
     for name, data in BYTES.items() if client.can("streams") else ():
         body = request_body(data)
         sent = await client.op("mol.call", 10.0, session="s1", action="p.up", stream=body, timeout_ms=10_000)
-        same = same_body(expect.ok(sent, f"{name}: the stream is answered")["data"], data)
-        expect.that(same, f"{name}: what the peer got is equal by SHA-256", str(sent.value)[:80])
+        same = same_body(
+            expect.ok(sent, f"{name}: the stream is answered", id=slug("{}-the-stream-is-answered", name))[
+                "data"
+            ],
+            data,
+        )
+        expect.that(
+            same,
+            f"{name}: what the peer got is equal by SHA-256",
+            str(sent.value)[:80],
+            id=slug("{}-what-the-peer-got-is-equal-by-sha-n", name),
+        )
     beyond = await subject.publish(subject.queue, {"gen": "zero", "len": subject.beyond}, timeout=5.0)
-    expect.failed(beyond, ("invalid", "refused"), "a body beyond the limit fails locally or is refused")
+    expect.failed(
+        beyond,
+        ("invalid", "refused"),
+        "a body beyond the limit fails locally or is refused",
+        id="a-body-beyond-the-limit-fails-locally-or-is-refused",
+    )
     result = await subject.publish(subject.queue, b"afterwards")
-    expect.outcome(result, "acked", "the session stays usable after a body beyond the limit")
+    expect.outcome(
+        result,
+        "acked",
+        "the session stays usable after a body beyond the limit",
+        id="the-session-stays-usable-after-a-body-beyond-the-limit",
+    )
 
 
 @scenario("NET-4.07", protocol="moleculer", roles=ROLES, timeout_s=120)
@@ -132,14 +184,20 @@ async def one_corrupted_byte(subject: MoleculerSubject, client: Client, expect: 
         )
         body = b"body of seed %d" % number
         result = await subject.publish(subject.queue, body, timeout=DEADLINE_S)
-        expect.ended(result, f"{name}: a call ends by its deadline")
+        expect.ended(result, f"{name}: a call ends by its deadline", id="seed-n-a-call-ends-by-its-deadline")
         subject.put(subject.queue, [] if result.ok else [body])
         await subject.wait_messages(0)
         await asyncio.sleep(0.01)
-        expect.that(client.alive, f"{name}: the process lives on", "it ended")
+        expect.that(
+            client.alive, f"{name}: the process lives on", "it ended", id="seed-n-the-process-lives-on"
+        )
         fired += subject.faults.fired(name)
         subject.faults.remove(name)
-    expect.exercised(fired >= SEEDS // 2, f"only {fired} of {SEEDS} faults took place")
+    expect.exercised(
+        fired >= SEEDS // 2,
+        f"only {fired} of {SEEDS} faults took place",
+        id=slug("only-{}-of-n-faults-took-place", fired),
+    )
     expect.note(f"{fired} bytes were wrong")
     await asyncio.sleep(1.0)
     footprint.judge(expect, rss_mib=32, cpu_share=0.5)

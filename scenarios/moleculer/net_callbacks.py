@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from conformance.suite import Client, Expect, scenario
-from conformance.suite.expect import Unsupported
+from conformance.suite.expect import Unsupported, slug
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.faults import foreign_version
 from scenarios.net.callbacks import inner_ops_work, is_visible
@@ -31,7 +31,11 @@ async def _serve(subject: MoleculerSubject, session: str, behaviour: Any) -> Non
     def known() -> bool:
         return any(f"s-{session}.act" in peer.actions() for peer in subject.peer.peers.values())
 
-    subject.expect.exercised(await subject.until(known, 4.0), "the node has told nobody of its action")
+    subject.expect.exercised(
+        await subject.until(known, 4.0),
+        "the node has told nobody of its action",
+        id="the-node-has-told-nobody-of-its-action",
+    )
 
 
 async def _asked(subject: MoleculerSubject, session: str, params: Any) -> Any:
@@ -69,13 +73,28 @@ async def callbacks_that_raise(subject: MoleculerSubject, client: Client, expect
             continue
         tried += 1
         is_told = await attempt(subject, session)
-        expect.that(client.alive, f"{kind}: the process lives on", "it ended")
+        expect.that(
+            client.alive,
+            f"{kind}: the process lives on",
+            "it ended",
+            id=slug("{}-the-process-lives-on", kind),
+        )
         shown = lambda heard=heard, written=written: is_visible(client, heard, written)  # noqa: E731
         visible = is_told or await subject.until(shown, 1.0)
-        expect.that(visible, f"{kind}: the exception is visible", "no event, no line on stderr")
+        expect.that(
+            visible,
+            f"{kind}: the exception is visible",
+            "no event, no line on stderr",
+            id=slug("{}-the-exception-is-visible", kind),
+        )
         result = await subject.publish("elsewhere", kind.encode(), session="other")
-        expect.outcome(result, "acked", f"{kind}: other sessions are unaffected")
-    expect.exercised(tried, "the library has no callbacks")
+        expect.outcome(
+            result,
+            "acked",
+            f"{kind}: other sessions are unaffected",
+            id=slug("{}-other-sessions-are-unaffected", kind),
+        )
+    expect.exercised(tried, "the library has no callbacks", id="the-library-has-no-callbacks")
 
 
 async def _raising_handler(subject: MoleculerSubject, session: str) -> bool:
@@ -84,7 +103,12 @@ async def _raising_handler(subject: MoleculerSubject, session: str) -> bool:
     for number in (1, 2, 3):
         got = await subject.wait_messages(number, session)
         criterion = "event handler: the next callback of that kind runs"
-        expect.that(len(got) == number, criterion, f"{len(got)} events")
+        expect.that(
+            len(got) == number,
+            criterion,
+            f"{len(got)} events",
+            id="event-handler-the-next-callback-of-that-kind-runs",
+        )
         subject.put(queue, [b"event %d" % number])
     return False
 
@@ -94,9 +118,19 @@ async def _raising_action(subject: MoleculerSubject, session: str) -> bool:
     await _serve(subject, session, "echo")
     found = await _asked(subject, session, {"n": 1})
     refused = isinstance(found, RemoteError) and "raise_next" in str(found)
-    subject.expect.that(refused, "action: what raised is answered with its error", found)
+    subject.expect.that(
+        refused,
+        "action: what raised is answered with its error",
+        found,
+        id="action-what-raised-is-answered-with-its-error",
+    )
     found = await _asked(subject, session, {"n": 2})
-    subject.expect.equal(found, {"n": 2}, "action: the next callback of that kind runs")
+    subject.expect.equal(
+        found,
+        {"n": 2},
+        "action: the next callback of that kind runs",
+        id="action-the-next-callback-of-that-kind-runs",
+    )
     return True
 
 
@@ -113,10 +147,20 @@ async def _raising_error_listener(subject: MoleculerSubject, session: str) -> bo
         subject.put(queue, [b"of another protocol"])
         told = await subject.client.event("error", 3.0, mark)
         criterion = "error listener: the next callback of that kind runs"
-        expect.that(told, criterion, f"no error event {number}")
+        expect.that(
+            told,
+            criterion,
+            f"no error event {number}",
+            id="error-listener-the-next-callback-of-that-kind-runs",
+        )
     subject.put(queue, [b"a good one"])
     got = await subject.wait_messages(there + 1, session)
-    expect.equal(len(got), there + 1, "error listener: events are unaffected")
+    expect.equal(
+        len(got),
+        there + 1,
+        "error listener: events are unaffected",
+        id="error-listener-events-are-unaffected",
+    )
     return True
 
 
@@ -127,10 +171,21 @@ async def _raising_session_listener(subject: MoleculerSubject, session: str) -> 
         subject.broker.kill(how="rst")
         told = await client.event("session", 5.0, mark, session=session)
         criterion = "session listener: the next callback of that kind runs"
-        expect.that(told, criterion, f"no event of loss {number}")
+        expect.that(
+            told,
+            criterion,
+            f"no event of loss {number}",
+            id="session-listener-the-next-callback-of-that-kind-runs",
+        )
         for name, queue in ((session, f"q-{session}"), ("other", "elsewhere")):
             works = f"session listener: {name} works after loss {number}"
-            await subject.works_again(works, within_s=BACK_S, session=name, queue=queue)
+            await subject.works_again(
+                works,
+                within_s=BACK_S,
+                session=name,
+                queue=queue,
+                id=slug("session-listener-{}-works-after-loss-n", name),
+            )
     return False
 
 
@@ -148,13 +203,22 @@ async def call_inside_a_callback(subject: MoleculerSubject, client: Client, expe
     expect.prepared(await subject.subscribe_and_do(subject.queue, calls))
     subject.put(subject.queue, [b"the second message"])
     got = await subject.wait_messages(2, within_s=8.0)
-    expect.that(len(got) == 2, "the next event is delivered", f"{len(got)} came")
+    expect.that(
+        len(got) == 2, "the next event is delivered", f"{len(got)} came", id="the-next-event-is-delivered"
+    )
     for event in await inner_ops_work(subject, 2 * len(calls)):
         found = event["result"]["data"]
-        expect.equal(found, values[event["index"]], "the call inside an event handler has its right result")
+        expect.equal(
+            found,
+            values[event["index"]],
+            "the call inside an event handler has its right result",
+            id="the-call-inside-an-event-handler-has-its-right-result",
+        )
     await _serve(subject, "s1", {"special": "nested_call"})
     for number in (3, 4):
         params = {"action": "p.echo", "params": {"number": number}}
         found = await _asked(subject, "s1", params)
         criterion = "the call inside an action ends by its deadline with its right result"
-        expect.equal(found, params["params"], criterion)
+        expect.equal(
+            found, params["params"], criterion, id="the-call-inside-an-action-ends-by-its-deadline-with-its"
+        )

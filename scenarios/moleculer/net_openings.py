@@ -7,6 +7,7 @@ from contextlib import closing
 from random import Random
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.core.tls import Tls
 from fakebrokers.faults import fault
 from fakebrokers.faults.effects import Fin, Inject, Silent
@@ -36,23 +37,35 @@ async def garbage_first(subject: MoleculerSubject, client: Client, expect: Expec
     by themselves, the clean connection works within 30 s. Until then CPU under 50 % of a core, RSS growth
     under 32 MiB, nothing surfaced, process alive
     """
+    await subject.rehearse()
     garbage = b"\x7f" + Random(112).randbytes(63)
     acts = (Inject(hex=garbage.hex()), Silent(), Fin(after_s=1.0))
     subject.faults.add(fault(*acts, on="accept", nth=1, scope="run", name="garbage"))
     footprint = Footprint(client)
+    mark = len(client.events)
     result = await subject.begin_connect("s1", timeout=BACK_S)
-    expect.exercised(subject.faults.fired("garbage"), "nobody connected")
-    expect.ended(result, "connect ends by its deadline")
+    expect.exercised(subject.faults.fired("garbage"), "nobody connected", id="nobody-connected")
+    expect.ended(result, "connect ends by its deadline", id="connect-ends-by-its-deadline")
     footprint.judge(expect, rss_mib=32, cpu_share=0.5)
     if result.ok:
         subject.add_queue(subject.queue)
         await subject.open(subject.queue, "s1", expect.ok, 5.0)
         again = await subject.publish(subject.queue, b"on a clean connection")
-        expect.outcome(again, "acked", "the clean connection works within 30 s")
+        expect.outcome(
+            again,
+            "acked",
+            "the clean connection works within 30 s",
+            id="the-clean-connection-works-within-n-s",
+        )
     else:
-        expect.failed(result, ("protocol", "connection"), "connect ends as protocol or connection, or works")
-    surfaced = [event for event in client.events if event.event == "message"]
-    expect.that(not surfaced, "nothing is surfaced", surfaced[:1])
+        expect.failed(
+            result,
+            ("protocol", "connection"),
+            "connect ends as protocol or connection, or works",
+            id="connect-ends-as-protocol-or-connection-or-works",
+        )
+    surfaced = [event for event in client.events[mark:] if event.event == "message"]
+    expect.that(not surfaced, "nothing is surfaced", surfaced[:1], id="nothing-is-surfaced")
     await subject.run("clean", case="clean connection afterwards")
 
 
@@ -66,18 +79,25 @@ async def tls_on_a_plain_port(subject: MoleculerSubject, client: Client, expect:
     where clients connect in the background, there are at most 20 attempts/s and close works; RSS growth under
     32 MiB
     """
+    await subject.rehearse_opening()
+    mark = subject.wire.journal.last_seq
     subject.faults.add(fault(Inject(hex=TLS_ALERT), Fin(), on="accept", name="alert"))
     footprint = Footprint(client)
     connecting = subject.begin_connect("s1", timeout=5.0)
     await asyncio.sleep(COUNTED_S)
-    attempts = len(subject.accepted())
-    expect.exercised(attempts, "nobody connected")
+    attempts = len(subject.accepted(mark))
+    expect.exercised(attempts, "nobody connected", id="nobody-connected")
     most = ATTEMPTS_PER_S * COUNTED_S
-    expect.that(attempts <= most, f"at most {ATTEMPTS_PER_S} attempts/s", f"{attempts} in {COUNTED_S:g} s")
+    expect.that(
+        attempts <= most,
+        f"at most {ATTEMPTS_PER_S} attempts/s",
+        f"{attempts} in {COUNTED_S:g} s",
+        id="at-most-n-attempts-s",
+    )
     footprint.judge(expect, rss_mib=32)
-    expect.ended(await client.begin("close", 5.0, session="s1"), "close works")
+    expect.ended(await client.begin("close", 5.0, session="s1"), "close works", id="close-works")
     result = await connecting
-    expect.that(not result.ok, "no connection is opened", str(result))
+    expect.that(not result.ok, "no connection is opened", str(result), id="no-connection-is-opened")
     expect.note(f"{attempts} attempts in {COUNTED_S:g} s")
 
 
@@ -90,21 +110,41 @@ async def tls_client_on_a_plain_port(subject: MoleculerSubject, client: Client, 
     Pass: connect ends within 5 s with `connection` or `protocol`; never a fall-back to plain: no frame and no
     credentials in clear on any connection
     """
+    await subject.rehearse_opening()
+    mark = subject.wire.journal.last_seq
     if subject.fake.transporter == "redis":  # a Redis server waits for the end of such a line
         subject.faults.add(fault(Fin(after_s=0.5), on="accept", name="no answer to a ClientHello"))
     with closing(Tls("localhost")) as authority:
         trust = {"ca_file": str(authority.ca_file), "server_name": "localhost"}
         connecting = subject.begin_connect("s1", timeout=WATCHED_S, tls=trust)
         await asyncio.sleep(WATCHED_S)
-        attempts = len(subject.accepted())
-        expect.exercised(attempts, "nobody connected")
-        plain = [str(r) for r in subject.broker.journal.select(tap=Tap.RECEIVED) if r.kind not in GARBAGE]
-        expect.that(not plain, "no frame and no credentials in clear on any connection", plain[:3])
+        attempts = len(subject.accepted(mark))
+        expect.exercised(attempts, "nobody connected", id="nobody-connected")
+        plain = [
+            str(r)
+            for r in subject.broker.journal.select(tap=Tap.RECEIVED, since=mark)
+            if r.kind not in GARBAGE
+        ]
+        expect.that(
+            not plain,
+            "no frame and no credentials in clear on any connection",
+            plain[:3],
+            id="no-frame-and-no-credentials-in-clear-on-any-connection",
+        )
         most = subject.attempts_in_15_s
-        expect.that(attempts <= most, f"at most {most} attempts in {WATCHED_S:g} s", attempts)
-        expect.ended(await client.begin("close", 5.0, session="s1"), "close ends by its deadline")
+        expect.that(
+            attempts <= most,
+            f"at most {most} attempts in {WATCHED_S:g} s",
+            attempts,
+            id=slug("at-most-{}-attempts-in-{}-s", most, f"{WATCHED_S:g}"),
+        )
+        expect.ended(
+            await client.begin("close", 5.0, session="s1"),
+            "close ends by its deadline",
+            id="close-ends-by-its-deadline",
+        )
     result = await connecting
-    expect.that(not result.ok, "the node stays unconnected", str(result))
+    expect.that(not result.ok, "the node stays unconnected", str(result), id="the-node-stays-unconnected")
     expect.note(f"{attempts} attempts in {WATCHED_S:g} s")
 
 
@@ -117,6 +157,15 @@ async def endpoint_list(subject: MoleculerSubject, client: Client, expect: Expec
     Pass: (a) base script works through the second within 10 s, (b) within the connect deadline + 10 s; where
     servers advertise an address, the client then follows that of the second fake
     """
+    await subject.ready("rehearsal")
+    await subject.consume(
+        subject.queue,
+        [b"the first message of rehearsal"],
+        session="rehearsal",
+        check=subject.prepares,
+        timeout=5.0,
+    )
+    expect.prepared(await client.close("rehearsal"))
     with second_fake(subject.broker, **subject.settings(BACK_S)) as first:
         first.refuse()
         both = [address(first), address(subject.broker)]

@@ -29,5 +29,12 @@ async def hundred_concurrent_calls(subject: MoleculerSubject, client: Client, ex
     for request in requests:
         respond(subject.peer, request, data=request.params)
     for number, call in enumerate(calls):
-        found = expect.ok(await call, f"op {number} ends with its result")["data"]
-        expect.equal(found, {"number": number}, f"op {number} ends with the result that was made for it")
+        found = expect.ok(await call, f"op {number} ends with its result", id="op-n-ends-with-its-result")[
+            "data"
+        ]
+        expect.equal(
+            found,
+            {"number": number},
+            f"op {number} ends with the result that was made for it",
+            id="op-n-ends-with-the-result-that-was-made-for-it",
+        )

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Moleculer
 from fakebrokers.journal import Tap
 from fakebrokers.moleculer.node import Node
@@ -60,14 +61,24 @@ async def serve_action(broker: Moleculer, client: Client, expect: Expect) -> Non
     for action, wanted in (("s.echo", {"n": 1}), ("s.fixed", [1, "two", None])):
         id = request(node, action, {"n": 1})
         found = await came(broker, "Response", where=lambda p, id=id: p.id == id)  # type: ignore[misc]
-        expect.that(found, "the REQUEST is answered with its id within 1 s", "no RESPONSE")
+        expect.that(
+            found,
+            "the REQUEST is answered with its id within 1 s",
+            "no RESPONSE",
+            id="the-request-is-answered-with-its-id-within-n-s",
+        )
         await settled(node)
         found = said(broker, "Response", where=lambda p, id=id: p.id == id)  # type: ignore[misc]
-        expect.equal(len(found), 1, "one RESPONSE")
+        expect.equal(len(found), 1, "one RESPONSE", id="one-response")
         if broker.transporter != "tcp":
-            expect.equal(place(found[0][0]), f"RES.{PEER}", "on RES.<sender>")
+            expect.equal(place(found[0][0]), f"RES.{PEER}", "on RES.<sender>", id="on-res-sender")
         answer: Any = found[0][1]
-        expect.equal((answer.success, answer.data), (True, wanted), "success true, and the data")
+        expect.equal(
+            (answer.success, answer.data),
+            (True, wanted),
+            "success true, and the data",
+            id="success-true-and-the-data",
+        )
 
 
 @scenario("MOL-3.04", roles=SERVICE)
@@ -85,12 +96,17 @@ async def error_in_action(broker: Moleculer, client: Client, expect: Expect) -> 
     for action, message in (("s.bad", "out of tea"), ("s.plain", "just so")):
         id = request(node, action)
         answers = await came(broker, "Response", where=lambda p, id=id: p.id == id)  # type: ignore[misc]
-        expect.that(answers, "an action that throws is answered", "no RESPONSE")
+        expect.that(
+            answers,
+            "an action that throws is answered",
+            "no RESPONSE",
+            id="an-action-that-throws-is-answered",
+        )
         answer: Any = answers[0][1]
-        expect.equal(answer.success, False, "success is false")
+        expect.equal(answer.success, False, "success is false", id="success-is-false")
         error = answer.error if isinstance(answer.error, dict) else {}
-        expect.equal(error.get("message"), message, "error has the message")
-    await serves(expect, node, "the node is alive")
+        expect.equal(error.get("message"), message, "error has the message", id="error-has-the-message")
+    await serves(expect, node, "the node is alive", id="the-node-is-alive")
 
 
 @scenario("MOL-3.05", roles=SERVICE)
@@ -110,15 +126,24 @@ async def unknown_action(broker: Moleculer, client: Client, expect: Expect) -> N
         await came(broker, "Response", where=lambda p, id=id: p.id == id)  # type: ignore[misc]
         await settled(node)
         found = said(broker, "Response", where=lambda p, id=id: p.id == id)  # type: ignore[misc]
-        expect.equal(len(found), 1, "one RESPONSE for an unknown action within 1 s")
+        expect.equal(
+            len(found),
+            1,
+            "one RESPONSE for an unknown action within 1 s",
+            id="one-response-for-an-unknown-action-within-n-s",
+        )
         answer: Any = found[0][1]
-        expect.equal(answer.success, False, "success is false")
-        expect.that(answer.data in (None, UNSET), "data is null or absent", answer.data)
+        expect.equal(answer.success, False, "success is false", id="success-is-false")
+        expect.that(
+            answer.data in (None, UNSET), "data is null or absent", answer.data, id="data-is-null-or-absent"
+        )
         error = answer.error if isinstance(answer.error, dict) else {}
         named = error.get("name") and error.get("message")
-        expect.that(named, "error has a name and a message", answer.error)
-        expect.tolerate(error.get("code") == 404, "the code is 404", error.get("code"))
-    await serves(expect, node, "the node is alive")
+        expect.that(
+            named, "error has a name and a message", answer.error, id="error-has-a-name-and-a-message"
+        )
+        expect.tolerate(error.get("code") == 404, "the code is 404", error.get("code"), id="the-code-is-n")
+    await serves(expect, node, "the node is alive", id="the-node-is-alive")
 
 
 @scenario("MOL-3.12", roles=SERVICE)
@@ -139,10 +164,25 @@ async def params_missing(broker: Moleculer, client: Client, expect: Expect) -> N
     }
     for name, id in cases.items():
         found = await came(broker, "Response", where=lambda p, id=id: p.id == id)  # type: ignore[misc]
-        expect.that(found, f"a REQUEST with {name} is answered within 1 s", "no RESPONSE")
+        expect.that(
+            found,
+            f"a REQUEST with {name} is answered within 1 s",
+            "no RESPONSE",
+            id=slug("a-request-with-{}-is-answered-within-n-s", name),
+        )
         answer: Any = found[0][1]
-        expect.equal(answer.success, True, f"a REQUEST with {name}: success is true")
-        expect.that(answer.data in (None, UNSET, {}), f"a REQUEST with {name}: no data", answer.data)
+        expect.equal(
+            answer.success,
+            True,
+            f"a REQUEST with {name}: success is true",
+            id=slug("a-request-with-{}-success-is-true", name),
+        )
+        expect.that(
+            answer.data in (None, UNSET, {}),
+            f"a REQUEST with {name}: no data",
+            answer.data,
+            id=slug("a-request-with-{}-no-data", name),
+        )
 
 
 def deep(levels: int) -> Any:
@@ -175,11 +215,27 @@ async def large_and_odd_params(broker: Moleculer, client: Client, expect: Expect
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
     for name, params in CONTENTS.items():
-        data = await is_answered(client, expect, f"{name}: a call is answered", "p.echo", params)
-        expect.that(node.requests[-1].params == params, f"{name}: params are equal at the peer")
-        expect.that(data == params, f"{name}: the result is equal")
+        data = await is_answered(
+            client,
+            expect,
+            f"{name}: a call is answered",
+            "p.echo",
+            params,
+            id=slug("{}-a-call-is-answered", name),
+        )
+        expect.that(
+            node.requests[-1].params == params,
+            f"{name}: params are equal at the peer",
+            id=slug("{}-params-are-equal-at-the-peer", name),
+        )
+        expect.that(data == params, f"{name}: the result is equal", id=slug("{}-the-result-is-equal", name))
         found = await ask(node, "s.echo", params, 5.0)
-        expect.that(found == params, f"{name}: what is served is equal", str(found)[:200])
+        expect.that(
+            found == params,
+            f"{name}: what is served is equal",
+            str(found)[:200],
+            id=slug("{}-what-is-served-is-equal", name),
+        )
 
 
 #: What JSONExt writes in front of values that JSON does not have.
@@ -204,11 +260,32 @@ async def strings_like_extensions(broker: Moleculer, client: Client, expect: Exp
     for name, node in nodes.items():
         for text in TAGGED:
             data = await is_answered(
-                client, expect, f"{name}: a call is answered", "p.echo", {"t": text}, session=name
+                client,
+                expect,
+                f"{name}: a call is answered",
+                "p.echo",
+                {"t": text},
+                session=name,
+                id=slug("{}-a-call-is-answered", name),
             )
-            expect.equal(node.requests[-1].params, {"t": text}, f"{name}: params are still the text")
-            expect.equal(data, {"t": text}, f"{name}: data are still the text")
-            expect.equal(await ask(node, "s.echo", {"t": text}), {"t": text}, f"{name}: served as the text")
+            expect.equal(
+                node.requests[-1].params,
+                {"t": text},
+                f"{name}: params are still the text",
+                id=slug("{}-params-are-still-the-text", name),
+            )
+            expect.equal(
+                data,
+                {"t": text},
+                f"{name}: data are still the text",
+                id=slug("{}-data-are-still-the-text", name),
+            )
+            expect.equal(
+                await ask(node, "s.echo", {"t": text}),
+                {"t": text},
+                f"{name}: served as the text",
+                id=slug("{}-served-as-the-text", name),
+            )
 
 
 @scenario("MOL-3.16", roles=BOTH_WAYS)
@@ -222,10 +299,14 @@ async def dotted_keys(broker: Moleculer, client: Client, expect: Expect) -> None
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
     params = {"a.b": 1, "a": {"b.c": 2}}
-    data = await is_answered(client, expect, "a call is answered", "p.echo", params)
-    expect.equal(node.requests[-1].params, params, "params are equal at the peer")
-    expect.equal(data, params, "the result is equal")
-    expect.equal(await ask(node, "s.echo", params), params, "what is served is equal")
+    data = await is_answered(client, expect, "a call is answered", "p.echo", params, id="a-call-is-answered")
+    expect.equal(
+        node.requests[-1].params, params, "params are equal at the peer", id="params-are-equal-at-the-peer"
+    )
+    expect.equal(data, params, "the result is equal", id="the-result-is-equal")
+    expect.equal(
+        await ask(node, "s.echo", params), params, "what is served is equal", id="what-is-served-is-equal"
+    )
 
 
 @scenario("MOL-3.17", roles=SERVICE)
@@ -248,21 +329,32 @@ async def request_while_stopping(broker: Moleculer, client: Client, expect: Expe
     since = mark(broker)
     closing = client.begin("close", 8.0, session="s1")
     empty = await came(broker, "Info", since=since, within_s=4.0, where=lambda p: not services_in(p))
-    expect.exercised(empty, "the client told that it has no services any more")
+    expect.exercised(
+        empty,
+        "the client told that it has no services any more",
+        id="the-client-told-that-it-has-no-services-any-more",
+    )
     asked = [request(node, "s.echo", {"n": 1})]
     await asyncio.sleep(0.5)
     if not said(broker, "Disconnect", since):
         asked.append(request(node, "s.echo", {"n": 2}))
-    expect.ok(await closing, "close completes")
+    expect.ok(await closing, "close completes", id="close-completes")
     await came(broker, "Disconnect", since=since)  # what was sent may be on its way yet
     answers = [p for _, p in said(broker, "Response", since)]
     expect.note(f"{len(asked)} requests while the node stopped")
     for id in asked:
         found: list[Any] = [p for p in answers if getattr(p, "id", None) == id]
-        expect.equal(len(found), 1, "a REQUEST before DISCONNECT gets one RESPONSE")
+        expect.equal(
+            len(found),
+            1,
+            "a REQUEST before DISCONNECT gets one RESPONSE",
+            id="a-request-before-disconnect-gets-one-response",
+        )
         error = found[0].error if isinstance(found[0].error, dict) else {}
         fits = found[0].success is True or error.get("code") == 404
-        expect.that(fits, "the RESPONSE is the result, or 404", found[0])
+        expect.that(
+            fits, "the RESPONSE is the result, or 404", found[0], id="the-response-is-the-result-or-n"
+        )
 
 
 @scenario("MOL-3.18", roles=SERVICE, revision=2)
@@ -280,21 +372,35 @@ async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -
     id = request(node, "s.slow")
     await asyncio.sleep(0.1)
     early = said(broker, "Response", where=lambda p: p.id == id)
-    expect.exercised(not early, "the request was answered before the close")
+    expect.exercised(
+        not early, "the request was answered before the close", id="the-request-was-answered-before-the-close"
+    )
     closing = client.begin("close", 8.0, session="s1")
-    expect.ok(await closing, "close completes")
+    expect.ok(await closing, "close completes", id="close-completes")
     await asyncio.sleep(2.0)
     answers = said(broker, "Response", where=lambda p: p.id == id)
     goodbyes = said(broker, "Disconnect")
-    expect.that(answers or goodbyes, "the connection closes with a RESPONSE or a DISCONNECT", "neither")
+    expect.that(
+        answers or goodbyes,
+        "the connection closes with a RESPONSE or a DISCONNECT",
+        "neither",
+        id="the-connection-closes-with-a-response-or-a-disconnect",
+    )
     if answers and goodbyes:
         in_order = answers[0][0].seq < goodbyes[0][0].seq
-        expect.that(in_order, "no RESPONSE behind DISCONNECT")
-    expect.tolerate(answers, "the RESPONSE comes before DISCONNECT", "none")
+        expect.that(in_order, "no RESPONSE behind DISCONNECT", id="no-response-behind-disconnect")
+    expect.tolerate(
+        answers, "the RESPONSE comes before DISCONNECT", "none", id="the-response-comes-before-disconnect"
+    )
     if goodbyes:
         last = goodbyes[0][0].seq
         behind = [r.kind for r, p in broker.packets(since=last) if r.tap & Tap.RECEIVED]
-        expect.that(not behind, "nothing is published behind DISCONNECT", behind)
+        expect.that(
+            not behind,
+            "nothing is published behind DISCONNECT",
+            behind,
+            id="nothing-is-published-behind-disconnect",
+        )
 
 
 @scenario("MOL-3.25", roles=SERVICE)
@@ -311,16 +417,25 @@ async def deadline_kept(broker: Moleculer, client: Client, expect: Expect) -> No
     begun = now()
     id = request(node, "s.slow", timeout=300)
     found = await came(broker, "Response", within_s=2.5, where=lambda p: p.id == id)
-    expect.that(found, "the REQUEST is answered", "no RESPONSE")
+    expect.that(found, "the REQUEST is answered", "no RESPONSE", id="the-request-is-answered")
     answer: Any = found[0][1]
     took = when(broker, found[0][0]) - begun
     if answer.success is True:
-        expect.tolerate(False, "the callee keeps the caller's deadline", f"the result after {took:.2f} s")
+        expect.tolerate(
+            False,
+            "the callee keeps the caller's deadline",
+            f"the result after {took:.2f} s",
+            id="the-callee-keeps-the-caller-s-deadline",
+        )
     else:
-        expect.that(took >= 0.28, "not before the deadline", took)
-        expect.within(took, 0.7, "the callee answers at the deadline")
+        expect.that(took >= 0.28, "not before the deadline", took, id="not-before-the-deadline")
+        expect.within(
+            took, 0.7, "the callee answers at the deadline", id="the-callee-answers-at-the-deadline"
+        )
         error = answer.error if isinstance(answer.error, dict) else {}
-        expect.equal(error.get("code"), 504, "the code of the answer is 504")
+        expect.equal(
+            error.get("code"), 504, "the code of the answer is 504", id="the-code-of-the-answer-is-n"
+        )
     await asyncio.sleep(max(0.0, begun + 1.9 - now()))
     count = len(said(broker, "Response", where=lambda p: p.id == id))
-    expect.equal(count, 1, "exactly one RESPONSE")
+    expect.equal(count, 1, "exactly one RESPONSE", id="exactly-one-response")

@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Moleculer
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import Context
@@ -86,10 +87,27 @@ async def goes_up(
     upload = Upload(broker, node, "s.read", chunks)
     upload.send(*order)
     answers = await upload.answers()
-    expect.that(answers, f"{name}: the upload ends with a RESPONSE", "none")
-    judge_bytes(expect, answers[0].data, chunks, f"{name}: the uploaded bytes are equal", twice)
+    expect.that(
+        answers,
+        f"{name}: the upload ends with a RESPONSE",
+        "none",
+        id=slug("{}-the-upload-ends-with-a-response", name),
+    )
+    judge_bytes(
+        expect,
+        answers[0].data,
+        chunks,
+        f"{name}: the uploaded bytes are equal",
+        twice,
+        id=slug("{}-the-uploaded-bytes-are-equal", name),
+    )
     await settled(node)
-    expect.equal(len(await upload.answers(2, 0.1)), 1, f"{name}: the upload gets one RESPONSE")
+    expect.equal(
+        len(await upload.answers(2, 0.1)),
+        1,
+        f"{name}: the upload gets one RESPONSE",
+        id=slug("{}-the-upload-gets-one-response", name),
+    )
 
 
 async def goes_down(
@@ -99,8 +117,17 @@ async def goes_down(
     chunks = kibibytes_of(order)
     calling, stream = await download(client, node, chunks)
     stream.send(*order)
-    value = expect.ok(await calling, f"{name}: the downloaded stream ends")
-    judge_bytes(expect, value["data"], chunks, f"{name}: the downloaded bytes are equal", twice)
+    value = expect.ok(
+        await calling, f"{name}: the downloaded stream ends", id=slug("{}-the-downloaded-stream-ends", name)
+    )
+    judge_bytes(
+        expect,
+        value["data"],
+        chunks,
+        f"{name}: the downloaded bytes are equal",
+        twice,
+        id=slug("{}-the-downloaded-bytes-are-equal", name),
+    )
 
 
 def kibibytes_of(order: Sequence[int]) -> list[bytes]:
@@ -109,17 +136,22 @@ def kibibytes_of(order: Sequence[int]) -> list[bytes]:
 
 
 def judge_bytes(
-    expect: Expect, found: Any, chunks: Sequence[bytes], criterion: str, twice: Sequence[int] = ()
+    expect: Expect, found: Any, chunks: Sequence[bytes], criterion: str, twice: Sequence[int] = (), *, id: str
 ) -> None:
     """Demand these bytes; with a chunk twice they are tolerated."""
     if is_stream(found, chunks) or not twice:
-        expect.that(is_stream(found, chunks), criterion, str(found)[:200])
+        expect.that(is_stream(found, chunks), criterion, str(found)[:200], id=id)
         return
     doubled = [c for n, c in enumerate(chunks, 1) for c in [c] * (2 if n in twice else 1)]
     at_once = is_stream(found, doubled)
     later = is_stream(found, [*chunks[: max(twice) + 2], chunks[twice[0] - 1], *chunks[max(twice) + 2 :]])
-    expect.that(at_once or later, f"{criterion}, or one chunk is there twice", str(found)[:200])
-    expect.tolerate(False, f"{criterion}, each chunk once")
+    expect.that(
+        at_once or later,
+        f"{criterion}, or one chunk is there twice",
+        str(found)[:200],
+        id=slug("{}-or-one-chunk-is-there-twice", id),
+    )
+    expect.tolerate(False, f"{criterion}, each chunk once", id=slug("{}-each-chunk-once", id))
 
 
 @scenario("MOL-4.08", variants=("tcp",), roles=BOTH_WAYS, server=TCP)
@@ -203,11 +235,19 @@ async def stream_error(broker: Moleculer, client: Client, expect: Expect) -> Non
     await asyncio.sleep(0.2)
     stream.fail(3)
     ended = await until(lambda: calling.done, limit(1.0))
-    expect.that(ended, "a download that breaks ends within 1 s", "still open")
+    expect.that(
+        ended,
+        "a download that breaks ends within 1 s",
+        "still open",
+        id="a-download-that-breaks-ends-within-n-s",
+    )
     result = await calling
     text = result.error.text if result.error is not None else "no error"
     expect.that(
-        str(ERROR["message"]) in text, "a download that breaks ends with the message of the error", text
+        str(ERROR["message"]) in text,
+        "a download that breaks ends with the message of the error",
+        text,
+        id="a-download-that-breaks-ends-with-the-message-of-the-error",
     )
     upload = Upload(broker, node, "s.read", chunks)
     upload.send(0, 1, 2)
@@ -215,8 +255,18 @@ async def stream_error(broker: Moleculer, client: Client, expect: Expect) -> Non
     await asyncio.sleep(0.2)
     upload.fail(3)
     answers = await upload.answers(1, limit(1.0))
-    expect.that(answers, "an upload that breaks is answered within 1 s", "no RESPONSE")
-    expect.equal(answers[0].success, False, "an upload that breaks is answered with an error")
+    expect.that(
+        answers,
+        "an upload that breaks is answered within 1 s",
+        "no RESPONSE",
+        id="an-upload-that-breaks-is-answered-within-n-s",
+    )
+    expect.equal(
+        answers[0].success,
+        False,
+        "an upload that breaks is answered with an error",
+        id="an-upload-that-breaks-is-answered-with-an-error",
+    )
 
 
 async def sender_gone(node: Node) -> None:
@@ -251,10 +301,15 @@ async def upload_sender_vanishes(broker: Moleculer, client: Client, expect: Expe
         return any(e["request"] == upload.id and not e["ok"] for e in notes)
 
     there = await until(failed, limit(1.0)) or [a for a in await upload.answers(1, 0.1) if failed_remotely(a)]
-    expect.that(there, "the served action ends with an error within 1 s", "it goes on")
+    expect.that(
+        there,
+        "the served action ends with an error within 1 s",
+        "it goes on",
+        id="the-served-action-ends-with-an-error-within-n-s",
+    )
     await sender_back(node)
     await goes_up(broker, expect, node, TWENTY, "a new upload after the return")
-    await serves(expect, node, "the node is alive")
+    await serves(expect, node, "the node is alive", id="the-node-is-alive")
 
 
 @scenario("MOL-4.18", roles=CALLER)
@@ -271,10 +326,15 @@ async def download_sender_vanishes(broker: Moleculer, client: Client, expect: Ex
     await sender_gone(node)
     begun = now()
     ended = await until(lambda: calling.done, limit(1.0))
-    expect.that(ended, "the reader gets an error within 1 s", f"still waits after {now() - begun:.1f} s")
+    expect.that(
+        ended,
+        "the reader gets an error within 1 s",
+        f"still waits after {now() - begun:.1f} s",
+        id="the-reader-gets-an-error-within-n-s",
+    )
     result = await calling
-    expect.that(not result.ok, "the reader gets an error", str(result))
-    expect.that(client.alive, "the process is alive")
+    expect.that(not result.ok, "the reader gets an error", str(result), id="the-reader-gets-an-error")
+    expect.that(client.alive, "the process is alive", id="the-process-is-alive")
 
 
 @scenario("MOL-4.19", roles=BOTH_WAYS)
@@ -291,16 +351,40 @@ async def old_chunk_again(broker: Moleculer, client: Client, expect: Expect) -> 
     upload = Upload(broker, node, "s.read", chunks)
     upload.send(*order)
     answers = await upload.answers()
-    expect.that(answers, "the upload ends, or fails with an error", "no RESPONSE")
+    expect.that(
+        answers,
+        "the upload ends, or fails with an error",
+        "no RESPONSE",
+        id="the-upload-ends-or-fails-with-an-error",
+    )
     if answers[0].success is True:
-        judge_bytes(expect, answers[0].data, chunks, "the uploaded bytes are equal", [3])
+        judge_bytes(
+            expect,
+            answers[0].data,
+            chunks,
+            "the uploaded bytes are equal",
+            [3],
+            id="the-uploaded-bytes-are-equal",
+        )
     calling, stream = await download(client, node, chunks, 3.0)
     stream.send(*order)
     ended = await until(lambda: calling.done, 2.0)
-    expect.that(ended, "the download ends, or fails with an error", "still open")
+    expect.that(
+        ended,
+        "the download ends, or fails with an error",
+        "still open",
+        id="the-download-ends-or-fails-with-an-error",
+    )
     result = await calling
     if result.ok:
-        judge_bytes(expect, result.value["data"], chunks, "the downloaded bytes are equal", [3])
+        judge_bytes(
+            expect,
+            result.value["data"],
+            chunks,
+            "the downloaded bytes are equal",
+            [3],
+            id="the-downloaded-bytes-are-equal",
+        )
 
 
 @scenario("MOL-4.20", roles=SERVICE)
@@ -314,14 +398,21 @@ async def chunk_after_end(broker: Moleculer, client: Client, expect: Expect) -> 
     node = await ready(broker, client)
     upload = Upload(broker, node, "s.read", kibibytes_of(range(5)))
     upload.send(*range(upload.end + 1))
-    expect.exercised(await upload.answers(), "the upload was answered")
+    expect.exercised(await upload.answers(), "the upload was answered", id="the-upload-was-answered")
     upload.send(2)
     await settled(node)
     await sender_gone(node)
     await asyncio.sleep(0.5)
-    expect.that(client.alive, "the process is alive")
-    expect.equal(runs(client).count(upload.id), 1, "no second run of the action")
-    expect.equal(len(await upload.answers(2, 0.3)), 1, "no RESPONSE for a chunk behind the end")
+    expect.that(client.alive, "the process is alive", id="the-process-is-alive")
+    expect.equal(
+        runs(client).count(upload.id), 1, "no second run of the action", id="no-second-run-of-the-action"
+    )
+    expect.equal(
+        len(await upload.answers(2, 0.3)),
+        1,
+        "no RESPONSE for a chunk behind the end",
+        id="no-response-for-a-chunk-behind-the-end",
+    )
     await sender_back(node)
     await goes_up(broker, expect, node, TWENTY, "a new upload after the return")
 
@@ -348,12 +439,39 @@ async def object_mode(broker: Moleculer, client: Client, expect: Expect) -> None
     upload = Upload(broker, node, "s.objects", objects, object_mode=True)
     upload.send(*range(upload.end + 1))
     answers = await upload.answers()
-    expect.that(answers and answers[0].success, "an upload of objects is answered", answers[:1])
-    expect.equal(answers[0].data.get("objects"), objects, "the objects are equal and in order")
-    data = await is_answered(client, expect, "a stream of objects is answered", "p.take", objects=objects)
-    expect.equal(data, objects, "the objects of the client are equal and in order")
+    expect.that(
+        answers and answers[0].success,
+        "an upload of objects is answered",
+        answers[:1],
+        id="an-upload-of-objects-is-answered",
+    )
+    expect.equal(
+        answers[0].data.get("objects"),
+        objects,
+        "the objects are equal and in order",
+        id="the-objects-are-equal-and-in-order",
+    )
+    data = await is_answered(
+        client,
+        expect,
+        "a stream of objects is answered",
+        "p.take",
+        objects=objects,
+        id="a-stream-of-objects-is-answered",
+    )
+    expect.equal(
+        data,
+        objects,
+        "the objects of the client are equal and in order",
+        id="the-objects-of-the-client-are-equal-and-in-order",
+    )
     sent = await came(broker, "Request")
     opening: Any = sent[0][1]
     where = opening.meta if opening.ver == "4" else opening.headers
     flagged = isinstance(where, dict) and where.get("$streamObjectMode") is True
-    expect.that(flagged, "the flag is set in the same place", (opening.meta, opening.headers))
+    expect.that(
+        flagged,
+        "the flag is set in the same place",
+        (opening.meta, opening.headers),
+        id="the-flag-is-set-in-the-same-place",
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.adapter.messages import body_bytes
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Moleculer
 from fakebrokers.faults import stall
 from fakebrokers.journal import Tap
@@ -56,15 +57,36 @@ async def timeout_with_stream(broker: Moleculer, client: Client, expect: Expect)
     body = {"gen": "rand", "seed": 413, "len": 30 * 1024}
     begun = now()
     result = await call(client, "p.wait", timeout_s=1.0, stream=body, chunk=1024, every_ms=100)
-    expect.failed(result, ("timeout",), "the call ends with kind timeout by 1.45 s")
-    expect.not_before(result.elapsed_ms / 1000, 0.95, "it ends at its time-out")
+    expect.failed(
+        result,
+        ("timeout",),
+        "the call ends with kind timeout by 1.45 s",
+        id="the-call-ends-with-kind-timeout-by-n-n-s",
+    )
+    expect.not_before(result.elapsed_ms / 1000, 0.95, "it ends at its time-out", id="it-ends-at-its-time-out")
     await until(lambda: uploaded(node.requests)[2], begun + 5.0 - now())
     _, numbers, ended = uploaded(node.requests)
-    expect.exercised(len(numbers) > 3, f"chunks were sent before the time-out: {numbers}")
-    expect.equal(numbers, list(range(len(numbers))), "seq is without a gap")
-    expect.that(ended, "the upload ends with an end packet", f"{len(numbers)} packets, no end")
-    expect.tolerate(len(numbers) < 30, "the rest of the source is not sent", f"{len(numbers)} packets")
-    await is_answered(client, expect, "the next call is answered", "p.echo", {"n": 1})
+    expect.exercised(
+        len(numbers) > 3,
+        f"chunks were sent before the time-out: {numbers}",
+        id=slug("chunks-were-sent-before-the-time-out-{}", numbers),
+    )
+    expect.equal(numbers, list(range(len(numbers))), "seq is without a gap", id="seq-is-without-a-gap")
+    expect.that(
+        ended,
+        "the upload ends with an end packet",
+        f"{len(numbers)} packets, no end",
+        id="the-upload-ends-with-an-end-packet",
+    )
+    expect.tolerate(
+        len(numbers) < 30,
+        "the rest of the source is not sent",
+        f"{len(numbers)} packets",
+        id="the-rest-of-the-source-is-not-sent",
+    )
+    await is_answered(
+        client, expect, "the next call is answered", "p.echo", {"n": 1}, id="the-next-call-is-answered"
+    )
 
 
 @scenario("MOL-4.14", roles=CALLER, server=LARGE)
@@ -79,15 +101,38 @@ async def chunk_size(broker: Moleculer, client: Client, expect: Expect) -> None:
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     body = {"gen": "rand", "seed": 414, "len": MIB}
-    await is_answered(client, expect, "the upload is answered", "p.up", stream=body, timeout_s=10.0)
+    await is_answered(
+        client,
+        expect,
+        "the upload is answered",
+        "p.up",
+        stream=body,
+        timeout_s=10.0,
+        id="the-upload-is-answered",
+    )
     data, numbers, ended = uploaded(node.requests)
     most = int(client.limits.get("max_body", CHUNK_MAX))
     sizes = [len(chunk_of(each)) for each in node.requests]
-    expect.that(max(sizes) <= most, "every chunk has at most 262144 bytes", max(sizes))
-    expect.equal(numbers, list(range(len(numbers))), "seq is 0, 1, 2 ... without a gap")
+    expect.that(
+        max(sizes) <= most,
+        "every chunk has at most 262144 bytes",
+        max(sizes),
+        id="every-chunk-has-at-most-n-bytes",
+    )
+    expect.equal(
+        numbers,
+        list(range(len(numbers))),
+        "seq is 0, 1, 2 ... without a gap",
+        id="seq-is-n-n-n-without-a-gap",
+    )
     last = node.requests[-1]
-    expect.that(ended and last.stream is False, "the end packet is the last, with the last seq + 1", last.seq)
-    expect.that(data == body_bytes(body), "the bytes are equal", len(data))
+    expect.that(
+        ended and last.stream is False,
+        "the end packet is the last, with the last seq + 1",
+        last.seq,
+        id="the-end-packet-is-the-last-with-the-last-seq-n",
+    )
+    expect.that(data == body_bytes(body), "the bytes are equal", len(data), id="the-bytes-are-equal")
 
 
 @scenario("MOL-4.15", roles=CALLER, server=LARGE, timeout_s=90, alone=True, process=True)
@@ -102,7 +147,13 @@ async def slow_transport(broker: Moleculer, client: Client, expect: Expect) -> N
     """
     node = peer(broker, services=OFFER)
     await joined(broker, client, heartbeat_timeout_s=60)
-    await is_answered(client, expect, "a call before the stall is answered", "p.echo")
+    await is_answered(
+        client,
+        expect,
+        "a call before the stall is answered",
+        "p.echo",
+        id="a-call-before-the-stall-is-answered",
+    )
     node.core.received = deque(maxlen=4)  # what is uploaded is large
     size = 64 * MIB
     before = client.facts()
@@ -110,7 +161,7 @@ async def slow_transport(broker: Moleculer, client: Client, expect: Expect) -> N
     begun = now()
     calling = begin_call(client, "p.up", timeout_s=60.0, stream={"gen": "zero", "len": size})
     fired = await until(lambda: not broker.faults.unfired, 5.0)
-    expect.exercised(fired, "the server stopped to read")
+    expect.exercised(fired, "the server stopped to read", id="the-server-stopped-to-read")
     await asyncio.sleep(begun + 4.5 - now())
     notes = [e for e in client.events if e.event == "note" and e["what"] == "drawn" and e["id"] == calling.id]
     drawn = max((e["bytes"] for e in notes), default=None)
@@ -118,16 +169,32 @@ async def slow_transport(broker: Moleculer, client: Client, expect: Expect) -> N
     grown = None
     if before is not None and after is not None and before.rss_bytes and after.rss_bytes:
         grown = after.rss_bytes - before.rss_bytes
-    expect.exercised(now() - begun < 5.0, "the look is taken while the server does not read")
+    expect.exercised(
+        now() - begun < 5.0,
+        "the look is taken while the server does not read",
+        id="the-look-is-taken-while-the-server-does-not-read",
+    )
     expect.note(f"drawn during the stall: {drawn} bytes; RSS growth: {grown} bytes")
-    expect.exercised(drawn is not None or grown is not None, "the amount is known")
+    expect.exercised(drawn is not None or grown is not None, "the amount is known", id="the-amount-is-known")
     if drawn is not None:
-        expect.that(drawn < 16 * MIB, "less than 16 MiB are drawn during the stall", f"{drawn / MIB:.1f} MiB")
+        expect.that(
+            drawn < 16 * MIB,
+            "less than 16 MiB are drawn during the stall",
+            f"{drawn / MIB:.1f} MiB",
+            id="less-than-n-mib-are-drawn-during-the-stall",
+        )
     elif grown is not None:
-        expect.that(grown < 64 * MIB, "RSS grows by less than 64 MiB", f"{grown / MIB:.1f} MiB")
-    value = expect.ok(await calling, "the stream completes after the stall")
+        expect.that(
+            grown < 64 * MIB,
+            "RSS grows by less than 64 MiB",
+            f"{grown / MIB:.1f} MiB",
+            id="rss-grows-by-less-than-n-mib",
+        )
+    value = expect.ok(
+        await calling, "the stream completes after the stall", id="the-stream-completes-after-the-stall"
+    )
     wanted = {"sha256": hashlib.sha256(bytes(size)).hexdigest(), "len": size}
-    expect.equal(value["data"], wanted, "the bytes are equal")
+    expect.equal(value["data"], wanted, "the bytes are equal", id="the-bytes-are-equal")
 
 
 @scenario("MOL-4.21", roles=CALLER, server={"bus": {"max_payload": MIB}})
@@ -142,20 +209,50 @@ async def chunk_too_large(broker: Moleculer, client: Client, expect: Expect) -> 
     """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
-    await is_answered(client, expect, "a call before the upload is answered", "p.echo")
+    await is_answered(
+        client,
+        expect,
+        "a call before the upload is answered",
+        "p.echo",
+        id="a-call-before-the-upload-is-answered",
+    )
     data = b"\xc8" * MIB  # JSON needs four characters for each
     body = {"b64": base64.b64encode(data).decode()}
     uploading = await begin_call(client, "p.up", timeout_s=5.0, stream=body)
-    expect.ended(uploading, "the upload ends by its deadline")
+    expect.ended(uploading, "the upload ends by its deadline", id="the-upload-ends-by-its-deadline")
     if uploading.ok:
         wanted = hashlib.sha256(data).hexdigest()
-        expect.equal(uploading.value["data"]["sha256"], wanted, "the upload arrives equal")
-    expect.that(client.alive, "the process is alive")
+        expect.equal(
+            uploading.value["data"]["sha256"],
+            wanted,
+            "the upload arrives equal",
+            id="the-upload-arrives-equal",
+        )
+    expect.that(client.alive, "the process is alive", id="the-process-is-alive")
     large = await call(client, "p.echo", {"text": "x" * 2 * MIB}, 3.0)
-    expect.that(not large.ok and not large.hang, "a call of 2 MiB ends with an error", large)
+    expect.that(
+        not large.ok and not large.hang,
+        "a call of 2 MiB ends with an error",
+        large,
+        id="a-call-of-n-mib-ends-with-an-error",
+    )
     sizes = [r.size for r in broker.journal.select(kind="Pub", tap=Tap.RECEIVED)]
-    expect.that(max(sizes) <= MIB + 200, "no PUB is longer than max_payload", max(sizes))
-    await is_answered(client, expect, "a small call is answered", "p.echo", {"n": 1})
+    expect.that(
+        max(sizes) <= MIB + 200,
+        "no PUB is longer than max_payload",
+        max(sizes),
+        id="no-pub-is-longer-than-max-payload",
+    )
+    await is_answered(
+        client, expect, "a small call is answered", "p.echo", {"n": 1}, id="a-small-call-is-answered"
+    )
     asked = [r.connection for r in broker.journal.select(kind="Pub", tap=Tap.RECEIVED)]
-    expect.that(len(set(asked)) == 1, "on the same connection", sorted(set(asked)))
-    expect.equal(node.requests[-1].params, {"n": 1}, "the small call reached the peer")
+    expect.that(
+        len(set(asked)) == 1, "on the same connection", sorted(set(asked)), id="on-the-same-connection"
+    )
+    expect.equal(
+        node.requests[-1].params,
+        {"n": 1},
+        "the small call reached the peer",
+        id="the-small-call-reached-the-peer",
+    )

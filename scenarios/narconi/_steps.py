@@ -12,7 +12,7 @@ from conformance.adapter.messages import Message, same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.client import as_body
-from conformance.suite.expect import Inconclusive
+from conformance.suite.expect import Inconclusive, slug
 from fakebrokers import Narconi
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import HangUp
@@ -40,7 +40,7 @@ FIRST_S = 2.5
 async def ready(broker: Narconi, client: Client, *queues: str, **options: Any) -> None:
     """The queues are there, and the client knows the project."""
     for queue in queues or (QUEUE,):
-        broker.ensure(PROJECT, queue)
+        broker.create_queue(PROJECT, queue)
     await client.connected(project=PROJECT, **options)
 
 
@@ -94,11 +94,13 @@ def header(headers: Mapping[str, Any], name: str) -> Any:
     return next((value for key, value in headers.items() if key.lower() == name.lower()), None)
 
 
-def bodies_are(expect: Expect, messages: Sequence[Message], wanted: Sequence[bytes], criterion: str) -> None:
+def bodies_are(
+    expect: Expect, messages: Sequence[Message], wanted: Sequence[bytes], criterion: str, *, id: str
+) -> None:
     """The messages have these bodies, in this order."""
     fits = len(messages) == len(wanted)
     fits = fits and all(same_body(m.body, body) for m, body in zip(messages, wanted, strict=True))
-    expect.that(fits, criterion, [m.body for m in messages][:6])
+    expect.that(fits, criterion, [m.body for m in messages][:6], id=id)
 
 
 def stored(broker: Narconi, queue: str = QUEUE) -> list[bytes]:
@@ -111,7 +113,7 @@ def stored(broker: Narconi, queue: str = QUEUE) -> list[bytes]:
 def the_message(broker: Narconi, expect: Expect, behind: int = 0) -> Stored:
     """The one message that waits in the queue, behind so many that were there before."""
     found = broker.messages(PROJECT, QUEUE)[behind:]
-    expect.equal(len(found), 1, "one message is stored")
+    expect.equal(len(found), 1, "one message is stored", id="one-message-is-stored")
     return found[0]
 
 
@@ -152,7 +154,7 @@ def newest(broker: Narconi, kind: str = "WsUpgrade") -> str:
     """The connection on which the newest frame of that kind came. Raises `Inconclusive`: none did."""
     found = received(broker, kind)
     if not found:
-        raise Inconclusive(f"no {kind} came")
+        raise Inconclusive(f"no {kind} came", id=slug("no-{}-came", kind))
     return found[-1].connection
 
 
@@ -204,7 +206,11 @@ async def withheld(
     mark = broker.journal.last_seq
     calls = [publish(client, b"message %d" % n, timeout=timeout) for n in range(count)]
     there = await came(broker, count, since=mark)
-    expect.exercised(there == count, f"{there} of {count} messages came before a confirm")
+    expect.exercised(
+        there == count,
+        f"{there} of {count} messages came before a confirm",
+        id=slug("{}-of-n-messages-came-before-a-confirm", there),
+    )
     return calls
 
 
@@ -213,29 +219,39 @@ def confirm(broker: Narconi) -> None:
     say(broker, newest(broker, "WsPublish"), WsConfirm())
 
 
-def never_acked(expect: Expect, result: Result, criterion: str) -> None:
+def never_acked(expect: Expect, result: Result, criterion: str, *, id: str) -> None:
     """The op ended, and not acked. A definite refusal is the document's letter: non-strict."""
-    expect.outcome(result, ("unknown", "nacked"), criterion)
+    expect.outcome(result, ("unknown", "nacked"), criterion, id=id)
     if result.outcome == "nacked":
         text = "an unconfirmed message may be stored"
-        expect.tolerate(False, f"the outcome is unknown, because {text}", str(result))
+        expect.tolerate(
+            False,
+            f"the outcome is unknown, because {text}",
+            str(result),
+            id="the-outcome-is-unknown-because-an-unconfirmed-message-may",
+        )
     else:
-        expect.failed(result, LOST, criterion)
+        expect.failed(result, LOST, criterion, id=id)
 
 
 def refused(
-    expect: Expect, result: Result, code: int, criterion: str, *, kinds: Sequence[str] = ("refused",)
+    expect: Expect, result: Result, code: int, criterion: str, *, kinds: Sequence[str] = ("refused",), id: str
 ) -> None:
     """The op was refused with the status of the wire; another of `kinds` needs no status."""
-    expect.failed(result, kinds, criterion)
+    expect.failed(result, kinds, criterion, id=id)
     if result.word == "refused":
-        expect.equal(result.code, code, f"{criterion}, with the code")
+        expect.equal(result.code, code, f"{criterion}, with the code", id=slug("{}-with-the-code", id))
 
 
-def upgrade_refused(expect: Expect, result: Result, code: int, criterion: str) -> None:
+def upgrade_refused(expect: Expect, result: Result, code: int, criterion: str, *, id: str) -> None:
     """The opening failed; interfaces like a browser's do not tell the status: non-strict."""
     if result.word != "refused":
-        expect.failed(result, ("connection",), criterion)
-        expect.tolerate(False, "the status of the refusal is reported", str(result))
+        expect.failed(result, ("connection",), criterion, id=id)
+        expect.tolerate(
+            False,
+            "the status of the refusal is reported",
+            str(result),
+            id="the-status-of-the-refusal-is-reported",
+        )
         return
-    expect.failed(result, ("refused",), criterion, code=code, definite=True)
+    expect.failed(result, ("refused",), criterion, code=code, definite=True, id=id)

@@ -35,7 +35,7 @@ async def outstanding(
     await ready(broker, client, auto_reconnect=client.can("auto_reconnect"))
     await client.subscribed(QUEUE, ack=True, **options)
     for number in range(1, count + 1):
-        broker.put(PROJECT, QUEUE, b"%d" % number)
+        broker.publish(PROJECT, QUEUE, b"%d" % number)
     return await surfaced(client, expect, count)
 
 
@@ -47,13 +47,13 @@ async def subscribed_again(client: Client, sub: str) -> str:
     return sub
 
 
-async def all_done(broker: Narconi, expect: Expect, criterion: str) -> None:
+async def all_done(broker: Narconi, expect: Expect, criterion: str, *, id: str) -> None:
     """Nothing is left in the queue, and nothing is unacknowledged."""
     for _ in range(100):
         if not stored(broker) and not broker.unacked(PROJECT, QUEUE):
             break
         await asyncio.sleep(0.02)
-    expect.equal((stored(broker), broker.unacked(PROJECT, QUEUE)), ([], 0), criterion)
+    expect.equal((stored(broker), broker.unacked(PROJECT, QUEUE)), ([], 0), criterion, id=id)
 
 
 async def acked_ids(
@@ -81,10 +81,17 @@ async def opaque_ids(broker: Narconi, client: Client, expect: Expect) -> None:
     broker.faults.add(drop(kind="WsAck", direction="in"))
     messages = await outstanding(broker, client, expect, 4)
     for message in messages:
-        expect.ok(await settle(client, message), "settle ends well")
+        expect.ok(await settle(client, message), "settle ends well", id="settle-ends-well")
     found = await acked_ids(broker, 4)
-    expect.that(not malformed(broker), "each id comes back as a JSON string", malformed(broker)[:1])
-    expect.equal([one for one, _ in found], ids, "each id comes back unchanged")
+    expect.that(
+        not malformed(broker),
+        "each id comes back as a JSON string",
+        malformed(broker)[:1],
+        id="each-id-comes-back-as-a-json-string",
+    )
+    expect.equal(
+        [one for one, _ in found], ids, "each id comes back unchanged", id="each-id-comes-back-unchanged"
+    )
 
 
 @scenario("NARC-3.08", roles=CONSUMER)
@@ -97,13 +104,23 @@ async def ack_one(broker: Narconi, client: Client, expect: Expect) -> None:
     close, `null` ends the real server)
     """
     messages = await outstanding(broker, client, expect, 2)
-    expect.ok(await settle(client, messages[1]), "settle ends well")
+    expect.ok(await settle(client, messages[1]), "settle ends well", id="settle-ends-well")
     found = await acked_ids(broker, 1)
     await asyncio.sleep(0.2)
-    expect.equal(found, [("2", None)], "one text frame with an object whose only known key is ackId")
+    expect.equal(
+        found,
+        [("2", None)],
+        "one text frame with an object whose only known key is ackId",
+        id="one-text-frame-with-an-object-whose-only-known-key-is-ackid",
+    )
     others = [*malformed(broker), *received(broker, "WsStop"), *acks(broker)[1:]]
-    expect.that(not others, "no other data frame", others[:1])
-    expect.equal(broker.unacked(PROJECT, QUEUE), 1, "the other message stays unacknowledged")
+    expect.that(not others, "no other data frame", others[:1], id="no-other-data-frame")
+    expect.equal(
+        broker.unacked(PROJECT, QUEUE),
+        1,
+        "the other message stays unacknowledged",
+        id="the-other-message-stays-unacknowledged",
+    )
 
 
 @scenario("NARC-3.09", roles=CONSUMER)
@@ -115,12 +132,22 @@ async def ack_up_to(broker: Narconi, client: Client, expect: Expect) -> None:
     stays unacknowledged
     """
     messages = await outstanding(broker, client, expect, 3)
-    expect.ok(await settle(client, messages[1], "ack_to"), "settle ends well")
+    expect.ok(await settle(client, messages[1], "ack_to"), "settle ends well", id="settle-ends-well")
     await asyncio.sleep(0.3)
     found = await acked_ids(broker, 1)
     fits = found in ([(None, "2")], [("1", None), ("2", None)])
-    expect.that(fits, "ackToId of the second once, or single acks for the first two", found)
-    expect.equal(broker.unacked(PROJECT, QUEUE), 1, "the third stays unacknowledged")
+    expect.that(
+        fits,
+        "ackToId of the second once, or single acks for the first two",
+        found,
+        id="acktoid-of-the-second-once-or-single-acks-for-the-first-two",
+    )
+    expect.equal(
+        broker.unacked(PROJECT, QUEUE),
+        1,
+        "the third stays unacknowledged",
+        id="the-third-stays-unacknowledged",
+    )
 
 
 @scenario("NARC-3.10", roles=CONSUMER)
@@ -132,17 +159,28 @@ async def ack_order(broker: Narconi, client: Client, expect: Expect) -> None:
     """
     messages = await outstanding(broker, client, expect, 3)
     connection = newest(broker)
-    expect.ok(await settle(client, messages[2]), "settle ends well")
+    expect.ok(await settle(client, messages[2]), "settle ends well", id="settle-ends-well")
     await asyncio.sleep(0.5)
     found = await acked_ids(broker, 1, connection)
-    expect.equal(found, [("3", None)], "only ackId of the third before the drop")
+    expect.equal(
+        found,
+        [("3", None)],
+        "only ackId of the third before the drop",
+        id="only-ackid-of-the-third-before-the-drop",
+    )
     end(broker, connection, HangUp.RST)
     sub = await subscribed_again(client, "c2")
     again = (await client.wait_messages(5 if sub == "c1" else 2, sub))[-2:]
-    bodies_are(expect, again, [b"1", b"2"], "messages 1 and 2 are surfaced again")
+    bodies_are(
+        expect,
+        again,
+        [b"1", b"2"],
+        "messages 1 and 2 are surfaced again",
+        id="messages-n-and-n-are-surfaced-again",
+    )
     for message in again:
-        expect.ok(await settle(client, message, sub=sub), "settle ends well")
-    await all_done(broker, expect, "they are acknowledged")
+        expect.ok(await settle(client, message, sub=sub), "settle ends well", id="settle-ends-well")
+    await all_done(broker, expect, "they are acknowledged", id="they-are-acknowledged")
 
 
 @scenario("NARC-3.11", roles=CONSUMER)
@@ -155,11 +193,11 @@ async def implicit_mode(broker: Narconi, client: Client, expect: Expect) -> None
     await ready(broker, client)
     await client.subscribed(QUEUE)
     for number in range(3):
-        broker.put(PROJECT, QUEUE, b"%d" % number)
+        broker.publish(PROJECT, QUEUE, b"%d" % number)
     await surfaced(client, expect, 3)
     await asyncio.sleep(0.3)
     frames = [*acks(broker), *malformed(broker)]
-    expect.that(not frames, "no ack frames without ack", frames[:1])
+    expect.that(not frames, "no ack frames without ack", frames[:1], id="no-ack-frames-without-ack")
 
 
 @scenario("NARC-3.13", roles=CONSUMER, variants=("real",))
@@ -176,16 +214,21 @@ async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
     end(broker, connection, HangUp.RST)
     sub = await subscribed_again(client, "c2")
     again = (await client.wait_messages(4 if sub == "c1" else 2, sub))[-2:]
-    bodies_are(expect, again, [b"1", b"2"], "both are surfaced again")
+    bodies_are(expect, again, [b"1", b"2"], "both are surfaced again", id="both-are-surfaced-again")
     flags = [message.redelivered for message in again]
-    expect.that(False not in flags, "redelivered is true", flags)
-    expect.tolerate(None not in flags, "redelivered is reported", flags)
+    expect.that(False not in flags, "redelivered is true", flags, id="redelivered-is-true")
+    expect.tolerate(None not in flags, "redelivered is reported", flags, id="redelivered-is-reported")
     for message in again:
-        expect.ok(await settle(client, message, sub=sub), "settle ends well")
+        expect.ok(await settle(client, message, sub=sub), "settle ends well", id="settle-ends-well")
     wanted = [(message.position, None) for message in again]
     found = await acked_ids(broker, 2, newest(broker))
-    expect.equal(found, wanted, "acks carry the ids of the new connection")
-    await all_done(broker, expect, "both are acknowledged")
+    expect.equal(
+        found,
+        wanted,
+        "acks carry the ids of the new connection",
+        id="acks-carry-the-ids-of-the-new-connection",
+    )
+    await all_done(broker, expect, "both are acknowledged", id="both-are-acknowledged")
 
 
 @scenario("NARC-3.15", roles=CONSUMER)
@@ -200,7 +243,7 @@ async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
     messages = await outstanding(broker, client, expect, 3, limit=3)
     connection = newest(broker)
     for body in (b"4", b"5"):
-        broker.put(PROJECT, QUEUE, body)
+        broker.publish(PROJECT, QUEUE, body)
     ending = client.begin("unsubscribe", 8.0, sub="c1", drain=True)
     await expect.wire(
         broker,
@@ -209,18 +252,40 @@ async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
         kind="WsStop",
         tap=Tap.RECEIVED,
         connection=connection,
+        id="one-empty-message-asks-for-the-end",
     )
     for message in messages:
-        expect.ok(await settle(client, message), "the outstanding are acknowledged")
-    expect.ok(await ending, "unsubscribe ends")
+        expect.ok(
+            await settle(client, message),
+            "the outstanding are acknowledged",
+            id="the-outstanding-are-acknowledged",
+        )
+    expect.ok(await ending, "unsubscribe ends", id="unsubscribe-ends")
     found = await acked_ids(broker, 3, connection)
-    expect.equal(found, [("1", None), ("2", None), ("3", None)], "the outstanding are acknowledged")
-    await expect.socket_closed(broker, connection, "then the client closes", within_s=2.0)
+    expect.equal(
+        found,
+        [("1", None), ("2", None), ("3", None)],
+        "the outstanding are acknowledged",
+        id="the-outstanding-are-acknowledged",
+    )
+    await expect.socket_closed(
+        broker, connection, "then the client closes", within_s=2.0, id="then-the-client-closes"
+    )
     closes = received(broker, "WsClose", connection=connection)
     last = received(broker, "WsAck", connection=connection)[-1].seq
-    expect.that(closes and closes[0].seq > last, "the close frame comes behind the acks", closes)
+    expect.that(
+        closes and closes[0].seq > last,
+        "the close frame comes behind the acks",
+        closes,
+        id="the-close-frame-comes-behind-the-acks",
+    )
     waiting = [(m.payload, m.redelivered) for m in broker.messages(PROJECT, QUEUE)]
-    expect.equal(waiting, [(b"4", False), (b"5", False)], "the waiting ones stay, not redelivered")
+    expect.equal(
+        waiting,
+        [(b"4", False), (b"5", False)],
+        "the waiting ones stay, not redelivered",
+        id="the-waiting-ones-stay-not-redelivered",
+    )
 
 
 @scenario("NARC-3.22", roles=CONSUMER)
@@ -234,15 +299,27 @@ async def window_moves(broker: Narconi, client: Client, expect: Expect) -> None:
     await ready(broker, client)
     await client.subscribed(QUEUE, ack=True, limit=2)
     for number in range(6):
-        broker.put(PROJECT, QUEUE, b"%d" % number)
+        broker.publish(PROJECT, QUEUE, b"%d" % number)
     for number in range(6):
         messages = await client.wait_messages(number + 1, within_s=2.0)
-        expect.that(len(messages) > number, "all 6 are surfaced as acks make room", len(messages))
+        expect.that(
+            len(messages) > number,
+            "all 6 are surfaced as acks make room",
+            len(messages),
+            id="all-n-are-surfaced-as-acks-make-room",
+        )
         await asyncio.sleep(0.2)
         sent_acks = len(acks(broker))
-        expect.that(sent_acks <= number, "no ack on the wire before its settle", sent_acks)
-        expect.ok(await settle(client, messages[number]), "settle ends well")
-    await all_done(broker, expect, "all 6 are acknowledged within 10 s")
+        expect.that(
+            sent_acks <= number,
+            "no ack on the wire before its settle",
+            sent_acks,
+            id="no-ack-on-the-wire-before-its-settle",
+        )
+        expect.ok(await settle(client, messages[number]), "settle ends well", id="settle-ends-well")
+    await all_done(
+        broker, expect, "all 6 are acknowledged within 10 s", id="all-n-are-acknowledged-within-n-s"
+    )
 
 
 @scenario("NARC-3.23", roles=CONSUMER)
@@ -255,10 +332,24 @@ async def settled_twice(broker: Narconi, client: Client, expect: Expect) -> None
     fail
     """
     messages = await outstanding(broker, client, expect, 2)
-    expect.ok(await settle(client, messages[0]), "the first settle ends well")
+    expect.ok(
+        await settle(client, messages[0]), "the first settle ends well", id="the-first-settle-ends-well"
+    )
     second = await settle(client, messages[0])
     if not second.ok:
-        expect.failed(second, ("invalid", "closed"), "the second settle is invalid, or ok without a frame")
+        expect.failed(
+            second,
+            ("invalid", "closed"),
+            "the second settle is invalid, or ok without a frame",
+            id="the-second-settle-is-invalid-or-ok-without-a-frame",
+        )
     await asyncio.sleep(0.3)
-    expect.equal(await acked_ids(broker, 1), [("1", None)], "one ack frame for the id")
-    expect.equal(broker.unacked(PROJECT, QUEUE), 1, "the other message stays unacknowledged")
+    expect.equal(
+        await acked_ids(broker, 1), [("1", None)], "one ack frame for the id", id="one-ack-frame-for-the-id"
+    )
+    expect.equal(
+        broker.unacked(PROJECT, QUEUE),
+        1,
+        "the other message stays unacknowledged",
+        id="the-other-message-stays-unacknowledged",
+    )

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
@@ -49,18 +50,37 @@ async def confirm_in_order(broker: Narconi, client: Client, expect: Expect) -> N
     withhold_confirms(broker)
     calls = [publish(client, b"message %d" % n, timeout=8.0) for n in range(5)]
     await came(broker, 5)
-    expect.that(not any(call.done for call in calls), "no op ends before its confirm", "one did")
+    expect.that(
+        not any(call.done for call in calls),
+        "no op ends before its confirm",
+        "one did",
+        id="no-op-ends-before-its-confirm",
+    )
     for number, call in enumerate(calls):
-        expect.exercised(await came(broker, number + 1) > number, f"message {number + 1} never came")
+        expect.exercised(
+            await came(broker, number + 1) > number,
+            f"message {number + 1} never came",
+            id="message-n-never-came",
+        )
         confirm(broker)
         await asyncio.sleep(0.2)
         done = [other + 1 for other, one in enumerate(calls) if one.done]
-        expect.that(set(done) <= set(range(1, number + 2)), f"{number + 1} confirms end that many ops", done)
+        expect.that(
+            set(done) <= set(range(1, number + 2)),
+            f"{number + 1} confirms end that many ops",
+            done,
+            id="n-confirms-end-that-many-ops",
+        )
         result = await call
         criterion = f"op {number + 1} ends acked after confirm {number + 1}, in sending order"
-        expect.outcome(result, "acked", criterion)
+        expect.outcome(result, "acked", criterion, id="op-n-ends-acked-after-confirm-n-in-sending-order")
     order = [frame.payload for frame in published(broker)]
-    expect.equal(order, [b"message %d" % n for n in range(5)], "messages are sent in order, once each")
+    expect.equal(
+        order,
+        [b"message %d" % n for n in range(5)],
+        "messages are sent in order, once each",
+        id="messages-are-sent-in-order-once-each",
+    )
 
 
 @scenario("NARC-2.09", roles=PUBLISHER, needs=CONCURRENT)
@@ -75,9 +95,16 @@ async def confirms_coalesced(broker: Narconi, client: Client, expect: Expect) ->
     with suppress(UsageError):
         broker.say_raw(newest(broker, "WsPublish"), b"\x81\x00" * 20)
     for number, call in enumerate(calls):
-        expect.outcome(await call, "acked", f"all 20 end acked (message {number + 1})")
+        expect.outcome(
+            await call, "acked", f"all 20 end acked (message {number + 1})", id="all-n-end-acked-message-n"
+        )
     broker.faults.remove(WITHHELD)
-    expect.outcome(await publish(client), "acked", "the 21st, confirmed alone, is acked as well")
+    expect.outcome(
+        await publish(client),
+        "acked",
+        "the 21st, confirmed alone, is acked as well",
+        id="the-21st-confirmed-alone-is-acked-as-well",
+    )
 
 
 @scenario("NARC-2.10", roles=PUBLISHER, needs=CONCURRENT)
@@ -98,11 +125,26 @@ async def fewer_confirms(broker: Narconi, client: Client, expect: Expect) -> Non
     for number, call in enumerate(calls):
         result = await call
         if number < 3:
-            expect.outcome(result, "acked", f"message {number + 1}, which was confirmed, is acked")
+            expect.outcome(
+                result,
+                "acked",
+                f"message {number + 1}, which was confirmed, is acked",
+                id="message-n-which-was-confirmed-is-acked",
+            )
         else:
-            never_acked(expect, result, f"message {number + 1}, without a confirm, ends and is not acked")
+            never_acked(
+                expect,
+                result,
+                f"message {number + 1}, without a confirm, ends and is not acked",
+                id="message-n-without-a-confirm-ends-and-is-not-acked",
+            )
     again = {frame.payload for frame in published(broker, since=mark)}
-    expect.that(again <= {b"message 3", b"message 4"}, "only those two are ever sent again", again)
+    expect.that(
+        again <= {b"message 3", b"message 4"},
+        "only those two are ever sent again",
+        again,
+        id="only-those-two-are-ever-sent-again",
+    )
 
 
 @scenario("NARC-2.11", roles=PUBLISHER, variants=("real",))
@@ -120,9 +162,16 @@ async def error_for_one(broker: Narconi, client: Client, expect: Expect) -> None
     broker.faults.add(error_instead_of_confirm(text, 400, close=not is_seed, nth=2, scope="run"))
     expect.outcome(await publish(client, b"1"), "acked", "message 1 is acked", id="first-is-acked")
     result = await publish(client, b"2")
-    refused(expect, result, 400, "message 2 is refused with the code")
+    refused(
+        expect, result, 400, "message 2 is refused with the code", id="message-n-is-refused-with-the-code"
+    )
     assert result.error is not None
-    expect.that(text in result.error.text, "message 2 is refused with the text", result.error.text)
+    expect.that(
+        text in result.error.text,
+        "message 2 is refused with the text",
+        result.error.text,
+        id="message-n-is-refused-with-the-text",
+    )
     mark, connection = broker.journal.last_seq, newest(broker, "WsPublish")
     third = await publish(client, b"3")
     if is_seed:
@@ -130,9 +179,19 @@ async def error_for_one(broker: Narconi, client: Client, expect: Expect) -> None
     elif third.ok:
         confirms = sent(broker, "WsConfirm", since=mark)
         other = [record for record in confirms if record.connection != connection]
-        expect.that(other, "message 3 is acked only by a confirm on a new connection", confirms)
+        expect.that(
+            other,
+            "message 3 is acked only by a confirm on a new connection",
+            confirms,
+            id="message-n-is-acked-only-by-a-confirm-on-a-new-connection",
+        )
     else:
-        expect.failed(third, EITHER, "message 3 is acked on a new connection, or ends as lost")
+        expect.failed(
+            third,
+            EITHER,
+            "message 3 is acked on a new connection, or ends as lost",
+            id="message-n-is-acked-on-a-new-connection-or-ends-as-lost",
+        )
 
 
 @scenario("NARC-2.12", roles=PUBLISHER)
@@ -145,8 +204,8 @@ async def error_without_text(broker: Narconi, client: Client, expect: Expect) ->
     await ready(broker, client)
     broker.faults.add(fault(FailInstead(error="", code=500), kind="WsConfirm", direction="out"))
     result = await publish(client)
-    expect.outcome(result, "nacked", "the message is nacked")
-    expect.equal(result.code, 500, "with the code 500")
+    expect.outcome(result, "nacked", "the message is nacked", id="the-message-is-nacked")
+    expect.equal(result.code, 500, "with the code 500", id="with-the-code-n")
 
 
 @scenario("NARC-2.13", roles=PUBLISHER, revision=2)
@@ -161,11 +220,16 @@ async def unparsable_error(broker: Narconi, client: Client, expect: Expect) -> N
     mark = len(client.events)
     say(broker, newest(broker, "WsPublish"), WsFrame(1, b"oops"))
     result = await call
-    expect.failed(result, ("protocol", *EITHER), "what is pending ends")
+    expect.failed(result, ("protocol", *EITHER), "what is pending ends", id="what-is-pending-ends")
     if result.word != "protocol":  # then the application has to hear of it otherwise
         told = await client.event("error", 1.0, mark)
         reported = told is not None and told.error.kind.value == "protocol"
-        expect.that(reported, "a protocol error is reported, not only a lost connection", str(result))
+        expect.that(
+            reported,
+            "a protocol error is reported, not only a lost connection",
+            str(result),
+            id="a-protocol-error-is-reported-not-only-a-lost-connection",
+        )
 
 
 @scenario("NARC-2.14", roles=PUBLISHER)
@@ -186,10 +250,20 @@ async def connection_drops(broker: Narconi, client: Client, expect: Expect) -> N
         for number, call in enumerate(calls):
             result = await call
             what = f"{how.value}: message {number + 1}"
-            never_acked(expect, result, f"{what} ends, and not acked")
+            never_acked(
+                expect,
+                result,
+                f"{what} ends, and not acked",
+                id=slug("{}-message-n-ends-and-not-acked", how.value),
+            )
             if result.word != "timeout":
                 late_s = (result.ended_ns - dropped_ns) / 1e9
-                expect.within(late_s, 1.0, f"{what} ends within 1 s of the drop, or at its deadline")
+                expect.within(
+                    late_s,
+                    1.0,
+                    f"{what} ends within 1 s of the drop, or at its deadline",
+                    id=slug("{}-message-n-ends-within-n-s-of-the-drop-or-at-its-deadline", how.value),
+                )
         broker.faults.clear()
 
 
@@ -207,18 +281,30 @@ async def close_after_confirms(broker: Narconi, client: Client, expect: Expect) 
     await came(broker, 1)
     connection = newest(broker, "WsUpgrade")
     closing = await client.close()
-    expect.ended(closing, "close ends")
+    expect.ended(closing, "close ends", id="close-ends")
     result = await call
     if result.ok:
         confirms = sent(broker, "WsConfirm")
         closes = received(broker, "WsClose")
         early = closes and confirms and closes[0].seq < confirms[-1].seq
-        expect.that(confirms, "acked only by a confirm", "there was none")
-        expect.that(not early, "the close frame comes after the last confirm", "it came before")
+        expect.that(confirms, "acked only by a confirm", "there was none", id="acked-only-by-a-confirm")
+        expect.that(
+            not early,
+            "the close frame comes after the last confirm",
+            "it came before",
+            id="the-close-frame-comes-after-the-last-confirm",
+        )
     codes = [record.status for record in received(broker, "WsClose")]
-    expect.that(set(codes) <= {1000, None}, "the close code is 1000, or there is none", codes)
-    expect.that(codes, "a close frame is sent", "there was none")
-    await expect.socket_closed(broker, connection, "the TCP connection is closed", within_s=1.25)
+    expect.that(
+        set(codes) <= {1000, None},
+        "the close code is 1000, or there is none",
+        codes,
+        id="the-close-code-is-n-or-there-is-none",
+    )
+    expect.that(codes, "a close frame is sent", "there was none", id="a-close-frame-is-sent")
+    await expect.socket_closed(
+        broker, connection, "the TCP connection is closed", within_s=1.25, id="the-tcp-connection-is-closed"
+    )
 
 
 @scenario("NARC-2.17", roles=PUBLISHER, timeout_s=60)
@@ -235,11 +321,21 @@ async def close_ends(broker: Narconi, client: Client, expect: Expect) -> None:
     calls = await withheld(broker, client, expect, 1, timeout=45.0)
     broker.faults.add(drop(kind="WsClose", direction="in", name="no close"))
     result = await client.close(timeout=5.0)
-    expect.ended(result, "close ends")
+    expect.ended(result, "close ends", id="close-ends")
     seconds = result.elapsed_ms / 1000
-    expect.tolerate(seconds <= limit_s(5), "close ends at its deadline of 5 s", f"{seconds:.1f} s")
-    expect.within(seconds, 35.0, "close ends within 35 s")
-    never_acked(expect, await calls[0], "the pending publish ends, and not acked")
+    expect.tolerate(
+        seconds <= limit_s(5),
+        "close ends at its deadline of 5 s",
+        f"{seconds:.1f} s",
+        id="close-ends-at-its-deadline-of-n-s",
+    )
+    expect.within(seconds, 35.0, "close ends within 35 s", id="close-ends-within-n-s")
+    never_acked(
+        expect,
+        await calls[0],
+        "the pending publish ends, and not acked",
+        id="the-pending-publish-ends-and-not-acked",
+    )
 
 
 @scenario("NARC-2.19", roles=PUBLISHER, needs=CONCURRENT)
@@ -253,11 +349,23 @@ async def fragmented_confirm(broker: Narconi, client: Client, expect: Expect) ->
     first, second = await withheld(broker, client, expect, 2)
     connection = newest(broker, "WsPublish")
     say(broker, connection, WsFrame(1, b"", fin=False), WsPing(b"between"), WsFrame(0, b""))
-    expect.outcome(await first, "acked", "two empty fragments confirm the first message")
+    expect.outcome(
+        await first,
+        "acked",
+        "two empty fragments confirm the first message",
+        id="two-empty-fragments-confirm-the-first-message",
+    )
     await asyncio.sleep(0.3)
-    expect.that(not second.done, "they are one confirm, not two", "the second message ended, too")
+    expect.that(
+        not second.done,
+        "they are one confirm, not two",
+        "the second message ended, too",
+        id="they-are-one-confirm-not-two",
+    )
     confirm(broker)
-    expect.outcome(await second, "acked", "the next confirm is for the second")
+    expect.outcome(
+        await second, "acked", "the next confirm is for the second", id="the-next-confirm-is-for-the-second"
+    )
 
 
 @scenario("NARC-2.22", roles=PUBLISHER, server={"body_limit": 100_000})
@@ -272,15 +380,29 @@ async def too_large(broker: Narconi, client: Client, expect: Expect) -> None:
     await ready(broker, client)
     expect.outcome(await publish(client, b"1"), "acked", "message 1 is acked", id="first-is-acked")
     result = await publish(client, ALL_BYTES * 256 + b"!")
-    refused(expect, result, 429, "message 2 is refused with 429, or invalid", kinds=("refused", "invalid"))
+    refused(
+        expect,
+        result,
+        429,
+        "message 2 is refused with 429, or invalid",
+        kinds=("refused", "invalid"),
+        id="message-n-is-refused-with-n-or-invalid",
+    )
     count = sum(bad.code == "too-large" for bad in malformed(broker))
-    expect.that(count <= 1, "message 2 is sent at most once", count)
+    expect.that(count <= 1, "message 2 is sent at most once", count, id="message-n-is-sent-at-most-once")
     mark = broker.journal.last_seq
     third = await publish(client, b"3")
     if third.ok:
-        expect.that(sent(broker, "WsConfirm", since=mark), "message 3 is acked by its own confirm", "none")
+        expect.that(
+            sent(broker, "WsConfirm", since=mark),
+            "message 3 is acked by its own confirm",
+            "none",
+            id="message-n-is-acked-by-its-own-confirm",
+        )
     else:
-        expect.failed(third, EITHER, "message 3 is acked, or ends as lost")
+        expect.failed(
+            third, EITHER, "message 3 is acked, or ends as lost", id="message-n-is-acked-or-ends-as-lost"
+        )
 
 
 @scenario("NARC-2.23", roles=PUBLISHER)
@@ -295,15 +417,22 @@ async def error_without_cause(broker: Narconi, client: Client, expect: Expect) -
     expect.prepared(await publish(client, b"0"))
     mark = len(client.events)
     broker.lose_backend()
-    await expect.reached(broker, "no error was sent", kind="WsError", tap=Tap.SENT)
+    await expect.reached(broker, "no error was sent", kind="WsError", tap=Tap.SENT, id="no-error-was-sent")
     told = await client.event("session", 1.0, mark) or await client.event("error", 0.1, mark)
-    expect.that(told, "the error or the loss is reported", "no event")
+    expect.that(told, "the error or the loss is reported", "no event", id="the-error-or-the-loss-is-reported")
     for number in (1, 2):
         since = broker.journal.last_seq
         result = await publish(client, b"%d" % number)
         if result.ok:
             confirms = sent(broker, "WsConfirm", since=since)
-            expect.that(confirms, f"publish {number} is acked by its own confirm", "there was none")
+            expect.that(
+                confirms,
+                f"publish {number} is acked by its own confirm",
+                "there was none",
+                id="publish-n-is-acked-by-its-own-confirm",
+            )
         else:
             criterion = f"publish {number} is acked, or ends as lost: the error is no answer to it"
-            expect.failed(result, EITHER, criterion)
+            expect.failed(
+                result, EITHER, criterion, id="publish-n-is-acked-or-ends-as-lost-the-error-is-no-answer"
+            )

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote
 
 from conformance.adapter.messages import Message
 from conformance.suite import Client, Expect, scenario
-from conformance.suite.expect import Inconclusive
+from conformance.suite.expect import Inconclusive, slug
 from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop, fault, rewrite
@@ -36,7 +36,12 @@ from scenarios.narconi._steps import (
 async def surfaced(client: Client, expect: Expect, count: int, sub: str = "c1") -> list[Message]:
     """The messages as soon as there are `count`; fewer count as a failed preparation of what follows."""
     found = await client.wait_messages(count, sub)
-    expect.that(len(found) == count, f"{count} messages are surfaced", f"{len(found)} are")
+    expect.that(
+        len(found) == count,
+        f"{count} messages are surfaced",
+        f"{len(found)} are",
+        id="n-messages-are-surfaced",
+    )
     return found
 
 
@@ -44,7 +49,7 @@ def query_of(broker: Narconi) -> dict[str, list[str]]:
     """The parameters of the newest upgrade. Raises `Inconclusive`: there was none."""
     found = requests(broker, "WsUpgrade")
     if not found:
-        raise Inconclusive("no upgrade was asked for")
+        raise Inconclusive("no upgrade was asked for", id="no-upgrade-was-asked-for")
     return parse_qs(found[-1].target.partition("?")[2], keep_blank_values=True)
 
 
@@ -59,25 +64,53 @@ async def consume_with_ack(broker: Narconi, client: Client, expect: Expect) -> N
     await ready(broker, client)
     result = await client.subscribe(QUEUE, ack=True, limit=2)
     upgrades = requests(broker, "WsUpgrade")
-    expect.that(upgrades, "an upgrade is asked for", str(result))
+    expect.that(upgrades, "an upgrade is asked for", str(result), id="an-upgrade-is-asked-for")
     path = unquote(upgrades[-1].target.partition("?")[0])
-    expect.equal(path, f"/v2/{PROJECT}/queues/{QUEUE}/messages", "the path ends in /messages")
+    expect.equal(
+        path,
+        f"/v2/{PROJECT}/queues/{QUEUE}/messages",
+        "the path ends in /messages",
+        id="the-path-ends-in-messages",
+    )
     protocols = [v for name, v in upgrades[-1].headers if name.lower() == "sec-websocket-protocol"]
-    expect.equal(protocols, ["consume"], "the sub-protocol is exactly consume")
+    expect.equal(
+        protocols,
+        ["consume"],
+        "the sub-protocol is exactly consume",
+        id="the-sub-protocol-is-exactly-consume",
+    )
     query = query_of(broker)
-    expect.that("ack" in query and query.get("limit") == ["2"], "the query has ack and limit=2", query)
-    expect.ok(result, "subscribe ends well")
+    expect.that(
+        "ack" in query and query.get("limit") == ["2"],
+        "the query has ack and limit=2",
+        query,
+        id="the-query-has-ack-and-limit-n",
+    )
+    expect.ok(result, "subscribe ends well", id="subscribe-ends-well")
     for body in (b"1", b"2"):
-        broker.put(PROJECT, QUEUE, body)
+        broker.publish(PROJECT, QUEUE, body)
     messages = await surfaced(client, expect, 2)
-    bodies_are(expect, messages, [b"1", b"2"], "both messages are surfaced")
-    expect.equal([m.position for m in messages], ["1", "2"], "with their ackId as position")
+    bodies_are(expect, messages, [b"1", b"2"], "both messages are surfaced", id="both-messages-are-surfaced")
+    expect.equal(
+        [m.position for m in messages],
+        ["1", "2"],
+        "with their ackId as position",
+        id="with-their-ackid-as-position",
+    )
     await asyncio.sleep(0.2)
-    expect.that(not acks(broker), "no ack frame before the settle", acks(broker))
+    expect.that(
+        not acks(broker), "no ack frame before the settle", acks(broker), id="no-ack-frame-before-the-settle"
+    )
     for message in messages:
-        expect.ok(await settle(client, message), "settle ends well")
+        expect.ok(await settle(client, message), "settle ends well", id="settle-ends-well")
     await expect.wire(
-        broker, "each settle sends its ack", kind="WsAck", tap=Tap.RECEIVED, count=2, within_s=2
+        broker,
+        "each settle sends its ack",
+        kind="WsAck",
+        tap=Tap.RECEIVED,
+        count=2,
+        within_s=2,
+        id="each-settle-sends-its-ack",
     )
 
 
@@ -95,12 +128,23 @@ async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     broker.faults.add(fault(SplitDelivery(gap_s=0.02, pings=2), kind="WsDeliver", direction="out", every=10))
     bodies = [b"message %d" % n for n in range(100)]
     for number, body in enumerate(bodies):
-        broker.put(PROJECT, QUEUE, body, headers={"x-msg-x-n": str(number)})
+        broker.publish(PROJECT, QUEUE, body, headers={"x-msg-x-n": str(number)})
     await client.subscribed(QUEUE)
     messages = await client.wait_messages(100, within_s=8.0)
-    bodies_are(expect, messages, bodies, "each body is surfaced once, in order")
+    bodies_are(
+        expect,
+        messages,
+        bodies,
+        "each body is surfaced once, in order",
+        id="each-body-is-surfaced-once-in-order",
+    )
     numbers = [header(message.headers, "x-msg-x-n") for message in messages]
-    expect.equal(numbers, [str(n) for n in range(100)], "each body with its own metadata")
+    expect.equal(
+        numbers,
+        [str(n) for n in range(100)],
+        "each body with its own metadata",
+        id="each-body-with-its-own-metadata",
+    )
 
 
 @scenario("NARC-3.03", roles=CONSUMER)
@@ -113,13 +157,28 @@ async def encoding(broker: Narconi, client: Client, expect: Expect) -> None:
     """
     await client.connected(project=PROJECT)
     for name, first in (("base64", ALL_BYTES), ("hex", ALL_BYTES), ("utf8", "grüße 😀".encode())):
-        broker.ensure(PROJECT, name)
-        expect.ok(await client.subscribe(name, name, encoding=name), f"{name}: subscribe ends well")
-        expect.equal(query_of(broker).get("encoding"), [name], f"{name}: encoding is in the query")
+        broker.create_queue(PROJECT, name)
+        expect.ok(
+            await client.subscribe(name, name, encoding=name),
+            f"{name}: subscribe ends well",
+            id=slug("{}-subscribe-ends-well", name),
+        )
+        expect.equal(
+            query_of(broker).get("encoding"),
+            [name],
+            f"{name}: encoding is in the query",
+            id=slug("{}-encoding-is-in-the-query", name),
+        )
         for body in (first, b"second"):
-            broker.put(PROJECT, name, body)
+            broker.publish(PROJECT, name, body)
         messages = await client.wait_messages(2, name)
-        bodies_are(expect, messages, [first, b"second"], f"{name}: both bodies are the original bytes")
+        bodies_are(
+            expect,
+            messages,
+            [first, b"second"],
+            f"{name}: both bodies are the original bytes",
+            id=slug("{}-both-bodies-are-the-original-bytes", name),
+        )
 
 
 @scenario("NARC-3.04", roles=CONSUMER)
@@ -132,9 +191,15 @@ async def empty_payload(broker: Narconi, client: Client, expect: Expect) -> None
     await ready(broker, client)
     await client.subscribed(QUEUE)
     for body in (b"", b"second"):
-        broker.put(PROJECT, QUEUE, body)
+        broker.publish(PROJECT, QUEUE, body)
     messages = await client.wait_messages(2)
-    bodies_are(expect, messages, [b"", b"second"], "an empty payload is surfaced as an empty body")
+    bodies_are(
+        expect,
+        messages,
+        [b"", b"second"],
+        "an empty payload is surfaced as an empty body",
+        id="an-empty-payload-is-surfaced-as-an-empty-body",
+    )
 
 
 @scenario("NARC-3.05", roles=CONSUMER)
@@ -147,9 +212,15 @@ async def payload_delayed(broker: Narconi, client: Client, expect: Expect) -> No
     await ready(broker, client)
     await client.subscribed(QUEUE)
     broker.faults.add(fault(SplitDelivery(gap_s=3.0, pings=2), kind="WsDeliver", direction="out"))
-    broker.put(PROJECT, QUEUE, b"late")
+    broker.publish(PROJECT, QUEUE, b"late")
     messages = await client.wait_messages(1, within_s=5.0)
-    bodies_are(expect, messages, [b"late"], "one message: its payload is waited for")
+    bodies_are(
+        expect,
+        messages,
+        [b"late"],
+        "one message: its payload is waited for",
+        id="one-message-its-payload-is-waited-for",
+    )
 
 
 @scenario("NARC-3.06", roles=CONSUMER)
@@ -162,12 +233,17 @@ async def lost_between_frames(broker: Narconi, client: Client, expect: Expect) -
     await ready(broker, client)
     await client.subscribed(QUEUE, ack=True)
     broker.faults.add(cut_between_frames("rst", nth=1, scope="run"))
-    broker.put(PROJECT, QUEUE, b"torn")
-    await expect.reached(broker, "the connection was not cut", kind="rst")
+    broker.publish(PROJECT, QUEUE, b"torn")
+    await expect.reached(broker, "the connection was not cut", kind="rst", id="the-connection-was-not-cut")
     await asyncio.sleep(0.5)
     first_hand = [message for message in client.messages() if message.redelivered is not True]
-    expect.that(not first_hand, "metadata without payload is not surfaced", first_hand[:1])
-    expect.that(not acks(broker), "it is not acknowledged", acks(broker))
+    expect.that(
+        not first_hand,
+        "metadata without payload is not surfaced",
+        first_hand[:1],
+        id="metadata-without-payload-is-not-surfaced",
+    )
+    expect.that(not acks(broker), "it is not acknowledged", acks(broker), id="it-is-not-acknowledged")
 
 
 @scenario("NARC-3.12", roles=CONSUMER)
@@ -186,13 +262,20 @@ async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect)
     if len(messages) < 5:
         told = await client.event("error", 1.0)
         fits = told is not None and told.error.kind.value == "protocol"
-        expect.that(fits, "all 5 are surfaced, or a protocol error is reported", f"{len(messages)} are")
+        expect.that(
+            fits,
+            "all 5 are surfaced, or a protocol error is reported",
+            f"{len(messages)} are",
+            id="all-n-are-surfaced-or-a-protocol-error-is-reported",
+        )
         return
     for message in messages:
-        expect.ok(await settle(client, message), "each is settled")
+        expect.ok(await settle(client, message), "each is settled", id="each-is-settled")
     await asyncio.sleep(0.2)
     ids = [ack.key for ack in acks(broker)]
-    expect.equal(ids, ["1", "2", "3", "4", "5"], "all 5 are acknowledged once")
+    expect.equal(
+        ids, ["1", "2", "3", "4", "5"], "all 5 are acknowledged once", id="all-n-are-acknowledged-once"
+    )
 
 
 @scenario("NARC-3.14", roles=CONSUMER, variants=("real",))
@@ -211,27 +294,44 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
     await client.connected(project=PROJECT)
     for number, text in enumerate(texts):
         sub = queue = f"queue{number}"
-        broker.ensure(PROJECT, queue)
+        broker.create_queue(PROJECT, queue)
         await client.subscribed(queue, sub, ack=True)
         connection, mark = newest(broker), len(client.events)
-        broker.put(PROJECT, queue, b"hello")
+        broker.publish(PROJECT, queue, b"hello")
         [message] = await surfaced(client, expect, 1, sub)
         if text == "queue deleted":
             text = "Unable to send message to client."
-            broker.delete(PROJECT, queue)
+            broker.delete_queue(PROJECT, queue)
         else:
             say(broker, connection, WsError(text, 500), WsClose())
             end(broker, connection, HangUp.FIN)
         told = await client.event("error", 2.0, mark)
-        expect.that(told, f"{text}: the error is surfaced, although the close code is 1000", "no event")
+        expect.that(
+            told,
+            f"{text}: the error is surfaced, although the close code is 1000",
+            "no event",
+            id=slug("{}-the-error-is-surfaced-although-the-close-code-is-n", text),
+        )
         assert told is not None
         shown = (told.error.code, text in told.error.text)
-        expect.equal(shown, (500, True), f"{text}: with its code and text")
-        expect.equal(len(client.messages(sub)), 1, f"{text}: it is not delivered as a message")
+        expect.equal(
+            shown, (500, True), f"{text}: with its code and text", id=slug("{}-with-its-code-and-text", text)
+        )
+        expect.equal(
+            len(client.messages(sub)),
+            1,
+            f"{text}: it is not delivered as a message",
+            id=slug("{}-it-is-not-delivered-as-a-message", text),
+        )
         since = broker.journal.last_seq
         late = await settle(client, message, sub=sub)
-        expect.ended(late, f"{text}: a settle afterwards ends")
-        expect.that(not acks(broker, since=since), f"{text}: it sends nothing", acks(broker, since=since))
+        expect.ended(late, f"{text}: a settle afterwards ends", id=slug("{}-a-settle-afterwards-ends", text))
+        expect.that(
+            not acks(broker, since=since),
+            f"{text}: it sends nothing",
+            acks(broker, since=since),
+            id=slug("{}-it-sends-nothing", text),
+        )
 
 
 @scenario("NARC-3.16", roles=CONSUMER)
@@ -252,13 +352,19 @@ async def unknown_metadata(broker: Narconi, client: Client, expect: Expect) -> N
     ]
     broker.faults.add(rewrite(fields={"content_type": None}, kind="WsDeliver", nth=len(cases) + 1))
     for number, headers in enumerate([*cases, {}]):
-        broker.put(PROJECT, QUEUE, b"%d" % number, headers=headers)
+        broker.publish(PROJECT, QUEUE, b"%d" % number, headers=headers)
     messages = await client.wait_messages(len(cases) + 1, within_s=2.0)
     bodies = [b"%d" % number for number in range(len(cases) + 1)]
-    bodies_are(expect, messages, bodies, "each message is surfaced, with its body")
+    bodies_are(
+        expect,
+        messages,
+        bodies,
+        "each message is surfaced, with its body",
+        id="each-message-is-surfaced-with-its-body",
+    )
     for message in messages:
-        expect.ok(await settle(client, message), "each is acknowledged")
-    expect.that(client.alive, "no crash")
+        expect.ok(await settle(client, message), "each is acknowledged", id="each-is-acknowledged")
+    expect.that(client.alive, "no crash", id="no-crash")
 
 
 @scenario("NARC-3.25", roles=CONSUMER)
@@ -278,10 +384,28 @@ async def limit_out_of_range(broker: Narconi, client: Client, expect: Expect) ->
         if result.word == "invalid":
             continue
         if not result.ok:
-            upgrade_refused(expect, result, 409, f"{what} is refused")
+            upgrade_refused(expect, result, 409, f"{what} is refused", id=slug("limit-{}-is-refused", limit))
             continue
-        expect.that(limit in (1.5, 70000), f"{what} is refused", "it is accepted")
+        expect.that(
+            limit in (1.5, 70000),
+            f"{what} is refused",
+            "it is accepted",
+            id=slug("limit-{}-is-refused", limit),
+        )
         taken = await client.op("next", sub=sub, max=1, wait_ms=500)
-        expect.ok(taken, f"{what}: next returns empty at its wait")
-        expect.ended(await client.unsubscribe(sub), f"{what}: unsubscribe ends")
-        expect.tolerate(False, f"{what} is refused", "it is accepted, and nothing arrives")
+        expect.ok(
+            taken,
+            f"{what}: next returns empty at its wait",
+            id=slug("limit-{}-next-returns-empty-at-its-wait", limit),
+        )
+        expect.ended(
+            await client.unsubscribe(sub),
+            f"{what}: unsubscribe ends",
+            id=slug("limit-{}-unsubscribe-ends", limit),
+        )
+        expect.tolerate(
+            False,
+            f"{what} is refused",
+            "it is accepted, and nothing arrives",
+            id=slug("limit-{}-is-refused", limit),
+        )

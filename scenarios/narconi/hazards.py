@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.journal import Tap
@@ -26,13 +27,23 @@ async def ping_unanswered(broker: Narconi, client: Client, expect: Expect) -> No
     await ready(broker, client, keepalive_s=1)
     await client.subscribed(QUEUE, ack=True)
     await asyncio.sleep(1.5)
-    expect.exercised(received(broker, "WsPing"), "the client sends no pings")
+    expect.exercised(received(broker, "WsPing"), "the client sends no pings", id="the-client-sends-no-pings")
     mark, before = len(client.events), client.adapter.now_ns()
     end(broker, newest(broker), HangUp.HALF_OPEN)
     told = await client.event("session", 6.0, mark, what="connection_lost")
     seconds = (client.adapter.now_ns() - before) / 1e9
-    expect.that(told, "connection_lost within 3 s of the first unanswered ping", "no event in 6 s")
-    expect.within(seconds, 1.0 + limit_s(3.0), "connection_lost within 3 s of the first unanswered ping")
+    expect.that(
+        told,
+        "connection_lost within 3 s of the first unanswered ping",
+        "no event in 6 s",
+        id="connection-lost-within-n-s-of-the-first-unanswered-ping",
+    )
+    expect.within(
+        seconds,
+        1.0 + limit_s(3.0),
+        "connection_lost within 3 s of the first unanswered ping",
+        id="connection-lost-within-n-s-of-the-first-unanswered-ping",
+    )
 
 
 @scenario("NARC-3.18", roles=CONSUMER)
@@ -45,7 +56,7 @@ async def ping_from_server(broker: Narconi, client: Client, expect: Expect) -> N
     """
     await ready(broker, client)
     expect.prepared(await client.subscribe(QUEUE, on_message={"mode": "event", "sleep_ms": 3000}))
-    broker.put(PROJECT, QUEUE, b"hello")
+    broker.publish(PROJECT, QUEUE, b"hello")
     await surfaced(client, expect, 1)
     for number in range(3):
         payload = b"ping %d" % number
@@ -59,6 +70,7 @@ async def ping_from_server(broker: Narconi, client: Client, expect: Expect) -> N
             kind="WsPong",
             tap=Tap.RECEIVED,
             where=lambda record, payload=payload: getattr(record.frame, "payload", None) == payload,  # type: ignore[misc]
+            id="a-pong-within-n-s-of-each-ping-with-its-payload",
         )
         await asyncio.sleep(0.8)
 
@@ -66,10 +78,19 @@ async def ping_from_server(broker: Narconi, client: Client, expect: Expect) -> N
 async def ends_it(broker: Narconi, client: Client, expect: Expect, case: str, mark: int) -> None:
     """The client ends the newest connection and tells of it; nothing was surfaced."""
     await expect.socket_closed(
-        broker, newest(broker), f"{case}: the client ends the connection", within_s=2.0
+        broker,
+        newest(broker),
+        f"{case}: the client ends the connection",
+        within_s=2.0,
+        id=slug("{}-the-client-ends-the-connection", case),
     )
     told = await client.event("session", 1.0, mark) or await client.event("error", 0.1, mark)
-    expect.that(told, f"{case}: a loss or a protocol error is reported", "no event")
+    expect.that(
+        told,
+        f"{case}: a loss or a protocol error is reported",
+        "no event",
+        id=slug("{}-a-loss-or-a-protocol-error-is-reported", case),
+    )
 
 
 @scenario("NARC-3.19", roles=CONSUMER)
@@ -89,7 +110,12 @@ async def bad_frames(broker: Narconi, client: Client, expect: Expect) -> None:
         frames = [WsFrame(1, b'{"redelivered":false}', **flags), WsFrame(2, b"hello", **flags)]
         say(broker, newest(broker), *frames)
         await ends_it(broker, client, expect, case, mark)
-        expect.that(not client.messages(sub), f"{case}: the frame is not surfaced", client.messages(sub))
+        expect.that(
+            not client.messages(sub),
+            f"{case}: the frame is not surfaced",
+            client.messages(sub),
+            id=slug("{}-the-frame-is-not-surfaced", case),
+        )
 
 
 @scenario("NARC-3.20", roles=CONSUMER, process=True, alone=True, timeout_s=60)
@@ -106,16 +132,18 @@ async def oversize_message(broker: Narconi, client: Client, expect: Expect) -> N
     before = facts.rss_bytes or 0 if facts else 0
     body = bytes(64 << 20)
     mark = len(client.events)
-    broker.put(PROJECT, QUEUE, body)
+    broker.publish(PROJECT, QUEUE, body)
     messages = await client.wait_messages(1, within_s=20.0) if not await _ended(client, mark) else []
     facts = client.facts()
     grown = ((facts.rss_bytes or 0) if facts else 0) - before
     came = f"{grown >> 20} MiB"
     expect.note(f"resident memory grew by {came}")
-    expect.that(client.alive, "no crash")
+    expect.that(client.alive, "no crash", id="no-crash")
     if messages:
         digest = {"sha256": hashlib.sha256(body).hexdigest(), "len": len(body)}
-        expect.equal(messages[0].body, digest, "delivered with equal SHA-256")
+        expect.equal(
+            messages[0].body, digest, "delivered with equal SHA-256", id="delivered-with-equal-sha-n"
+        )
         expect.that(
             grown < 384 << 20, "memory grows by less than 384 MiB", f"{grown >> 20} MiB", id="memory-whole"
         )
@@ -154,7 +182,9 @@ async def invalid_utf8(broker: Narconi, client: Client, expect: Expect) -> None:
     is_protocol = any(event.error.kind.value == "protocol" for event in errors)
     held = broker.client_holds(connection)
     fits = codes in ([1007], [1002]) or is_protocol or (not codes and not held)
-    expect.that(fits, "closed with 1007, or as a protocol error", codes)
+    expect.that(
+        fits, "closed with 1007, or as a protocol error", codes, id="closed-with-n-or-as-a-protocol-error"
+    )
     await ends_it(broker, client, expect, "bad UTF-8", mark)
 
 
@@ -169,11 +199,22 @@ async def flood_without_ack(broker: Narconi, client: Client, expect: Expect) -> 
     await client.subscribed(QUEUE)
     mark = broker.journal.last_seq
     for number in range(10_000):
-        broker.put(PROJECT, QUEUE, b"%-100d" % number)
+        broker.publish(PROJECT, QUEUE, b"%-100d" % number)
     messages = await client.wait_messages(10_000, within_s=30.0)
-    bodies_are(expect, messages, [b"%-100d" % n for n in range(10_000)], "all surfaced once and in order")
+    bodies_are(
+        expect,
+        messages,
+        [b"%-100d" % n for n in range(10_000)],
+        "all surfaced once and in order",
+        id="all-surfaced-once-and-in-order",
+    )
     frames = [*received(broker, "WsAck", since=mark), *received(broker, "WsStop", since=mark)]
-    expect.that(not frames and not malformed(broker), "the client sends no data frame", frames[:1])
+    expect.that(
+        not frames and not malformed(broker),
+        "the client sends no data frame",
+        frames[:1],
+        id="the-client-sends-no-data-frame",
+    )
     facts = client.facts()
     if facts is not None and facts.rss_bytes is not None:
         expect.note(f"resident memory at the end: {facts.rss_bytes >> 20} MiB")

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 from conformance.adapter.messages import same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Narconi
 from fakebrokers.faults import fault, rewrite
 from fakebrokers.journal import Tap
@@ -63,8 +64,13 @@ async def ensure_queue(broker: Narconi, client: Client, expect: Expect) -> None:
         result = await ensure(client)
         targets = [(one.method, unquote(one.target)) for one in asked(broker, mark)]
         wanted = ("PUT", f"/v2/{PROJECT}/queues/{QUEUE}")
-        expect.that(wanted in targets, f"PUT {wanted[1]}, without a slash at the end", targets)
-        expect.ok(result, f"{form}: 201 is ok")
+        expect.that(
+            wanted in targets,
+            f"PUT {wanted[1]}, without a slash at the end",
+            targets,
+            id=slug("put-{}-without-a-slash-at-the-end", wanted[1]),
+        )
+        expect.ok(result, f"{form}: 201 is ok", id=slug("{}-n-is-ok", form))
 
 
 @scenario("NARC-1.02", roles=(*ADMIN, *HTTP))
@@ -75,10 +81,16 @@ async def ensure_queue_twice(broker: Narconi, client: Client, expect: Expect) ->
     Pass: ok twice, publish `acked`: the end of the empty chunked body is read before the next answer
     """
     await client.connected(project=PROJECT)
-    expect.ok(await ensure(client), "the first 201 is ok")
-    expect.ok(await ensure(client), "the second 201 is ok: the empty chunked body was read to its end")
-    expect.outcome(await post(client), "acked", "a publish behind it is acked")
-    expect.equal(stored(broker), [b"hello"], "one message is stored")
+    expect.ok(await ensure(client), "the first 201 is ok", id="the-first-n-is-ok")
+    expect.ok(
+        await ensure(client),
+        "the second 201 is ok: the empty chunked body was read to its end",
+        id="the-second-n-is-ok-the-empty-chunked-body-was-read-to-its",
+    )
+    expect.outcome(
+        await post(client), "acked", "a publish behind it is acked", id="a-publish-behind-it-is-acked"
+    )
+    expect.equal(stored(broker), [b"hello"], "one message is stored", id="one-message-is-stored")
 
 
 @scenario("NARC-1.03", roles=ADMIN, revision=2)
@@ -90,9 +102,14 @@ async def delete_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     Pass: ok on both 204; 404 ends `refused` code 404, or ok (deleting what is not there: non-strict)
     """
     await ready(broker, client)
-    expect.ok(await delete(client), "204 for an existing queue is ok")
-    expect.that(not exists(broker), "204 for an existing queue is ok: it is gone", "it is still there")
-    expect.ok(await delete(client), "204 for a missing queue is ok")
+    expect.ok(await delete(client), "204 for an existing queue is ok", id="n-for-an-existing-queue-is-ok")
+    expect.that(
+        not exists(broker),
+        "204 for an existing queue is ok: it is gone",
+        "it is still there",
+        id="n-for-an-existing-queue-is-ok-it-is-gone",
+    )
+    expect.ok(await delete(client), "204 for a missing queue is ok", id="n-for-a-missing-queue-is-ok")
     answer = HttpAnswer(
         status=404,
         body='{"code":"ResourceNotFound","message":"Queue does not exist: gold_orders"}',
@@ -100,11 +117,17 @@ async def delete_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     )
     broker.faults.add(fault(answer, kind="DeleteQueue", direction="in"))
     result = await delete(client)
-    expect.exercised(len(received(broker, "DeleteQueue")) >= 3, "the client does not ask each time")
+    expect.exercised(
+        len(received(broker, "DeleteQueue")) >= 3,
+        "the client does not ask each time",
+        id="the-client-does-not-ask-each-time",
+    )
     if not result.ok:
-        refused(expect, result, 404, "404 ends refused")
+        refused(expect, result, 404, "404 ends refused", id="n-ends-refused")
     else:
-        expect.tolerate(False, "404 ends refused", "it is ok: there is nothing left to delete")
+        expect.tolerate(
+            False, "404 ends refused", "it is ok: there is nothing left to delete", id="n-ends-refused"
+        )
 
 
 @scenario("NARC-1.04", roles=HTTP)
@@ -116,12 +139,17 @@ async def publish_by_post(broker: Narconi, client: Client, expect: Expect) -> No
     """
     await ready(broker, client)
     result = await post(client, ALL_BYTES, content_type="image/png", color="red", size="large")
-    expect.outcome(result, "acked", "201 is acked")
+    expect.outcome(result, "acked", "201 is acked", id="n-is-acked")
     message = the_message(broker, expect)
-    expect.that(message.payload == ALL_BYTES, "the body arrives byte by byte", message.payload[:40])
-    expect.equal(message.content_type, "image/png", "the Content-Type arrives")
+    expect.that(
+        message.payload == ALL_BYTES,
+        "the body arrives byte by byte",
+        message.payload[:40],
+        id="the-body-arrives-byte-by-byte",
+    )
+    expect.equal(message.content_type, "image/png", "the Content-Type arrives", id="the-content-type-arrives")
     kept = {"x-msg-x-color": "red", "x-msg-x-size": "large"}
-    expect.equal(message.headers, kept, "the x-msg-x- headers arrive")
+    expect.equal(message.headers, kept, "the x-msg-x- headers arrive", id="the-x-msg-x-headers-arrive")
 
 
 @scenario("NARC-1.05", roles=HTTP)
@@ -133,11 +161,16 @@ async def publish_to_missing_queue(broker: Narconi, client: Client, expect: Expe
     """
     await client.connected(project=PROJECT)
     result = await post(client)
-    refused(expect, result, 404, "404 ends refused")
+    refused(expect, result, 404, "404 ends refused", id="n-ends-refused")
     assert result.error is not None
     text = "Queue does not exist: gold_orders"
-    expect.that(text in result.error.text, "the server's message is reported", result.error.text)
-    expect.equal(len(received(broker, "HttpPublish")), 1, "one request only")
+    expect.that(
+        text in result.error.text,
+        "the server's message is reported",
+        result.error.text,
+        id="the-server-s-message-is-reported",
+    )
+    expect.equal(len(received(broker, "HttpPublish")), 1, "one request only", id="one-request-only")
 
 
 @scenario("NARC-1.06", roles=HTTP, server={"body_limit": 100_000})
@@ -151,17 +184,34 @@ async def publish_too_large(broker: Narconi, client: Client, expect: Expect) -> 
     """
     await ready(broker, client)
     largest = ALL_BYTES * 256
-    expect.outcome(await post(client, largest), "acked", "65536 bytes are acked")
-    expect.that(stored(broker) == [largest], "the largest body arrives whole", [*map(len, stored(broker))])
+    expect.outcome(await post(client, largest), "acked", "65536 bytes are acked", id="n-bytes-are-acked")
+    expect.that(
+        stored(broker) == [largest],
+        "the largest body arrives whole",
+        [*map(len, stored(broker))],
+        id="the-largest-body-arrives-whole",
+    )
     for code in (429, 413):
         mark = broker.journal.last_seq
         if code == 413:
             broker.faults.add(fault(HttpAnswer(status=413), kind="HttpPublish", direction="in"))
         result = await post(client, largest + b"!")
-        refused(expect, result, code, f"65537 bytes end refused with {code}", kinds=("refused", "invalid"))
+        refused(
+            expect,
+            result,
+            code,
+            f"65537 bytes end refused with {code}",
+            kinds=("refused", "invalid"),
+            id=slug("n-bytes-end-refused-with-{}", code),
+        )
         count = len(received(broker, "HttpPublish", since=mark))
-        expect.that(count <= 3, "it is sent at most three times", count)
-        expect.that(len(stored(broker)) == 1, "nothing more is stored", len(stored(broker)))
+        expect.that(count <= 3, "it is sent at most three times", count, id="it-is-sent-at-most-three-times")
+        expect.that(
+            len(stored(broker)) == 1,
+            "nothing more is stored",
+            len(stored(broker)),
+            id="nothing-more-is-stored",
+        )
 
 
 @scenario("NARC-1.07", roles=ADMIN)
@@ -187,18 +237,30 @@ async def error_without_json(broker: Narconi, client: Client, expect: Expect) ->
     for case, answer in cases.items():
         broker.faults.clear()
         broker.faults.add(fault(answer, kind="EnsureQueue", direction="in"))
-        refused(expect, await ensure(client), answer.status, f"{case} ends refused")
+        refused(
+            expect,
+            await ensure(client),
+            answer.status,
+            f"{case} ends refused",
+            id=slug("{}-ends-refused", case),
+        )
     broker.faults.clear()
     broker.faults.add(rewrite(fields={"status": 406}, kind="QueueEnsured"))
-    refused(expect, await ensure(client), 406, "406 with an empty chunked body ends refused")
+    refused(
+        expect,
+        await ensure(client),
+        406,
+        "406 with an empty chunked body ends refused",
+        id="n-with-an-empty-chunked-body-ends-refused",
+    )
     broker.faults.clear()
-    expect.ok(await ensure(client), "the next request works")
+    expect.ok(await ensure(client), "the next request works", id="the-next-request-works")
 
 
-def message_of(expect: Expect, result: Result, criterion: str) -> dict[str, object]:
+def message_of(expect: Expect, result: Result, criterion: str, *, id: str) -> dict[str, object]:
     """The message that a take brought."""
-    value = expect.ok(result, criterion)
-    expect.that(value["message"] is not None, criterion, "there is no message")
+    value = expect.ok(result, criterion, id=id)
+    expect.that(value["message"] is not None, criterion, "there is no message", id=id)
     found: dict[str, object] = value["message"]
     return found
 
@@ -218,16 +280,41 @@ async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
         use_form(broker, form)
         for body in (ALL_BYTES, b""):
             what = f"{form}: a message of {len(body)} bytes"
-            broker.put(PROJECT, QUEUE, body, content_type="image/png", headers={"x-msg-x-color": "red"})
+            broker.publish(PROJECT, QUEUE, body, content_type="image/png", headers={"x-msg-x-color": "red"})
             [before] = broker.messages(PROJECT, QUEUE)
-            message = message_of(expect, await take(client), f"{what} is surfaced")
+            message = message_of(
+                expect,
+                await take(client),
+                f"{what} is surfaced",
+                id=slug("{}-a-message-of-n-bytes-is-surfaced", form),
+            )
             shown: dict[str, str] = message["body"]  # type: ignore[assignment]
             headers: dict[str, str] = message["headers"]  # type: ignore[assignment]
-            expect.that(same_body(shown, body), f"{what}: its body is whole", shown)
-            expect.equal(header(headers, "Content-Type"), "image/png", f"{what}: its content type")
-            expect.equal(header(headers, "x-msg-x-color"), "red", f"{what}: its custom metadata")
+            expect.that(
+                same_body(shown, body),
+                f"{what}: its body is whole",
+                shown,
+                id=slug("{}-a-message-of-n-bytes-its-body-is-whole", form),
+            )
+            expect.equal(
+                header(headers, "Content-Type"),
+                "image/png",
+                f"{what}: its content type",
+                id=slug("{}-a-message-of-n-bytes-its-content-type", form),
+            )
+            expect.equal(
+                header(headers, "x-msg-x-color"),
+                "red",
+                f"{what}: its custom metadata",
+                id=slug("{}-a-message-of-n-bytes-its-custom-metadata", form),
+            )
             seen = (message["ts"], message["redelivered"])
-            expect.tolerate(seen == (before.timestamp, False), "timestamp and redelivered surfaced", seen)
+            expect.tolerate(
+                seen == (before.timestamp, False),
+                "timestamp and redelivered surfaced",
+                seen,
+                id="timestamp-and-redelivered-surfaced",
+            )
 
 
 @scenario("NARC-1.09", roles=HTTP, revision=2)
@@ -238,9 +325,14 @@ async def empty_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     Pass: Result 'no message', not an error
     """
     await ready(broker, client)
-    value = expect.ok(await take(client), "204 is no error")
-    expect.that(received(broker, "HttpConsume"), "the queue is asked for a message", "no request came")
-    expect.equal(value["message"], None, "204 means: no message")
+    value = expect.ok(await take(client), "204 is no error", id="n-is-no-error")
+    expect.that(
+        received(broker, "HttpConsume"),
+        "the queue is asked for a message",
+        "no request came",
+        id="the-queue-is-asked-for-a-message",
+    )
+    expect.equal(value["message"], None, "204 means: no message", id="n-means-no-message")
 
 
 @scenario("NARC-1.10", roles=HTTP)
@@ -251,10 +343,15 @@ async def binary_body_and_charset(broker: Narconi, client: Client, expect: Expec
     Pass: Byte-identical
     """
     await ready(broker, client)
-    broker.put(PROJECT, QUEUE, ALL_BYTES, content_type="text/plain; charset=utf-8")
-    message = message_of(expect, await take(client), "the message is surfaced")
+    broker.publish(PROJECT, QUEUE, ALL_BYTES, content_type="text/plain; charset=utf-8")
+    message = message_of(expect, await take(client), "the message is surfaced", id="the-message-is-surfaced")
     shown: dict[str, str] = message["body"]  # type: ignore[assignment]
-    expect.that(same_body(shown, ALL_BYTES), "the body is byte-identical, whatever its charset", shown)
+    expect.that(
+        same_body(shown, ALL_BYTES),
+        "the body is byte-identical, whatever its charset",
+        shown,
+        id="the-body-is-byte-identical-whatever-its-charset",
+    )
 
 
 @scenario("NARC-1.11", roles=HTTP)
@@ -266,9 +363,11 @@ async def redelivered_as_text(broker: Narconi, client: Client, expect: Expect) -
     """
     await ready(broker, client)
     for flag in (True, False):
-        broker.put(PROJECT, QUEUE, b"hello", redelivered=flag)
-        message = message_of(expect, await take(client), "the message is surfaced")
-        expect.equal(message["redelivered"], flag, "redelivered is a boolean")
+        broker.publish(PROJECT, QUEUE, b"hello", redelivered=flag)
+        message = message_of(
+            expect, await take(client), "the message is surfaced", id="the-message-is-surfaced"
+        )
+        expect.equal(message["redelivered"], flag, "redelivered is a boolean", id="redelivered-is-a-boolean")
 
 
 @scenario("NARC-1.12", roles=HTTP)
@@ -279,10 +378,15 @@ async def header_case(broker: Narconi, client: Client, expect: Expect) -> None:
     Pass: Matched case-insensitively
     """
     await ready(broker, client)
-    broker.put(PROJECT, QUEUE, b"hello", headers={"X-Msg-X-Name1": "value"})
-    message = message_of(expect, await take(client), "the message is surfaced")
+    broker.publish(PROJECT, QUEUE, b"hello", headers={"X-Msg-X-Name1": "value"})
+    message = message_of(expect, await take(client), "the message is surfaced", id="the-message-is-surfaced")
     headers: dict[str, str] = message["headers"]  # type: ignore[assignment]
-    expect.equal(header(headers, "x-msg-x-name1"), "value", "X-Msg-X-Name1 is custom metadata, too")
+    expect.equal(
+        header(headers, "x-msg-x-name1"),
+        "value",
+        "X-Msg-X-Name1 is custom metadata, too",
+        id="x-msg-x-name1-is-custom-metadata-too",
+    )
 
 
 @scenario("NARC-1.16", roles=ADMIN)
@@ -305,9 +409,23 @@ async def names_needing_escape(broker: Narconi, client: Client, expect: Expect) 
         for target in [request.target for request in asked(broker, mark)]:
             names = [unquote(part) for part in target.split("/")]
             expect.that(
-                names == ["", "v2", project, "queues", queue], f"{what}: one segment of the path", target
+                names == ["", "v2", project, "queues", queue],
+                f"{what}: one segment of the path",
+                target,
+                id=slug("project-{}-queue-{}-one-segment-of-the-path", f"{project!r}", f"{queue!r}"),
             )
-        refused(expect, result, 409, f"{what} is refused", kinds=("refused", "invalid"))
-    expect.ok(await ensure(client, "a.b-c:d_e"), "the legal name a.b-c:d_e works")
+        refused(
+            expect,
+            result,
+            409,
+            f"{what} is refused",
+            kinds=("refused", "invalid"),
+            id=slug("project-{}-queue-{}-is-refused", f"{project!r}", f"{queue!r}"),
+        )
+    expect.ok(
+        await ensure(client, "a.b-c:d_e"),
+        "the legal name a.b-c:d_e works",
+        id="the-legal-name-a-b-c-d-e-works",
+    )
     asked_for = [r.project for r in requests(broker, "EnsureQueue") if r.queue == "a.b-c:d_e"]
-    expect.equal(asked_for, [PROJECT], "the legal name a.b-c:d_e works")
+    expect.equal(asked_for, [PROJECT], "the legal name a.b-c:d_e works", id="the-legal-name-a-b-c-d-e-works")

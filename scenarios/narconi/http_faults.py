@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import effects, fault
@@ -48,8 +49,8 @@ async def response_cut_in_body(broker: Narconi, client: Client, expect: Expect) 
         "with a length, rst": fault(WithLength(), cut, effects.Rst(), kind="HttpDeliver", direction="out"),
     }
     for case, broken in cases.items():
-        broker.put(PROJECT, QUEUE, b"x" * 100)
-        broker.put(PROJECT, QUEUE, b"the next one")
+        broker.publish(PROJECT, QUEUE, b"x" * 100)
+        broker.publish(PROJECT, QUEUE, b"the next one")
         broker.faults.clear()
         broker.faults.add(broken)
         mark = broker.journal.last_seq
@@ -59,9 +60,15 @@ async def response_cut_in_body(broker: Narconi, client: Client, expect: Expect) 
             (*LOST, "protocol", "internal"),
             f"{case}: take ends with an error that is not definite, and surfaces no message",
             definite=False,
+            id=slug("{}-take-ends-with-an-error-that-is-not-definite-and-surfaces-no-message", case),
         )
         asked = len(received(broker, "HttpConsume", since=mark))
-        expect.equal(asked, 1, f"{case}: no second DELETE within the op")
+        expect.equal(
+            asked,
+            1,
+            f"{case}: no second DELETE within the op",
+            id=slug("{}-no-second-delete-within-the-op", case),
+        )
         broker.faults.clear()
         expect.prepared(await take(client))
 
@@ -74,12 +81,23 @@ async def slow_body(broker: Narconi, client: Client, expect: Expect) -> None:
     Pass: Ends `timeout` (not definite) at the total deadline
     """
     await ready(broker, client)
-    broker.put(PROJECT, QUEUE, b"x" * 100)
+    broker.publish(PROJECT, QUEUE, b"x" * 100)
     broker.faults.add(fault(SlowBody(bytes_per_s=1.0), kind="HttpDeliver", direction="out"))
     result = await take(client, timeout=2.0)
-    expect.failed(result, ("timeout",), "take ends as a timeout, not definite", definite=False)
+    expect.failed(
+        result,
+        ("timeout",),
+        "take ends as a timeout, not definite",
+        definite=False,
+        id="take-ends-as-a-timeout-not-definite",
+    )
     limit = client.deadline_s("request", 2.0)
-    expect.within(result.elapsed_ms / 1000, limit_s(limit), "at its deadline as a whole")
+    expect.within(
+        result.elapsed_ms / 1000,
+        limit_s(limit),
+        "at its deadline as a whole",
+        id="at-its-deadline-as-a-whole",
+    )
 
 
 @scenario("NARC-1.15", roles=(*ADMIN, *HTTP))
@@ -95,7 +113,7 @@ async def kept_connection_closed(broker: Narconi, client: Client, expect: Expect
     await client.connected(project=PROJECT)
     for case in ("fin on the idle connection", "fin as the request comes"):
         expect.prepared(await ensure(client))
-        expect.exercised(exists(broker), "the queue was not made")
+        expect.exercised(exists(broker), "the queue was not made", id="the-queue-was-not-made")
         before, mark = len(stored(broker)), broker.journal.last_seq
         if case == "fin on the idle connection":
             for connection in broker.connections:
@@ -105,16 +123,40 @@ async def kept_connection_closed(broker: Narconi, client: Client, expect: Expect
             cut = effects.Fin(pass_frame=False)
             broker.faults.add(fault(cut, kind="HttpPublish", direction="in", nth=1, scope="run"))
         result = await post(client)
-        expect.outcome(result, ("acked", "unknown"), f"{case}: acked, or lost and not definite")
+        expect.outcome(
+            result,
+            ("acked", "unknown"),
+            f"{case}: acked, or lost and not definite",
+            id=slug("{}-acked-or-lost-and-not-definite", case),
+        )
         if result.outcome == "acked":
             confirms = sent(broker, "HttpConfirm", since=mark)
-            expect.equal(len(confirms), 1, f"{case}: acked only by a 201")
-            expect.equal(len(stored(broker)) - before, 1, f"{case}: exactly one message is stored")
+            expect.equal(
+                len(confirms), 1, f"{case}: acked only by a 201", id=slug("{}-acked-only-by-a-n", case)
+            )
+            expect.equal(
+                len(stored(broker)) - before,
+                1,
+                f"{case}: exactly one message is stored",
+                id=slug("{}-exactly-one-message-is-stored", case),
+            )
         else:
-            expect.failed(result, LOST, f"{case}: acked, or lost and not definite")
+            expect.failed(
+                result,
+                LOST,
+                f"{case}: acked, or lost and not definite",
+                id=slug("{}-acked-or-lost-and-not-definite", case),
+            )
 
 
-@scenario("NARC-1.17", roles=HTTP)
+@scenario(
+    "NARC-1.17",
+    roles=HTTP,
+    allows=(
+        "ok-needs-answer",
+        "refused-needs-answer",
+    ),
+)
 async def redirect_or_401(broker: Narconi, client: Client, expect: Expect) -> None:
     """Redirect or 401.
 
@@ -131,20 +173,53 @@ async def redirect_or_401(broker: Narconi, client: Client, expect: Expect) -> No
         broker.faults.add(fault(answer, kind="HttpPublish", direction="in", nth=1, scope="run"))
         result = await post(client, b"message %d" % status)
         new = stored(broker, "other")[before:]
-        expect.that(len(new) + len(stored(broker)) <= 1, f"{status}: not stored more than once", new)
+        expect.that(
+            len(new) + len(stored(broker)) <= 1,
+            f"{status}: not stored more than once",
+            new,
+            id=slug("{}-not-stored-more-than-once", status),
+        )
         if result.ok:
-            expect.that(sent(broker, "HttpConfirm", since=mark), f"{status}: not acked without a 201")
-            expect.equal(new, [b"message %d" % status], f"{status}: followed with the same body")
+            expect.that(
+                sent(broker, "HttpConfirm", since=mark),
+                f"{status}: not acked without a 201",
+                id=slug("{}-not-acked-without-a-n", status),
+            )
+            expect.equal(
+                new,
+                [b"message %d" % status],
+                f"{status}: followed with the same body",
+                id=slug("{}-followed-with-the-same-body", status),
+            )
         else:
             criterion = f"{status}: the code is reported, or it is followed"
-            expect.failed(result, ("refused",), criterion)
+            expect.failed(
+                result, ("refused",), criterion, id=slug("{}-the-code-is-reported-or-it-is-followed", status)
+            )
             if result.code is None:  # interfaces like a browser's hide it
-                expect.tolerate(False, criterion, str(result))
+                expect.tolerate(
+                    False,
+                    criterion,
+                    str(result),
+                    id=slug("{}-the-code-is-reported-or-it-is-followed", status),
+                )
             else:
-                expect.equal(result.code, status, criterion)
+                expect.equal(
+                    result.code,
+                    status,
+                    criterion,
+                    id=slug("{}-the-code-is-reported-or-it-is-followed", status),
+                )
     broker.faults.clear()
     broker.faults.add(fault(HttpAnswer(status=401), kind="HttpPublish", direction="in"))
-    refused(expect, await post(client), 401, "401 ends as auth or refused", kinds=("auth", "refused"))
+    refused(
+        expect,
+        await post(client),
+        401,
+        "401 ends as auth or refused",
+        kinds=("auth", "refused"),
+        id="n-ends-as-auth-or-refused",
+    )
 
 
 @scenario("NARC-1.18", roles=(*ADMIN, *HTTP))
@@ -159,18 +234,29 @@ async def consume_not_repeated(broker: Narconi, client: Client, expect: Expect) 
     await client.connected(project=PROJECT)
     for how in ("fin", "rst"):
         expect.prepared(await ensure(client))
-        expect.exercised(exists(broker), "the queue was not made")
+        expect.exercised(exists(broker), "the queue was not made", id="the-queue-was-not-made")
         broker.faults.clear()
-        broker.put(PROJECT, QUEUE, b"this one is lost")
-        broker.put(PROJECT, QUEUE, b"this one stays")
+        broker.publish(PROJECT, QUEUE, b"this one is lost")
+        broker.publish(PROJECT, QUEUE, b"this one stays")
         lost = lose_consume_response("fin" if how == "fin" else "rst", nth=1, scope="run")
         broker.faults.add(lost)
         mark = broker.journal.last_seq
         result = await take(client)
         asked = len(received(broker, "HttpConsume", since=mark))
-        expect.equal(asked, 1, f"{how}: no second DELETE within the op")
+        expect.equal(
+            asked,
+            1,
+            f"{how}: no second DELETE within the op",
+            id=slug("{}-no-second-delete-within-the-op", how),
+        )
         kinds = (*LOST, "protocol")
-        expect.failed(result, kinds, f"{how}: take ends with an error, not definite", definite=False)
+        expect.failed(
+            result,
+            kinds,
+            f"{how}: take ends with an error, not definite",
+            definite=False,
+            id=slug("{}-take-ends-with-an-error-not-definite", how),
+        )
         broker.faults.clear()
         expect.prepared(await take(client))
 
@@ -189,22 +275,53 @@ async def backend_down_then_up(broker: Narconi, client: Client, expect: Expect) 
         mark = broker.journal.last_seq
         if name in ("post", "take"):
             result = await (post(client) if name == "post" else take(client))
-            refused(expect, result, 500, f"{name} in the outage ends refused")
+            refused(
+                expect,
+                result,
+                500,
+                f"{name} in the outage ends refused",
+                id=slug("{}-in-the-outage-ends-refused", name),
+            )
             assert result.error is not None
             told = "Cannot connect to the AMQP backend." in result.error.text
-            expect.that(told, f"{name} in the outage reports the server's message", result.error.text)
+            expect.that(
+                told,
+                f"{name} in the outage reports the server's message",
+                result.error.text,
+                id=slug("{}-in-the-outage-reports-the-server-s-message", name),
+            )
         else:
             call = publish(client) if name == "publish" else client.subscribe(QUEUE)
-            upgrade_refused(expect, await call, 500, f"{name} in the outage is refused")
+            upgrade_refused(
+                expect,
+                await call,
+                500,
+                f"{name} in the outage is refused",
+                id=slug("{}-in-the-outage-is-refused", name),
+            )
         kinds = ("HttpPublish", "HttpConsume", "WsUpgrade")
         count = sum(len(received(broker, kind, since=mark)) for kind in kinds)
-        expect.that(count <= 10, f"{name} in the outage asks at most ten times", count)
+        expect.that(
+            count <= 10,
+            f"{name} in the outage asks at most ten times",
+            count,
+            id=slug("{}-in-the-outage-asks-at-most-ten-times", name),
+        )
     await asyncio.sleep(0.5)
     broker.restore_backend()
-    expect.outcome(await post(client, b"1"), "acked", "post works afterwards")
-    value = expect.ok(await take(client), "take works afterwards")
-    expect.that(value["message"] is not None, "take works afterwards", value)
-    expect.outcome(await publish(client, b"2"), "acked", "publish works afterwards")
-    expect.ok(await client.subscribe(QUEUE, "c2"), "subscribe works afterwards")
+    expect.outcome(await post(client, b"1"), "acked", "post works afterwards", id="post-works-afterwards")
+    value = expect.ok(await take(client), "take works afterwards", id="take-works-afterwards")
+    expect.that(value["message"] is not None, "take works afterwards", value, id="take-works-afterwards")
+    expect.outcome(
+        await publish(client, b"2"), "acked", "publish works afterwards", id="publish-works-afterwards"
+    )
+    expect.ok(
+        await client.subscribe(QUEUE, "c2"), "subscribe works afterwards", id="subscribe-works-afterwards"
+    )
     came = await client.wait_messages(1, "c2")
-    expect.equal(len(came), 1, "a subscription after the outage gets messages")
+    expect.equal(
+        len(came),
+        1,
+        "a subscription after the outage gets messages",
+        id="a-subscription-after-the-outage-gets-messages",
+    )

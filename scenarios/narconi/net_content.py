@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop, fault
@@ -39,12 +40,18 @@ async def unknown_codes(subject: NarconiSubject, client: Client, expect: Expect)
             _answer_posts(broker, status, {"code": WORD, "message": "from the future"})
             result = await subject.begin(post, 5.0)
             _refused(expect, result, f"a POST answered {status}", (str(status), WORD, "from the future"))
-            expect.ok(await subject.begin(post, 5.0), f"after {status} the session stays usable")
+            expect.ok(
+                await subject.begin(post, 5.0),
+                f"after {status} the session stays usable",
+                id=slug("after-{}-the-session-stays-usable", status),
+            )
     broker.faults.add(error_instead_of_confirm("x", 999, nth=1, scope="run"))
     result = await subject.publish(subject.queue, b"from the past")
     _refused(expect, result, "a publish answered 999", ("999",))
     again = await subject.publish(subject.queue, b"afterwards")
-    expect.outcome(again, "acked", "a publish on a new WebSocket is acked")
+    expect.outcome(
+        again, "acked", "a publish on a new WebSocket is acked", id="a-publish-on-a-new-websocket-is-acked"
+    )
 
 
 def _answer_posts(broker: Narconi, status: int, value: Mapping[str, Any]) -> None:
@@ -58,9 +65,19 @@ def _post(subject: NarconiSubject) -> Op | None:
 
 
 def _refused(expect: Expect, result: Result, what: str, words: tuple[str, ...]) -> None:
-    expect.failed(result, ("refused",), f"{what} ends by its deadline as refused, never success")
+    expect.failed(
+        result,
+        ("refused",),
+        f"{what} ends by its deadline as refused, never success",
+        id=slug("{}-ends-by-its-deadline-as-refused-never-success", what),
+    )
     text = f"{result.code} {result.error.text if result.error else ''}"
-    expect.that(any(word in text for word in words), f"{what}: the error shows the number or the word", text)
+    expect.that(
+        any(word in text for word in words),
+        f"{what}: the error shows the number or the word",
+        text,
+        id=slug("{}-the-error-shows-the-number-or-the-word", what),
+    )
 
 
 @scenario("NET-4.03", protocol="narconi", roles=ROLES)
@@ -77,15 +94,29 @@ async def unknown_members(subject: NarconiSubject, client: Client, expect: Expec
     broker.faults.add(drop(kind=subject.confirm, direction="out", name="the error comes instead"))
     mark = broker.journal.last_seq
     call = subject.begin_publish(subject.queue, b"refused")
-    [asked] = await expect.reached(broker, "nothing was published", kind=subject.publishing, since=mark)
+    [asked] = await expect.reached(
+        broker, "nothing was published", kind=subject.publishing, since=mark, id="nothing-was-published"
+    )
     error = {"error": "Message too large.", "code": 429, **FUTURE}
     say(broker, asked.connection, WsFrame(1, json.dumps(error).encode()), WsClose())
     end(broker, asked.connection, HangUp.FIN)
     result = await call
-    expect.failed(result, ("refused",), "an error with more members refuses the message", code=429)
+    expect.failed(
+        result,
+        ("refused",),
+        "an error with more members refuses the message",
+        code=429,
+        id="an-error-with-more-members-refuses-the-message",
+    )
     broker.faults.clear()
     post = _post(subject)
     if post is not None:
         _answer_posts(broker, 429, {"code": "RequestThrottled", "message": "Message too large.", **FUTURE})
         refused = await subject.begin(post, 5.0)
-        expect.failed(refused, ("refused",), "a body with more members refuses the POST", code=429)
+        expect.failed(
+            refused,
+            ("refused",),
+            "a body with more members refuses the POST",
+            code=429,
+            id="a-body-with-more-members-refuses-the-post",
+        )

@@ -28,15 +28,29 @@ async def cancelled_request_and_publish(subject: NarconiSubject, client: Client,
     )
     mark = broker.journal.last_seq
     first = subject.begin_publish(subject.queue, b"A")
-    await expect.reached(broker, "nothing was published", kind=subject.publishing, since=mark)
+    await expect.reached(
+        broker, "nothing was published", kind=subject.publishing, since=mark, id="nothing-was-published"
+    )
     await client.adapter.cancel(first)
-    expect.failed(await first, ("cancelled",), "a publish ends as cancelled")
+    expect.failed(
+        await first, ("cancelled",), "a publish ends as cancelled", id="a-publish-ends-as-cancelled"
+    )
     second = subject.begin_publish(subject.queue, b"B")
     await asyncio.sleep(0.3)
     broker.faults.remove("answer of A")
     kinds = ("refused", "connection", "closed")
-    expect.failed(await second, kinds, "B is refused by its own answer, never acked by A's confirm")
-    expect.outcome(await subject.publish(subject.queue, b"C"), "acked", "a third publish works")
+    expect.failed(
+        await second,
+        kinds,
+        "B is refused by its own answer, never acked by A's confirm",
+        id="b-is-refused-by-its-own-answer-never-acked-by-a-s-confirm",
+    )
+    expect.outcome(
+        await subject.publish(subject.queue, b"C"),
+        "acked",
+        "a third publish works",
+        id="a-third-publish-works",
+    )
 
 
 @scenario("NET-3.02", protocol="narconi", roles=("publisher", "http"), timeout_s=60)
@@ -55,9 +69,18 @@ async def hundred_requests_and_publishes(subject: NarconiSubject, client: Client
     ended: dict[bytes, int] = {}
     for body, call in zip(bodies, calls, strict=True):
         result = await call
-        expect.outcome(result, "acked", "each of 100 publishes ends acked")
+        expect.outcome(
+            result, "acked", "each of 100 publishes ends acked", id="each-of-n-publishes-ends-acked"
+        )
         ended[body] = result.n or 0
     there = [body for body in subject.stored(subject.queue) if body in ended]
-    expect.equal(len(there), 100, "each message is at the broker once")
+    expect.equal(
+        len(there), 100, "each message is at the broker once", id="each-message-is-at-the-broker-once"
+    )
     order = [ended[body] for body in there]
-    expect.equal(order, sorted(order), "confirms end publishes in the order of the messages")
+    expect.equal(
+        order,
+        sorted(order),
+        "confirms end publishes in the order of the messages",
+        id="confirms-end-publishes-in-the-order-of-the-messages",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import Narconi
 from fakebrokers.faults import effects, fault, silent, throttle
 from fakebrokers.narconi.faults import HttpAnswer, WithoutHeader
@@ -39,14 +40,24 @@ async def handshake(broker: Narconi, client: Client, expect: Expect) -> None:
     await ready(broker, client)
     result = await publish(client)
     upgrades = requests(broker, "WsUpgrade")
-    expect.that(upgrades, "an upgrade is asked for", str(result))
+    expect.that(upgrades, "an upgrade is asked for", str(result), id="an-upgrade-is-asked-for")
     for upgrade in upgrades:
         path = unquote(upgrade.target.partition("?")[0])
-        expect.equal(path, f"/v2/{PROJECT}/queues/{QUEUE}/messages", "the path ends in /messages")
-        expect.equal(upgrade.header("sec-websocket-version"), "13", "version 13")
+        expect.equal(
+            path,
+            f"/v2/{PROJECT}/queues/{QUEUE}/messages",
+            "the path ends in /messages",
+            id="the-path-ends-in-messages",
+        )
+        expect.equal(upgrade.header("sec-websocket-version"), "13", "version 13", id="version-n")
         protocols = [value for name, value in upgrade.headers if name.lower() == "sec-websocket-protocol"]
-        expect.equal(protocols, ["publish"], "the sub-protocol is exactly publish")
-    expect.outcome(result, "acked", "the message is acked")
+        expect.equal(
+            protocols,
+            ["publish"],
+            "the sub-protocol is exactly publish",
+            id="the-sub-protocol-is-exactly-publish",
+        )
+    expect.outcome(result, "acked", "the message is acked", id="the-message-is-acked")
 
 
 @scenario("NARC-2.02", roles=PUBLISHER, revision=2)
@@ -63,12 +74,24 @@ async def subprotocol_not_confirmed(broker: Narconi, client: Client, expect: Exp
     result = await publish(client, timeout=3.0)
     criterion = "the opening fails, or the session is open and its publish is acked"
     if result.ok:
-        expect.outcome(result, "acked", criterion)
+        expect.outcome(
+            result, "acked", criterion, id="the-opening-fails-or-the-session-is-open-and-its-publish-is"
+        )
     else:
-        expect.failed(result, ("protocol", "refused", "connection"), criterion)
-    await expect.reached(broker, "no upgrade was accepted", kind="WsAccept")
+        expect.failed(
+            result,
+            ("protocol", "refused", "connection"),
+            criterion,
+            id="the-opening-fails-or-the-session-is-open-and-its-publish-is",
+        )
+    await expect.reached(broker, "no upgrade was accepted", kind="WsAccept", id="no-upgrade-was-accepted")
     if result.ok:
-        expect.equal(stored(broker), [b"hello"], f"{criterion}: the broker has the message")
+        expect.equal(
+            stored(broker),
+            [b"hello"],
+            f"{criterion}: the broker has the message",
+            id="the-opening-fails-or-the-session-is-open-and-its-publish-is",
+        )
 
 
 @scenario("NARC-2.03", roles=PUBLISHER)
@@ -93,9 +116,20 @@ async def handshake_refused(broker: Narconi, client: Client, expect: Expect) -> 
         else:
             broker.faults.add(fault(with_body, kind="WsUpgrade", direction="in"))
         what = f"a refusal with {code}" if code else "a refusal with 404, a body and a length"
-        upgrade_refused(expect, await publish(client), code or 404, f"{what} fails the opening, definite")
+        upgrade_refused(
+            expect,
+            await publish(client),
+            code or 404,
+            f"{what} fails the opening, definite",
+            id=slug("{}-fails-the-opening-definite", what),
+        )
         count = len(received(broker, "WsUpgrade", since=mark))
-        expect.that(0 < count <= 10, f"{what} is not repeated forever", count)
+        expect.that(
+            0 < count <= 10,
+            f"{what} is not repeated forever",
+            count,
+            id=slug("{}-is-not-repeated-forever", what),
+        )
 
 
 @scenario("NARC-2.04", roles=PUBLISHER)
@@ -108,9 +142,9 @@ async def handshake_silent(broker: Narconi, client: Client, expect: Expect) -> N
     await ready(broker, client)
     broker.faults.add(silent(on="accept"))
     result = await publish(client, timeout=2.0)
-    expect.failed(result, ("timeout",), "the opening fails as a timeout")
+    expect.failed(result, ("timeout",), "the opening fails as a timeout", id="the-opening-fails-as-a-timeout")
     limit = client.deadline_s("publish", 2.0)
-    expect.within(result.elapsed_ms / 1000, limit_s(limit), "at its deadline")
+    expect.within(result.elapsed_ms / 1000, limit_s(limit), "at its deadline", id="at-its-deadline")
 
 
 @scenario("NARC-2.05", roles=PUBLISHER)
@@ -125,13 +159,25 @@ async def two_message_form(broker: Narconi, client: Client, expect: Expect) -> N
     await ready(broker, client)
     result = await publish(client, ALL_BYTES, content_type="image/png", color="red")
     came = published(broker)
-    expect.that(not malformed(broker), "nothing without meaning is sent", malformed(broker)[:1])
+    expect.that(
+        not malformed(broker),
+        "nothing without meaning is sent",
+        malformed(broker)[:1],
+        id="nothing-without-meaning-is-sent",
+    )
     forms = [(frame.form, frame.payload == ALL_BYTES) for frame in came]
-    expect.equal(forms, [("pair", True)], "one text message with an object, then one with the body")
+    expect.equal(
+        forms,
+        [("pair", True)],
+        "one text message with an object, then one with the body",
+        id="one-text-message-with-an-object-then-one-with-the-body",
+    )
     message = the_message(broker, expect)
     kept = (message.content_type, message.headers)
-    expect.equal(kept, ("image/png", {"x-msg-x-color": "red"}), "the metadata arrives")
-    expect.outcome(result, "acked", "the message is acked")
+    expect.equal(
+        kept, ("image/png", {"x-msg-x-color": "red"}), "the metadata arrives", id="the-metadata-arrives"
+    )
+    expect.outcome(result, "acked", "the message is acked", id="the-message-is-acked")
 
 
 @scenario("NARC-2.06", roles=PUBLISHER, server={"profile": "seed"})
@@ -144,9 +190,14 @@ async def no_metadata(broker: Narconi, client: Client, expect: Expect) -> None:
     """
     await ready(broker, client)
     result = await publish(client, b"hello")
-    expect.equal(stored(broker), [b"hello"], "one message is stored, with that body")
-    expect.equal(len(sent(broker, "WsConfirm")), 1, "one confirm")
-    expect.outcome(result, "acked", "the message is acked")
+    expect.equal(
+        stored(broker),
+        [b"hello"],
+        "one message is stored, with that body",
+        id="one-message-is-stored-with-that-body",
+    )
+    expect.equal(len(sent(broker, "WsConfirm")), 1, "one confirm", id="one-confirm")
+    expect.outcome(result, "acked", "the message is acked", id="the-message-is-acked")
 
 
 @scenario("NARC-2.07", roles=PUBLISHER)
@@ -161,11 +212,14 @@ async def single_message_form(broker: Narconi, client: Client, expect: Expect) -
     text = 'a "quote", a\nnewline, \\ and 😀'
     result = await publish(client, text, color="red")
     expect.that(
-        not malformed(broker), "JSON with message as a string, or two messages", malformed(broker)[:1]
+        not malformed(broker),
+        "JSON with message as a string, or two messages",
+        malformed(broker)[:1],
+        id="json-with-message-as-a-string-or-two-messages",
     )
-    expect.equal(stored(broker), [text.encode()], "the stored body is equal")
-    expect.equal(len(sent(broker, "WsConfirm")), 1, "one confirm")
-    expect.outcome(result, "acked", "the message is acked")
+    expect.equal(stored(broker), [text.encode()], "the stored body is equal", id="the-stored-body-is-equal")
+    expect.equal(len(sent(broker, "WsConfirm")), 1, "one confirm", id="one-confirm")
+    expect.outcome(result, "acked", "the message is acked", id="the-message-is-acked")
 
 
 @scenario("NARC-2.15", roles=PUBLISHER, needs=("concurrent",))
@@ -185,11 +239,21 @@ async def concurrent_publishes(broker: Narconi, client: Client, expect: Expect) 
         (message.headers.get("x-msg-x-n"), message.payload[0]) for message in broker.messages(PROJECT, QUEUE)
     ]
     torn = [pair for pair in pairs if pair[0] != str(pair[1])]
-    expect.that(not torn, "each stored message has the metadata that belongs to its body", torn[:3])
-    expect.equal(sorted(body for _, body in pairs), list(range(50)), "50 messages are stored")
-    expect.equal(len(sent(broker, "WsConfirm")), 50, "50 confirms")
+    expect.that(
+        not torn,
+        "each stored message has the metadata that belongs to its body",
+        torn[:3],
+        id="each-stored-message-has-the-metadata-that-belongs-to-its",
+    )
+    expect.equal(
+        sorted(body for _, body in pairs),
+        list(range(50)),
+        "50 messages are stored",
+        id="n-messages-are-stored",
+    )
+    expect.equal(len(sent(broker, "WsConfirm")), 50, "50 confirms", id="n-confirms")
     for number, result in enumerate(results):
-        expect.outcome(result, "acked", f"50 are acked (message {number + 1})")
+        expect.outcome(result, "acked", f"50 are acked (message {number + 1})", id="n-are-acked-message-n")
 
 
 @scenario("NARC-2.18", roles=PUBLISHER)
@@ -204,11 +268,18 @@ async def text_and_binary(broker: Narconi, client: Client, expect: Expect) -> No
     text, binary = "grüße, 世界 😀", b"\xff\xfe\x00" + ALL_BYTES
     first = await publish(client, text, content_type="text/plain")
     second = await publish(client, binary, content_type="image/png")
-    expect.equal(stored(broker), [text.encode(), binary], "the stored bytes are equal")
+    expect.equal(
+        stored(broker), [text.encode(), binary], "the stored bytes are equal", id="the-stored-bytes-are-equal"
+    )
     as_text = [frame for frame in published(broker)[1:] if frame.text or frame.form == "single"]
-    expect.that(not as_text, "the binary body is never in a text frame or in `message`", as_text)
+    expect.that(
+        not as_text,
+        "the binary body is never in a text frame or in `message`",
+        as_text,
+        id="the-binary-body-is-never-in-a-text-frame-or-in-message",
+    )
     for result in (first, second):
-        expect.outcome(result, "acked", "both are acked")
+        expect.outcome(result, "acked", "both are acked", id="both-are-acked")
 
 
 @scenario("NARC-2.20", roles=PUBLISHER)
@@ -223,11 +294,18 @@ async def no_metadata_real(broker: Narconi, client: Client, expect: Expect) -> N
     """
     await ready(broker, client)
     results = [await publish(client, body) for body in (b"first", b"second")]
-    expect.that(not malformed(broker), "no empty text message in place of {}", malformed(broker)[:1])
-    expect.equal(stored(broker), [b"first", b"second"], "two messages are stored")
-    expect.equal(len(sent(broker, "WsConfirm")), 2, "two confirms")
+    expect.that(
+        not malformed(broker),
+        "no empty text message in place of {}",
+        malformed(broker)[:1],
+        id="no-empty-text-message-in-place-of",
+    )
+    expect.equal(
+        stored(broker), [b"first", b"second"], "two messages are stored", id="two-messages-are-stored"
+    )
+    expect.equal(len(sent(broker, "WsConfirm")), 2, "two confirms", id="two-confirms")
     for result in results:
-        expect.outcome(result, "acked", "both are acked")
+        expect.outcome(result, "acked", "both are acked", id="both-are-acked")
 
 
 @scenario("NARC-2.21", roles=PUBLISHER)
@@ -244,18 +322,35 @@ async def metadata_no_strings(broker: Narconi, client: Client, expect: Expect) -
         result = await publish(client, b"hello", n=value)
         criterion = f"x-msg-x-n: {value!r} is sent as it is, as text, or refused locally"
         if not result.ok:
-            expect.failed(result, ("invalid",), criterion)
+            expect.failed(
+                result,
+                ("invalid",),
+                criterion,
+                id=slug("x-msg-x-n-{}-is-sent-as-it-is-as-text-or-refused-locally", f"{value!r}"),
+            )
             continue
         message = the_message(broker, expect, before)
         there = message.headers.get("x-msg-x-n")
         same = "x-msg-x-n" in message.headers and there == value
-        expect.that(same or isinstance(there, str), criterion, message.headers)
+        expect.that(
+            same or isinstance(there, str),
+            criterion,
+            message.headers,
+            id=slug("x-msg-x-n-{}-is-sent-as-it-is-as-text-or-refused-locally", f"{value!r}"),
+        )
     result = await publish(client, b"hello", content_type=5)
     criterion = "Content-Type: 5 is text on the wire, or refused locally"
     fatal = [bad for bad in malformed(broker) if bad.code == "crash"]
-    expect.that(not fatal, criterion, "a number there ends the real server for everybody")
+    expect.that(
+        not fatal,
+        criterion,
+        "a number there ends the real server for everybody",
+        id="content-type-n-is-text-on-the-wire-or-refused-locally",
+    )
     if not result.ok:
-        expect.failed(result, ("invalid",), criterion)
+        expect.failed(
+            result, ("invalid",), criterion, id="content-type-n-is-text-on-the-wire-or-refused-locally"
+        )
 
 
 @scenario("NARC-2.24", roles=PUBLISHER, server={"profile": "0.2.0-pre"})
@@ -269,14 +364,24 @@ async def confirms_on_request(broker: Narconi, client: Client, expect: Expect) -
     await ready(broker, client)
     result = await publish(client, b"hello", timeout=1.5)
     upgrades = requests(broker, "WsUpgrade")
-    expect.exercised(upgrades, "no WebSocket was opened")
+    expect.exercised(upgrades, "no WebSocket was opened", id="no-websocket-was-opened")
     if "ack" in upgrades[0].target.partition("?")[2]:
-        expect.outcome(result, "acked", "with `ack` in the URL the publish is acked")
+        expect.outcome(
+            result,
+            "acked",
+            "with `ack` in the URL the publish is acked",
+            id="with-ack-in-the-url-the-publish-is-acked",
+        )
     elif not result.ok:
-        expect.failed(result, ("timeout",), "without it the publish ends at its deadline, or ok")
+        expect.failed(
+            result,
+            ("timeout",),
+            "without it the publish ends at its deadline, or ok",
+            id="without-it-the-publish-ends-at-its-deadline-or-ok",
+        )
         limit = client.deadline_s("publish", 1.5)
-        expect.within(result.elapsed_ms / 1000, limit_s(limit), "at its deadline")
-    expect.ok(await client.close(), "close works")
+        expect.within(result.elapsed_ms / 1000, limit_s(limit), "at its deadline", id="at-its-deadline")
+    expect.ok(await client.close(), "close works", id="close-works")
 
 
 @scenario("NARC-2.25", roles=PUBLISHER, variants=("",), revision=2)
@@ -290,8 +395,13 @@ async def discovery(broker: Narconi, client: Client, expect: Expect) -> None:
     """
     await ready(broker, client)
     criterion = "the client goes on, whatever OPTIONS says"
-    expect.outcome(await publish(client), "acked", criterion)
-    expect.equal(stored(broker), [b"hello"], f"{criterion}: its message is stored")
+    expect.outcome(await publish(client), "acked", criterion, id="the-client-goes-on-whatever-options-says")
+    expect.equal(
+        stored(broker),
+        [b"hello"],
+        f"{criterion}: its message is stored",
+        id="the-client-goes-on-whatever-options-says-its-message-is",
+    )
 
 
 @scenario("NARC-2.26", roles=(*PUBLISHER, *HTTP))
@@ -306,9 +416,14 @@ async def custom_names(broker: Narconi, client: Client, expect: Expect) -> None:
     for way in ("publish", "post"):
         before = len(stored(broker))
         result = await (publish(client, a="1") if way == "publish" else post(client, a="1"))
-        expect.outcome(result, "acked", f"{way}: x-msg-x-a is taken")
+        expect.outcome(result, "acked", f"{way}: x-msg-x-a is taken", id=slug("{}-x-msg-x-a-is-taken", way))
         message = the_message(broker, expect, before)
-        expect.equal(message.headers, {"x-msg-x-a": "1"}, f"{way}: x-msg-x-a arrives")
+        expect.equal(
+            message.headers,
+            {"x-msg-x-a": "1"},
+            f"{way}: x-msg-x-a arrives",
+            id=slug("{}-x-msg-x-a-arrives", way),
+        )
         mark = len(client.events)
         op = "publish" if way == "publish" else "narc.post"
         body = {"text": "hello"}
@@ -316,8 +431,18 @@ async def custom_names(broker: Narconi, client: Client, expect: Expect) -> None:
         result = await client.op(op, session="s1", target=QUEUE, body=body, headers={"b": "2"}, **more)
         criterion = f"{way}: a name without prefix is refused locally, gets it, or an event tells"
         if not result.ok:
-            expect.failed(result, ("invalid",), criterion)
+            expect.failed(
+                result,
+                ("invalid",),
+                criterion,
+                id=slug("{}-a-name-without-prefix-is-refused-locally-gets-it-or-an-event-tells", way),
+            )
             continue
         kept = the_message(broker, expect, before + 1).headers
         told = any(event.event == "error" for event in client.events[mark:])
-        expect.that(told or "2" in kept.values(), criterion, "it is silently lost")
+        expect.that(
+            told or "2" in kept.values(),
+            criterion,
+            "it is silently lost",
+            id=slug("{}-a-name-without-prefix-is-refused-locally-gets-it-or-an-event-tells", way),
+        )

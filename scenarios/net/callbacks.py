@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from conformance.adapter.messages import Event
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.faults import hold
 from scenarios._common import UNHANDLED, maybe_reconnecting
 from scenarios.subjects import PUBLISHER, ROLES, Subject
@@ -39,15 +40,28 @@ async def callbacks_that_raise(subject: Subject, client: Client, expect: Expect)
             continue
         tried += 1
         await attempt(subject, kind)
-        expect.that(client.alive, f"{kind}: the process lives on", "it ended")
+        expect.that(
+            client.alive,
+            f"{kind}: the process lives on",
+            "it ended",
+            id=slug("{}-the-process-lives-on", kind),
+        )
         shown = lambda heard=heard, written=written: is_visible(client, heard, written)  # noqa: E731
         visible = await subject.until(shown, 1.0)
         expect.that(
-            visible or kind == "error", f"{kind}: the exception is visible", "no event, no line on stderr"
+            visible or kind == "error",
+            f"{kind}: the exception is visible",
+            "no event, no line on stderr",
+            id=slug("{}-the-exception-is-visible", kind),
         )
         result = await subject.publish("elsewhere", kind.encode(), session="other")
-        expect.outcome(result, "acked", f"{kind}: other sessions are unaffected")
-    expect.exercised(tried, "the library has no callbacks")
+        expect.outcome(
+            result,
+            "acked",
+            f"{kind}: other sessions are unaffected",
+            id=slug("{}-other-sessions-are-unaffected", kind),
+        )
+    expect.exercised(tried, "the library has no callbacks", id="the-library-has-no-callbacks")
 
 
 def is_visible(client: Client, heard: int, written: int) -> bool:
@@ -63,11 +77,19 @@ async def _raising_message(subject: Subject, session: str) -> None:
     for number in (1, 2, 3):
         got = await subject.wait_messages(number, session)
         expect.that(
-            len(got) == number, "message: the next callback of that kind runs", f"{len(got)} messages"
+            len(got) == number,
+            "message: the next callback of that kind runs",
+            f"{len(got)} messages",
+            id="message-the-next-callback-of-that-kind-runs",
         )
         subject.put(queue, [b"message %d" % number])
     settled = subject.settled(mark)
-    expect.that(not settled, "message: the library acknowledges none whose callback raised", settled[:1])
+    expect.that(
+        not settled,
+        "message: the library acknowledges none whose callback raised",
+        settled[:1],
+        id="message-the-library-acknowledges-none-whose-callback-raised",
+    )
 
 
 async def _raising_confirm(subject: Subject, session: str) -> None:
@@ -75,10 +97,15 @@ async def _raising_confirm(subject: Subject, session: str) -> None:
     for number in (1, 2):
         call = subject.begin_publish(f"q-{session}", b"%d" % number, session=session, wait=False)
         result = await call
-        subject.expect.ok(result, f"confirm: publish {number} is taken")
+        subject.expect.ok(result, f"confirm: publish {number} is taken", id="confirm-publish-n-is-taken")
         if number == 2:
             told = await subject.told_outcome(result, mark)
-            subject.expect.that(told, "confirm: the next callback of that kind runs", "no outcome")
+            subject.expect.that(
+                told,
+                "confirm: the next callback of that kind runs",
+                "no outcome",
+                id="confirm-the-next-callback-of-that-kind-runs",
+            )
 
 
 async def _raising_session(subject: Subject, session: str) -> None:
@@ -87,12 +114,21 @@ async def _raising_session(subject: Subject, session: str) -> None:
         mark = len(client.events)
         subject.broker.kill(how="rst")
         told = await client.event("session", 5.0, mark, session=session)
-        expect.that(told, "session: the next callback of that kind runs", f"no event of loss {number}")
+        expect.that(
+            told,
+            "session: the next callback of that kind runs",
+            f"no event of loss {number}",
+            id="session-the-next-callback-of-that-kind-runs",
+        )
         for name, queue in ((session, f"q-{session}"), ("other", "elsewhere")):
             if not client.reconnects("producer"):
                 await subject.connected(name, queue)
             await subject.works_again(
-                f"{name} works after loss {number}", within_s=30.0, session=name, queue=queue
+                f"{name} works after loss {number}",
+                within_s=30.0,
+                session=name,
+                queue=queue,
+                id=slug("{}-works-after-loss-n", name),
             )
 
 
@@ -105,7 +141,12 @@ async def _raising_error(subject: Subject, session: str) -> None:
         subject.bad_delivery()
         subject.put(queue, [b"a bad one"])
         told = await client.event("error", 3.0, mark)
-        subject.expect.that(told, "error: the next callback of that kind runs", f"no error event {number}")
+        subject.expect.that(
+            told,
+            "error: the next callback of that kind runs",
+            f"no error event {number}",
+            id="error-the-next-callback-of-that-kind-runs",
+        )
 
 
 @scenario("NET-3.07", roles=ROLES)
@@ -121,13 +162,25 @@ async def op_inside_a_callback(subject: Subject, client: Client, expect: Expect)
     expect.prepared(await subject.subscribe_and_do(subject.queue, [op for op, _ in chosen]))
     subject.put(subject.queue, [b"the second message"])
     got = await subject.wait_messages(2, within_s=8.0)
-    expect.that(len(got) == 2, "the next message is delivered", f"{len(got)} came")
+    expect.that(
+        len(got) == 2, "the next message is delivered", f"{len(got)} came", id="the-next-message-is-delivered"
+    )
     for event in await inner_ops_work(subject, 2 * len(chosen)):
         value = chosen[event["index"]][1]
         if value is not None:
-            expect.equal(event["result"], value, f"the inner {event['op']} has its right result")
+            expect.equal(
+                event["result"],
+                value,
+                f"the inner {event['op']} has its right result",
+                id=slug("the-inner-{}-has-its-right-result", event["op"]),
+            )
     copies = 2 * sum(value is None for _, value in chosen)
-    expect.equal(subject.holds(b"inner", "inner"), copies, "what the callbacks published is at the broker")
+    expect.equal(
+        subject.holds(b"inner", "inner"),
+        copies,
+        "what the callbacks published is at the broker",
+        id="what-the-callbacks-published-is-at-the-broker",
+    )
 
 
 async def inner_ops_work(subject: Subject, count: int) -> list[Event]:
@@ -138,9 +191,16 @@ async def inner_ops_work(subject: Subject, count: int) -> list[Event]:
         return [event for event in client.events if event.event == "done"]
 
     await subject.until(lambda: len(done()) >= count, 8.0)
-    expect.equal(len(done()), count, "each inner op ends by its deadline")
+    expect.equal(
+        len(done()), count, "each inner op ends by its deadline", id="each-inner-op-ends-by-its-deadline"
+    )
     for event in done():
-        expect.that(event["ok"], f"the inner {event['op']} works", event["error"])
+        expect.that(
+            event["ok"],
+            f"the inner {event['op']} works",
+            event["error"],
+            id=slug("the-inner-{}-works", event["op"]),
+        )
     return done()
 
 
@@ -161,12 +221,22 @@ async def no_outcry(subject: Subject, client: Client, expect: Expect) -> None:
     subject.refuse_publishes()
     await subject.begin_publish("b", b"refused", session="b", wait=False)
     refused = await expect.reached(
-        subject.broker, "nothing was published", kind=subject.publishing, since=mark
+        subject.broker,
+        "nothing was published",
+        kind=subject.publishing,
+        since=mark,
+        id="nothing-was-published",
     )
     await asyncio.sleep(0.3)
     mark = subject.broker.journal.last_seq
     await subject.begin_publish("c", b"malformed", session="c", wait=False)
-    found = await expect.reached(subject.broker, "nothing was published", kind=subject.publishing, since=mark)
+    found = await expect.reached(
+        subject.broker,
+        "nothing was published",
+        kind=subject.publishing,
+        since=mark,
+        id="nothing-was-published",
+    )
     subject.broker.say_raw(found[0].connection, subject.malformed())
     await asyncio.sleep(0.3)
     subject.broker.faults.add(hold(direction="out", spare=("heartbeat",), name="pending"))
@@ -177,12 +247,19 @@ async def no_outcry(subject: Subject, client: Client, expect: Expect) -> None:
     await asyncio.sleep(2.0)
     for name in ("a", "b", "c"):
         expect.ended(
-            await client.op("state", 5.0, session=name), "the process is alive and still answers state"
+            await client.op("state", 5.0, session=name),
+            "the process is alive and still answers state",
+            id="the-process-is-alive-and-still-answers-state",
         )
     text = client.adapter.stderr(written)
     lines = [line for line in text.splitlines() if any(word in line.lower() for word in UNHANDLED)]
-    expect.that(not lines, "stderr has no line of an unhandled error", lines[:2])
-    expect.that(client.alive, "the process is alive", "it ended")
+    expect.that(
+        not lines,
+        "stderr has no line of an unhandled error",
+        lines[:2],
+        id="stderr-has-no-line-of-an-unhandled-error",
+    )
+    expect.that(client.alive, "the process is alive", "it ended", id="the-process-is-alive")
     for request in requests:
         await request
-    expect.exercised(refused, "nothing was refused")
+    expect.exercised(refused, "nothing was refused", id="nothing-was-refused")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.faults import hold
 from scenarios._common import limit_s, maybe_reconnecting
 from scenarios.subjects import Subject
@@ -38,18 +39,46 @@ async def wall_clock_jump(subject: Subject, client: Client, expect: Expect) -> N
         if call is not None and op is not None:
             result = await call
             expect.that(
-                not result.ok, f"{case}: an op started before the jump ends by its deadline", str(result)
+                not result.ok,
+                f"{case}: an op started before the jump ends by its deadline",
+                str(result),
+                id=slug(
+                    "clock-at-{}-min-an-op-started-before-the-jump-ends-by-its-deadline",
+                    f"{offset_ms // 60000:+d}",
+                ),
             )
             took, deadline = result.elapsed_ms / 1000, subject.deadline_s(op, 3.0)
             expect.within(
-                took, limit_s(deadline), f"{case}: an op started before the jump ends by its deadline"
+                took,
+                limit_s(deadline),
+                f"{case}: an op started before the jump ends by its deadline",
+                id=slug(
+                    "clock-at-{}-min-an-op-started-before-the-jump-ends-by-its-deadline",
+                    f"{offset_ms // 60000:+d}",
+                ),
             )
             expect.not_before(
-                took, deadline * 0.9, f"{case}: an op started before the jump does not end early"
+                took,
+                deadline * 0.9,
+                f"{case}: an op started before the jump does not end early",
+                id=slug(
+                    "clock-at-{}-min-an-op-started-before-the-jump-does-not-end-early",
+                    f"{offset_ms // 60000:+d}",
+                ),
             )
             subject.broker.faults.remove("answer")
-        expect.that(not subject.troubles(mark), f"{case}: no loss event", subject.troubles(mark)[:1])
-        expect.equal(subject.is_open(), connections, f"{case}: no reconnect")
+        expect.that(
+            not subject.troubles(mark),
+            f"{case}: no loss event",
+            subject.troubles(mark)[:1],
+            id=slug("clock-at-{}-min-no-loss-event", f"{offset_ms // 60000:+d}"),
+        )
+        expect.equal(
+            subject.is_open(),
+            connections,
+            f"{case}: no reconnect",
+            id=slug("clock-at-{}-min-no-reconnect", f"{offset_ms // 60000:+d}"),
+        )
 
 
 @scenario("NET-3.11", liveness_s=LIVENESS_S, timeout_s=90, process=True)
@@ -67,7 +96,9 @@ async def stopped_process(subject: Subject, client: Client, expect: Expect) -> N
     mark, seen = len(client.events), subject.broker.journal.last_seq
     patience = max(20.0, client.deadline_s("request", 20.0))
     call = subject.begin(op, patience)
-    await expect.reached(subject.broker, f"no {op.asks} came", kind=op.asks, since=seen)
+    await expect.reached(
+        subject.broker, f"no {op.asks} came", kind=op.asks, since=seen, id=slug("no-{}-came", op.asks)
+    )
     client.adapter.pause()
     try:
         await asyncio.sleep(3 * LIVENESS_S)
@@ -79,9 +110,20 @@ async def stopped_process(subject: Subject, client: Client, expect: Expect) -> N
     found = await subject.until(lambda: subject.troubles(mark), 2.0)
     if found and not recovers:
         result = await subject.begin(subject.ops(subject.queue, "-after")[0], 5.0)
-        expect.that(not result.ok, "after the loss event ops fail", str(result))
-        expect.within(result.elapsed_ms / 1000, 1.45, "after the loss event ops fail at once")
+        expect.that(
+            not result.ok, "after the loss event ops fail", str(result), id="after-the-loss-event-ops-fail"
+        )
+        expect.within(
+            result.elapsed_ms / 1000,
+            1.45,
+            "after the loss event ops fail at once",
+            id="after-the-loss-event-ops-fail-at-once",
+        )
     else:
-        await subject.works_again(f"a new op ends acked within {limit:.0f} s of the resume", within_s=limit)
+        await subject.works_again(
+            f"a new op ends acked within {limit:.0f} s of the resume",
+            within_s=limit,
+            id=slug("a-new-op-ends-acked-within-{}-s-of-the-resume", f"{limit:.0f}"),
+        )
     if op.timed:
-        expect.ended(await call, "the pending op has ended")
+        expect.ended(await call, "the pending op has ended", id="the-pending-op-has-ended")

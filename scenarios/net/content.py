@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any
 
 from conformance.adapter.messages import same_body
+from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.faults import latency, slice_
 from scenarios._common import maybe_reconnecting, side_by_side
 from scenarios._footprint import Footprint
@@ -27,8 +29,8 @@ async def unknown_optional_fields(subject: Subject, client: Client, expect: Expe
     await subject.rehearse()
     added = subject.unknown_fields()
     await subject.run("future")
-    for name, missing in added.items():
-        expect.exercised(subject.broker.faults.fired(name), missing)
+    for name, (missing, id) in added.items():
+        expect.exercised(subject.broker.faults.fired(name), missing, id=id)
 
 
 CORPUS: dict[str, bytes] = {
@@ -51,25 +53,51 @@ async def payload_corpus(subject: Subject, client: Client, expect: Expect) -> No
     Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
     and the session stays usable
     """
+    await subject.rehearse()
     subject.add_queue(subject.queue)
     await subject.connected()
     large = {"gen": "rand", "seed": 404, "len": subject.largest}
     for name, body in CORPUS.items():
         given: Any = large if name == "large" else body
-        expect.outcome(await subject.publish(subject.queue, given, timeout=10.0), "acked", f"{name}: acked")
+        expect.outcome(
+            await subject.publish(subject.queue, given, timeout=10.0),
+            "acked",
+            f"{name}: acked",
+            id=slug("{}-acked", name),
+        )
     expect.prepared(await subject.subscribe(subject.queue))
     got = await read_to_the_end(subject.broker, client, expect, len(CORPUS), within_s=10.0)
-    expect.equal(len(got), len(CORPUS), "every body is surfaced once")
+    expect.equal(len(got), len(CORPUS), "every body is surfaced once", id="every-body-is-surfaced-once")
     for (name, body), message in zip(CORPUS.items(), got, strict=True):
         if name == "large":
             echoed = await client.op("echo", body=large)
-            expect.equal(message.body, expect.prepared(echoed)["body"], "large: equal by SHA-256")
+            expect.equal(
+                message.body,
+                expect.prepared(echoed)["body"],
+                "large: equal by SHA-256",
+                id="large-equal-by-sha-n",
+            )
             continue
-        expect.that(same_body(message.body, body), f"{name}: equal, nothing truncated", message.body)
+        expect.that(
+            same_body(message.body, body),
+            f"{name}: equal, nothing truncated",
+            message.body,
+            id=slug("{}-equal-nothing-truncated", name),
+        )
     beyond = await subject.publish(subject.queue, {"gen": "zero", "len": subject.beyond}, timeout=5.0)
-    expect.failed(beyond, ("invalid", "refused"), "a body beyond the limit fails locally or is refused")
+    expect.failed(
+        beyond,
+        ("invalid", "refused"),
+        "a body beyond the limit fails locally or is refused",
+        id="a-body-beyond-the-limit-fails-locally-or-is-refused",
+    )
     result = await subject.publish(subject.queue, b"afterwards")
-    expect.outcome(result, "acked", "the session stays usable after a body beyond the limit")
+    expect.outcome(
+        result,
+        "acked",
+        "the session stays usable after a body beyond the limit",
+        id="the-session-stays-usable-after-a-body-beyond-the-limit",
+    )
 
 
 @scenario("NET-4.06", roles=ROLES, timeout_s=900, soak=True, alone=True, process=True)
@@ -83,6 +111,8 @@ async def long_run(subject: Subject, client: Client, expect: Expect) -> None:
     only of messages whose confirm was dropped or cut; RSS at the end within 20 MiB of that at one quarter
     (process facts)
     """
+    if subject.messages_wait:
+        await subject.rehearse()
     await subject.ready(**maybe_reconnecting(client))
     if subject.messages_wait:
         expect.prepared(await subject.subscribe_and_settle(subject.queue))
@@ -99,17 +129,24 @@ async def long_run(subject: Subject, client: Client, expect: Expect) -> None:
         calls = [subject.begin_publish(subject.queue, body, timeout=2.0) for body in part]
         results = [await call for call in calls]
         late = [str(result) for result in results if result.hang and subject.publishes_in_time]
-        expect.that(not late, "every op has ended", late[:1])
+        expect.that(not late, "every op has ended", late[:1], id="every-op-has-ended")
         acked += [body for body, result in zip(bodies[start:], results, strict=False) if result.ok]
         if client.reconnects("consumer") and start in (4000, 9000, 14_000):
             subject.broker.kill(how="rst")
         if start == len(bodies) // 4:
             footprint = Footprint(client)
     subject.broker.faults.clear()
-    await subject.works_again("after the heal a publish is acked", within_s=30.0)
+    await subject.works_again(
+        "after the heal a publish is acked", within_s=30.0, id="after-the-heal-a-publish-is-acked"
+    )
     kept = {_number(body) for body in subject.stored(subject.queue)}
     missing = [body for body in acked if int(body[:8]) not in kept]
-    expect.that(not missing, "no acked message is lost", f"{len(missing)} of {len(acked)}")
+    expect.that(
+        not missing,
+        "no acked message is lost",
+        f"{len(missing)} of {len(acked)}",
+        id="no-acked-message-is-lost",
+    )
     if not subject.messages_wait:
         footprint.judge(expect, rss_mib=20)
         return
@@ -117,7 +154,12 @@ async def long_run(subject: Subject, client: Client, expect: Expect) -> None:
     await subject.wait_messages(there, within_s=30.0)
     await subject.until(lambda: _surfaced(subject) >= there, 30.0)  # some of those came more than once
     seen = _surfaced(subject)
-    expect.that(seen >= there, "every stored message is surfaced", f"{seen} of {there}")
+    expect.that(
+        seen >= there,
+        "every stored message is surfaced",
+        f"{seen} of {there}",
+        id="every-stored-message-is-surfaced",
+    )
     footprint.judge(expect, rss_mib=20)
     expect.note(f"{len(acked)} of {len(bodies)} acked, {there} stored")
 
@@ -146,7 +188,11 @@ async def one_corrupted_byte(subject: Subject, client: Client, expect: Expect) -
     subject.wrong_bytes(SEEDS)
     fired = await _outlived(subject, SEEDS)
     expect.may_not_fire("seed *", "their places are drawn; half of them have to take place")
-    expect.exercised(fired >= SEEDS // 2, f"only {fired} of {SEEDS} faults took place")
+    expect.exercised(
+        fired >= SEEDS // 2,
+        f"only {fired} of {SEEDS} faults took place",
+        id=slug("only-{}-of-n-faults-took-place", fired),
+    )
 
 
 async def _outlived(subject: Subject, runs: int) -> int:
@@ -176,23 +222,46 @@ async def _survived(subject: Subject, number: int, timeout: float) -> None:
     subject.add_queue(queue)
     patience = client.deadline_s("request", timeout)
     result = await subject.begin_connect(session, timeout=patience)
-    expect.ended(result, f"seed {number}: connect ends by its deadline")
+    expect.ended(
+        result, f"seed {number}: connect ends by its deadline", id="seed-n-connect-ends-by-its-deadline"
+    )
     if not result.ok:
         return
-    ends = lambda result, _: expect.ended(result, f"seed {number}: {result.op} ends by its deadline")  # noqa: E731
+
+    def ends(result: Result, _: str, *, id: str) -> None:
+        expect.ended(
+            result,
+            f"seed {number}: {result.op} ends by its deadline",
+            id=slug("seed-n-{}-ends-by-its-deadline", result.op),
+        )
+
     await subject.open(queue, session, ends, patience)
     for body in subject.bodies(3, session):
         result = await subject.begin_publish(queue, body, session=session, timeout=patience)
         if subject.publishes_in_time:
-            expect.ended(result, f"seed {number}: publish ends by its deadline")
+            expect.ended(
+                result,
+                f"seed {number}: publish ends by its deadline",
+                id="seed-n-publish-ends-by-its-deadline",
+            )
         if not result.ok:
             break
     else:
         result = await subject.subscribe(queue, f"{session}-sub", session, patience)
-        expect.ended(result, f"seed {number}: subscribe ends by its deadline")
+        expect.ended(
+            result,
+            f"seed {number}: subscribe ends by its deadline",
+            id="seed-n-subscribe-ends-by-its-deadline",
+        )
     for op in subject.further_ops(queue):
         result = await subject.begin(op, patience, session)
-        expect.ended(result, f"seed {number}: {op.label} ends by its deadline")
+        expect.ended(
+            result,
+            f"seed {number}: {op.label} ends by its deadline",
+            id=slug("seed-n-{}-ends-by-its-deadline", op.label),
+        )
     result = await client.begin("close", patience, session=session)
-    expect.ended(result, f"seed {number}: close ends by its deadline")
-    expect.that(client.alive, f"seed {number}: the process lives on", "it ended")
+    expect.ended(result, f"seed {number}: close ends by its deadline", id="seed-n-close-ends-by-its-deadline")
+    expect.that(
+        client.alive, f"seed {number}: the process lives on", "it ended", id="seed-n-the-process-lives-on"
+    )

@@ -7,6 +7,7 @@ import asyncio
 from conformance.adapter.messages import same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.faults import fault
 from fakebrokers.faults.effects import Fin, Rst, Truncate
 from fakebrokers.faults.effects.end import EndOfConnection
@@ -58,12 +59,20 @@ class HalfFrame:
         await subject.run(clean, case=f"{self.phase}, clean connection afterwards")
 
     async def _ended(self, result: Result) -> None:
-        self.subject.expect.ended(result, f"{self.phase}: {result.op} ends by its deadline")
+        self.subject.expect.ended(
+            result,
+            f"{self.phase}: {result.op} ends by its deadline",
+            id=slug("{}-{}-ends-by-its-deadline", self.phase, result.op),
+        )
 
     def _struck(self) -> str:
         """The connection on which half a frame left."""
         fired = self.subject.broker.faults.fired(self.phase)
-        self.subject.expect.exercised(fired, f"{self.phase}: no {self.kind} was to leave")
+        self.subject.expect.exercised(
+            fired,
+            f"{self.phase}: no {self.kind} was to leave",
+            id=slug("{}-no-{}-was-to-leave", self.phase, self.kind),
+        )
         found = self.subject.broker.journal.select(since=self.mark)
         return next(record.connection for record in found if self.phase in record.fault)
 
@@ -73,11 +82,14 @@ class HalfFrame:
         accepted = [
             r.connection for r in self.subject.broker.journal.select(kind="accepted", since=self.mark)
         ]
-        self.subject.expect.exercised(self._struck() in accepted, "an older connection was struck")
+        self.subject.expect.exercised(
+            self._struck() in accepted, "an older connection was struck", id="an-older-connection-was-struck"
+        )
         self.subject.expect.that(
             len(accepted) > 1 or not result.ok,
             f"{self.phase}: half an answer opens no connection",
             str(result),
+            id=slug("{}-half-an-answer-opens-no-connection", self.phase),
         )
 
     async def _publish(self) -> None:
@@ -99,6 +111,7 @@ class HalfFrame:
                 whole and subject.holds(body, self.queue),
                 f"{self.phase}: acked only by a whole confirm of a message that the broker has",
                 f"{result}; {len(whole)} whole {self.kind} frames",
+                id=slug("{}-acked-only-by-a-whole-confirm-of-a-message-that-the-broker-has", self.phase),
             )
 
     async def _consume(self) -> None:
@@ -110,13 +123,23 @@ class HalfFrame:
         got = await subject.wait_messages(1, self.session, 1.0)
         self._struck()
         if not self._whole():
-            subject.expect.equal(len(got), 0, f"{self.phase}: nothing of half a delivery is surfaced")
+            subject.expect.equal(
+                len(got),
+                0,
+                f"{self.phase}: nothing of half a delivery is surfaced",
+                id=slug("{}-nothing-of-half-a-delivery-is-surfaced", self.phase),
+            )
             return
         await subject.wait_messages(len(bodies), self.session)
         await asyncio.sleep(0.2)
         seen = [message.body for message in subject.messages(self.session)]
         once = len(seen) == len(bodies) and all(map(same_body, seen, bodies))
-        subject.expect.that(once, f"{self.phase}: sent again as a whole, each is surfaced once", seen)
+        subject.expect.that(
+            once,
+            f"{self.phase}: sent again as a whole, each is surfaced once",
+            seen,
+            id=slug("{}-sent-again-as-a-whole-each-is-surfaced-once", self.phase),
+        )
 
     async def _other(self) -> None:
         self.arm()
@@ -125,7 +148,9 @@ class HalfFrame:
         self._struck()
         surfaced = taken.ok and taken.value["message"] is not None
         criterion = f"{self.phase}: nothing of half a body is surfaced"
-        self.subject.expect.that(not surfaced, criterion, str(taken))
+        self.subject.expect.that(
+            not surfaced, criterion, str(taken), id=slug("{}-nothing-of-half-a-body-is-surfaced", self.phase)
+        )
 
     async def _close(self) -> None:
         if self.subject.publishes:
@@ -159,10 +184,12 @@ class HalfFrame:
                 record.connection,
                 f"{self.phase}: the client closes its side",
                 within_s=1.45,
+                id=slug("{}-the-client-closes-its-side", self.phase),
             )
 
 
 async def _each_phase(subject: Subject, end: EndOfConnection) -> None:
+    await subject.rehearse()
     for phase in subject.phases:  # the handshake first: some clients reconnect even after a close
         await HalfFrame(subject, phase, end).play()
 

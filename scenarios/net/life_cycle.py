@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Sequence
+from typing import Any
 
 from conformance.adapter.base import Call
+from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.errors import WaitTimeout
 from fakebrokers.faults import silent
 from fakebrokers.journal import Tap
@@ -17,11 +20,11 @@ from scenarios.subjects import ROLES, Subject
 QUIET_S = 8.0  #: how long no connection may come after a close
 
 
-async def nobody_knocks(subject: Subject, mark: int, criterion: str) -> None:
+async def nobody_knocks(subject: Subject, mark: int, criterion: str, *, id: str) -> None:
     """No connection came since that record of the wire's journal, and none comes for `QUIET_S`."""
     await asyncio.sleep(QUIET_S)
     late = subject.accepted(mark)
-    subject.expect.that(not late, criterion, f"{len(late)} came")
+    subject.expect.that(not late, criterion, f"{len(late)} came", id=id)
 
 
 @scenario("NET-2.05", roles=ROLES, timeout_s=60, revision=2)
@@ -32,6 +35,7 @@ async def endpoint_list(subject: Subject, client: Client, expect: Expect) -> Non
     Pass: (a) base script works through the second within 10 s, (b) within the connect deadline + 10 s; where
     servers advertise an address, the client then follows that of the second fake
     """
+    await subject.rehearse()
     with second_fake(subject.broker) as first:
         both = [address(first), address(subject.broker)]
         first.refuse()
@@ -41,30 +45,49 @@ async def endpoint_list(subject: Subject, client: Client, expect: Expect) -> Non
         deadline = client.deadline_s("connect", 5.0)
         await through_the_second(subject, "(b) the first is silent", both, deadline + 10.0)
         published = [r for r in first.journal.select(tap=Tap.RECEIVED) if r.kind == subject.publishing]
-        expect.that(not published, "the client follows the address that the second one advertises", published)
+        expect.that(
+            not published,
+            "the client follows the address that the second one advertises",
+            published,
+            id="the-client-follows-the-address-that-the-second-one",
+        )
 
 
 async def through_the_second(subject: Subject, case: str, both: Sequence[str], limit_s: float) -> None:
     client, expect = subject.client, subject.expect
     begun = asyncio.get_running_loop().time()
     session = case[:3]
-    expect.ok(await subject.begin_connect(session, endpoints=both, timeout=5.0), f"{case}: connect works")
+    expect.ok(
+        await subject.begin_connect(session, endpoints=both, timeout=5.0),
+        f"{case}: connect works",
+        id=slug("{}-connect-works", case),
+    )
     took = asyncio.get_running_loop().time() - begun
-    expect.within(took, limit_s, f"{case}: through the second in time")
+    expect.within(
+        took, limit_s, f"{case}: through the second in time", id=slug("{}-through-the-second-in-time", case)
+    )
     queue = f"{subject.queue}-{session[1]}"
     subject.add_queue(queue)
-    check = lambda result, step: expect.ok(result, f"{case}: {step}")  # noqa: E731
+
+    def check(result: Result, step: str, *, id: str) -> Any:
+        return expect.ok(result, f"{case}: {step}", id=slug("{}-{}", case, id))
+
     await subject.open(queue, session, check, 5.0)
     result = await subject.publish(queue, case.encode(), session=session)
-    expect.outcome(result, "acked", f"{case}: publish works")
-    expect.equal(subject.holds(case.encode(), queue), 1, f"{case}: the second one has the message")
+    expect.outcome(result, "acked", f"{case}: publish works", id=slug("{}-publish-works", case))
+    expect.equal(
+        subject.holds(case.encode(), queue),
+        1,
+        f"{case}: the second one has the message",
+        id=slug("{}-the-second-one-has-the-message", case),
+    )
     await subject.consume(
         queue, [case.encode()], session=session, check=check, timeout=5.0, prefix=f"{case}: "
     )
-    expect.ok(await client.close(session), f"{case}: close works")
+    expect.ok(await client.close(session), f"{case}: close works", id=slug("{}-close-works", case))
 
 
-@scenario("NET-2.06", timeout_s=60)
+@scenario("NET-2.06", timeout_s=60, allows=("op-ends",))
 async def close_while_connecting(subject: Subject, client: Client, expect: Expect) -> None:
     """Close while connecting.
 
@@ -75,29 +98,46 @@ async def close_while_connecting(subject: Subject, client: Client, expect: Expec
     """
     subject.faults.add(silent(on="accept"))
     connecting = await subject.begin_opening()
-    await expect.reached(subject.wire, "nobody connected", kind="accepted")
+    await expect.reached(subject.wire, "nobody connected", kind="accepted", id="nobody-connected")
     await asyncio.sleep(0.3)
     closing = await client.begin("close", 5.0, session="s1")
-    expect.ended(closing, "close ends by its deadline")
+    expect.ended(closing, "close ends by its deadline", id="close-ends-by-its-deadline")
     no_session = closing.word in ("invalid", "unsupported")
-    expect.exercised(not no_session, f"the library has nothing to close while it connects: {closing}")
+    expect.exercised(
+        not no_session,
+        f"the library has nothing to close while it connects: {closing}",
+        id=slug("the-library-has-nothing-to-close-while-it-connects-{}", closing),
+    )
     closed_ns = closing.ended_ns
     accepted = subject.wire.journal.select(kind="accepted")
     mark = subject.wire.journal.last_seq
     for record in accepted:
         criterion = "the socket is closed within 2 s after close has ended"
-        await expect.socket_closed(subject.wire, record.connection, criterion, within_s=2.65)
+        await expect.socket_closed(
+            subject.wire,
+            record.connection,
+            criterion,
+            within_s=2.65,
+            id="the-socket-is-closed-within-n-s-after-close-has-ended",
+        )
     kinds = ("closed", "connection", "cancelled", "timeout")
     result = await connecting
     if subject.connect_may_hang and result.hang:
-        expect.tolerate(False, "connect ends by its deadline", str(result))
+        expect.tolerate(False, "connect ends by its deadline", str(result), id="connect-ends-by-its-deadline")
     elif not subject.connects_later:
         criterion = "connect ends as closed, connection, cancelled or timeout, by its deadline"
-        expect.failed(result, kinds, criterion)
+        expect.failed(
+            result, kinds, criterion, id="connect-ends-as-closed-connection-cancelled-or-timeout-by"
+        )
     left = QUIET_S - (asyncio.get_running_loop().time() - closed_ns / 1e9)
     await asyncio.sleep(max(0.0, left))
     late = subject.accepted(mark)
-    expect.that(not late, "no new connection for 8 s after close has ended", f"{len(late)} came")
+    expect.that(
+        not late,
+        "no new connection for 8 s after close has ended",
+        f"{len(late)} came",
+        id="no-new-connection-for-n-s-after-close-has-ended",
+    )
 
 
 @scenario("NET-2.07", timeout_s=60, revision=2)
@@ -109,18 +149,27 @@ async def close_while_reconnecting(subject: Subject, client: Client, expect: Exp
     have ended
     """
     await subject.ready(auto_reconnect=True)
-    expect.exercised(subject.is_open(), "the client keeps no connection that could be lost")
+    expect.exercised(
+        subject.is_open(),
+        "the client keeps no connection that could be lost",
+        id="the-client-keeps-no-connection-that-could-be-lost",
+    )
     subject.shut()
     calls = [subject.begin(op, 4.0) for op in subject.ops(subject.queue) if op.timed]
     await asyncio.sleep(1.0)
     closing = await client.begin("close", 5.0, session="s1")
-    expect.ended(closing, "close ends by its deadline")
+    expect.ended(closing, "close ends by its deadline", id="close-ends-by-its-deadline")
     await asyncio.sleep(subject.linger_s)
     mark = subject.wire.journal.last_seq
     subject.reopen()
-    await nobody_knocks(subject, mark, "no connection arrives in the 8 s after close has ended")
+    await nobody_knocks(
+        subject,
+        mark,
+        "no connection arrives in the 8 s after close has ended",
+        id="no-connection-arrives-in-the-n-s-after-close-has-ended",
+    )
     for call in calls:
-        expect.ended(await call, "all pending ops have ended")
+        expect.ended(await call, "all pending ops have ended", id="all-pending-ops-have-ended")
 
 
 @scenario("NET-2.08", timeout_s=60)
@@ -136,7 +185,9 @@ async def graceful_close_by_the_server(subject: Subject, client: Client, expect:
     op = subject.ops(subject.queue)[0]
     mark = subject.broker.journal.last_seq
     call = subject.begin(op, 6.0)
-    asked = await expect.reached(subject.broker, f"no {op.asks} came", kind=op.asks, since=mark)
+    asked = await expect.reached(
+        subject.broker, f"no {op.asks} came", kind=op.asks, since=mark, id=slug("no-{}-came", op.asks)
+    )
     connection = asked[-1].connection
     mark, seen = subject.broker.journal.last_seq, len(client.events)
     begun = asyncio.get_running_loop().time()
@@ -151,17 +202,34 @@ async def graceful_close_by_the_server(subject: Subject, client: Client, expect:
         await asyncio.sleep(0.55)
     if connection in subject.is_open():
         subject.broker.kill(connection)
-    expect.that(answered, "the client answers the goodbye within 1 s", f"no {subject.close_answer}")
-    await expect.socket_closed(subject.broker, connection, "the socket is closed", within_s=1.45)
+    expect.that(
+        answered,
+        "the client answers the goodbye within 1 s",
+        f"no {subject.close_answer}",
+        id="the-client-answers-the-goodbye-within-n-s",
+    )
+    await expect.socket_closed(
+        subject.broker, connection, "the socket is closed", within_s=1.45, id="the-socket-is-closed"
+    )
     result = await call
-    expect.ended(result, "the pending op ends")
+    expect.ended(result, "the pending op ends", id="the-pending-op-ends")
     late = result.ended_ns / 1e9 - begun
-    expect.within(late, 1.45, "the pending op ends within 1 s")
+    expect.within(late, 1.45, "the pending op ends within 1 s", id="the-pending-op-ends-within-n-s")
     await asyncio.sleep(0.3)
     told = [e for e in client.events[seen:] if e.event == "session" and e["what"] in TOLD]
-    expect.equal(len(told), 1, "exactly one disconnected or connection_lost event")
+    expect.equal(
+        len(told),
+        1,
+        "exactly one disconnected or connection_lost event",
+        id="exactly-one-disconnected-or-connection-lost-event",
+    )
     complete = told[0]["code"] == subject.maintenance_code and "maintenance" in str(told[0]["text"])
-    expect.tolerate(complete, "with code and reason", f"code {told[0]['code']}, text {told[0]['text']!r}")
+    expect.tolerate(
+        complete,
+        "with code and reason",
+        f"code {told[0]['code']}, text {told[0]['text']!r}",
+        id="with-code-and-reason",
+    )
 
 
 TOLD = ("disconnected", "connection_lost")
@@ -180,30 +248,50 @@ async def close_under_traffic(subject: Subject, client: Client, expect: Expect) 
     subject.confirm_later()
     mark = subject.broker.journal.last_seq
     calls = [subject.begin_publish(subject.queue, b"in flight %d" % n, timeout=8.0) for n in range(20)]
-    await expect.reached(subject.broker, "nothing was published", kind=subject.publishing, since=mark)
+    await expect.reached(
+        subject.broker,
+        "nothing was published",
+        kind=subject.publishing,
+        since=mark,
+        id="nothing-was-published",
+    )
     bodies = subject.bodies(2000, "traffic")
     for start in range(0, 2000, 20):
         subject.put(subject.queue, bodies[start : start + 20])
     await subject.wait_messages(50)
     closing = await client.begin("close", 5.0, session="s1")
     ended_at = asyncio.get_running_loop().time()
-    expect.ended(closing, "close ends by its deadline")
-    expect.that(closing.ok, "close ends well", str(closing))
+    expect.ended(closing, "close ends by its deadline", id="close-ends-by-its-deadline")
+    expect.that(closing.ok, "close ends well", str(closing), id="close-ends-well")
     await _outcomes(expect, calls, ended_at)
     await asyncio.sleep(0.3)
     after = [e for e in client.events if e.event == "message" and e.n > (closing.n or 0)]
-    expect.that(not after, "no message is surfaced after close has ended", f"{len(after)} messages")
+    expect.that(
+        not after,
+        "no message is surfaced after close has ended",
+        f"{len(after)} messages",
+        id="no-message-is-surfaced-after-close-has-ended",
+    )
     if subject.close_frame:
         said = subject.broker.journal.select(kind=subject.close_frame, tap=Tap.RECEIVED, since=mark)
-        expect.that(said, "the protocol's close sequence is on the wire")
+        expect.that(
+            said,
+            "the protocol's close sequence is on the wire",
+            id="the-protocol-s-close-sequence-is-on-the-wire",
+        )
 
 
 async def _outcomes(expect: Expect, calls: Sequence[Call], ended_at: float) -> None:
     """Each publish has an outcome at most 1 s after the close."""
     for number, call in enumerate(calls):
         result = await call
-        expect.ended(result, f"publish {number + 1} has an outcome")
-        expect.within(result.ended_ns / 1e9 - ended_at, 1.45, f"publish {number + 1} has an outcome by then")
+        expect.ended(result, f"publish {number + 1} has an outcome", id="publish-n-has-an-outcome")
+        expect.within(
+            result.ended_ns / 1e9 - ended_at,
+            1.45,
+            f"publish {number + 1} has an outcome by then",
+            id="publish-n-has-an-outcome-by-then",
+        )
 
 
 @scenario("NET-2.12", timeout_s=60, unconnected="no connect completes: that is the fault")
@@ -215,7 +303,9 @@ async def tcp_connect_never_completes(subject: Subject, client: Client, expect: 
     Pass: connect ends with `timeout` or `connection` by its deadline; close ends; the adapter can exit. If
     the probe connect of the runner succeeds: `inconclusive`
     """
-    expect.exercised(not subject.broker.in_memory, "there is no TCP in memory")
+    expect.exercised(
+        not subject.broker.in_memory, "there is no TCP in memory", id="there-is-no-tcp-in-memory"
+    )
     subject.broker.black_hole()
     deadline = client.deadline_s("connect", client.deadline_s("request", 3.0))
     connecting = await subject.begin_opening("s1", 3.0)
@@ -228,8 +318,17 @@ async def tcp_connect_never_completes(subject: Subject, client: Client, expect: 
             is_open = True
         except OSError:
             is_open = False
-    expect.exercised(not is_open, "this machine's listener lets connects through")
+    expect.exercised(
+        not is_open,
+        "this machine's listener lets connects through",
+        id="this-machine-s-listener-lets-connects-through",
+    )
     result = await connecting
-    expect.failed(result, ("timeout", "connection"), "connect ends as timeout or connection")
-    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "by its deadline")
-    expect.ended(await client.begin("close", 3.0, session="s1"), "close ends")
+    expect.failed(
+        result,
+        ("timeout", "connection"),
+        "connect ends as timeout or connection",
+        id="connect-ends-as-timeout-or-connection",
+    )
+    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "by its deadline", id="by-its-deadline")
+    expect.ended(await client.begin("close", 3.0, session="s1"), "close ends", id="close-ends")

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.journal import Tap
 from scenarios._common import maybe_reconnecting
 from scenarios._footprint import MIB, Footprint
@@ -29,7 +30,11 @@ async def unbounded_buffering(subject: Subject, client: Client, expect: Expect) 
     await subject.ready(**maybe_reconnecting(client))
     footprint = Footprint(client)
     mark = len(client.events)
-    expect.exercised(subject.is_open(), "the client keeps no connection that could be lost")
+    expect.exercised(
+        subject.is_open(),
+        "the client keeps no connection that could be lost",
+        id="the-client-keeps-no-connection-that-could-be-lost",
+    )
     subject.shut()
     size = subject.bulk
     count = OFFERED // size
@@ -39,29 +44,52 @@ async def unbounded_buffering(subject: Subject, client: Client, expect: Expect) 
         calls.append(subject.begin_publish(subject.queue, body, timeout=5.0, wait=False))
         await asyncio.sleep(0.003)
     kept = await _buffered(client) // MIB
-    expect.that(kept < 64, "growth under 64 MiB (stats.buffered_bytes)", f"{kept} MiB")
+    expect.that(
+        kept < 64,
+        "growth under 64 MiB (stats.buffered_bytes)",
+        f"{kept} MiB",
+        id="growth-under-n-mib-stats-buffered-bytes",
+    )
     await asyncio.sleep(7.0)
     footprint.judge(expect, rss_mib=64)
     subject.reopen()
     results = [await call for call in calls]
-    expect.that(not any(r.hang for r in results), "every op ends by its deadline", _first_hang(results))
+    expect.that(
+        not any(r.hang for r in results),
+        "every op ends by its deadline",
+        _first_hang(results),
+        id="every-op-ends-by-its-deadline",
+    )
     taken = {result.id for result in results if result.ok}
     await subject.until(lambda: taken <= subject.outcomes(results, mark).keys(), 15.0)
     ends = subject.outcomes(results, mark)
     missing = len(taken - ends.keys())
     if subject.publishes_in_time:
-        expect.that(not missing, "every message that was taken gets an outcome", f"{missing} did not")
+        expect.that(
+            not missing,
+            "every message that was taken gets an outcome",
+            f"{missing} did not",
+            id="every-message-that-was-taken-gets-an-outcome",
+        )
     acked = sum(word == "acked" for word in ends.values())
     there = sum(len(body) >= size - 7 for body in subject.stored(subject.queue))
-    expect.that(acked <= there, "nothing is acked that is not at the broker", f"{acked} acked, {there} there")
+    expect.that(
+        acked <= there,
+        "nothing is acked that is not at the broker",
+        f"{acked} acked, {there} there",
+        id="nothing-is-acked-that-is-not-at-the-broker",
+    )
     kept = acked * size // MIB
     expect.tolerate(
-        acked < count, "ops fail or wait, or are buffered up to a limit", f"all {kept} MiB were kept"
+        acked < count,
+        "ops fail or wait, or are buffered up to a limit",
+        f"all {kept} MiB were kept",
+        id="ops-fail-or-wait-or-are-buffered-up-to-a-limit",
     )
     expect.note(f"{acked} of {count} messages were kept and acked later, {count - len(taken)} failed at once")
     if not client.reconnects("producer"):
         await subject.connected()
-    await subject.works_again("a publish works afterwards", within_s=30.0)
+    await subject.works_again("a publish works afterwards", within_s=30.0, id="a-publish-works-afterwards")
 
 
 def _first_hang(results: list[Any]) -> str:
@@ -86,9 +114,9 @@ async def orphan_answers(subject: Subject, client: Client, expect: Expect) -> No
         await read_up(subject.wire, expect)
         op = subject.ops(subject.queue, f"-{number}")[-1]
         mark, criterion = subject.broker.journal.last_seq, f"a request after round {number + 1} works"
-        expect.ok(await subject.begin(op, 10.0), criterion)
+        expect.ok(await subject.begin(op, 10.0), criterion, id="a-request-after-round-n-works")
         asked = subject.broker.journal.select(kind=op.asks, tap=Tap.RECEIVED, since=mark)
-        expect.that(asked, criterion, f"no {op.asks} came")
+        expect.that(asked, criterion, f"no {op.asks} came", id="a-request-after-round-n-works")
         facts = client.facts()
         kept, rss = await _buffered(client), (facts.rss_bytes or 0) if facts is not None else 0
         if number == 0:
@@ -99,7 +127,12 @@ async def orphan_answers(subject: Subject, client: Client, expect: Expect) -> No
 
 
 def _grew_little(expect: Expect, grown: int, what: str) -> None:
-    expect.that(grown < 15 * MIB, f"growth over rounds 2 to 4 under 15 MiB ({what})", f"{grown // MIB} MiB")
+    expect.that(
+        grown < 15 * MIB,
+        f"growth over rounds 2 to 4 under 15 MiB ({what})",
+        f"{grown // MIB} MiB",
+        id=slug("growth-over-rounds-n-to-n-under-n-mib-{}", what),
+    )
 
 
 async def _buffered(client: Client) -> int:
@@ -124,14 +157,24 @@ async def what_reconnects_leave_behind(subject: Subject, client: Client, expect:
     done = 0
     while done < 10 and (done < 3 or asyncio.get_running_loop().time() - begun < 60.0):
         subject.wire.kill(how="rst")
-        await subject.works_again(f"loss {done + 1}: a publish is acked", within_s=30.0)
+        await subject.works_again(
+            f"loss {done + 1}: a publish is acked", within_s=30.0, id="loss-n-a-publish-is-acked"
+        )
         done += 1
     await _settled(subject, connections)
     after = len(subject.is_open())
-    expect.that(after <= connections, "open connections as before", f"{connections} and then {after}")
+    expect.that(
+        after <= connections,
+        "open connections as before",
+        f"{connections} and then {after}",
+        id="open-connections-as-before",
+    )
     for what, amount in (await _account(client)).items():
         expect.that(
-            amount - base[what] <= 3, f"{what} within 3 of the base", f"{base[what]} and then {amount}"
+            amount - base[what] <= 3,
+            f"{what} within 3 of the base",
+            f"{base[what]} and then {amount}",
+            id=slug("{}-within-n-of-the-base", what),
         )
     expect.note(f"{done} reconnects")
 

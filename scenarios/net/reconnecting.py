@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.faults import drop, rst
 from scenarios._common import second_fake
 from scenarios.subjects import PUBLISHER, ROLES, Subject
@@ -34,12 +35,24 @@ async def refuse_then_accept(subject: Subject, client: Client, expect: Expect) -
     subject.shut()
     await asyncio.sleep(3.0)
     subject.reopen()
-    took = await subject.works_again("a publish then ends acked, within 30 s", within_s=BACK_S)
-    expect.that(subject.established(mark), "connected again within 30 s", "no new connection")
+    took = await subject.works_again(
+        "a publish then ends acked, within 30 s", within_s=BACK_S, id="a-publish-then-ends-acked-within-n-s"
+    )
+    expect.that(
+        subject.established(mark),
+        "connected again within 30 s",
+        "no new connection",
+        id="connected-again-within-n-s",
+    )
     expect.note(f"acked {took:.1f} s after the listener was back")
     await asyncio.sleep(1.0)
     after = len(subject.is_open())
-    expect.that(after <= before, "as many connections as before, not more", f"{before} and then {after}")
+    expect.that(
+        after <= before,
+        "as many connections as before, not more",
+        f"{before} and then {after}",
+        id="as-many-connections-as-before-not-more",
+    )
 
 
 @scenario("NET-2.02", timeout_s=75)
@@ -65,27 +78,40 @@ async def reconnect_storm(subject: Subject, client: Client, expect: Expect) -> N
         await asyncio.sleep(14.5)
         _no_storm(dead, "(a) from the start", dead.accepted(), 1)
         after_loss = [at - begun for at in subject.accepted(mark)]
-        expect.exercised(after_loss, "the client did not try again")
+        expect.exercised(after_loss, "the client did not try again", id="the-client-did-not-try-again")
         _no_storm(subject, "(b) after a loss", after_loss, connections)
         for session in ("s1", "first"):
-            expect.ended(await client.begin("close", 5.0, session=session), "close ends")
+            expect.ended(await client.begin("close", 5.0, session=session), "close ends", id="close-ends")
         await first
         await waiting
         await asyncio.sleep(subject.linger_s)
         mark = subject.wire.journal.last_seq
         await asyncio.sleep(5.0)
         expect.that(
-            not subject.accepted(mark), "close ends it", f"{len(subject.accepted(mark))} attempts after it"
+            not subject.accepted(mark),
+            "close ends it",
+            f"{len(subject.accepted(mark))} attempts after it",
+            id="close-ends-it",
         )
 
 
 def _no_storm(subject: Subject, case: str, times: list[float], logical: int) -> None:
     """Judge when attempts came, in seconds, for so many logical connections."""
     expect, limit = subject.expect, subject.attempts_in_15_s * logical
-    expect.that(len(times) <= limit, f"{case}: at most {limit} attempts in 15 s", len(times))
+    expect.that(
+        len(times) <= limit,
+        f"{case}: at most {limit} attempts in 15 s",
+        len(times),
+        id=slug("{}-at-most-{}-attempts-in-n-s", case, limit),
+    )
     head, tail = sum(at < 5.0 for at in times), sum(at >= 10.0 for at in times)
     if not subject.retries_steadily:
-        expect.that(tail <= head, f"{case}: not more in the last 5 s than in the first", f"{head}, {tail}")
+        expect.that(
+            tail <= head,
+            f"{case}: not more in the last 5 s than in the first",
+            f"{head}, {tail}",
+            id=slug("{}-not-more-in-the-last-n-s-than-in-the-first", case),
+        )
     expect.note(f"{case}: {len(times)} attempts, {head} in the first and {tail} in the last 5 s")
 
 
@@ -108,11 +134,16 @@ async def jitter_among_clients(subject: Subject, client: Client, expect: Expect)
     await subject.until(lambda: len(subject.accepted(mark)) >= crowd, 15.0)
     arrivals = sorted(subject.accepted(mark))[:crowd]
     expect.exercised(
-        len(arrivals) == crowd, f"only {len(arrivals)} of {crowd} sessions came back within 15 s"
+        len(arrivals) == crowd,
+        f"only {len(arrivals)} of {crowd} sessions came back within 15 s",
+        id="only-n-of-n-sessions-came-back-within-n-s",
     )
     spread = arrivals[crowd - crowd // 4 - 1] - arrivals[crowd // 4]
     expect.that(
-        spread >= 0.05, "the middle half of the arrivals spreads over 50 ms and more", f"{spread:.3f} s"
+        spread >= 0.05,
+        "the middle half of the arrivals spreads over 50 ms and more",
+        f"{spread:.3f} s",
+        id="the-middle-half-of-the-arrivals-spreads-over-n-ms-and-more",
     )
     expect.note(f"the middle half of the arrivals spreads over {spread:.3f} s")
     for call in waiting:
@@ -146,17 +177,36 @@ async def flapping_link(subject: Subject, client: Client, expect: Expect) -> Non
         subject.shut()
         await publish_for(1.0)
         subject.reopen()
-    took = await subject.works_again("connected within 30 s (60 s) of the last heal", within_s=60.0)
-    expect.tolerate(took <= BACK_S * 1.2, "connected within 30 s of the last heal", f"{took:.0f} s")
+    took = await subject.works_again(
+        "connected within 30 s (60 s) of the last heal",
+        within_s=60.0,
+        id="connected-within-n-s-n-s-of-the-last-heal",
+    )
+    expect.tolerate(
+        took <= BACK_S * 1.2,
+        "connected within 30 s of the last heal",
+        f"{took:.0f} s",
+        id="connected-within-n-s-of-the-last-heal",
+    )
     for body, call in calls.items():
         result = await call
         if timed:
-            expect.ended(result, "every op has ended")
+            expect.ended(result, "every op has ended", id="every-op-has-ended")
         if result.ok:
-            expect.that(subject.holds(body), "no acked message is missing at the broker", body.decode())
+            expect.that(
+                subject.holds(body),
+                "no acked message is missing at the broker",
+                body.decode(),
+                id="no-acked-message-is-missing-at-the-broker",
+            )
     await asyncio.sleep(1.0)
     after = len(subject.is_open())
-    expect.that(after <= before, "as many open connections as before", f"{before} and then {after}")
+    expect.that(
+        after <= before,
+        "as many open connections as before",
+        f"{before} and then {after}",
+        id="as-many-open-connections-as-before",
+    )
 
 
 @scenario("NET-2.09", roles=ROLES, timeout_s=120)
@@ -171,10 +221,16 @@ async def restart_without_state(subject: Subject, client: Client, expect: Expect
     """
     await subject.ready(auto_reconnect=True)
     expect.prepared(await subject.subscribe(subject.queue))
-    expect.exercised(await subject.wait_messages(1), "the first message was not surfaced")
+    expect.exercised(
+        await subject.wait_messages(1),
+        "the first message was not surfaced",
+        id="the-first-message-was-not-surfaced",
+    )
     subject.broker.faults.add(drop(kind=subject.confirm, direction="out", name="no confirm"))
     pending = subject.begin_publish(subject.queue, b"pending", timeout=5.0)
-    await expect.reached(subject.broker, "nothing was published", kind=subject.publishing, count=2)
+    await expect.reached(
+        subject.broker, "nothing was published", kind=subject.publishing, count=2, id="nothing-was-published"
+    )
     await asyncio.sleep(0.1)
     mark = len(client.events)
     subject.broker.crash(keep_state=False)
@@ -191,11 +247,18 @@ async def restart_without_state(subject: Subject, client: Client, expect: Expect
     got = subject.messages("c1")[seen:]
     told = subject.told_of_the_end(mark)
     expect.that(
-        got or told, "the subscription is made again, or the application is told, within 40 s", "neither"
+        got or told,
+        "the subscription is made again, or the application is told, within 40 s",
+        "neither",
+        id="the-subscription-is-made-again-or-the-application-is-told",
     )
     result = await pending
     if result.ok:
-        expect.that(subject.holds(b"pending"), "the pending publish is acked only if it is in the new state")
+        expect.that(
+            subject.holds(b"pending"),
+            "the pending publish is acked only if it is in the new state",
+            id="the-pending-publish-is-acked-only-if-it-is-in-the-new-state",
+        )
 
 
 @scenario("NET-2.10", roles=ROLES, timeout_s=120)
@@ -218,8 +281,11 @@ async def nothing_doubled(subject: Subject, client: Client, expect: Expect) -> N
             await subject.until(subscribed, BACK_S),
             f"loss {number + 1}: the subscription is made again",
             "not in 30 s",
+            id="loss-n-the-subscription-is-made-again",
         )
-        await subject.works_again(f"loss {number + 1}: a publish is acked", within_s=BACK_S)
+        await subject.works_again(
+            f"loss {number + 1}: a publish is acked", within_s=BACK_S, id="loss-n-a-publish-is-acked"
+        )
         await subject.until(lambda: len(subject.is_open()) >= before, 5.0)
     await asyncio.sleep(1.0)
     seen = len(subject.messages("c1"))
@@ -228,11 +294,31 @@ async def nothing_doubled(subject: Subject, client: Client, expect: Expect) -> N
     await asyncio.sleep(0.5)
     got = [message.body for message in subject.messages("c1")[seen:]]
     places = [message.position for message in subject.messages("c1")[seen:]]
-    expect.that(len(got) == 10, "each new message is surfaced exactly once", f"{len(got)} came at {places}")
-    expect.that(all(int(b) > int(a) for a, b in pairwise(places)), "in order", places)
+    expect.that(
+        len(got) == 10,
+        "each new message is surfaced exactly once",
+        f"{len(got)} came at {places}",
+        id="each-new-message-is-surfaced-exactly-once",
+    )
+    expect.that(all(int(b) > int(a) for a, b in pairwise(places)), "in order", places, id="in-order")
     live = [r for r in subject.subscriptions(0) if r.connection in subject.is_open()]
-    expect.equal(len(live), 1, "each subscription exists once over all open connections")
-    expect.outcome(await subject.publish(subject.queue, b"at last"), "acked", "a publish then ends acked")
-    expect.equal(subject.holds(b"at last"), 1, "once")
+    expect.equal(
+        len(live),
+        1,
+        "each subscription exists once over all open connections",
+        id="each-subscription-exists-once-over-all-open-connections",
+    )
+    expect.outcome(
+        await subject.publish(subject.queue, b"at last"),
+        "acked",
+        "a publish then ends acked",
+        id="a-publish-then-ends-acked",
+    )
+    expect.equal(subject.holds(b"at last"), 1, "once", id="once")
     after = len(subject.is_open())
-    expect.that(after <= before, "no more connections than before", f"{before} and then {after}")
+    expect.that(
+        after <= before,
+        "no more connections than before",
+        f"{before} and then {after}",
+        id="no-more-connections-than-before",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.faults import hold
 from fakebrokers.journal import Tap
 from scenarios._common import limit_s, second_fake
@@ -32,25 +33,41 @@ async def _cancelled_publish(subject: Subject, client: Client, expect: Expect) -
         )
     mark = subject.broker.journal.last_seq
     first = subject.begin_publish(subject.queue, b"A")
-    await expect.reached(subject.broker, "A was not published", kind=subject.publishing, since=mark)
+    await expect.reached(
+        subject.broker, "A was not published", kind=subject.publishing, since=mark, id="a-was-not-published"
+    )
     await client.adapter.cancel(first)
-    expect.failed(await first, ("cancelled",), "a publish ends as cancelled")
+    expect.failed(
+        await first, ("cancelled",), "a publish ends as cancelled", id="a-publish-ends-as-cancelled"
+    )
     second = subject.begin_publish(subject.queue, b"B")
     came = await subject.until(lambda: subject.broker.faults.fired("answer of B"), 2.0)
     subject.broker.faults.release("answer of A")
     await asyncio.sleep(0.3)
     if came:
         early = second.done and (await second).ok
-        expect.that(not early, "B is never acked by A's confirm", "it is")
+        expect.that(
+            not early, "B is never acked by A's confirm", "it is", id="b-is-never-acked-by-a-s-confirm"
+        )
     subject.broker.faults.remove("answer of A")
     subject.broker.faults.remove("answer of B")
     result = await second
     if not result.ok:
         criterion = "B ends with its own confirm, or as connection or closed"
-        expect.failed(result, ("connection", "closed"), criterion)
+        expect.failed(
+            result,
+            ("connection", "closed"),
+            criterion,
+            id="b-ends-with-its-own-confirm-or-as-connection-or-closed",
+        )
         if not client.reconnects("producer"):
             await subject.connected()
-    expect.outcome(await subject.publish(subject.queue, b"C"), "acked", "a third publish works")
+    expect.outcome(
+        await subject.publish(subject.queue, b"C"),
+        "acked",
+        "a third publish works",
+        id="a-third-publish-works",
+    )
 
 
 async def cancelled_op(subject: Subject, client: Client, expect: Expect) -> None:
@@ -58,30 +75,53 @@ async def cancelled_op(subject: Subject, client: Client, expect: Expect) -> None
     made = [subject.value_made_for(number) for number in (1, 2, 3)]
     ops = [one[0] for one in made if one is not None] or _publishes(subject)
     values = [one[1] for one in made if one is not None]
-    expect.exercised(client.has(ops[0].op), "the client has no op that could be cancelled")
+    expect.exercised(
+        client.has(ops[0].op),
+        "the client has no op that could be cancelled",
+        id="the-client-has-no-op-that-could-be-cancelled",
+    )
     subject.broker.faults.add(hold(kind=ops[0].answer, direction="out", name="answers"))
     mark = subject.broker.journal.last_seq
     first = subject.begin(ops[0], 5.0)
-    await expect.reached(subject.broker, f"no {ops[0].asks} came", kind=ops[0].asks, since=mark)
+    await expect.reached(
+        subject.broker,
+        f"no {ops[0].asks} came",
+        kind=ops[0].asks,
+        since=mark,
+        id=slug("no-{}-came", ops[0].asks),
+    )
     await client.adapter.cancel(first)
     cancelled = await first
-    expect.failed(cancelled, ("cancelled",), "A ends as cancelled")
+    expect.failed(cancelled, ("cancelled",), "A ends as cancelled", id="a-ends-as-cancelled")
     second = subject.begin(ops[1], 5.0)
     await asyncio.sleep(0.3)
     subject.broker.faults.remove("answers")
     result = await second
     if result.ok and values:
-        expect.equal(subject.value_of(result), values[1], "B ends with its own answer, never with A's")
+        expect.equal(
+            subject.value_of(result),
+            values[1],
+            "B ends with its own answer, never with A's",
+            id="b-ends-with-its-own-answer-never-with-a-s",
+        )
     elif not result.ok:
         expect.failed(
-            result, ("connection", "closed"), "B ends with its own answer, or as connection or closed"
+            result,
+            ("connection", "closed"),
+            "B ends with its own answer, or as connection or closed",
+            id="b-ends-with-its-own-answer-or-as-connection-or-closed",
         )
         if not client.reconnects("locator"):
             await subject.connected()
     third = await subject.begin(ops[2], 5.0)
-    expect.ok(third, "a third op works")
+    expect.ok(third, "a third op works", id="a-third-op-works")
     if values:
-        expect.equal(subject.value_of(third), values[2], "a third op gets its own answer")
+        expect.equal(
+            subject.value_of(third),
+            values[2],
+            "a third op gets its own answer",
+            id="a-third-op-gets-its-own-answer",
+        )
 
 
 def _publishes(subject: Subject) -> list[Op]:
@@ -98,19 +138,30 @@ async def hundred_concurrent_ops(subject: Subject, client: Client, expect: Expec
     """
     await subject.ready()
     made = [one for number in range(100) if (one := subject.value_made_for(number)) is not None]
-    expect.exercised(made and client.can("concurrent"), "the client has no such op, or one at a time")
+    expect.exercised(
+        made and client.can("concurrent"),
+        "the client has no such op, or one at a time",
+        id="the-client-has-no-such-op-or-one-at-a-time",
+    )
     kind = made[0][0].answer
     subject.broker.faults.add(subject.shuffled(kind, 100))
     calls = [subject.begin(op, 10.0) for op, _ in made]
     for number, (call, (_, value)) in enumerate(zip(calls, made, strict=True)):
         result = await call
-        expect.that(result.ok, f"op {number} ends with its result", str(result))
+        expect.that(
+            result.ok, f"op {number} ends with its result", str(result), id="op-n-ends-with-its-result"
+        )
         expect.equal(
-            subject.value_of(result), value, f"op {number} ends with the result that was made for it"
+            subject.value_of(result),
+            value,
+            f"op {number} ends with the result that was made for it",
+            id="op-n-ends-with-the-result-that-was-made-for-it",
         )
     said = [(r.connection, r.keys) for r in subject.broker.journal.select(kind=kind, tap=Tap.SAID)]
     sent = [(r.connection, r.keys) for r in subject.broker.journal.select(kind=kind, tap=Tap.SENT)]
-    expect.exercised(said != sent, "the client sends one request at a time")
+    expect.exercised(
+        said != sent, "the client sends one request at a time", id="the-client-sends-one-request-at-a-time"
+    )
 
 
 @scenario("NET-3.03", timeout_s=75)
@@ -124,20 +175,41 @@ async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
     """
     subject.add_queue(subject.queue)
     ops = [op for op in subject.ops(subject.queue) if op.timed]
-    expect.exercised(ops, "the client has no op that waits for an answer")
+    expect.exercised(
+        ops,
+        "the client has no op that waits for an answer",
+        id="the-client-has-no-op-that-waits-for-an-answer",
+    )
     for op in ops:
         await subject.ready(op.label)
     subject.broker.faults.add(hold(spare=("heartbeat",), direction="out", name="silent"))
     calls = [subject.begin(op, 0.5, op.label) for op in ops]
     results = [await call for call in calls]
     for op, result in zip(ops, results, strict=True):
-        expect.failed(result, ("timeout",), f"{op.label} ends as timeout")
+        expect.failed(
+            result, ("timeout",), f"{op.label} ends as timeout", id=slug("{}-ends-as-timeout", op.label)
+        )
         deadline = subject.deadline_s(op, 0.5)
         took = result.elapsed_ms / 1000
-        expect.within(took, limit_s(deadline), f"{op.label} ends at its deadline")
-        expect.not_before(took, deadline * 0.9, f"{op.label} ends at its deadline")
+        expect.within(
+            took,
+            limit_s(deadline),
+            f"{op.label} ends at its deadline",
+            id=slug("{}-ends-at-its-deadline", op.label),
+        )
+        expect.not_before(
+            took,
+            deadline * 0.9,
+            f"{op.label} ends at its deadline",
+            id=slug("{}-ends-at-its-deadline", op.label),
+        )
         pending = (await client.state(op.label))["pending"]
-        expect.that(pending in (None, 0), f"{op.label}: nothing is pending after it", pending)
+        expect.that(
+            pending in (None, 0),
+            f"{op.label}: nothing is pending after it",
+            pending,
+            id=slug("{}-nothing-is-pending-after-it", op.label),
+        )
 
 
 @scenario("NET-3.12", roles=PUBLISHER, liveness_s=4, timeout_s=75, revision=2)
@@ -155,7 +227,11 @@ async def trouble_of_another_session(subject: Subject, client: Client, expect: E
         await broken.connected("broken", endpoints=other.where, **subject.keeping_alive(4))
         first = await broken.publish(broken.queue, b"first", session="broken")
         expect.prepared(first)
-        expect.exercised(broken.holds(b"first") and broken.is_open(), "the other session has no connection")
+        expect.exercised(
+            broken.holds(b"first") and broken.is_open(),
+            "the other session has no connection",
+            id="the-other-session-has-no-connection",
+        )
         mark = len(client.events)
         beating = asyncio.ensure_future(subject.heartbeats())
         trouble = asyncio.ensure_future(_trouble(broken, client))
@@ -166,15 +242,35 @@ async def trouble_of_another_session(subject: Subject, client: Client, expect: E
             number += 1
             due = loop.time() + 0.1
             result = await subject.publish(subject.queue, b"clean %d" % number, session="clean", timeout=5.0)
-            expect.outcome(result, "acked", f"op {number} of the clean session ends acked")
-            expect.within(result.elapsed_ms / 1000, 1.45, f"op {number} of the clean session within 1 s")
+            expect.outcome(
+                result,
+                "acked",
+                f"op {number} of the clean session ends acked",
+                id="op-n-of-the-clean-session-ends-acked",
+            )
+            expect.within(
+                result.elapsed_ms / 1000,
+                1.45,
+                f"op {number} of the clean session within 1 s",
+                id="op-n-of-the-clean-session-within-n-s",
+            )
             await asyncio.sleep(max(0.0, due - loop.time()))
         await trouble
         await beating
         there = [body for body in subject.stored(subject.queue) if b"clean " in body]
-        expect.that(len(there) >= number, "what the clean session was told is acked is at the broker", number)
+        expect.that(
+            len(there) >= number,
+            "what the clean session was told is acked is at the broker",
+            number,
+            id="what-the-clean-session-was-told-is-acked-is-at-the-broker",
+        )
         told = [e for e in client.events[mark:] if e.event == "session" and e["session"] == "clean"]
-        expect.that(not told, "no session event on the clean session", told[:1])
+        expect.that(
+            not told,
+            "no session event on the clean session",
+            told[:1],
+            id="no-session-event-on-the-clean-session",
+        )
 
 
 async def _trouble(broken: Subject, client: Client) -> None:

@@ -20,7 +20,7 @@ CONSUMER = ("consumer",)
 MONITOR = ("monitor",)
 
 #: Timers for scenarios whose subject is redelivery: 1.0 to 1.5 s after the delivery.
-QUICK = {"ack_timeout": 1_000_000, "reaper_frequency": 500_000}
+QUICK = {"ack_timeout_s": 1.0, "reaper_interval_s": 0.5}
 #: A fake that loses no acknowledgement of a producer that pipelines.
 ROOMY = {"high_water_marks": (0, 1, 1)}
 
@@ -53,9 +53,15 @@ def publish(client: Client, *body: bytes, timeout: float = 2.0, **more: Any) -> 
     return client.begin_publish("", body, timeout=timeout, **more)
 
 
-async def goes_on(client: Client, expect: Expect, criterion: str = "the next produce works") -> None:
+async def goes_on(
+    client: Client,
+    expect: Expect,
+    criterion: str = "the next produce works",
+    *,
+    id: str = "the-next-produce-works",
+) -> None:
     """A produce after all that works."""
-    expect.outcome(await publish(client, b"and on we go", timeout=5.0), "acked", criterion)
+    expect.outcome(await publish(client, b"and on we go", timeout=5.0), "acked", criterion, id=id)
 
 
 def answer(broker: PZQ, frame: ProduceAck | ProduceNack, connection: str | None = None) -> None:
@@ -100,12 +106,18 @@ def with_body(client: Client, *body: bytes, sub: str = "c1") -> list[Message]:
 
 
 async def surfaced(
-    client: Client, expect: Expect, *body: bytes, criterion: str, count: int = 1, within_s: float = 3.0
+    client: Client,
+    expect: Expect,
+    *body: bytes,
+    criterion: str,
+    count: int = 1,
+    within_s: float = 3.0,
+    id: str,
 ) -> list[Message]:
     """The application gets a message, so many copies of it."""
     await until(lambda: len(with_body(client, *body)) >= count, within_s)
     found = with_body(client, *body)
-    expect.that(len(found) >= count, criterion, f"{len(found)} of {count} came: {shown(client)}")
+    expect.that(len(found) >= count, criterion, f"{len(found)} of {count} came: {shown(client)}", id=id)
     return found
 
 
@@ -132,17 +144,25 @@ def deliveries(broker: PZQ, key: bytes | None = None, since: int = 0) -> list[Re
 
 
 async def acknowledged(
-    broker: PZQ, expect: Expect, key: bytes, criterion: str, within_s: float = 3.0, count: int = 1
+    broker: PZQ, expect: Expect, key: bytes, criterion: str, within_s: float = 3.0, count: int = 1, *, id: str
 ) -> None:
     """A positive acknowledgement for a key comes."""
     await until(lambda: statuses(broker, key).count(b"1") >= count, within_s)
-    expect.that(statuses(broker, key).count(b"1") >= count, criterion, f"came: {statuses(broker, key)}")
+    expect.that(
+        statuses(broker, key).count(b"1") >= count, criterion, f"came: {statuses(broker, key)}", id=id
+    )
 
 
 async def works_on(broker: PZQ, client: Client, expect: Expect, body: bytes = b"a good one") -> None:
     """A good message behind all that is surfaced."""
-    broker.put(body)
-    await surfaced(client, expect, body, criterion="a good message behind it is surfaced")
+    broker.publish(body)
+    await surfaced(
+        client,
+        expect,
+        body,
+        criterion="a good message behind it is surfaced",
+        id="a-good-message-behind-it-is-surfaced",
+    )
 
 
 def key_of(message: Message) -> bytes:
@@ -163,5 +183,10 @@ def microseconds(message: Message, name: str) -> int | None:
 async def process_ends(client: Client, expect: Expect) -> None:
     """The client's process ends within 2 s of ``shutdown``; a new one is started in its place."""
     code = await client.adapter.shutdown()
-    expect.that(code in (0, None), "the process ends within 2 s of shutdown", f"exit code {code}")
+    expect.that(
+        code in (0, None),
+        "the process ends within 2 s of shutdown",
+        f"exit code {code}",
+        id="the-process-ends-within-n-s-of-shutdown",
+    )
     await client.adapter.start()

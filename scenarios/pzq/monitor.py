@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
-from conformance.suite.expect import Violated
+from conformance.suite.expect import Violated, slug
 from fakebrokers import PZQ
 from fakebrokers.faults import rewrite
 from fakebrokers.journal import Tap
@@ -22,12 +22,12 @@ async def ask(client: Client) -> Result:
     return await client.op("pzq.monitor", 3.0, session="s1")
 
 
-async def values(client: Client, expect: Expect, criterion: str) -> dict[str, Any]:
+async def values(client: Client, expect: Expect, criterion: str, *, id: str) -> dict[str, Any]:
     """What the client made of a reply that it has to understand."""
-    value = expect.ok(await ask(client), criterion)
+    value = expect.ok(await ask(client), criterion, id=id)
     found = value.get("values") if isinstance(value, dict) else None
     if not isinstance(found, dict):
-        raise Violated(criterion, f"the result has no map of values: {value!r}")
+        raise Violated(criterion, f"the result has no map of values: {value!r}", id=id)
     return found
 
 
@@ -40,19 +40,33 @@ async def monitor_request(broker: PZQ, client: Client, expect: Expect) -> None:
     Pass: Last frame received is exactly `MONITOR`; result map has all six keys as sent, integer values
     (decimal strings: non-strict), no empty key
     """
-    broker.put(b"a message")
+    broker.publish(b"a message")
     await client.connected()
-    found = await values(client, expect, "the monitor's reply is understood")
+    found = await values(
+        client, expect, "the monitor's reply is understood", id="the-monitor-s-reply-is-understood"
+    )
     requests = [r.frame for r in broker.journal.select(kind="MonitorRequest", tap=Tap.RECEIVED)]
-    expect.exercised(requests, "no request came")
+    expect.exercised(requests, "no request came", id="no-request-came")
     request = requests[-1]
     assert isinstance(request, MonitorRequest)
-    expect.equal(request.command, b"MONITOR", "the last part that is sent is exactly MONITOR")
+    expect.equal(
+        request.command,
+        b"MONITOR",
+        "the last part that is sent is exactly MONITOR",
+        id="the-last-part-that-is-sent-is-exactly-monitor",
+    )
     wanted = broker.statistics
-    expect.equal(set(found), set(wanted), "all six keys are there as they were sent, and no empty one")
-    expect.equal({key: int(value) for key, value in found.items()}, wanted, "with their values")
+    expect.equal(
+        set(found),
+        set(wanted),
+        "all six keys are there as they were sent, and no empty one",
+        id="all-six-keys-are-there-as-they-were-sent-and-no-empty-one",
+    )
+    expect.equal(
+        {key: int(value) for key, value in found.items()}, wanted, "with their values", id="with-their-values"
+    )
     numbers = all(isinstance(value, int) for value in found.values())
-    expect.tolerate(numbers, "the values are integers", str(found))
+    expect.tolerate(numbers, "the values are integers", str(found), id="the-values-are-integers")
 
 
 @scenario("PZQ-3.02", roles=MONITOR)
@@ -65,9 +79,11 @@ async def unknown_keys(broker: PZQ, client: Client, expect: Expect) -> None:
     await client.connected()
     text = "uptime: 5\nmessages: 3\nmessages_in_flight: 1\nmessages_inflight: 1\n"
     broker.faults.add(garbled_monitor(text, nth=1, scope="run"))
-    found = await values(client, expect, "unknown keys are kept or ignored")
-    expect.equal(str(found.get("messages")), "3", "the known ones are there")
-    await values(client, expect, "the next request works")
+    found = await values(
+        client, expect, "unknown keys are kept or ignored", id="unknown-keys-are-kept-or-ignored"
+    )
+    expect.equal(str(found.get("messages")), "3", "the known ones are there", id="the-known-ones-are-there")
+    await values(client, expect, "the next request works", id="the-next-request-works")
 
 
 @scenario("PZQ-3.03", roles=MONITOR)
@@ -80,9 +96,24 @@ async def colons_and_blanks(broker: PZQ, client: Client, expect: Expect) -> None
     """
     await client.connected()
     broker.faults.add(garbled_monitor(f"{REPLY}node: tcp://a:1\nplain:5\n"))
-    found = await values(client, expect, "values that are no integers are no trouble")
-    expect.equal(found.get("node"), "tcp://a:1", "a line is split at the first colon")
-    expect.equal(str(found.get("plain")), "5", "a blank behind the colon is not needed")
+    found = await values(
+        client,
+        expect,
+        "values that are no integers are no trouble",
+        id="values-that-are-no-integers-are-no-trouble",
+    )
+    expect.equal(
+        found.get("node"),
+        "tcp://a:1",
+        "a line is split at the first colon",
+        id="a-line-is-split-at-the-first-colon",
+    )
+    expect.equal(
+        str(found.get("plain")),
+        "5",
+        "a blank behind the colon is not needed",
+        id="a-blank-behind-the-colon-is-not-needed",
+    )
 
 
 @scenario("PZQ-3.04", roles=MONITOR)
@@ -96,11 +127,25 @@ async def line_ends(broker: PZQ, client: Client, expect: Expect) -> None:
     found = []
     for end in ("", "\n", "\n\n"):
         broker.faults.add(garbled_monitor(REPLY.rstrip("\n") + end, scope="run", name="reply"))
-        found.append(await values(client, expect, f"a reply that ends with {end!r} is understood"))
+        found.append(
+            await values(
+                client,
+                expect,
+                f"a reply that ends with {end!r} is understood",
+                id=slug("a-reply-that-ends-with-{}-is-understood", f"{end!r}"),
+            )
+        )
         broker.faults.clear()
-    expect.that("" not in found[0] | found[1] | found[2], "there is no empty key", found)
-    expect.that(found[0] == found[1] == found[2], "the map is the same three times", found)
-    expect.equal(len(found[0]), 3, "all lines are in it")
+    expect.that(
+        "" not in found[0] | found[1] | found[2], "there is no empty key", found, id="there-is-no-empty-key"
+    )
+    expect.that(
+        found[0] == found[1] == found[2],
+        "the map is the same three times",
+        found,
+        id="the-map-is-the-same-three-times",
+    )
+    expect.equal(len(found[0]), 3, "all lines are in it", id="all-lines-are-in-it")
 
 
 @scenario("PZQ-3.08", roles=MONITOR)
@@ -125,9 +170,24 @@ async def no_list(broker: PZQ, client: Client, expect: Expect) -> None:
         criterion = f"a reply with {fields} is an error `protocol`, or what could be read of it"
         if result.ok:
             value = result.value if isinstance(result.value, dict) else {}
-            expect.that(isinstance(value.get("values"), dict), criterion, str(result))
+            expect.that(
+                isinstance(value.get("values"), dict),
+                criterion,
+                str(result),
+                id=slug("a-reply-with-{}-is-an-error-protocol-or-what-could-be-read-of-it", fields),
+            )
         else:
-            expect.failed(result, ("protocol",), criterion)
+            expect.failed(
+                result,
+                ("protocol",),
+                criterion,
+                id=slug("a-reply-with-{}-is-an-error-protocol-or-what-could-be-read-of-it", fields),
+            )
         broker.faults.clear()
-    found = await values(client, expect, "the good reply behind them is read on the same session")
-    expect.equal(set(found), set(broker.statistics), "and complete")
+    found = await values(
+        client,
+        expect,
+        "the good reply behind them is read on the same session",
+        id="the-good-reply-behind-them-is-read-on-the-same-session",
+    )
+    expect.equal(set(found), set(broker.statistics), "and complete", id="and-complete")

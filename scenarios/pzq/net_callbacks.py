@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import PZQ
 from scenarios._common import second_fake
 from scenarios.net.callbacks import inner_ops_work, is_visible
@@ -33,27 +34,60 @@ async def callbacks_that_raise(subject: PzqSubject, client: Client, expect: Expe
                 continue
             tried += 1
             await attempt(broker, subject)
-            expect.that(client.alive, f"{kind}: the process lives on", "it ended")
+            expect.that(
+                client.alive,
+                f"{kind}: the process lives on",
+                "it ended",
+                id=slug("{}-the-process-lives-on", kind),
+            )
             shown = lambda heard=heard, written=written: is_visible(client, heard, written)  # noqa: E731
             visible = await subject.until(shown, 1.0)
-            expect.that(visible, f"{kind}: the exception is visible", "no event, no line on stderr")
+            expect.that(
+                visible,
+                f"{kind}: the exception is visible",
+                "no event, no line on stderr",
+                id=slug("{}-the-exception-is-visible", kind),
+            )
             result = await subject.publish(subject.queue, kind.encode(), session="other")
-            expect.outcome(result, "acked", f"{kind}: other sessions are unaffected")
+            expect.outcome(
+                result,
+                "acked",
+                f"{kind}: other sessions are unaffected",
+                id=slug("{}-other-sessions-are-unaffected", kind),
+            )
             there = subject.beside(elsewhere).holds(kind.encode())
-            expect.equal(there, 1, f"{kind}: other sessions are unaffected")
-        expect.exercised(tried, "the library has no callbacks")
+            expect.equal(
+                there,
+                1,
+                f"{kind}: other sessions are unaffected",
+                id=slug("{}-other-sessions-are-unaffected", kind),
+            )
+        expect.exercised(tried, "the library has no callbacks", id="the-library-has-no-callbacks")
 
 
 async def _raising_message(broker: PZQ, subject: PzqSubject) -> None:
     client, expect = subject.client, subject.expect
-    key = broker.put(b"it raises")
-    broker.put(b"the next one")
+    key = broker.publish(b"it raises")
+    broker.publish(b"the next one")
     criterion = "message: the next callback of that kind runs"
-    await surfaced(client, expect, b"it raises", criterion="message: the first one is surfaced")
-    await surfaced(client, expect, b"the next one", criterion=criterion)
+    await surfaced(
+        client,
+        expect,
+        b"it raises",
+        criterion="message: the first one is surfaced",
+        id="message-the-first-one-is-surfaced",
+    )
+    await surfaced(
+        client, expect, b"the next one", criterion=criterion, id="message-the-next-callback-of-that-kind-runs"
+    )
     await subject.until(lambda: statuses(broker, key), 1.0)
     criterion = "message: what raised is not acknowledged by the library"
-    expect.that(b"1" not in statuses(broker, key), criterion, statuses(broker, key))
+    expect.that(
+        b"1" not in statuses(broker, key),
+        criterion,
+        statuses(broker, key),
+        id="message-what-raised-is-not-acknowledged-by-the-library",
+    )
 
 
 async def _raising_error(broker: PZQ, subject: PzqSubject) -> None:
@@ -61,11 +95,22 @@ async def _raising_error(broker: PZQ, subject: PzqSubject) -> None:
     for number in (1, 2):
         mark = len(client.events)
         subject.bad_delivery()
-        broker.put(b"a bad one")
+        broker.publish(b"a bad one")
         told = await client.event("error", 3.0, mark)
-        expect.that(told, "error: the next callback of that kind runs", f"no error event {number}")
-    broker.put(b"a good one")
-    await surfaced(client, expect, b"a good one", criterion="error: messages are unaffected")
+        expect.that(
+            told,
+            "error: the next callback of that kind runs",
+            f"no error event {number}",
+            id="error-the-next-callback-of-that-kind-runs",
+        )
+    broker.publish(b"a good one")
+    await surfaced(
+        client,
+        expect,
+        b"a good one",
+        criterion="error: messages are unaffected",
+        id="error-messages-are-unaffected",
+    )
 
 
 @scenario("NET-3.07", protocol="pzq", roles=ROLES)
@@ -84,12 +129,27 @@ async def op_inside_a_callback(subject: PzqSubject, client: Client, expect: Expe
         ]
         expect.prepared(await client.subscribe("", on_message={"mode": "event", "do": inner}))
         for body in (b"first", b"second"):
-            broker.put(body)
+            broker.publish(body)
         got = await subject.wait_messages(2, within_s=8.0)
-        expect.that(len(got) == 2, "the next message is delivered", f"{len(got)} came")
+        expect.that(
+            len(got) == 2,
+            "the next message is delivered",
+            f"{len(got)} came",
+            id="the-next-message-is-delivered",
+        )
         for event in await inner_ops_work(subject, 2 * len(inner)):
             if event["op"] == "pzq.monitor":
                 there = event["result"]["values"].get("messages")
-                expect.equal(there, 2, "the inner pzq.monitor has its right result")
-        bodies = [message.body for message in published.messages]
-        expect.equal(bodies, 2 * [(b"pending inner",)], "what the callbacks published is at the broker")
+                expect.equal(
+                    there,
+                    2,
+                    "the inner pzq.monitor has its right result",
+                    id="the-inner-pzq-monitor-has-its-right-result",
+                )
+        bodies = [message.body for message in published.messages()]
+        expect.equal(
+            bodies,
+            2 * [(b"pending inner",)],
+            "what the callbacks published is at the broker",
+            id="what-the-callbacks-published-is-at-the-broker",
+        )

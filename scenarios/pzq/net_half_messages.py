@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, cast
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import PZQ as Fake
 from fakebrokers.faults import fault
 from fakebrokers.faults.effects import Fin, Rst, Truncate
@@ -48,15 +49,27 @@ class Cut:
     async def _struck(self) -> None:
         """Wait until the cut has happened; after a FIN the client has to close its side."""
         fired = await self._subject.until(lambda: self._subject.faults.fired(self._name), PATIENCE_S)
-        self._expect.exercised(fired, f"{self._name}: nothing was to leave")
+        self._expect.exercised(
+            fired, f"{self._name}: nothing was to leave", id=slug("{}-nothing-was-to-leave", self._name)
+        )
         for record in self._subject.wire.journal.select(kind="fin", since=self._mark):
             criterion = f"{self._name}: the client closes its side"
             wire, connection = self._subject.wire, record.connection
-            await self._expect.socket_closed(wire, connection, criterion, within_s=1.45)
+            await self._expect.socket_closed(
+                wire,
+                connection,
+                criterion,
+                within_s=1.45,
+                id=slug("{}-the-client-closes-its-side", self._name),
+            )
 
     async def _clean(self, session: str) -> None:
         ended = await self._client.close(session)
-        self._expect.ended(ended, f"{self._name}: close ends by its deadline")
+        self._expect.ended(
+            ended,
+            f"{self._name}: close ends by its deadline",
+            id=slug("{}-close-ends-by-its-deadline", self._name),
+        )
         await self._subject.run(f"{session}-clean", case=f"{self._name}, clean connections afterwards")
 
     async def greeting(self) -> None:
@@ -67,16 +80,28 @@ class Cut:
         body = b"before the greeting"
         call = self._client.begin_publish(subject.queue, body, session=session, timeout=PATIENCE_S)
         await self._struck()
-        self._expect.ended(await call, f"{self._name}: publish ends by its deadline")
+        self._expect.ended(
+            await call,
+            f"{self._name}: publish ends by its deadline",
+            id=slug("{}-publish-ends-by-its-deadline", self._name),
+        )
         await subject.works_again(
-            f"{self._name}: the next connection works", within_s=BACK_S, session=session
+            f"{self._name}: the next connection works",
+            within_s=BACK_S,
+            session=session,
+            id=slug("{}-the-next-connection-works", self._name),
         )
         self._arm_greeting("greeting to a consumer")
         self._expect.prepared(await subject.subscribe(subject.queue, session, session))
         await self._struck()
         subject.put(subject.queue, [b"after the greeting"])
         came = await self._surfaced(b"after the greeting", session, BACK_S)
-        self._expect.that(came, f"{self._name}: the next connection works", "the message did not come")
+        self._expect.that(
+            came,
+            f"{self._name}: the next connection works",
+            "the message did not come",
+            id=slug("{}-the-next-connection-works", self._name),
+        )
         await self._clean(session)
 
     async def ack(self) -> None:
@@ -90,12 +115,13 @@ class Cut:
         call = self._client.begin_publish(subject.queue, body, session=session, timeout=PATIENCE_S)
         await self._struck()
         result = await call
-        self._expect.ended(result, "ack: publish ends by its deadline")
+        self._expect.ended(result, "ack: publish ends by its deadline", id="ack-publish-ends-by-its-deadline")
         came = subject.holds(body)
         self._expect.that(
             not result.ok or came > 1,
             "ack: acked only by a whole one, of a message that was sent again",
             str(result),
+            id="ack-acked-only-by-a-whole-one-of-a-message-that-was-sent",
         )
         await self._clean(session)
 
@@ -105,22 +131,36 @@ class Cut:
         fake = cast(Fake, subject.broker)
         await self._client.connected(session)
         self._expect.prepared(await subject.subscribe(subject.queue, session, session))
-        fake.put(b"to connect")
-        self._expect.exercised(await self._surfaced(b"to connect", session, PATIENCE_S), "no delivery came")
+        fake.publish(b"to connect")
+        self._expect.exercised(
+            await self._surfaced(b"to connect", session, PATIENCE_S),
+            "no delivery came",
+            id="no-delivery-came",
+        )
         seen = len(self._client.messages(session))
         self._arm("delivery", Truncate(share=0.5), connection=subject.connections("send")[-1])
         before = fake.journal.last_seq
-        fake.put(*BODY)
+        fake.publish(*BODY)
         await self._struck()
         await asyncio.sleep(0.3)
         early = self._client.messages(session)[seen:]
         is_again = len(fake.journal.select(kind="Delivery", since=before)) > 1  # on a machine with much to do
-        self._expect.that(is_again or not early, "delivery: nothing of half a message is surfaced", early)
+        self._expect.that(
+            is_again or not early,
+            "delivery: nothing of half a message is surfaced",
+            early,
+            id="delivery-nothing-of-half-a-message-is-surfaced",
+        )
         await subject.until(lambda: len(self._client.messages(session)) > seen, PATIENCE_S)
         await asyncio.sleep(0.2)
         late = self._client.messages(session)[seen:]
         once = len(late) == 1 and parts_are(late[0], BODY)
-        self._expect.that(once, "delivery: sent again as a whole, it is surfaced once", late)
+        self._expect.that(
+            once,
+            "delivery: sent again as a whole, it is surfaced once",
+            late,
+            id="delivery-sent-again-as-a-whole-it-is-surfaced-once",
+        )
         await self._clean(session)
 
     async def _surfaced(self, body: bytes, sub: str, within_s: float) -> bool:

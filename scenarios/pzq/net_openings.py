@@ -7,6 +7,7 @@ from collections import Counter
 from random import Random
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.faults import fault
 from fakebrokers.faults.effects import Fin, Inject, Silent
 from scenarios._footprint import Footprint
@@ -32,23 +33,46 @@ async def garbage_instead_of_the_greeting(subject: PzqSubject, client: Client, e
     """
     footprint = Footprint(client)
     _garble(subject, "garbage to a producer")
-    expect.ended(await subject.begin_connect("s1", timeout=5.0), "connect ends by its deadline")
+    expect.ended(
+        await subject.begin_connect("s1", timeout=5.0),
+        "connect ends by its deadline",
+        id="connect-ends-by-its-deadline",
+    )
     body = b"into the garbage"
     pending = subject.begin_publish(subject.queue, body, timeout=3.0)
     await _garbled(subject, "garbage to a producer")
     result = await pending
-    expect.ended(result, "publish ends by its deadline")
-    expect.that(not result.ok or subject.holds(body), "acked only if the broker has the message", str(result))
-    await subject.works_again("producer: the clean connection works within 30 s", within_s=BACK_S)
+    expect.ended(result, "publish ends by its deadline", id="publish-ends-by-its-deadline")
+    expect.that(
+        not result.ok or subject.holds(body),
+        "acked only if the broker has the message",
+        str(result),
+        id="acked-only-if-the-broker-has-the-message",
+    )
+    await subject.works_again(
+        "producer: the clean connection works within 30 s",
+        within_s=BACK_S,
+        id="producer-the-clean-connection-works-within-n-s",
+    )
     _garble(subject, "garbage to a consumer")
     expect.prepared(await subject.subscribe(subject.queue))
     await _garbled(subject, "garbage to a consumer")
     subject.put(subject.queue, [b"behind the garbage"])
     came = await subject.until(lambda: with_body(client, b"behind the garbage"), BACK_S)
-    expect.that(came, "consumer: the clean connection works within 30 s", subject.messages())
-    expect.that(not subject.made_up(), "nothing of the garbage is surfaced", subject.made_up())
+    expect.that(
+        came,
+        "consumer: the clean connection works within 30 s",
+        subject.messages(),
+        id="consumer-the-clean-connection-works-within-n-s",
+    )
+    expect.that(
+        not subject.made_up(),
+        "nothing of the garbage is surfaced",
+        subject.made_up(),
+        id="nothing-of-the-garbage-is-surfaced",
+    )
     footprint.judge(expect, rss_mib=32, cpu_share=0.5)
-    expect.ended(await client.close(), "close ends by its deadline")
+    expect.ended(await client.close(), "close ends by its deadline", id="close-ends-by-its-deadline")
     await subject.until(lambda: not subject.is_open(), 5.0)
     await asyncio.sleep(0.2)  # libzmq deals messages out to the closed consumer until it notices
     await subject.run("clean", case="clean connections afterwards")
@@ -64,7 +88,7 @@ def _garble(subject: PzqSubject, name: str) -> None:
 async def _garbled(subject: PzqSubject, name: str) -> None:
     """Wait until that is over."""
     fired = await subject.until(lambda: subject.faults.fired(name), 5.0)
-    subject.expect.exercised(fired, f"{name}: nobody connected")
+    subject.expect.exercised(fired, f"{name}: nobody connected", id=slug("{}-nobody-connected", name))
 
     def is_over() -> bool:
         return any(name in record.fault for record in subject.wire.journal.select(kind="fin"))
@@ -84,26 +108,38 @@ async def tls_instead_of_the_greeting(subject: PzqSubject, client: Client, expec
     """
     subject.faults.add(fault(Inject(hex=TLS_ALERT), Silent(), Fin(after_s=0.01), on="accept", name="alert"))
     footprint = Footprint(client)
-    expect.ended(await subject.begin_connect("s1", timeout=5.0), "connect ends by its deadline")
+    expect.ended(
+        await subject.begin_connect("s1", timeout=5.0),
+        "connect ends by its deadline",
+        id="connect-ends-by-its-deadline",
+    )
     pending = subject.begin_publish(subject.queue, b"into the alert", timeout=3.0)
     expect.prepared(await subject.subscribe(subject.queue))
     await asyncio.sleep(COUNTED_S)
     attempts = Counter(record.note for record in subject.wire.journal.select(kind="upstream"))
-    expect.exercised(attempts, "nobody connected")
+    expect.exercised(attempts, "nobody connected", id="nobody-connected")
     limit = ATTEMPTS_PER_S * COUNTED_S
     for role, count in attempts.items():
         expect.that(
-            count <= limit, f"{role}: at most {ATTEMPTS_PER_S} attempts/s", f"{count} in {COUNTED_S} s"
+            count <= limit,
+            f"{role}: at most {ATTEMPTS_PER_S} attempts/s",
+            f"{count} in {COUNTED_S} s",
+            id=slug("{}-at-most-n-attempts-s", role),
         )
     expect.note(f"attempts in {COUNTED_S} s: {dict(attempts)}")
     result = await pending
-    expect.ended(result, "publish ends by its deadline")
-    expect.that(not result.ok, "nothing is acked", str(result))
-    expect.that(not subject.messages(), "nothing is surfaced", subject.messages())
+    expect.ended(result, "publish ends by its deadline", id="publish-ends-by-its-deadline")
+    expect.that(not result.ok, "nothing is acked", str(result), id="nothing-is-acked")
+    expect.that(not subject.messages(), "nothing is surfaced", subject.messages(), id="nothing-is-surfaced")
     footprint.judge(expect, rss_mib=32)
-    expect.ended(await client.close(), "close works")
+    expect.ended(await client.close(), "close works", id="close-works")
     await asyncio.sleep(0.2)  # an attempt that was under way may still arrive
     mark = subject.wire.journal.last_seq
     await asyncio.sleep(0.5)
     late = subject.accepted(mark)
-    expect.that(not late, "close works: no attempts after it", f"{len(late)} in 0.5 s")
+    expect.that(
+        not late,
+        "close works: no attempts after it",
+        f"{len(late)} in 0.5 s",
+        id="close-works-no-attempts-after-it",
+    )

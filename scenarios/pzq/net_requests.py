@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers.faults import hold, reorder, rewrite
 from fakebrokers.journal import Tap
 from scenarios.pzq._steps import produced
@@ -30,17 +31,24 @@ async def cancelled_publish(subject: PzqSubject, client: Client, expect: Expect)
     broker.faults.add(refused, hold(direction="out", name="answers"))
     mark = broker.journal.last_seq
     first = subject.begin_publish(subject.queue, b"A")
-    await expect.reached(broker, "A was not published", kind="Produce", since=mark)
+    await expect.reached(broker, "A was not published", kind="Produce", since=mark, id="a-was-not-published")
     await client.adapter.cancel(first)
-    expect.failed(await first, ("cancelled",), "A ends as cancelled")
+    expect.failed(await first, ("cancelled",), "A ends as cancelled", id="a-ends-as-cancelled")
     second = subject.begin_publish(subject.queue, b"B")
-    await expect.reached(broker, "B was not published", kind="Produce", since=mark, count=2)
+    await expect.reached(
+        broker, "B was not published", kind="Produce", since=mark, count=2, id="b-was-not-published"
+    )
     broker.faults.remove("answers")
     result = await second
     if result.kind not in ("connection", "closed"):
-        expect.outcome(result, "acked", "B ends with its own answer, never with A's")
+        expect.outcome(
+            result,
+            "acked",
+            "B ends with its own answer, never with A's",
+            id="b-ends-with-its-own-answer-never-with-a-s",
+        )
     third = await subject.publish(subject.queue, b"C")
-    expect.outcome(third, "acked", "a third op works")
+    expect.outcome(third, "acked", "a third op works", id="a-third-op-works")
 
 
 @scenario("NET-3.02", protocol="pzq", roles=PUBLISHER, timeout_s=60)
@@ -65,10 +73,17 @@ async def five_publishes_at_once(subject: PzqSubject, client: Client, expect: Ex
     came = [frame.body for frame in produced(broker, mark)]
     for body, result in zip(bodies, results, strict=True):
         wanted = "nacked" if came.index((body,)) % 2 else "acked"
-        expect.outcome(result, wanted, f"{body.decode()} ends with the result that was made for it")
-    expect.equal(len(came), len(bodies), "each op ends exactly once")
+        expect.outcome(
+            result,
+            wanted,
+            f"{body.decode()} ends with the result that was made for it",
+            id=slug("{}-ends-with-the-result-that-was-made-for-it", body.decode()),
+        )
+    expect.equal(len(came), len(bodies), "each op ends exactly once", id="each-op-ends-exactly-once")
     said, sent = (
         [record.keys for record in broker.journal.select(role="confirm", tap=tap)]
         for tap in (Tap.SAID, Tap.SENT)
     )
-    expect.exercised(said != sent, "the client sends one message at a time")
+    expect.exercised(
+        said != sent, "the client sends one message at a time", id="the-client-sends-one-message-at-a-time"
+    )

@@ -8,6 +8,7 @@ import base64
 from conformance.adapter.base import Call
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import PZQ
 from fakebrokers.faults import drop, fault, stall
 from fakebrokers.faults.effects import Drop
@@ -51,11 +52,23 @@ async def unique_ids(broker: PZQ, client: Client, expect: Expect) -> None:
             for call in calls:
                 await call
         ids = {frame.body: frame.id for frame in produced(broker, since)}
-        expect.exercised(len(ids) == 1000, f"only {len(ids)} of 1000 messages came")
+        expect.exercised(
+            len(ids) == 1000, f"only {len(ids)} of 1000 messages came", id="only-n-of-n-messages-came"
+        )
         found.append(list(ids.values()))
-        expect.equal(len(set(found[-1])), 1000, f"the ids of process {number + 1} are distinct")
+        expect.equal(
+            len(set(found[-1])),
+            1000,
+            f"the ids of process {number + 1} are distinct",
+            id="the-ids-of-process-n-are-distinct",
+        )
     shared = set(found[0]) & set(found[1])
-    expect.tolerate(not shared, "the ids of two processes are distinct", f"{len(shared)} are the same")
+    expect.tolerate(
+        not shared,
+        "the ids of two processes are distinct",
+        f"{len(shared)} are the same",
+        id="the-ids-of-two-processes-are-distinct",
+    )
 
 
 @scenario("PZQ-1.14", roles=PUBLISHER)
@@ -72,14 +85,31 @@ async def binary_and_long_ids(broker: PZQ, client: Client, expect: Expect) -> No
         since = broker.journal.last_seq
         result = await publish(client, b"hello", key=_b64(id))
         if _refused_here(result):
-            expect.tolerate(False, f"an id of {len(id)} bytes can be used", str(result))
+            expect.tolerate(
+                False, f"an id of {len(id)} bytes can be used", str(result), id="an-id-of-n-bytes-can-be-used"
+            )
             continue
         ids = {frame.id for frame in produced(broker, since)}
-        expect.equal(ids, {id}, "the id on the wire is the caller's, bytewise")
-        expect.outcome(result, "acked", f"the produce with the id {id[:12]!r} is acked")
+        expect.equal(
+            ids,
+            {id},
+            "the id on the wire is the caller's, bytewise",
+            id="the-id-on-the-wire-is-the-caller-s-bytewise",
+        )
+        expect.outcome(
+            result,
+            "acked",
+            f"the produce with the id {id[:12]!r} is acked",
+            id=slug("the-produce-with-the-id-{}-is-acked", f"{id[:12]!r}"),
+        )
     calls = [publish(client, b"hello", key=_b64(id)) for id in (b"pair-a", b"pair-b")]
-    expect.outcome(await calls[0], "acked", "of two ids that differ in the last byte, the first is acked")
-    expect.outcome(await calls[1], "nacked", "and the second refused")
+    expect.outcome(
+        await calls[0],
+        "acked",
+        "of two ids that differ in the last byte, the first is acked",
+        id="of-two-ids-that-differ-in-the-last-byte-the-first-is-acked",
+    )
+    expect.outcome(await calls[1], "nacked", "and the second refused", id="and-the-second-refused")
 
 
 def _b64(id: bytes) -> dict[str, str]:
@@ -111,13 +141,33 @@ async def restart_between_produces(broker: PZQ, client: Client, expect: Expect) 
     if result.ok:
         sent = broker.journal.select(kind="ProduceAck", tap=Tap.SENT)
         confirmed = any(message.id in record.keys for record in sent)
-        expect.that(confirmed, "acked only after an acknowledgement for its id", str(result))
+        expect.that(
+            confirmed,
+            "acked only after an acknowledgement for its id",
+            str(result),
+            id="acked-only-after-an-acknowledgement-for-its-id",
+        )
     else:
-        expect.failed(result, UNKNOWN, "the one in flight ends timeout or connection")
+        expect.failed(
+            result,
+            UNKNOWN,
+            "the one in flight ends timeout or connection",
+            id="the-one-in-flight-ends-timeout-or-connection",
+        )
     after = await publish(client, b"after the restart", timeout=5.0)
-    expect.outcome(after, "acked", "a produce after the restart is acked on the same session")
-    expect.that(produced_bytes(broker, b"after the restart"), "acked only after it came", "it did not come")
-    expect.within(after.elapsed_ms / 1000, limit_s(5.0), "within 5 s")
+    expect.outcome(
+        after,
+        "acked",
+        "a produce after the restart is acked on the same session",
+        id="a-produce-after-the-restart-is-acked-on-the-same-session",
+    )
+    expect.that(
+        produced_bytes(broker, b"after the restart"),
+        "acked only after it came",
+        "it did not come",
+        id="acked-only-after-it-came",
+    )
+    expect.within(after.elapsed_ms / 1000, limit_s(5.0), "within 5 s", id="within-n-s")
 
 
 @scenario("PZQ-1.17", roles=PUBLISHER, timeout_s=60)
@@ -135,18 +185,38 @@ async def broker_unreachable(broker: PZQ, client: Client, expect: Expect) -> Non
         deadline = client.deadline_s("publish", 1.0)
         body = f"while nobody listens, {session}".encode()
         result = await publish(client, body, timeout=1.0, session=session)
-        expect.failed(result, UNKNOWN, f"{session}: the produce ends timeout or connection")
-        expect.within(result.elapsed_ms / 1000, limit_s(deadline), f"{session}: at its deadline")
+        expect.failed(
+            result,
+            UNKNOWN,
+            f"{session}: the produce ends timeout or connection",
+            id=slug("{}-the-produce-ends-timeout-or-connection", session),
+        )
+        expect.within(
+            result.elapsed_ms / 1000,
+            limit_s(deadline),
+            f"{session}: at its deadline",
+            id=slug("{}-at-its-deadline", session),
+        )
         if comes_back:
             await asyncio.sleep(1.0)
             broker.restart()
             await until(lambda body=body: produced_bytes(broker, body), 1.0)  # type: ignore[misc]
         came_late = produced_bytes(broker, body)
         definite = result.error is not None and result.error.definite
-        expect.that(not (came_late and definite), "what comes late was not called definite", str(result))
+        expect.that(
+            not (came_late and definite),
+            "what comes late was not called definite",
+            str(result),
+            id="what-comes-late-was-not-called-definite",
+        )
         closing = await client.close(session, 3.0)
-        expect.ended(closing, f"{session}: close ends")
-        expect.within(closing.elapsed_ms / 1000, limit_s(3.0), f"{session}: close ends in its deadline")
+        expect.ended(closing, f"{session}: close ends", id=slug("{}-close-ends", session))
+        expect.within(
+            closing.elapsed_ms / 1000,
+            limit_s(3.0),
+            f"{session}: close ends in its deadline",
+            id=slug("{}-close-ends-in-its-deadline", session),
+        )
     await process_ends(client, expect)
 
 
@@ -161,14 +231,18 @@ async def retry_keeps_the_id(broker: PZQ, client: Client, expect: Expect) -> Non
     await client.connected()
     broker.faults.add(drop(role="confirm", nth=1, name=LOST))
     result = await publish(client, b"once more", timeout=3.0)
-    expect.ended(result, "the produce ends")
+    expect.ended(result, "the produce ends", id="the-produce-ends")
     ids = [frame.id for frame in produced_bytes(broker, b"once more")]
-    expect.that(len(ids) > 1, "the message is sent again", f"it came {len(ids)} times")
-    expect.tolerate(len(set(ids)) == 1, "it keeps its id", str(ids))
-    expect.outcome(result, "acked", "the answer to the repeat settles it")
+    expect.that(
+        len(ids) > 1, "the message is sent again", f"it came {len(ids)} times", id="the-message-is-sent-again"
+    )
+    expect.tolerate(len(set(ids)) == 1, "it keeps its id", str(ids), id="it-keeps-its-id")
+    expect.outcome(
+        result, "acked", "the answer to the repeat settles it", id="the-answer-to-the-repeat-settles-it"
+    )
 
 
-@scenario("PZQ-1.19", roles=PUBLISHER, needs=("concurrent",))
+@scenario("PZQ-1.19", roles=PUBLISHER, needs=("concurrent",), allows=("ids-differ",))
 async def two_producers(broker: PZQ, client: Client, expect: Expect) -> None:
     """Two producers, one connection each.
 
@@ -185,18 +259,37 @@ async def two_producers(broker: PZQ, client: Client, expect: Expect) -> None:
         for record in broker.journal.select(kind="Produce", tap=Tap.RECEIVED)
     }
     (first, first_id), (second, second_id) = records[(b"s1",)], records[(b"s2",)]
-    expect.that(first != second, "each session has a connection of its own", first)
+    expect.that(
+        first != second,
+        "each session has a connection of its own",
+        first,
+        id="each-session-has-a-connection-of-its-own",
+    )
     answer(broker, ProduceNack(second_id, texts=(b"no",)), second)
     await asyncio.sleep(0.2)
     answer(broker, ProduceAck(first_id), first)
-    expect.outcome(await calls[0], "acked", "the first is acked by the answer on its connection")
-    expect.outcome(await calls[1], "nacked", "the second is refused by the answer on its connection")
+    expect.outcome(
+        await calls[0],
+        "acked",
+        "the first is acked by the answer on its connection",
+        id="the-first-is-acked-by-the-answer-on-its-connection",
+    )
+    expect.outcome(
+        await calls[1],
+        "nacked",
+        "the second is refused by the answer on its connection",
+        id="the-second-is-refused-by-the-answer-on-its-connection",
+    )
 
 
 async def came_bodies(broker: PZQ, expect: Expect, *bodies: bytes) -> None:
     """Messages with these bodies came."""
     await until(lambda: all(produced_bytes(broker, body) for body in bodies), 4.0)
-    expect.exercised(all(produced_bytes(broker, body) for body in bodies), "not all messages came in 4 s")
+    expect.exercised(
+        all(produced_bytes(broker, body) for body in bodies),
+        "not all messages came in 4 s",
+        id="not-all-messages-came-in-n-s",
+    )
 
 
 @scenario("PZQ-1.20", roles=PUBLISHER, timeout_s=60)
@@ -225,13 +318,28 @@ async def close_with_pending(broker: PZQ, client: Client, expect: Expect) -> Non
 
 async def _close(client: Client, expect: Expect, session: str, calls: list[Call]) -> None:
     closing = await client.close(session, 3.0)
-    expect.ended(closing, f"{session}: close ends")
-    expect.within(closing.elapsed_ms / 1000, limit_s(3.0), f"{session}: close ends in its deadline")
+    expect.ended(closing, f"{session}: close ends", id=slug("{}-close-ends", session))
+    expect.within(
+        closing.elapsed_ms / 1000,
+        limit_s(3.0),
+        f"{session}: close ends in its deadline",
+        id=slug("{}-close-ends-in-its-deadline", session),
+    )
     for call in calls:
         criterion = f"{session}: each produce ends with the close, neither acked nor refused"
         await until(lambda call=call: call.done, 1.0)  # type: ignore[misc]
-        expect.that(call.done, criterion, "it did not end")
-        expect.outcome(await call, "unknown", criterion)
+        expect.that(
+            call.done,
+            criterion,
+            "it did not end",
+            id=slug("{}-each-produce-ends-with-the-close-neither-acked-nor-refused", session),
+        )
+        expect.outcome(
+            await call,
+            "unknown",
+            criterion,
+            id=slug("{}-each-produce-ends-with-the-close-neither-acked-nor-refused", session),
+        )
 
 
 @scenario("PZQ-1.21", roles=PUBLISHER, needs=("concurrent",), server=ROOMY, alone=True, timeout_s=60)
@@ -254,15 +362,32 @@ async def burst_with_gaps(broker: PZQ, client: Client, expect: Expect) -> None:
     for frame in produced(broker):
         if frame.body:
             ids.setdefault(frame.body[0], set()).add(frame.id)
-    expect.exercised(len(ids) == 1000, f"only {len(ids)} of 1000 messages came")
+    expect.exercised(
+        len(ids) == 1000, f"only {len(ids)} of 1000 messages came", id="only-n-of-n-messages-came"
+    )
     for n, result in enumerate(results):
         if ids[b"%d" % n] & confirmed:
-            expect.outcome(result, "acked", f"message {n}, which was acknowledged, is acked")
+            expect.outcome(
+                result,
+                "acked",
+                f"message {n}, which was acknowledged, is acked",
+                id="message-n-which-was-acknowledged-is-acked",
+            )
         else:
-            expect.outcome(result, "unknown", f"message {n}, whose acknowledgement was lost, is unknown")
-            expect.within(result.elapsed_ms / 1000, limit_s(deadline), f"message {n} ends at its deadline")
+            expect.outcome(
+                result,
+                "unknown",
+                f"message {n}, whose acknowledgement was lost, is unknown",
+                id="message-n-whose-acknowledgement-was-lost-is-unknown",
+            )
+            expect.within(
+                result.elapsed_ms / 1000,
+                limit_s(deadline),
+                f"message {n} ends at its deadline",
+                id="message-n-ends-at-its-deadline",
+            )
     broker.faults.clear()
-    await goes_on(client, expect, "a later produce is acked")
+    await goes_on(client, expect, "a later produce is acked", id="a-later-produce-is-acked")
 
 
 @scenario("PZQ-1.22", variants=("seed-words",), roles=PUBLISHER, server={"profile": "seed-words"})
@@ -274,12 +399,22 @@ async def words_for_numbers(broker: PZQ, client: Client, expect: Expect) -> None
     """
     await client.connected()
     first = [(await publish(client, b"stored", timeout=1.0)).outcome for _ in range(3)]
-    expect.that(len(set(first)) == 1, "OK gives the same outcome three times", first)
+    expect.that(
+        len(set(first)) == 1,
+        "OK gives the same outcome three times",
+        first,
+        id="ok-gives-the-same-outcome-three-times",
+    )
     broker.faults.add(refuse_message("disk full"))
     for _ in range(2):
         result = await publish(client, b"refused", timeout=1.0)
-        expect.ended(result, "a produce that is answered NO ends")
-        expect.that(not result.ok, "NO is never taken for an acknowledgement", str(result))
+        expect.ended(result, "a produce that is answered NO ends", id="a-produce-that-is-answered-no-ends")
+        expect.that(
+            not result.ok,
+            "NO is never taken for an acknowledgement",
+            str(result),
+            id="no-is-never-taken-for-an-acknowledgement",
+        )
 
 
 @scenario("PZQ-1.23", roles=PUBLISHER)
@@ -297,16 +432,31 @@ async def store_full(broker: PZQ, client: Client, expect: Expect) -> None:
     sends: dict[bytes, int] = {}
     for frame in produced(broker):
         sends[frame.id] = sends.get(frame.id, 0) + 1
-    expect.exercised(sends, "nothing was sent")
-    expect.that(max(sends.values()) <= 30, "at most 30 sends of one id in 3 s", max(sends.values()))
+    expect.exercised(sends, "nothing was sent", id="nothing-was-sent")
+    expect.that(
+        max(sends.values()) <= 30,
+        "at most 30 sends of one id in 3 s",
+        max(sends.values()),
+        id="at-most-n-sends-of-one-id-in-n-s",
+    )
     broker.faults.remove("full")
     for call in calls:
         result = await call
         if result.ok:
             stored = broker.journal.select(kind="ProduceAck", tap=Tap.SENT)
-            expect.that(stored, "acked only after an acknowledgement", str(result))
+            expect.that(
+                stored,
+                "acked only after an acknowledgement",
+                str(result),
+                id="acked-only-after-an-acknowledgement",
+            )
         else:
-            expect.outcome(result, "nacked", "what the full store refused is refused")
+            expect.outcome(
+                result,
+                "nacked",
+                "what the full store refused is refused",
+                id="what-the-full-store-refused-is-refused",
+            )
             text = result.error.text if result.error else ""
-            expect.that("no space left" in text, "with the broker's text", text)
-    await goes_on(client, expect, "a new produce afterwards is acked")
+            expect.that("no space left" in text, "with the broker's text", text, id="with-the-broker-s-text")
+    await goes_on(client, expect, "a new produce afterwards is acked", id="a-new-produce-afterwards-is-acked")

@@ -36,19 +36,41 @@ async def positive_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     callback; no redelivery. Parts behind the status: non-strict
     """
     await consuming(client, expect)
-    key = broker.put(b"hello")
-    (message, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    key = broker.publish(b"hello")
+    (message, *_) = await surfaced(
+        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+    )
     await asyncio.sleep(0.3)
-    expect.that(not acks(broker), "nothing is acknowledged before it is settled", acks(broker))
+    expect.that(
+        not acks(broker),
+        "nothing is acknowledged before it is settled",
+        acks(broker),
+        id="nothing-is-acknowledged-before-it-is-settled",
+    )
     await settle(client, message)
     await until(lambda: acks(broker), 2.0)
     await asyncio.sleep(0.3)
     came = acks(broker)
-    expect.equal(len(came), 1, "exactly one acknowledgement comes")
-    expect.equal(came[0].key, key, "it begins with the key, bytewise, and no empty part in front")
-    expect.equal(came[0].status, b"1", "its status is the one byte 1")
-    expect.tolerate(not came[0].extra, "there is nothing behind the status", came[0].extra)
-    expect.equal((len(deliveries(broker)), len(broker.messages)), (1, 0), "it is settled, and not sent again")
+    expect.equal(len(came), 1, "exactly one acknowledgement comes", id="exactly-one-acknowledgement-comes")
+    expect.equal(
+        came[0].key,
+        key,
+        "it begins with the key, bytewise, and no empty part in front",
+        id="it-begins-with-the-key-bytewise-and-no-empty-part-in-front",
+    )
+    expect.equal(came[0].status, b"1", "its status is the one byte 1", id="its-status-is-the-one-byte-n")
+    expect.tolerate(
+        not came[0].extra,
+        "there is nothing behind the status",
+        came[0].extra,
+        id="there-is-nothing-behind-the-status",
+    )
+    expect.equal(
+        (len(deliveries(broker)), len(broker.messages())),
+        (1, 0),
+        "it is settled, and not sent again",
+        id="it-is-settled-and-not-sent-again",
+    )
 
 
 @scenario("PZQ-2.05", roles=CONSUMER)
@@ -61,21 +83,43 @@ async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     `position` and a later `sent_us`, then [key]["1"]
     """
     await consuming(client, expect)
-    key = broker.put(b"hello")
-    (first, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    key = broker.publish(b"hello")
+    (first, *_) = await surfaced(
+        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+    )
     await settle(client, first, "nack")
     await until(lambda: statuses(broker, key), 2.0)
-    expect.that(statuses(broker, key), "a negative acknowledgement comes for the key", acks(broker))
-    expect.that(statuses(broker, key)[0] != b"1", "its status is not 1", statuses(broker, key))
-    expect.tolerate(statuses(broker, key)[0] == b"0", "its status is 0", str(statuses(broker, key)))
+    expect.that(
+        statuses(broker, key),
+        "a negative acknowledgement comes for the key",
+        acks(broker),
+        id="a-negative-acknowledgement-comes-for-the-key",
+    )
+    expect.that(
+        statuses(broker, key)[0] != b"1",
+        "its status is not 1",
+        statuses(broker, key),
+        id="its-status-is-not-n",
+    )
+    expect.tolerate(
+        statuses(broker, key)[0] == b"0", "its status is 0", str(statuses(broker, key)), id="its-status-is-n"
+    )
     criterion = "the second delivery is surfaced"
-    copies = await surfaced(client, expect, b"hello", count=2, criterion=criterion)
-    expect.equal(key_of(copies[1]), key, "with the same position")
+    copies = await surfaced(
+        client, expect, b"hello", count=2, criterion=criterion, id="the-second-delivery-is-surfaced"
+    )
+    expect.equal(key_of(copies[1]), key, "with the same position", id="with-the-same-position")
     times = [microseconds(copy, "sent_us") for copy in copies[:2]]
     if times[0] is not None and times[1] is not None:
-        expect.that(times[1] > times[0], "and a later sent_us", times)
+        expect.that(times[1] > times[0], "and a later sent_us", times, id="and-a-later-sent-us")
     await settle(client, copies[1])
-    await acknowledged(broker, expect, key, "the second one is acknowledged with 1")
+    await acknowledged(
+        broker,
+        expect,
+        key,
+        "the second one is acknowledged with 1",
+        id="the-second-one-is-acknowledged-with-n",
+    )
 
 
 @scenario("PZQ-2.06", roles=CONSUMER, server=QUICK)
@@ -87,15 +131,32 @@ async def no_ack_on_failure(broker: PZQ, client: Client, expect: Expect) -> None
     callback, then "1"; error visible as event
     """
     await consuming(client, expect, on_message={"mode": "event", "raise_on": [1]})
-    key = broker.put(b"hello")
+    key = broker.publish(b"hello")
     copies = await surfaced(
-        client, expect, b"hello", count=2, criterion="the second delivery reaches the callback"
+        client,
+        expect,
+        b"hello",
+        count=2,
+        criterion="the second delivery reaches the callback",
+        id="the-second-delivery-reaches-the-callback",
     )
-    expect.that(b"1" not in statuses(broker, key), "no 1 before the second delivery", statuses(broker, key))
+    expect.that(
+        b"1" not in statuses(broker, key),
+        "no 1 before the second delivery",
+        statuses(broker, key),
+        id="no-n-before-the-second-delivery",
+    )
     error = await client.event("error", 1.0)
-    expect.that(error is not None, "the callback's error is visible as an event", "there is none")
+    expect.that(
+        error is not None,
+        "the callback's error is visible as an event",
+        "there is none",
+        id="the-callback-s-error-is-visible-as-an-event",
+    )
     await settle(client, copies[1])
-    await acknowledged(broker, expect, key, "then it is acknowledged with 1")
+    await acknowledged(
+        broker, expect, key, "then it is acknowledged with 1", id="then-it-is-acknowledged-with-n"
+    )
 
 
 @scenario("PZQ-2.07", roles=CONSUMER, server=QUICK)
@@ -108,21 +169,36 @@ async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
     "1"
     """
     await consuming(client, expect)
-    key = broker.put(b"hello")
-    (first, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    key = broker.publish(b"hello")
+    (first, *_) = await surfaced(
+        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+    )
     await until(lambda: len(with_body(client, b"hello")) > 1, 2.5)
-    expect.exercised(len(deliveries(broker, key)) > 1, "the message was not sent again")
+    expect.exercised(
+        len(deliveries(broker, key)) > 1,
+        "the message was not sent again",
+        id="the-message-was-not-sent-again",
+    )
     copies = with_body(client, b"hello")
-    expect.that(b"1" not in statuses(broker, key), "no 1 before anything is settled", acks(broker))
+    expect.that(
+        b"1" not in statuses(broker, key),
+        "no 1 before anything is settled",
+        acks(broker),
+        id="no-n-before-anything-is-settled",
+    )
     if len(copies) == 1 and client.can("dedup"):
         await settle(client, first)
     else:
-        expect.that(len(copies) == 2, "both copies are surfaced", f"{len(copies)} came")
-        expect.equal(key_of(copies[1]), key_of(copies[0]), "with equal positions")
+        expect.that(
+            len(copies) == 2, "both copies are surfaced", f"{len(copies)} came", id="both-copies-are-surfaced"
+        )
+        expect.equal(key_of(copies[1]), key_of(copies[0]), "with equal positions", id="with-equal-positions")
         await settle(client, copies[1])
-    await acknowledged(broker, expect, key, "settling it sends the 1")
+    await acknowledged(broker, expect, key, "settling it sends the 1", id="settling-it-sends-the-n")
     await asyncio.sleep(3.0)
-    expect.equal(len(deliveries(broker, key)), 2, "there is no third delivery")
+    expect.equal(
+        len(deliveries(broker, key)), 2, "there is no third delivery", id="there-is-no-third-delivery"
+    )
 
 
 @scenario("PZQ-2.08", roles=CONSUMER, server=QUICK)
@@ -134,13 +210,31 @@ async def duplicate_suppression(broker: PZQ, client: Client, expect: Expect) -> 
     """
     await consuming(client, expect, on_message=auto())
     broker.faults.add(lose_consumer_ack(nth=1))
-    key = broker.put(b"hello")
-    await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    key = broker.publish(b"hello")
+    await surfaced(
+        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+    )
     await until(lambda: len(deliveries(broker, key)) > 1, 3.0)
-    expect.exercised(len(deliveries(broker, key)) > 1, "the message was not sent again")
-    await acknowledged(broker, expect, key, "the second copy is acknowledged with 1 again", count=2)
+    expect.exercised(
+        len(deliveries(broker, key)) > 1,
+        "the message was not sent again",
+        id="the-message-was-not-sent-again",
+    )
+    await acknowledged(
+        broker,
+        expect,
+        key,
+        "the second copy is acknowledged with 1 again",
+        count=2,
+        id="the-second-copy-is-acknowledged-with-n-again",
+    )
     await asyncio.sleep(0.2)
-    expect.equal(len(with_body(client, b"hello")), 1, "the second copy is not surfaced")
+    expect.equal(
+        len(with_body(client, b"hello")),
+        1,
+        "the second copy is not surfaced",
+        id="the-second-copy-is-not-surfaced",
+    )
 
 
 @scenario("PZQ-2.15", roles=CONSUMER)
@@ -151,13 +245,20 @@ async def ack_to_a_vanished_instance(broker: PZQ, client: Client, expect: Expect
     Pass: ack op does not block for ever; reported or dropped
     """
     await consuming(client, expect)
-    broker.put(b"hello")
-    (message, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    broker.publish(b"hello")
+    (message, *_) = await surfaced(
+        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+    )
     broker.crash()
     await asyncio.sleep(0.2)
     result = await client.op("settle", 3.0, sub="c1", ref=message.ref, how="ack")
-    expect.ended(result, "settling does not block forever")
-    expect.within(result.elapsed_ms / 1000, limit_s(3.0), "settling ends in its deadline")
+    expect.ended(result, "settling does not block forever", id="settling-does-not-block-forever")
+    expect.within(
+        result.elapsed_ms / 1000,
+        limit_s(3.0),
+        "settling ends in its deadline",
+        id="settling-ends-in-its-deadline",
+    )
 
 
 @scenario("PZQ-2.16", roles=CONSUMER, server=QUICK, process=True)
@@ -169,21 +270,32 @@ async def consumer_restart(broker: PZQ, client: Client, expect: Expect) -> None:
     delivery) and acknowledged once; nothing lost
     """
     await consuming(client, expect)
-    key = broker.put(b"hello")
-    await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    key = broker.publish(b"hello")
+    await surfaced(
+        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+    )
     early = list(statuses(broker, key))
     await client.adapter.restart()
     await consuming(client, expect)
     criterion = "the message is received again after the restart"
-    (message, *_) = await surfaced(client, expect, b"hello", criterion=criterion)
-    expect.that(b"1" not in early, "it was not acknowledged before it was settled", early)
+    (message, *_) = await surfaced(
+        client, expect, b"hello", criterion=criterion, id="the-message-is-received-again-after-the-restart"
+    )
+    expect.that(
+        b"1" not in early,
+        "it was not acknowledged before it was settled",
+        early,
+        id="it-was-not-acknowledged-before-it-was-settled",
+    )
     await settle(client, message)
-    await acknowledged(broker, expect, key, "it is acknowledged")
-    await until(lambda: not broker.messages, 1.0)
-    expect.equal(len(broker.messages), 0, "nothing is left, nothing is lost")
+    await acknowledged(broker, expect, key, "it is acknowledged", id="it-is-acknowledged")
+    await until(lambda: not broker.messages(), 1.0)
+    expect.equal(
+        len(broker.messages()), 0, "nothing is left, nothing is lost", id="nothing-is-left-nothing-is-lost"
+    )
 
 
-@scenario("PZQ-2.17", roles=CONSUMER, server={"ack_timeout": 60_000_000}, alone=True, timeout_s=90)
+@scenario("PZQ-2.17", roles=CONSUMER, server={"ack_timeout_s": 60.0}, alone=True, timeout_s=90)
 async def burst(broker: PZQ, client: Client, expect: Expect) -> None:
     """Burst of 10 000 messages.
 
@@ -191,16 +303,18 @@ async def burst(broker: PZQ, client: Client, expect: Expect) -> None:
     Pass: Every body surfaced once and acknowledged with its own key within 60 s; order free; RSS growth
     reported
     """
-    keys = {b"%d" % n: broker.put(b"%d" % n) for n in range(10_000)}
+    keys = {b"%d" % n: broker.publish(b"%d" % n) for n in range(10_000)}
     before = client.facts()
     await consuming(client, expect, on_message=auto())
     await until(lambda: not broker.statistics["messages"], 60.0)
     left = broker.statistics["messages"]
-    expect.equal(left, 0, "every message is acknowledged within 60 s")
+    expect.equal(
+        left, 0, "every message is acknowledged within 60 s", id="every-message-is-acknowledged-within-n-s"
+    )
     await until(lambda: len(client.messages("c1")) >= len(keys), 1.0)
     positions = [key_of(message) for message in client.messages("c1")]
-    expect.equal(len(positions), len(keys), "every body is surfaced once")
-    expect.equal(set(positions), set(keys.values()), "each with its own key")
+    expect.equal(len(positions), len(keys), "every body is surfaced once", id="every-body-is-surfaced-once")
+    expect.equal(set(positions), set(keys.values()), "each with its own key", id="each-with-its-own-key")
     after = client.facts()
     if before is not None and after is not None and before.rss_bytes and after.rss_bytes:
         expect.note(f"RSS grew by {(after.rss_bytes - before.rss_bytes) / (1 << 20):.1f} MiB")
@@ -216,18 +330,32 @@ async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
     message behind it is surfaced and acknowledged; no crash
     """
     await consuming(client, expect, on_message=auto(sleep_ms=2500, sleep_on=[1]))
-    slow = broker.put(b"slow")
-    (message, *_) = await surfaced(client, expect, b"slow", criterion="the message is surfaced")
+    slow = broker.publish(b"slow")
+    (message, *_) = await surfaced(
+        client, expect, b"slow", criterion="the message is surfaced", id="the-message-is-surfaced"
+    )
     times = (microseconds(message, "sent_us"), microseconds(message, "timeout_us"))
-    expect.tolerate(None not in times, "sent_us and timeout_us are there before settling", str(times))
-    behind = broker.put(b"behind it")
+    expect.tolerate(
+        None not in times,
+        "sent_us and timeout_us are there before settling",
+        str(times),
+        id="sent-us-and-timeout-us-are-there-before-settling",
+    )
+    behind = broker.publish(b"behind it")
     criterion = "a message behind it is surfaced"
-    await surfaced(client, expect, b"behind it", criterion=criterion, within_s=8.0)
-    await acknowledged(broker, expect, behind, "and acknowledged", within_s=5.0)
+    await surfaced(
+        client, expect, b"behind it", criterion=criterion, within_s=8.0, id="a-message-behind-it-is-surfaced"
+    )
+    await acknowledged(broker, expect, behind, "and acknowledged", within_s=5.0, id="and-acknowledged")
     copies = with_body(client, b"slow")[1:]
     await until(lambda: len(statuses(broker, slow)) >= len(copies), 3.0)
     answers = statuses(broker, slow)
-    expect.that(len(answers) >= len(copies), "each later copy that was surfaced is answered", answers)
+    expect.that(
+        len(answers) >= len(copies),
+        "each later copy that was surfaced is answered",
+        answers,
+        id="each-later-copy-that-was-surfaced-is-answered",
+    )
 
 
 @scenario("PZQ-2.22", roles=CONSUMER, server=QUICK)
@@ -240,16 +368,40 @@ async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None
     """
     await consuming(client, expect, on_message=auto())
     broker.faults.add(lose_consumer_ack(nth=1))
-    key = broker.put(b"hello")
-    await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    key = broker.publish(b"hello")
+    await surfaced(
+        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+    )
     await until(lambda: len(deliveries(broker, key)) > 1, 3.0)
-    expect.exercised(len(deliveries(broker, key)) > 1, "the message was not sent again")
+    expect.exercised(
+        len(deliveries(broker, key)) > 1,
+        "the message was not sent again",
+        id="the-message-was-not-sent-again",
+    )
     if not client.can("dedup"):
-        await surfaced(client, expect, b"hello", count=2, criterion="the second copy is surfaced")
-    await acknowledged(broker, expect, key, "1 is sent for the second copy, too", count=2)
+        await surfaced(
+            client,
+            expect,
+            b"hello",
+            count=2,
+            criterion="the second copy is surfaced",
+            id="the-second-copy-is-surfaced",
+        )
+    await acknowledged(
+        broker,
+        expect,
+        key,
+        "1 is sent for the second copy, too",
+        count=2,
+        id="n-is-sent-for-the-second-copy-too",
+    )
     await asyncio.sleep(1.7)
-    expect.equal(len(deliveries(broker, key)), 2, "there is no third delivery")
-    expect.equal(broker.statistics["messages"], 0, "the monitor shows no messages")
+    expect.equal(
+        len(deliveries(broker, key)), 2, "there is no third delivery", id="there-is-no-third-delivery"
+    )
+    expect.equal(
+        broker.statistics["messages"], 0, "the monitor shows no messages", id="the-monitor-shows-no-messages"
+    )
 
 
 @scenario("PZQ-2.23", roles=CONSUMER, timeout_s=40)
@@ -262,15 +414,19 @@ async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
     message is handled; no second session needed from the user (runner subscribes again: non-strict)
     """
     await consuming(client, expect)
-    keys = [broker.put(b"%d" % n) for n in range(5)]
+    keys = [broker.publish(b"%d" % n) for n in range(5)]
     for n in range(5):
-        (message, *_) = await surfaced(client, expect, b"%d" % n, criterion=f"message {n} is surfaced")
+        (message, *_) = await surfaced(
+            client, expect, b"%d" % n, criterion=f"message {n} is surfaced", id="message-n-is-surfaced"
+        )
         if n < 3:
             await settle(client, message)
-            await acknowledged(broker, expect, keys[n], f"message {n} is acknowledged")
-    await until(lambda: len(broker.messages) == 2, 1.0)
+            await acknowledged(
+                broker, expect, keys[n], f"message {n} is acknowledged", id="message-n-is-acknowledged"
+            )
+    await until(lambda: len(broker.messages()) == 2, 1.0)
     broker.crash()
-    broker.put(b"2", key=keys[2])
+    broker.publish(b"2", key=keys[2])
     await asyncio.sleep(0.5)
     broker.restart()
     expected = [2, 3, 4]
@@ -278,18 +434,35 @@ async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
         expected.remove(2)
     back = await until(lambda: all(len(with_body(client, b"%d" % n)) > 1 for n in expected), 5.0)
     if not back:
-        expect.tolerate(False, "no second subscription is needed", "the runner subscribed again")
+        expect.tolerate(
+            False,
+            "no second subscription is needed",
+            "the runner subscribed again",
+            id="no-second-subscription-is-needed",
+        )
         expect.prepared(await client.subscribe("", "c1"))
     for n in expected:
         copies = await surfaced(
-            client, expect, b"%d" % n, count=2, criterion=f"message {n} is surfaced again"
+            client,
+            expect,
+            b"%d" % n,
+            count=2,
+            criterion=f"message {n} is surfaced again",
+            id="message-n-is-surfaced-again",
         )
         await settle(client, copies[1])
     await until(lambda: len(with_body(client, b"2")) > 1, 0.3)
     if client.can("dedup") and len(with_body(client, b"2")) > 1:
         await settle(client, with_body(client, b"2")[1])
     for n, count in ((2, 2), (3, 1), (4, 1)):
-        await acknowledged(broker, expect, keys[n], f"message {n} is acknowledged again", count=count)
+        await acknowledged(
+            broker,
+            expect,
+            keys[n],
+            f"message {n} is acknowledged again",
+            count=count,
+            id="message-n-is-acknowledged-again",
+        )
     await works_on(broker, client, expect, b"new")
 
 
@@ -302,11 +475,23 @@ async def aged_copies(broker: PZQ, client: Client, expect: Expect) -> None:
     Pass: Every body processed at least once and acknowledged; copies past sent + timeout may be dropped
     without an answer; store empty within 10 s; no crash
     """
-    keys = [broker.put(b"%d" % n) for n in range(20)]
+    keys = [broker.publish(b"%d" % n) for n in range(20)]
     options = {"filter_expired": True} if client.can("filter_expired") else {}
     await consuming(client, expect, on_message=auto(sleep_ms=3000, sleep_on=[1]), **options)
-    await until(lambda: not broker.messages, 13.0)
+    await until(lambda: not broker.messages(), 13.0)
     for n, key in enumerate(keys):
-        expect.that(with_body(client, b"%d" % n), f"message {n} is processed", "it never came")
-        expect.that(b"1" in statuses(broker, key), f"message {n} is acknowledged", statuses(broker, key))
-    expect.equal(len(broker.messages), 0, "the store is empty within 10 s")
+        expect.that(
+            with_body(client, b"%d" % n),
+            f"message {n} is processed",
+            "it never came",
+            id="message-n-is-processed",
+        )
+        expect.that(
+            b"1" in statuses(broker, key),
+            f"message {n} is acknowledged",
+            statuses(broker, key),
+            id="message-n-is-acknowledged",
+        )
+    expect.equal(
+        len(broker.messages()), 0, "the store is empty within 10 s", id="the-store-is-empty-within-n-s"
+    )

@@ -17,8 +17,14 @@ SECONDS = 4.0  #: how long connects to the wrong peer are counted
 async def _produce_in_vain(client: Client, expect: Expect) -> None:
     deadline = client.deadline_s("publish", 1.0)
     result = await publish(client, b"hello", timeout=1.0)
-    expect.failed(result, UNKNOWN, "the produce ends timeout or connection, not definite", definite=False)
-    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "at its deadline")
+    expect.failed(
+        result,
+        UNKNOWN,
+        "the produce ends timeout or connection, not definite",
+        definite=False,
+        id="the-produce-ends-timeout-or-connection-not-definite",
+    )
+    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "at its deadline", id="at-its-deadline")
 
 
 ELSEWHERE = "the client speaks to a peer of the script's own"
@@ -39,10 +45,15 @@ async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
     async with RawPeer(silence) as peer:
         await client.connected(endpoints=peer.endpoints)
         await _produce_in_vain(client, expect)
-        expect.exercised(peer.accepted, "the client did not connect")
+        expect.exercised(peer.accepted, "the client did not connect", id="the-client-did-not-connect")
         closing = await client.close(timeout=3.0)
-        expect.ended(closing, "close ends")
-        expect.within(closing.elapsed_ms / 1000, limit_s(3.0), "close ends in its deadline")
+        expect.ended(closing, "close ends", id="close-ends")
+        expect.within(
+            closing.elapsed_ms / 1000,
+            limit_s(3.0),
+            "close ends in its deadline",
+            id="close-ends-in-its-deadline",
+        )
         await process_ends(client, expect)
 
 
@@ -63,10 +74,13 @@ async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
         await client.connected(endpoints=peer.endpoints)
         await _produce_in_vain(client, expect)
         await asyncio.sleep(max(0.0, SECONDS - (asyncio.get_running_loop().time() - begun)))
-        expect.exercised(peer.accepted, "the client did not connect")
+        expect.exercised(peer.accepted, "the client did not connect", id="the-client-did-not-connect")
         limit = 20 * SECONDS
         expect.that(
-            peer.accepted <= limit, "at most 20 connects per second", f"{peer.accepted} in {SECONDS} s"
+            peer.accepted <= limit,
+            "at most 20 connects per second",
+            f"{peer.accepted} in {SECONDS} s",
+            id="at-most-n-connects-per-second",
         )
 
 
@@ -97,9 +111,22 @@ async def cut_by_rst(broker: PZQ, client: Client, expect: Expect) -> None:
             if peer.accepted > 1:
                 break
             await asyncio.sleep(0.05)
-        expect.exercised(peer.accepted > 1, "the client did not come back after the RST")
+        expect.exercised(
+            peer.accepted > 1,
+            "the client did not come back after the RST",
+            id="the-client-did-not-come-back-after-the-rst",
+        )
         await surfaced(
-            client, expect, b"whole", criterion="a whole message on the next connection is surfaced"
+            client,
+            expect,
+            b"whole",
+            criterion="a whole message on the next connection is surfaced",
+            id="a-whole-message-on-the-next-connection-is-surfaced",
         )
         bodies = [found.body for found in client.messages("c1")]
-        expect.equal(len(bodies), 1, "the message that was cut is never surfaced")
+        expect.equal(
+            len(bodies),
+            1,
+            "the message that was cut is never surfaced",
+            id="the-message-that-was-cut-is-never-surfaced",
+        )

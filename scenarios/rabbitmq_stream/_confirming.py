@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from conformance.adapter.messages import Event
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop
 from fakebrokers.journal import Record, Tap
@@ -41,7 +43,7 @@ def published(broker: RabbitMQStream, since: int = 0) -> list[tuple[Record, int]
 def publisher_of(broker: RabbitMQStream, expect: Expect) -> tuple[str, int]:
     """Connection and publisher id of the newest Publish."""
     found = [r for r in received(broker, "Publish") if isinstance(r.frame, Publish)]
-    expect.exercised(found, "no Publish came")
+    expect.exercised(found, "no Publish came", id="no-publish-came")
     return found[-1].connection, found[-1].frame.publisher_id  # type: ignore[union-attr]
 
 
@@ -67,10 +69,16 @@ def confirm(broker: RabbitMQStream, expect: Expect, ids: Sequence[int]) -> None:
 def all_acked(expect: Expect, results: Sequence[Result], criterion: str) -> None:
     """Every publish ended acked."""
     for number, result in enumerate(results):
-        expect.outcome(result, "acked", f"{criterion} (message {number + 1})")
+        expect.outcome(
+            result, "acked", f"{criterion} (message {number + 1})", id=slug("{}-message-n", criterion)
+        )
 
 
 def no_second_completion(client: Client, expect: Expect) -> None:
-    """No outcome or error was reported besides the answers."""
-    late = [e for e in client.events if e.event in ("outcome", "error")]
-    expect.that(not late, "one completion for each message", late[:2])
+    """No outcome or error was reported besides the answers; that of a lost connection is of no message."""
+    late = [e for e in client.events if e.event == "outcome" or _is_of_a_message(e)]
+    expect.that(not late, "one completion for each message", late[:2], id="one-completion-for-each-message")
+
+
+def _is_of_a_message(event: Event) -> bool:
+    return event.event == "error" and event["error"]["kind"] != "connection"

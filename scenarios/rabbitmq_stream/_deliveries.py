@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from conformance.adapter.messages import Error, Message, body_bytes
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import hold
 from fakebrokers.journal import Record, Tap
@@ -104,7 +105,9 @@ async def attached(
             if (found.connection, found.keys) in answered:
                 return found
         await asyncio.sleep(0.02)
-    expect.exercised(False, f"no Subscribe for {stream} was answered")
+    expect.exercised(
+        False, f"no Subscribe for {stream} was answered", id=slug("no-subscribe-for-{}-was-answered", stream)
+    )
     raise AssertionError
 
 
@@ -137,7 +140,9 @@ async def subscribed_with_backlog(
         options=options,
         on_message=on_message or {"mode": "event"},
     )
-    found = await expect.reached(broker, "no Subscribe came", kind="Subscribe", since=mark)
+    found = await expect.reached(
+        broker, "no Subscribe came", kind="Subscribe", since=mark, id="no-subscribe-came"
+    )
     given = asked(found[-1]).credit
     fill(given)
     broker.faults.remove(held)
@@ -201,9 +206,11 @@ async def error_reported(client: Client, expect: Expect, after: int, stderr: int
     """The client tells the application of an error, or of a loss, in time; a line in its log tells nobody."""
     await until(lambda: complaints(client, after) or not client.alive, 2.0)
     told, logged = complaints(client, after), client.adapter.stderr(stderr).strip()
-    expect.that(client.alive, "the process lives on", "it ended")
+    expect.that(client.alive, "the process lives on", "it ended", id="the-process-lives-on")
     only = f"to the log only: {logged[-200:]}" if logged else "nothing"
-    expect.that(told, "an error is reported to the application", only)
+    expect.that(
+        told, "an error is reported to the application", only, id="an-error-is-reported-to-the-application"
+    )
 
 
 async def good_chunk(
@@ -222,7 +229,12 @@ async def good_chunk(
     deadline = loop.time() + 6.0
     while last not in (got := [body for sub in subs for body in bodies_of(client.messages(sub))]):
         if loop.time() > deadline:
-            expect.that(False, "the good chunk behind it is surfaced", f"surfaced: {got[:20]}")
+            expect.that(
+                False,
+                "the good chunk behind it is surfaced",
+                f"surfaced: {got[:20]}",
+                id="the-good-chunk-behind-it-is-surfaced",
+            )
         if len(subs) == 1 and _left_to_the_application(broker, client, after):
             subs.append("anew")
             start = {"type": "offset", "value": offset}

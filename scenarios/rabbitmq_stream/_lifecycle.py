@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.adapter.messages import Event
 from conformance.suite import Client, Expect
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import silent
 from fakebrokers.journal import Record, Tap
@@ -50,8 +51,11 @@ def kept(broker: RabbitMQStream, since: int = 0) -> list[str]:
 
     The broker may not have read of such an end yet; the client's side of the socket tells.
     """
+    found = [name for name in standing(broker) if broker.client_holds(name) is not False]
+    if not since:
+        return found  # a long journal has forgotten when they were accepted
     accepted = {record.connection for record in connections(broker, since=since)}
-    return [name for name in standing(broker) if name in accepted and broker.client_holds(name) is not False]
+    return [name for name in found if name in accepted]
 
 
 async def lasting(
@@ -71,7 +75,9 @@ async def lasting(
     if not kept(broker, since):
         await at_work(broker, client, expect, stream, session=session)
     found = kept(broker, since)
-    expect.exercised(found, "the session keeps no connection of its own")
+    expect.exercised(
+        found, "the session keeps no connection of its own", id="the-session-keeps-no-connection-of-its-own"
+    )
     return found
 
 
@@ -112,7 +118,11 @@ def periods(broker: RabbitMQStream, expect: Expect) -> dict[str, int]:
     """T of each open connection, where it can be judged."""
     found = {name: int(each["heartbeat_s"]) for name, each in standing(broker).items()}
     short = {name: period for name, period in found.items() if 1 <= period <= 5}
-    expect.exercised(short, f"the client's heartbeat is not between 1 and 5 s: {found}")
+    expect.exercised(
+        short,
+        f"the client's heartbeat is not between 1 and 5 s: {found}",
+        id=slug("the-client-s-heartbeat-is-not-between-n-and-n-s-{}", found),
+    )
     return short
 
 
@@ -123,13 +133,29 @@ def judge_gaps(
     open_ones = {name: period for name, period in tuned.items() if name in standing(broker)}
     if not open_ones:
         closed = {record.connection for record in received(broker, "Close")}
-        expect.exercised(not closed.issuperset(tuned), "the client has closed all its connections")
-        expect.that(False, "a connection stays", "the client has ended all of them without a Close")
+        expect.exercised(
+            not closed.issuperset(tuned),
+            "the client has closed all its connections",
+            id="the-client-has-closed-all-its-connections",
+        )
+        expect.that(
+            False,
+            "a connection stays",
+            "the client has ended all of them without a Close",
+            id="a-connection-stays",
+        )
     for name, period in open_ones.items():
         gap = widest_gap_s(broker, name, begin_s, end_s)
         wanted = 1.5 * period + 0.25
-        expect.within(gap, 2.0 * period + 0.25, "the client's bytes are at most 2 T apart")
-        expect.tolerate(gap <= wanted, "at most 1.5 T + 250 ms", f"{gap:.2f} s, T = {period} s")
+        expect.within(
+            gap,
+            2.0 * period + 0.25,
+            "the client's bytes are at most 2 T apart",
+            id="the-client-s-bytes-are-at-most-n-t-apart",
+        )
+        expect.tolerate(
+            gap <= wanted, "at most 1.5 T + 250 ms", f"{gap:.2f} s, T = {period} s", id="at-most-n-n-t-n-ms"
+        )
 
 
 async def fall_silent(broker: RabbitMQStream, expect: Expect) -> int:
@@ -142,7 +168,9 @@ async def fall_silent(broker: RabbitMQStream, expect: Expect) -> int:
     for name in standing(broker):
         broker.call(setattr, broker.engine.connections[name].session, "heartbeats", None)
         broker.faults.add(silent(on="idle", after_s=0.05, connection=name, name=f"silence on {name}"))
-    await expect.reached(broker, "the silence did not begin", kind="fault", since=mark)
+    await expect.reached(
+        broker, "the silence did not begin", kind="fault", since=mark, id="the-silence-did-not-begin"
+    )
     return max(tuned.values())
 
 
@@ -195,24 +223,30 @@ async def goes_on(
     *,
     session: str = "s1",
     within_s: float = 5.0,
+    id: str,
 ) -> None:
     """A publish is acknowledged and its message surfaced, as roles go."""
     before = len(client.messages(stream))
     if client.has_role("publisher"):
         result = await client.publish(stream, b"and on", session=session, timeout=within_s)
-        expect.outcome(result, "acked", criterion)
+        expect.outcome(result, "acked", criterion, id=id)
     else:
         write(broker, client, [b"and on"], stream)
     if client.has_role("consumer"):
         messages = await client.wait_messages(before + 1, stream, within_s)
-        expect.that(len(messages) > before, f"{criterion}: its messages are surfaced", len(messages))
+        expect.that(
+            len(messages) > before,
+            f"{criterion}: its messages are surfaced",
+            len(messages),
+            id=slug("{}-its-messages-are-surfaced", id),
+        )
 
 
 def no_unhandled_error(client: Client, expect: Expect, mark: int) -> None:
     """Nothing on stderr since `mark` says that an error reached nobody."""
     lines = client.adapter.stderr(mark).splitlines()
     loud = [line for line in lines if any(word in line.lower() for word in UNHANDLED)]
-    expect.that(not loud, "no unhandled error", loud[:1])
+    expect.that(not loud, "no unhandled error", loud[:1], id="no-unhandled-error")
 
 
 def positions(client: Client, sub: str = STREAM) -> list[int]:
@@ -220,11 +254,11 @@ def positions(client: Client, sub: str = STREAM) -> list[int]:
     return [int(message.position) for message in client.messages(sub)]
 
 
-def without_gap(expect: Expect, offsets: list[int], criterion: str) -> None:
+def without_gap(expect: Expect, offsets: list[int], criterion: str, *, id: str) -> None:
     """Offsets go up by one; after a new connection some may come again."""
     highest = -1
     for offset in offsets:
-        expect.that(offset <= highest + 1, criterion, f"{offset} follows {highest}")
+        expect.that(offset <= highest + 1, criterion, f"{offset} follows {highest}", id=id)
         highest = max(highest, offset)
 
 
@@ -236,4 +270,5 @@ def asks_from(expect: Expect, found: Record, position: int) -> None:
         right,
         "the consumer is subscribed from its position",
         f"type {frame.offset_type}, {frame.offset}, at {position}",
+        id="the-consumer-is-subscribed-from-its-position",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.adapter.base import Call
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
-from conformance.suite.expect import Unsupported
+from conformance.suite.expect import Unsupported, slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.journal import Record
 from scenarios.rabbitmq_stream._steps import STREAM, answered
@@ -62,21 +62,42 @@ class Questions:
         """
         if result.ok or result.code == PRECONDITION_FAILED:
             criterion = f"{what} ends as connection or closed, or with an answer from a new connection"
-            expect.that(self.answers(name, since), criterion, f"{result}, but nothing was answered")
-            self.answered(expect, result, name, f"{what}, repeated on a new connection, gets its own answer")
+            expect.that(
+                self.answers(name, since),
+                criterion,
+                f"{result}, but nothing was answered",
+                id=slug("{}-ends-as-connection-or-closed-or-with-an-answer-from-a-new-connection", what),
+            )
+            self.answered(
+                expect,
+                result,
+                name,
+                f"{what}, repeated on a new connection, gets its own answer",
+                id=slug("{}-repeated-on-a-new-connection-gets-its-own-answer", what),
+            )
             return
-        expect.failed(result, ("connection", "closed"), f"{what} ends as connection or closed")
-        expect.within(result.ended_ns / 1e9 - lost_s, 1.0, f"{what} ends within 1 s of the loss")
+        expect.failed(
+            result,
+            ("connection", "closed"),
+            f"{what} ends as connection or closed",
+            id=slug("{}-ends-as-connection-or-closed", what),
+        )
+        expect.within(
+            result.ended_ns / 1e9 - lost_s,
+            1.0,
+            f"{what} ends within 1 s of the loss",
+            id=slug("{}-ends-within-n-s-of-the-loss", what),
+        )
 
-    def answered(self, expect: Expect, result: Result, name: str, criterion: str) -> None:
+    def answered(self, expect: Expect, result: Result, name: str, criterion: str, *, id: str) -> None:
         """Demand that the question about `name` got its own answer."""
         if self.kind == "QueryOffset":
-            value = expect.ok(result, criterion)
-            expect.equal(int(value["offset"]), OFFSETS[name], criterion)
+            value = expect.ok(result, criterion, id=id)
+            expect.equal(int(value["offset"]), OFFSETS[name], criterion, id=id)
         elif name == "a":
-            expect.ok(result, criterion)
+            expect.ok(result, criterion, id=id)
         else:
-            expect.failed(result, ("refused",), criterion, code=PRECONDITION_FAILED)
+            expect.failed(result, ("refused",), criterion, code=PRECONDITION_FAILED, id=id)
 
 
 def askable(client: Client) -> list[str]:

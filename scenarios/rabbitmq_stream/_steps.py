@@ -9,7 +9,7 @@ from math import ceil
 from conformance.adapter.messages import body_bytes
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
-from conformance.suite.expect import Unsupported
+from conformance.suite.expect import Unsupported, slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.core.frames import Frame
 from fakebrokers.errors import UsageError
@@ -59,22 +59,28 @@ def connections(broker: RabbitMQStream, *, since: int = 0) -> list[Record]:
     return broker.journal.select(kind="accepted", since=since)
 
 
-def opened(broker: RabbitMQStream, expect: Expect, criterion: str, *, since: int = 0) -> Record:
+def opened(broker: RabbitMQStream, expect: Expect, criterion: str, *, since: int = 0, id: str) -> Record:
     """The Open with which a handshake since then was completed; a client's "ok" alone shows nothing."""
     found = received(broker, "Open", since=since)
-    expect.that(found, criterion, "the broker has seen no Open")
+    expect.that(found, criterion, "the broker has seen no Open", id=id)
     return found[-1]
 
 
 def say(broker: RabbitMQStream, expect: Expect, connection: str, *frames: Frame) -> None:
     """Say frames on a connection that has to stand; clients may have ended it by themselves meanwhile."""
-    expect.exercised(say_if_open(broker, connection, *frames), f"the client ended {connection} early")
+    expect.exercised(
+        say_if_open(broker, connection, *frames),
+        f"the client ended {connection} early",
+        id=slug("the-client-ended-{}-early", connection),
+    )
 
 
 def say_raw(broker: RabbitMQStream, expect: Expect, connection: str, data: bytes) -> None:
     """Say bytes, as `say` does."""
     said = _spoken(lambda: broker.say_raw(connection, data))
-    expect.exercised(said, f"the client ended {connection} early")
+    expect.exercised(
+        said, f"the client ended {connection} early", id=slug("the-client-ended-{}-early", connection)
+    )
 
 
 def say_if_open(broker: RabbitMQStream, connection: str, *frames: Frame) -> bool:
@@ -115,7 +121,7 @@ def heartbeat_of(client: Client, wanted_s: int, *, most_s: int = 5) -> int:
 def tunes(broker: RabbitMQStream, expect: Expect, *, since: int = 0) -> dict[str, Record]:
     """The client's answers to Tune, by connection."""
     found = received(broker, "Tune", since=since)
-    expect.exercised(found, "no Tune answer came")
+    expect.exercised(found, "no Tune answer came", id="no-tune-answer-came")
     return {record.connection: record for record in found}
 
 
@@ -142,7 +148,7 @@ async def publish_batch(
         return [(await call).outcome for call in calls]
     args = {"session": "s1", "target": STREAM, "messages": [{"body": body}] * count, "wait": True}
     result = await client.op("publish_many", 10.0, **args)
-    expect.ended(result, "the batch ends")
+    expect.ended(result, "the batch ends", id="the-batch-ends")
     return [row["outcome"] for row in (result.value or {}).get("outcomes", [])]
 
 
@@ -161,12 +167,27 @@ async def connect_refused(
     """A connect failed because of the frame `deciding`, in time, and the client let go of its socket."""
     prefix = f"{case}: " if case else ""
     answers = sent(broker, deciding, since=since)
-    expect.exercised(answers, f"{prefix}no {deciding} was sent")
-    expect.failed(result, kinds, f"{prefix}connect fails as {' or '.join(kinds)}", code=code)
+    expect.exercised(
+        answers, f"{prefix}no {deciding} was sent", id=slug("{}no-{}-was-sent", prefix, deciding)
+    )
+    expect.failed(
+        result,
+        kinds,
+        f"{prefix}connect fails as {' or '.join(kinds)}",
+        code=code,
+        id=slug("{}connect-fails-as-{}", prefix, " or ".join(kinds)),
+    )
     answered_ns = (answers[-1].at + broker.journal.started_at) * 1e9
     expect.within(
-        (result.ended_ns - answered_ns) / 1e9, within_s, f"{prefix}within {within_s} s of the answer"
+        (result.ended_ns - answered_ns) / 1e9,
+        within_s,
+        f"{prefix}within {within_s} s of the answer",
+        id=slug("{}within-{}-s-of-the-answer", prefix, within_s),
     )
     await expect.socket_closed(
-        broker, answers[-1].connection, f"{prefix}the client's socket is closed", within_s=1.2 + 0.25
+        broker,
+        answers[-1].connection,
+        f"{prefix}the client's socket is closed",
+        within_s=1.2 + 0.25,
+        id=slug("{}the-client-s-socket-is-closed", prefix),
     )

@@ -47,8 +47,8 @@ async def sub_batch_entries(broker: RabbitMQStream, client: Client, expect: Expe
     await client.subscribed(STREAM, offset=FIRST)
     write_entries(broker, entries, 4, 10)
     messages = await surfaced(client, 10, within_s=3.0)
-    expect.equal(bodies_of(messages), sent_bodies, "10 messages in order")
-    expect.equal(positions(messages), [*range(100, 110)], "with positions 100..109")
+    expect.equal(bodies_of(messages), sent_bodies, "10 messages in order", id="n-messages-in-order")
+    expect.equal(positions(messages), [*range(100, 110)], "with positions 100..109", id="with-positions-n-n")
 
 
 async def _bad_batch(broker: RabbitMQStream, client: Client, expect: Expect, entry: bytes) -> int:
@@ -65,10 +65,15 @@ async def _bad_batch(broker: RabbitMQStream, client: Client, expect: Expect, ent
     write(broker, client, [b"good"])
     await client.wait_messages(1, within_s=3.0)
     await asyncio.sleep(QUIET_S)
-    expect.exercised(sent(broker, "Deliver"), "nothing was delivered")
+    expect.exercised(sent(broker, "Deliver"), "nothing was delivered", id="nothing-was-delivered")
     got = bodies_of(client.messages())
     strange = [body for body in got if body != b"good"]
-    expect.that(not strange, "nothing of the batch is surfaced, opened or raw", strange)
+    expect.that(
+        not strange,
+        "nothing of the batch is surfaced, opened or raw",
+        strange,
+        id="nothing-of-the-batch-is-surfaced-opened-or-raw",
+    )
     await error_reported(client, expect, mark, stderr)
     return mark
 

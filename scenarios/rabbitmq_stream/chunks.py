@@ -9,6 +9,7 @@ from zlib import crc32
 
 from conformance.adapter.messages import same_body
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import coalesce, corrupt, rewrite, slice_
 from fakebrokers.rabbitmq_stream.chunk import ChunkType
@@ -54,14 +55,26 @@ async def chunk_split_at_each_offset(broker: RabbitMQStream, client: Client, exp
         write(broker, client, numbered(first, 2))
     await client.subscribed(STREAM, offset=FIRST)
     got = await surfaced(client, count, within_s=10.0)
-    expect.equal(bodies_of(got), numbered(0, count), "the same messages, wherever a chunk is cut")
+    expect.equal(
+        bodies_of(got),
+        numbered(0, count),
+        "the same messages, wherever a chunk is cut",
+        id="the-same-messages-wherever-a-chunk-is-cut",
+    )
     broker.faults.remove("cuts")
     broker.faults.add(slice_(1, gap_s=0.0005, kind="Deliver", name="bytes"))
     write(broker, client, numbered(count, 3))
     got = await surfaced(client, count + 3)
-    expect.equal(bodies_of(got), numbered(0, count + 3), "the same messages, byte by byte")
-    expect.exercised(broker.faults.fired("bytes"), "the last chunk was not split")
-    expect.equal(positions(got), [*range(count + 3)], "the same positions")
+    expect.equal(
+        bodies_of(got),
+        numbered(0, count + 3),
+        "the same messages, byte by byte",
+        id="the-same-messages-byte-by-byte",
+    )
+    expect.exercised(
+        broker.faults.fired("bytes"), "the last chunk was not split", id="the-last-chunk-was-not-split"
+    )
+    expect.equal(positions(got), [*range(count + 3)], "the same positions", id="the-same-positions")
 
 
 @scenario("RMQS-4.17", roles=CONSUMER, revision=3)
@@ -82,10 +95,12 @@ async def crc_mismatch(broker: RabbitMQStream, client: Client, expect: Expect) -
     write(broker, client, bad)
     write(broker, client, good)
     got = await good_chunk(broker, client, expect, good[-1], len(bad), mark)
-    expect.exercised(broker.faults.fired("flipped bit"), "nothing was delivered")
+    expect.exercised(broker.faults.fired("flipped bit"), "nothing was delivered", id="nothing-was-delivered")
     if any((asked(one).offset or 0) < len(bad) for one in subscribes(broker)[1:]):  # it came again, undamaged
         got = [body for body in got if body not in bad]
-    expect.equal(got, good, "no message of the bad chunk is surfaced")
+    expect.equal(
+        got, good, "no message of the bad chunk is surfaced", id="no-message-of-the-bad-chunk-is-surfaced"
+    )
     await error_reported(client, expect, mark, stderr)
 
 
@@ -106,9 +121,14 @@ async def crc_with_the_top_bit(broker: RabbitMQStream, client: Client, expect: E
     mark = len(client.events)
     await client.subscribed(STREAM, offset=FIRST)
     got = bodies_of(await surfaced(client, 6))
-    expect.equal(got, wanted, "a good CRC is accepted, as a negative int32 too")
+    expect.equal(
+        got,
+        wanted,
+        "a good CRC is accepted, as a negative int32 too",
+        id="a-good-crc-is-accepted-as-a-negative-int32-too",
+    )
     errors = [e for e in client.events[mark:] if e.event == "error"]
-    expect.that(not errors, "no error is reported", errors)
+    expect.that(not errors, "no error is reported", errors, id="no-error-is-reported")
 
 
 def _crc(client: Client, bodies: Sequence[bytes]) -> int:
@@ -144,20 +164,31 @@ async def data_length_does_not_match(broker: RabbitMQStream, client: Client, exp
         await asyncio.sleep(QUIET_S)
         got = bodies_of(client.messages(case))
         strange = [body for body in got if body not in (*odd, *good)]
-        expect.that(not strange, f"{case}: no body that is not in the data section is surfaced", strange)
+        expect.that(
+            not strange,
+            f"{case}: no body that is not in the data section is surfaced",
+            strange,
+            id=slug("{}-no-body-that-is-not-in-the-data-section-is-surfaced", case),
+        )
         delivered = sent(broker, "Deliver", since=wire)
-        expect.exercised(delivered, f"{case}: nothing was delivered")
+        expect.exercised(
+            delivered, f"{case}: nothing was delivered", id=slug("{}-nothing-was-delivered", case)
+        )
         gone = not broker.client_holds(delivered[0].connection)
         told = complaints(client, mark)
         expect.that(
             good[-1] in got or (gone and told),
             f"{case}: the next chunk is surfaced, or the connection is closed with an error within 2 s",
             f"surfaced {got}, {'closed' if gone else 'open'}, reported {told}",
+            id=slug(
+                "{}-the-next-chunk-is-surfaced-or-the-connection-is-closed-with-an-error-within-n-s", case
+            ),
         )
         expect.tolerate(
             not set(got) & set(odd) or told,
             f"{case}: the chunk is not surfaced without an error",
             "the intact entries were",
+            id=slug("{}-the-chunk-is-not-surfaced-without-an-error", case),
         )
 
 
@@ -197,9 +228,19 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
         await client.wait_messages(credit + 2, case, 2.0)
         got = bodies_of(client.messages(case))
         hidden = [body for body in got if body.startswith(b"hidden")]
-        expect.that(not hidden, f"{case}: nothing of it is surfaced as a message", hidden[:3])
+        expect.that(
+            not hidden,
+            f"{case}: nothing of it is surfaced as a message",
+            hidden[:3],
+            id=slug("{}-nothing-of-it-is-surfaced-as-a-message", case),
+        )
         if b"behind" in got:
-            expect.equal(got, [b"before", b"behind"], f"{case}: the next user chunk is surfaced")
+            expect.equal(
+                got,
+                [b"before", b"behind"],
+                f"{case}: the next user chunk is surfaced",
+                id=slug("{}-the-next-user-chunk-is-surfaced", case),
+            )
             continue
         told = complaints(client, mark)
         delivered = sent(broker, "Deliver")[-1].connection
@@ -208,8 +249,14 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
             told and gone,
             f"{case}: the next user chunk is surfaced, the credit comes back; or a loud end",
             f"surfaced {got}, {'closed' if gone else 'open'}, reported {told}",
+            id=slug("{}-the-next-user-chunk-is-surfaced-the-credit-comes-back-or-a-loud-end", case),
         )
-        expect.tolerate(False, f"{case}: the chunk is skipped", f"reported {told[0]}")
+        expect.tolerate(
+            False,
+            f"{case}: the chunk is skipped",
+            f"reported {told[0]}",
+            id=slug("{}-the-chunk-is-skipped", case),
+        )
 
 
 @scenario("RMQS-4.29", roles=CONSUMER)
@@ -238,11 +285,21 @@ async def gaps_between_chunks(broker: RabbitMQStream, client: Client, expect: Ex
     await client.subscribed(STREAM, offset=FIRST)
     messages = await surfaced(client, 6, within_s=3.0)
     wanted = [0, 1, 4, 5, 6, 9]
-    expect.equal(positions(messages), wanted, "each position is surfaced once, nobody waits for the others")
-    expect.equal(bodies_of(messages), [b"message %d" % number for number in wanted], "with the right bodies")
+    expect.equal(
+        positions(messages),
+        wanted,
+        "each position is surfaced once, nobody waits for the others",
+        id="each-position-is-surfaced-once-nobody-waits-for-the-others",
+    )
+    expect.equal(
+        bodies_of(messages),
+        [b"message %d" % number for number in wanted],
+        "with the right bodies",
+        id="with-the-right-bodies",
+    )
     errors = [e for e in client.events[mark:] if e.event in ("error", "session")]
-    expect.that(not errors, "no error", errors)
-    expect.equal(len(received(broker, "Subscribe")), 1, "no second Subscribe")
+    expect.that(not errors, "no error", errors, id="no-error")
+    expect.equal(len(received(broker, "Subscribe")), 1, "no second Subscribe", id="no-second-subscribe")
 
 
 @scenario("RMQS-4.30", roles=CONSUMER)
@@ -263,8 +320,13 @@ async def sizes_without_their_bytes(broker: RabbitMQStream, client: Client, expe
     broker.faults.add(coalesce(frames=2, kind="Deliver", nth=1, scope="run"))
     await client.subscribed(STREAM, offset=FIRST, credit=10)
     messages = sorted(await surfaced(client, 5, within_s=3.0), key=lambda m: int(m.position))
-    expect.equal(positions(messages), [*range(5)], "both chunks are surfaced complete")
-    expect.equal(bodies_of(messages), wanted, "with their own bodies")
+    expect.equal(
+        positions(messages),
+        [*range(5)],
+        "both chunks are surfaced complete",
+        id="both-chunks-are-surfaced-complete",
+    )
+    expect.equal(bodies_of(messages), wanted, "with their own bodies", id="with-their-own-bodies")
 
 
 @scenario("RMQS-4.31", roles=CONSUMER)
@@ -282,11 +344,11 @@ async def deliver_version_2(broker: RabbitMQStream, client: Client, expect: Expe
     await client.subscribed(STREAM, offset=FIRST)
     messages = await surfaced(client, 8, within_s=3.0)
     delivered = sent(broker, "Deliver")
-    expect.exercised(delivered, "nothing was delivered")
+    expect.exercised(delivered, "nothing was delivered", id="nothing-was-delivered")
     versions = {record.frame.version for record in delivered}  # type: ignore[union-attr]
     expect.note(f"Deliver version {', '.join(map(str, versions))}")
-    expect.equal(bodies_of(messages), numbered(0, 8), "the same messages")
-    expect.equal(positions(messages), [*range(8)], "the same positions")
+    expect.equal(bodies_of(messages), numbered(0, 8), "the same messages", id="the-same-messages")
+    expect.equal(positions(messages), [*range(8)], "the same positions", id="the-same-positions")
 
 
 @scenario("RMQS-4.32", roles=CONSUMER, server={"frame_max": 1 << 20}, timeout_s=90)
@@ -303,10 +365,13 @@ async def chunk_larger_than_the_frame_max(broker: RabbitMQStream, client: Client
     await client.connected(frame_max=1 << 20)
     await client.subscribed(STREAM, offset=FIRST)
     messages = await read_to_the_end(broker, client, expect, 40, within_s=15.0)
-    expect.equal(len(messages), 40, "40 messages are surfaced")
+    expect.equal(len(messages), 40, "40 messages are surfaced", id="n-messages-are-surfaced")
     wrong = [m.position for m, body in zip(messages, bodies, strict=True) if not same_body(m.body, body)]
-    expect.that(not wrong, "with the right SHA-256", wrong)
+    expect.that(not wrong, "with the right SHA-256", wrong, id="with-the-right-sha-n")
     delivered = {record.connection for record in sent(broker, "Deliver")}
     expect.that(
-        len(delivered) == 1 and broker.client_holds(delivered.pop()), "the connection stays", delivered
+        len(delivered) == 1 and broker.client_holds(delivered.pop()),
+        "the connection stays",
+        delivered,
+        id="the-connection-stays",
     )

@@ -12,6 +12,7 @@ import msgspec
 from conformance.adapter.messages import Error, Kind
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import fault, hold, reply, rewrite
 from fakebrokers.faults.effects import Extend, Rewrite
@@ -60,7 +61,7 @@ async def each_code(broker: RabbitMQStream, client: Client, expect: Expect) -> N
         kinds["Subscribe"] = ("subscribe", consume)
     if client.has("rmqs.declare_publisher"):
         kinds["DeclarePublisher"] = ("rmqs.declare_publisher", {})
-    expect.exercised(kinds, "no request can be made")
+    expect.exercised(kinds, "no request can be made", id="no-request-can-be-made")
     for code in (*REFUSALS, 0):
         broker.create_stream(f"{STREAM}-{code}")
     await client.connected()
@@ -74,14 +75,25 @@ async def each_code(broker: RabbitMQStream, client: Client, expect: Expect) -> N
             mark = broker.journal.last_seq
             result = await client.op(op, 1.5, session="s1", target=target, **args, **more)
             if code == 0:
-                expect.ok(result, f"{kind}: the next request is answered")
+                expect.ok(
+                    result,
+                    f"{kind}: the next request is answered",
+                    id=slug("{}-the-next-request-is-answered", kind),
+                )
                 continue
             if op == "subscribe":
                 result = await _settled_subscribe(client, result, target)
-            expect.exercised(received(broker, kind, since=mark), f"no {kind} was sent")
+            expect.exercised(
+                received(broker, kind, since=mark), f"no {kind} was sent", id=slug("no-{}-was-sent", kind)
+            )
             _refused_with(expect, result, kind, code)
             tries = received(broker, kind, since=mark)
-            expect.that(len(tries) <= 40, f"{kind} with {code}: at most 20 tries per second", len(tries))
+            expect.that(
+                len(tries) <= 40,
+                f"{kind} with {code}: at most 20 tries per second",
+                len(tries),
+                id=slug("{}-with-{}-at-most-n-tries-per-second", kind, code),
+            )
 
 
 async def _settled_subscribe(client: Client, result: Result, sub: str) -> Result:
@@ -100,7 +112,12 @@ def _refused_with(expect: Expect, result: Result, kind: str, code: int) -> None:
     if retried and result.error is not None and result.error.kind.value == "timeout":
         return
     criterion = f"{kind} answered with {code}: the op fails with error.code {code}"
-    expect.that(not result.ok and result.code == code, criterion, str(result))
+    expect.that(
+        not result.ok and result.code == code,
+        criterion,
+        str(result),
+        id=slug("{}-answered-with-{}-the-op-fails-with-error-code-{}", kind, code, code),
+    )
 
 
 @scenario("RMQS-2.11", ops=CREATE)
@@ -113,8 +130,18 @@ async def unknown_code(broker: RabbitMQStream, client: Client, expect: Expect) -
     await client.connected()
     broker.faults.add(reply(code=777, kind="Create", nth=1))
     result = await client.op("rmqs.create", session="s1", target="one")
-    expect.failed(result, ("refused",), "the op fails with generic refused and the number", code=777)
-    expect.ok(await client.op("rmqs.create", session="s1", target="two"), "the session goes on")
+    expect.failed(
+        result,
+        ("refused",),
+        "the op fails with generic refused and the number",
+        code=777,
+        id="the-op-fails-with-generic-refused-and-the-number",
+    )
+    expect.ok(
+        await client.op("rmqs.create", session="s1", target="two"),
+        "the session goes on",
+        id="the-session-goes-on",
+    )
 
 
 @scenario("RMQS-2.12", roles=ADMIN, target=True, revision=2)
@@ -132,14 +159,28 @@ async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: 
     await client.prepare("rmqs.create", session="s1", target=STREAM)
     same = await client.op("rmqs.create", session="s1", target=STREAM)
     if not same.ok:
-        expect.equal(same.code, Code.STREAM_ALREADY_EXISTS, "(a) reported as already exists, or ok")
+        expect.equal(
+            same.code,
+            Code.STREAM_ALREADY_EXISTS,
+            "(a) reported as already exists, or ok",
+            id="a-reported-as-already-exists-or-ok",
+        )
     other = await client.op(
         "rmqs.create", session="s1", target=STREAM, arguments={"max-length-bytes": "1000"}
     )
     if expect.wire_visible:
         created = [r.frame.arguments for r in received(broker, "Create")]  # type: ignore[union-attr]
-        expect.exercised(created[-1] != created[0], "the adapter passes no arguments on")
-    expect.that(not other.ok and other.code == 17, "(b) an error with code 17, never ok", str(other))
+        expect.exercised(
+            created[-1] != created[0],
+            "the adapter passes no arguments on",
+            id="the-adapter-passes-no-arguments-on",
+        )
+    expect.that(
+        not other.ok and other.code == 17,
+        "(b) an error with code 17, never ok",
+        str(other),
+        id="b-an-error-with-code-n-never-ok",
+    )
 
 
 @scenario("RMQS-2.13", target=True, revision=2)
@@ -159,7 +200,7 @@ async def names_at_limits(broker: RabbitMQStream, client: Client, expect: Expect
         ways.append(_stored_offset)
     if client.has_role("publisher") and client.can("named_publisher"):
         ways.append(_named_publisher)
-    expect.exercised(ways, "the client takes no references")
+    expect.exercised(ways, "the client takes no references", id="the-client-takes-no-references")
     for way in ways:
         for number, (reference, target) in enumerate(REFERENCES):
             session = f"{way.__name__} {number}"
@@ -172,10 +213,20 @@ async def names_at_limits(broker: RabbitMQStream, client: Client, expect: Expect
                 refused = [
                     r for r in sent(broker, "DeclarePublisherResponse", since=mark) if r.status != Code.OK
                 ]
-                expect.that(not (refused and result.ok), f"{shown}: the refusal is reported", str(result))
+                expect.that(
+                    not (refused and result.ok),
+                    f"{shown}: the refusal is reported",
+                    str(result),
+                    id=slug("{}-the-refusal-is-reported", shown),
+                )
             if not result.ok:
                 criterion = f"{shown}: it works, or is refused locally or by the server"
-                expect.failed(result, ("invalid", "refused"), criterion)
+                expect.failed(
+                    result,
+                    ("invalid", "refused"),
+                    criterion,
+                    id=slug("{}-it-works-or-is-refused-locally-or-by-the-server", shown),
+                )
 
 
 def _fits(reference: str) -> bool:
@@ -185,17 +236,29 @@ def _fits(reference: str) -> bool:
 async def _stored_offset(client: Client, expect: Expect, shown: str, **place: str) -> Result:
     stored = await client.op("rmqs.store_offset", 3.0, offset=7, **place)
     if _fits(place["name"]):
-        expect.ok(stored, f"{shown}: an offset can be stored")
+        expect.ok(stored, f"{shown}: an offset can be stored", id=slug("{}-an-offset-can-be-stored", shown))
         asked = await client.op("rmqs.query_offset", 3.0, **place)
-        value = expect.ok(asked, f"{shown}: the offset can be asked for")
-        expect.equal(int(value["offset"]), 7, f"{shown}: the offset reads back")
+        value = expect.ok(
+            asked, f"{shown}: the offset can be asked for", id=slug("{}-the-offset-can-be-asked-for", shown)
+        )
+        expect.equal(
+            int(value["offset"]),
+            7,
+            f"{shown}: the offset reads back",
+            id=slug("{}-the-offset-reads-back", shown),
+        )
     return stored
 
 
 async def _named_publisher(client: Client, expect: Expect, shown: str, **place: str) -> Result:
     result = await client.op("publish", 3.0, body={"text": "hello"}, wait=True, **place)
     if _fits(place["name"]):
-        expect.outcome(result, "acked", f"{shown}: a publisher of that name works")
+        expect.outcome(
+            result,
+            "acked",
+            f"{shown}: a publisher of that name works",
+            id=slug("{}-a-publisher-of-that-name-works", shown),
+        )
     return result
 
 
@@ -211,11 +274,26 @@ async def _whole_on_the_wire(
 
     if used:
         came = await until(names, 1.0)
-        expect.that(came, f"{shown}: the reference is on the wire", "no frame came that has one")
+        expect.that(
+            came,
+            f"{shown}: the reference is on the wire",
+            "no frame came that has one",
+            id=slug("{}-the-reference-is-on-the-wire", shown),
+        )
     malformed = [str(r) for r in broker.journal.select(kind="Malformed", since=since)]
-    expect.that(not malformed, f"{shown}: the frame decodes, its length counts bytes", malformed)
+    expect.that(
+        not malformed,
+        f"{shown}: the frame decodes, its length counts bytes",
+        malformed,
+        id=slug("{}-the-frame-decodes-its-length-counts-bytes", shown),
+    )
     for name in names():
-        expect.equal(name, reference, f"{shown}: sent whole, never truncated")
+        expect.equal(
+            name,
+            reference,
+            f"{shown}: sent whole, never truncated",
+            id=slug("{}-sent-whole-never-truncated", shown),
+        )
 
 
 @scenario("RMQS-2.14", process=True, revision=3)
@@ -240,19 +318,47 @@ async def null_and_empty(broker: RabbitMQStream, client: Client, expect: Expect)
         broker.faults.add(broken)
         mark = broker.journal.last_seq
         result = await client.connect(case, timeout=5.0)
-        expect.exercised(connections(broker, since=mark), f"{case}: the client did not connect")
+        expect.exercised(
+            connections(broker, since=mark),
+            f"{case}: the client did not connect",
+            id=slug("{}-the-client-did-not-connect", case),
+        )
         if not result.ok:
-            expect.failed(result, NOT_LATE, f"{case}: decoded, or a clean error")
-            expect.within(result.elapsed_ms / 1000, 2.0, f"{case}: within 2 s")
-            expect.tolerate(False, f"{case}: decoded as null and empty", str(result))
+            expect.failed(
+                result,
+                NOT_LATE,
+                f"{case}: decoded, or a clean error",
+                id=slug("{}-decoded-or-a-clean-error", case),
+            )
+            expect.within(
+                result.elapsed_ms / 1000, 2.0, f"{case}: within 2 s", id=slug("{}-within-n-s", case)
+            )
+            expect.tolerate(
+                False,
+                f"{case}: decoded as null and empty",
+                str(result),
+                id=slug("{}-decoded-as-null-and-empty", case),
+            )
             continue
-        opened(broker, expect, f"{case}: the session works", since=mark)
-        expect.that((await client.state(case))["open"], f"{case}: the session works", "it is not open")
+        opened(
+            broker, expect, f"{case}: the session works", since=mark, id=slug("{}-the-session-works", case)
+        )
+        expect.that(
+            (await client.state(case))["open"],
+            f"{case}: the session works",
+            "it is not open",
+            id=slug("{}-the-session-works", case),
+        )
     broker.faults.clear()
     await _null_arrays(broker, client, expect)
     after = client.facts()
     if before is not None and after is not None and before.rss_bytes and after.rss_bytes:
-        expect.that(after.rss_bytes - before.rss_bytes < 64 << 20, "RSS growth < 64 MiB", after.rss_bytes)
+        expect.that(
+            after.rss_bytes - before.rss_bytes < 64 << 20,
+            "RSS growth < 64 MiB",
+            after.rss_bytes,
+            id="rss-growth-n-mib",
+        )
 
 
 async def _null_arrays(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
@@ -269,7 +375,11 @@ async def _null_arrays(broker: RabbitMQStream, client: Client, expect: Expect) -
     broker.faults.add(hold(kind="MetadataResponse", nth=1, scope="run", name="true answer"))
     call = ask()
     if not await until(lambda: received(broker, "Metadata", since=mark), 2.0):
-        expect.exercised(not client.has("rmqs.metadata"), f"{case}: the op sends no Metadata")
+        expect.exercised(
+            not client.has("rmqs.metadata"),
+            f"{case}: the op sends no Metadata",
+            id=slug("{}-the-op-sends-no-metadata", case),
+        )
         expect.note(f"{case}: the library asks for no metadata")
         return
     asked = received(broker, "Metadata", since=mark)[0]
@@ -279,13 +389,26 @@ async def _null_arrays(broker: RabbitMQStream, client: Client, expect: Expect) -
     begun_s = asyncio.get_running_loop().time()
     say_raw(broker, expect, asked.connection, len(body).to_bytes(4, "big") + body)
     result = await call
-    expect.ended(result, f"{case}: decoded, or a clean error")
-    expect.within(result.ended_ns / 1e9 - begun_s, 2.0, f"{case}: decoded, or a clean error within 2 s")
-    expect.that(result.word != "internal", f"{case}: no read past the frame", str(result))
+    expect.ended(result, f"{case}: decoded, or a clean error", id=slug("{}-decoded-or-a-clean-error", case))
+    expect.within(
+        result.ended_ns / 1e9 - begun_s,
+        2.0,
+        f"{case}: decoded, or a clean error within 2 s",
+        id=slug("{}-decoded-or-a-clean-error-within-n-s", case),
+    )
+    expect.that(
+        result.word != "internal",
+        f"{case}: no read past the frame",
+        str(result),
+        id=slug("{}-no-read-past-the-frame", case),
+    )
     if not result.ok and result.word != "refused":
-        expect.tolerate(False, f"{case}: decoded as empty", str(result))
+        expect.tolerate(False, f"{case}: decoded as empty", str(result), id=slug("{}-decoded-as-empty", case))
         return
     broker.faults.clear()
     expect.that(
-        (await ask()).word == result.word, f"{case}: the session works", "the next one ends otherwise"
+        (await ask()).word == result.word,
+        f"{case}: the session works",
+        "the next one ends otherwise",
+        id=slug("{}-the-session-works", case),
     )

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import coalesce, fault, fin, latency, reply, rewrite, silent, slice_
 from fakebrokers.faults.effects import Fin, Rewrite
@@ -30,20 +31,36 @@ async def handshake_order(broker: RabbitMQStream, client: Client, expect: Expect
     distinct; Tune answer with key 0x0014 (0x8014 is accepted); Heartbeats after the Tune answer and
     ExchangeCommandVersions after Open are allowed
     """
-    expect.ok(await client.connect(), "connect succeeds")
+    expect.ok(await client.connect(), "connect succeeds", id="connect-succeeds")
     if not expect.wire_visible:
         return
-    opened = await expect.reached(broker, "no connection was opened", kind="OpenResponse")
+    opened = await expect.reached(
+        broker, "no connection was opened", kind="OpenResponse", id="no-connection-was-opened"
+    )
     records = [r for r in broker.journal.records() if r.connection == opened[0].connection]
     asked = [r for r in records if r.tap & Tap.RECEIVED and r.kind != "Heartbeat"][:5]
-    expect.equal(tuple(r.kind for r in asked), STEPS, "the steps come in the order of the document")
+    expect.equal(
+        tuple(r.kind for r in asked),
+        STEPS,
+        "the steps come in the order of the document",
+        id="the-steps-come-in-the-order-of-the-document",
+    )
     for request, answer in zip(asked[1:4], ANSWERS, strict=False):
         answered = next(r for r in records if r.kind == answer and r.tap & Tap.SENT)
-        expect.that(answered.seq < request.seq, f"{request.kind} waits for {answer}", "it came before")
+        expect.that(
+            answered.seq < request.seq,
+            f"{request.kind} waits for {answer}",
+            "it came before",
+            id=slug("{}-waits-for-{}", request.kind, answer),
+        )
     ids = [key for r in asked for key in r.keys]
-    expect.that(len(set(ids)) == len(ids), "correlation ids are distinct", ids)
+    expect.that(
+        len(set(ids)) == len(ids), "correlation ids are distinct", ids, id="correlation-ids-are-distinct"
+    )
     early = [r for r in records if r.kind == "Heartbeat" and r.tap & Tap.RECEIVED and r.seq < asked[3].seq]
-    expect.that(not early, "no Heartbeat before the Tune answer", early)
+    expect.that(
+        not early, "no Heartbeat before the Tune answer", early, id="no-heartbeat-before-the-tune-answer"
+    )
 
 
 @scenario("RMQS-1.02", revision=2)
@@ -54,9 +71,11 @@ async def byte_by_byte(broker: RabbitMQStream, client: Client, expect: Expect) -
     Pass: connect succeeds
     """
     broker.faults.add(slice_(1, gap_s=0.0005, direction="out", name="bytes"))
-    expect.ok(await client.connect(timeout=10.0), "connect succeeds")
-    opened(broker, expect, "connect succeeds")
-    expect.exercised(broker.faults.fired("bytes"), "no answer was cut into bytes")
+    expect.ok(await client.connect(timeout=10.0), "connect succeeds", id="connect-succeeds")
+    opened(broker, expect, "connect succeeds", id="connect-succeeds")
+    expect.exercised(
+        broker.faults.fired("bytes"), "no answer was cut into bytes", id="no-answer-was-cut-into-bytes"
+    )
 
 
 @scenario("RMQS-1.03", revision=2)
@@ -67,9 +86,13 @@ async def tail_in_one_segment(broker: RabbitMQStream, client: Client, expect: Ex
     Pass: connect succeeds
     """
     broker.faults.add(coalesce(frames=2, kind="SaslAuthenticateResponse", name="one segment"))
-    expect.ok(await client.connect(), "connect succeeds")
-    opened(broker, expect, "connect succeeds")
-    expect.exercised(broker.faults.fired("one segment"), "the answer and Tune left apart")
+    expect.ok(await client.connect(), "connect succeeds", id="connect-succeeds")
+    opened(broker, expect, "connect succeeds", id="connect-succeeds")
+    expect.exercised(
+        broker.faults.fired("one segment"),
+        "the answer and Tune left apart",
+        id="the-answer-and-tune-left-apart",
+    )
 
 
 def _refuse_login(broker: RabbitMQStream, code: int, after_s: float = 0.0) -> None:
@@ -98,7 +121,12 @@ async def mechanism_not_supported(broker: RabbitMQStream, client: Client, expect
     leaked = received(broker, "SaslAuthenticate")
     deciding = "SaslAuthenticateResponse" if leaked else "SaslHandshakeResponse"
     await connect_refused(broker, expect, result, deciding, kinds, within_s=2.0, case="(a)")
-    expect.tolerate(not leaked, "(a): no credentials on the wire", f"{len(leaked)} SaslAuthenticate")
+    expect.tolerate(
+        not leaked,
+        "(a): no credentials on the wire",
+        f"{len(leaked)} SaslAuthenticate",
+        id="a-no-credentials-on-the-wire",
+    )
     broker.faults.clear()
     mark = broker.journal.last_seq
     _refuse_login(broker, Code.SASL_MECHANISM_NOT_SUPPORTED)
@@ -120,7 +148,10 @@ async def wrong_credentials(broker: RabbitMQStream, client: Client, expect: Expe
     """
     if not expect.wire_visible:
         expect.failed(
-            await client.connect(password="wrong", timeout=10.0), ("auth",), "connect fails as auth"
+            await client.connect(password="wrong", timeout=10.0),
+            ("auth",),
+            "connect fails as auth",
+            id="connect-fails-as-auth",
         )
         return
     marks = {}
@@ -135,8 +166,15 @@ async def wrong_credentials(broker: RabbitMQStream, client: Client, expect: Expe
     await asyncio.sleep(5.0)
     seen = [r.seq for r in received(broker, "SaslAuthenticate")]
     late = [seq for seq in seen if seq > marks["(b)"]]
-    expect.equal(len(seen) - len(late), 1, "(a): exactly one SaslAuthenticate")
-    expect.equal(len(late), 1, "(b): exactly one SaslAuthenticate until 5 s after it")
+    expect.equal(
+        len(seen) - len(late), 1, "(a): exactly one SaslAuthenticate", id="a-exactly-one-saslauthenticate"
+    )
+    expect.equal(
+        len(late),
+        1,
+        "(b): exactly one SaslAuthenticate until 5 s after it",
+        id="b-exactly-one-saslauthenticate-until-n-s-after-it",
+    )
 
 
 @scenario("RMQS-1.06")
@@ -181,12 +219,27 @@ async def challenge_round(broker: RabbitMQStream, client: Client, expect: Expect
         mark = broker.journal.last_seq
         result = await client.connect(case, timeout=2.0)
         if not result.ok:
-            expect.failed(result, ("auth", "protocol"), f"{case}: or connect fails as auth or protocol")
+            expect.failed(
+                result,
+                ("auth", "protocol"),
+                f"{case}: or connect fails as auth or protocol",
+                id=slug("{}-or-connect-fails-as-auth-or-protocol", case),
+            )
             continue
         rounds = received(broker, "SaslAuthenticate", since=mark)
-        expect.equal(len(rounds), 2, f"{case}: a second SaslAuthenticate follows")
+        expect.equal(
+            len(rounds),
+            2,
+            f"{case}: a second SaslAuthenticate follows",
+            id=slug("{}-a-second-saslauthenticate-follows", case),
+        )
         mechanisms = {r.frame.mechanism for r in rounds if r.frame is not None}  # type: ignore[attr-defined]
-        expect.equal(len(mechanisms), 1, f"{case}: with the same mechanism")
+        expect.equal(
+            len(mechanisms),
+            1,
+            f"{case}: with the same mechanism",
+            id=slug("{}-with-the-same-mechanism", case),
+        )
 
 
 @scenario("RMQS-1.08")
@@ -201,7 +254,9 @@ async def loopback_only_user(broker: RabbitMQStream, client: Client, expect: Exp
     _refuse_login(broker, code)
     result = await client.connect()
     await connect_refused(broker, expect, result, "SaslAuthenticateResponse", ("auth",), within_s=1.0)
-    expect.tolerate(result.code == code, "error.code is 11", f"code {result.code}: {result.error}")
+    expect.tolerate(
+        result.code == code, "error.code is 11", f"code {result.code}: {result.error}", id="error-code-is-n"
+    )
 
 
 @scenario("RMQS-1.09", timeout_s=40, target=True)
@@ -215,7 +270,13 @@ async def virtual_host_refused(broker: RabbitMQStream, client: Client, expect: E
     code = Code.VIRTUAL_HOST_ACCESS_FAILURE
     if not expect.wire_visible:
         result = await client.connect(vhost="nowhere", timeout=10.0)
-        expect.failed(result, ("refused", "auth"), "connect fails as refused or auth", code=code)
+        expect.failed(
+            result,
+            ("refused", "auth"),
+            "connect fails as refused or auth",
+            code=code,
+            id="connect-fails-as-refused-or-auth",
+        )
         return
     for case, after_s in (("(a)", 0.0), ("(b)", 3.0)):
         mark = broker.journal.last_seq
@@ -250,15 +311,23 @@ async def tune_never_arrives(broker: RabbitMQStream, client: Client, expect: Exp
     broker.faults.add(silent(kind="Tune", direction="out", name="no Tune"))
     deadline = client.deadline_s("connect", client.deadline_s("request", 3.0))
     result = await client.connect(timeout=3.0)
-    expect.exercised(broker.faults.fired("no Tune"), "the client did not come as far as Tune")
-    expect.failed(result, ("timeout", "connection"), "connect fails as timeout")
-    expect.within(result.elapsed_ms / 1000, limit_s(min(deadline, 15.0)), "at its deadline")
-    await _all_closed(broker, expect, "the client's socket is closed")
+    expect.exercised(
+        broker.faults.fired("no Tune"),
+        "the client did not come as far as Tune",
+        id="the-client-did-not-come-as-far-as-tune",
+    )
+    expect.failed(
+        result, ("timeout", "connection"), "connect fails as timeout", id="connect-fails-as-timeout"
+    )
+    expect.within(
+        result.elapsed_ms / 1000, limit_s(min(deadline, 15.0)), "at its deadline", id="at-its-deadline"
+    )
+    await _all_closed(broker, expect, "the client's socket is closed", id="the-client-s-socket-is-closed")
 
 
-async def _all_closed(broker: RabbitMQStream, expect: Expect, criterion: str) -> None:
+async def _all_closed(broker: RabbitMQStream, expect: Expect, criterion: str, *, id: str) -> None:
     for record in connections(broker):
-        await expect.socket_closed(broker, record.connection, criterion, within_s=1.5)
+        await expect.socket_closed(broker, record.connection, criterion, within_s=1.5, id=id)
 
 
 @scenario("RMQS-1.11")

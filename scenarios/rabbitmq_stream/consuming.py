@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import hold, reply
 from fakebrokers.journal import Tap
@@ -54,10 +55,15 @@ async def subscribe_and_deliver(broker: RabbitMQStream, client: Client, expect: 
         begin_at(broker, first := 1000)
     sent = numbered(first, 10)
     await store(broker, client, sent)
-    expect.ok(await client.subscribe(STREAM, offset=FIRST), "subscribe succeeds")
+    expect.ok(await client.subscribe(STREAM, offset=FIRST), "subscribe succeeds", id="subscribe-succeeds")
     messages = await surfaced(client, 10)
-    expect.equal(bodies_of(messages), sent, "10 messages are surfaced")
-    expect.equal(positions(messages), [*range(first, first + 10)], "offsets are ChunkFirstOffset to +9")
+    expect.equal(bodies_of(messages), sent, "10 messages are surfaced", id="n-messages-are-surfaced")
+    expect.equal(
+        positions(messages),
+        [*range(first, first + 10)],
+        "offsets are ChunkFirstOffset to +9",
+        id="offsets-are-chunkfirstoffset-to-n",
+    )
 
 
 @scenario("RMQS-4.02", roles=CONSUMER, target=True)
@@ -74,9 +80,14 @@ async def many_entries(broker: RabbitMQStream, client: Client, expect: Expect) -
     await client.subscribed(STREAM, offset=FIRST)
     messages = await surfaced(client, 1005)
     lost = sorted({*range(1005)} - {*positions(messages)})
-    expect.that(not lost, "no message is lost", f"{len(lost)} lost, from {lost[:1]}")
-    expect.equal(len(messages), 1005, "none is doubled")
-    expect.equal(bodies_of(messages), numbered(0, 1005), "each has its own body and place")
+    expect.that(not lost, "no message is lost", f"{len(lost)} lost, from {lost[:1]}", id="no-message-is-lost")
+    expect.equal(len(messages), 1005, "none is doubled", id="none-is-doubled")
+    expect.equal(
+        bodies_of(messages),
+        numbered(0, 1005),
+        "each has its own body and place",
+        id="each-has-its-own-body-and-place",
+    )
 
 
 async def _two_subscriptions(
@@ -92,18 +103,29 @@ async def _two_subscriptions(
         await client.subscribed(name, sub, offset=FIRST)
         found = await attached(broker, expect, name)
         places.append((found.connection, asked(found).subscription_id))
-        expect.exercised(await client.wait_messages(1, sub), f"nothing is surfaced of {name}")
+        expect.exercised(
+            await client.wait_messages(1, sub),
+            f"nothing is surfaced of {name}",
+            id=slug("nothing-is-surfaced-of-{}", name),
+        )
     return places[0], places[1]
 
 
 async def _goes_on(
-    broker: RabbitMQStream, client: Client, expect: Expect, what: str, sub: str = "b", stream: str = OTHER
+    broker: RabbitMQStream,
+    client: Client,
+    expect: Expect,
+    what: str,
+    sub: str = "b",
+    stream: str = OTHER,
+    *,
+    id: str,
 ) -> None:
     """The subscription surfaces what is written next."""
     before = len(client.messages(sub))
     write(broker, client, [b"next"], stream)
     found = await client.wait_messages(before + 1, sub, 3.0)
-    expect.equal(bodies_of(found[before:]), [b"next"], what)
+    expect.equal(bodies_of(found[before:]), [b"next"], what, id=id)
 
 
 async def _pending(broker: RabbitMQStream, client: Client, expect: Expect) -> tuple[Call, str]:
@@ -115,7 +137,7 @@ async def _pending(broker: RabbitMQStream, client: Client, expect: Expect) -> tu
     broker.faults.add(hold(kind=f"{kind}Response", nth=1, scope="run", name=name))
     args: dict[str, Any] = {"target": STREAM, "name": "app"} if query else {"target": "third"}
     call = client.begin("rmqs.query_offset" if query else "rmqs.create", session="s1", **args)
-    await expect.reached(broker, f"no {kind} came", kind=kind, since=mark)
+    await expect.reached(broker, f"no {kind} came", kind=kind, since=mark, id=slug("no-{}-came", kind))
     return call, name
 
 
@@ -136,15 +158,34 @@ async def credit_response_error(broker: RabbitMQStream, client: Client, expect: 
     gone = CreditResponse(Code.SUBSCRIPTION_ID_DOES_NOT_EXIST, dead[1])
     if not say_if_open(broker, dead[0], gone):
         expect.note("(a) left out: the connection of the first subscription is gone with it")
-    await _goes_on(broker, client, expect, "(a): the second subscription goes on")
+    await _goes_on(
+        broker, client, expect, "(a): the second subscription goes on", id="a-the-second-subscription-goes-on"
+    )
     say(broker, expect, live[0], CreditResponse(Code.PRECONDITION_FAILED, live[1]))
-    await _goes_on(broker, client, expect, "(b): the consumer is kept")
-    expect.that(not call.done, "no op ends by a CreditResponse", "the pending request ended")
+    await _goes_on(broker, client, expect, "(b): the consumer is kept", id="b-the-consumer-is-kept")
+    expect.that(
+        not call.done,
+        "no op ends by a CreditResponse",
+        "the pending request ended",
+        id="no-op-ends-by-a-creditresponse",
+    )
     broker.faults.remove(held)
-    value = expect.ok(await call, "the pending request gets its own answer")
+    value = expect.ok(
+        await call, "the pending request gets its own answer", id="the-pending-request-gets-its-own-answer"
+    )
     if "offset" in (value or {}):
-        expect.equal(int(value["offset"]), 7, "the pending request gets its own answer")
-    expect.equal(len(subscribes(broker, OTHER)), 1, "(b): the consumer does not subscribe again")
+        expect.equal(
+            int(value["offset"]),
+            7,
+            "the pending request gets its own answer",
+            id="the-pending-request-gets-its-own-answer",
+        )
+    expect.equal(
+        len(subscribes(broker, OTHER)),
+        1,
+        "(b): the consumer does not subscribe again",
+        id="b-the-consumer-does-not-subscribe-again",
+    )
 
 
 def _stray(client: Client, body: bytes, offset: int = 1) -> Chunk:
@@ -160,14 +201,38 @@ async def deliver_for_unknown_subscription(broker: RabbitMQStream, client: Clien
     Pass: Ignored; others go on
     """
     first, second = await _two_subscriptions(broker, client, expect)
-    expect.exercised(FOREIGN_ID not in (first[1], second[1]), f"the client uses id {FOREIGN_ID} itself")
+    expect.exercised(
+        FOREIGN_ID not in (first[1], second[1]),
+        f"the client uses id {FOREIGN_ID} itself",
+        id=slug("the-client-uses-id-{}-itself", FOREIGN_ID),
+    )
     for connection in {first[0], second[0]}:
         say(broker, expect, connection, Deliver(FOREIGN_ID, _stray(client, b"stray")))
-    await _goes_on(broker, client, expect, "the first subscription goes on", "a", STREAM)
-    await _goes_on(broker, client, expect, "the second subscription goes on")
+    await _goes_on(
+        broker,
+        client,
+        expect,
+        "the first subscription goes on",
+        "a",
+        STREAM,
+        id="the-first-subscription-goes-on",
+    )
+    await _goes_on(
+        broker, client, expect, "the second subscription goes on", id="the-second-subscription-goes-on"
+    )
     got = [body for sub in ("a", "b") for body in bodies_of(client.messages(sub))]
-    expect.that(b"stray" not in got, "a chunk for an unknown subscription is ignored", got)
-    expect.equal(len(subscribes(broker)) + len(subscribes(broker, OTHER)), 2, "nobody subscribes again")
+    expect.that(
+        b"stray" not in got,
+        "a chunk for an unknown subscription is ignored",
+        got,
+        id="a-chunk-for-an-unknown-subscription-is-ignored",
+    )
+    expect.equal(
+        len(subscribes(broker)) + len(subscribes(broker, OTHER)),
+        2,
+        "nobody subscribes again",
+        id="nobody-subscribes-again",
+    )
 
 
 @scenario("RMQS-4.09", roles=CONSUMER)
@@ -183,17 +248,24 @@ async def deliver_after_unsubscribe(broker: RabbitMQStream, client: Client, expe
     mark = broker.journal.last_seq
     broker.faults.add(hold(kind="Unsubscribe", direction="in", name="Unsubscribe"))
     call = client.begin("unsubscribe", sub="a", drain=False)
-    await expect.reached(broker, "no Unsubscribe came", kind="Unsubscribe", since=mark)
+    await expect.reached(
+        broker, "no Unsubscribe came", kind="Unsubscribe", since=mark, id="no-unsubscribe-came"
+    )
     say(broker, expect, dead[0], Deliver(dead[1], _stray(client, b"before the answer")))
     broker.faults.remove("Unsubscribe")
     result = await call
-    expect.ok(result, "unsubscribe ends ok")
+    expect.ok(result, "unsubscribe ends ok", id="unsubscribe-ends-ok")
     if not say_if_open(broker, dead[0], Deliver(dead[1], _stray(client, b"behind the answer", 2))):
         expect.note("(b) left out: the connection is gone with its subscription")
     await asyncio.sleep(QUIET_S)
     late = [e for e in client.events if e.event == "message" and e["sub"] == "a" and e.n > (result.n or 0)]
-    expect.that(not late, "no message event after the unsubscribe op ended", late)
-    await _goes_on(broker, client, expect, "other subscriptions go on")
+    expect.that(
+        not late,
+        "no message event after the unsubscribe op ended",
+        late,
+        id="no-message-event-after-the-unsubscribe-op-ended",
+    )
+    await _goes_on(broker, client, expect, "other subscriptions go on", id="other-subscriptions-go-on")
 
 
 @scenario("RMQS-4.24", roles=CONSUMER, timeout_s=60)
@@ -207,24 +279,46 @@ async def two_subscriptions_on_one_connection(broker: RabbitMQStream, client: Cl
     old callback; a client that opens one connection per subscription: `inconclusive`
     """
     first, second = await _two_subscriptions(broker, client, expect)
-    expect.exercised(first[0] == second[0], "the client opens one connection per subscription")
+    expect.exercised(
+        first[0] == second[0],
+        "the client opens one connection per subscription",
+        id="the-client-opens-one-connection-per-subscription",
+    )
     for number in range(5):
         write(broker, client, [b"a%d" % number], STREAM)
         write(broker, client, [b"b%d" % number], OTHER)
     for sub in ("a", "b"):
         got = bodies_of(await surfaced(client, 6, sub))
         wanted = [b"one", *(b"%s%d" % (sub.encode(), number) for number in range(5))]
-        expect.equal(got, wanted, "each message reaches the callback of its own stream")
-    expect.ok(await client.unsubscribe("a"), "unsubscribe ends ok")
-    await _goes_on(broker, client, expect, "the second goes on")
+        expect.equal(
+            got,
+            wanted,
+            "each message reaches the callback of its own stream",
+            id="each-message-reaches-the-callback-of-its-own-stream",
+        )
+    expect.ok(await client.unsubscribe("a"), "unsubscribe ends ok", id="unsubscribe-ends-ok")
+    await _goes_on(broker, client, expect, "the second goes on", id="the-second-goes-on")
     for number in range(REUSE_TRIES):
         sub, mark = f"a{number}", broker.journal.last_seq
         await client.subscribed(STREAM, sub, offset={"type": "next"})
         found = await attached(broker, expect, since=mark)
         if (found.connection, asked(found).subscription_id) == first:
             before = len(client.messages("a"))
-            await _goes_on(broker, client, expect, "a reused id calls the new callback", sub, STREAM)
-            expect.equal(len(client.messages("a")), before, "a reused id never calls the old callback")
+            await _goes_on(
+                broker,
+                client,
+                expect,
+                "a reused id calls the new callback",
+                sub,
+                STREAM,
+                id="a-reused-id-calls-the-new-callback",
+            )
+            expect.equal(
+                len(client.messages("a")),
+                before,
+                "a reused id never calls the old callback",
+                id="a-reused-id-never-calls-the-old-callback",
+            )
             return
         expect.prepared(await client.unsubscribe(sub))
     expect.note(f"no id was used again within {REUSE_TRIES} subscriptions")
@@ -244,20 +338,43 @@ async def subscription_id_exists(broker: RabbitMQStream, client: Client, expect:
     result = await client.subscribe(STREAM, "a", offset=FIRST)
     refused = await subscribe_error(client, result, "a")
     found = subscribes(broker)
-    expect.exercised(found, "no Subscribe came")
+    expect.exercised(found, "no Subscribe came", id="no-subscribe-came")
     if refused is not None:
-        expect.equal(refused.code, 3, "the op fails with code 3")
+        expect.equal(refused.code, 3, "the op fails with code 3", id="the-op-fails-with-code-n")
         stray = Deliver(asked(found[0]).subscription_id, _stray(client, b"stray"))
         say_if_open(broker, found[0].connection, stray)
         await asyncio.sleep(QUIET_S)
-        expect.that(not client.messages("a"), "no message event of the failed subscription")
+        expect.that(
+            not client.messages("a"),
+            "no message event of the failed subscription",
+            id="no-message-event-of-the-failed-subscription",
+        )
         await client.unsubscribe("a")
-        expect.ok(await client.subscribe(STREAM, "b", offset=FIRST), "the next subscribe works")
+        expect.ok(
+            await client.subscribe(STREAM, "b", offset=FIRST),
+            "the next subscribe works",
+            id="the-next-subscribe-works",
+        )
         await attached(broker, expect)
-        await _goes_on(broker, client, expect, "the next subscribe works", "b", STREAM)
+        await _goes_on(
+            broker, client, expect, "the next subscribe works", "b", STREAM, id="the-next-subscribe-works"
+        )
         return
-    expect.that(len(found) > 1, "the op fails with code 3, or is ok after a retry", "ok without a retry")
-    await _goes_on(broker, client, expect, "the retried subscription works", "a", STREAM)
+    expect.that(
+        len(found) > 1,
+        "the op fails with code 3, or is ok after a retry",
+        "ok without a retry",
+        id="the-op-fails-with-code-n-or-is-ok-after-a-retry",
+    )
+    await _goes_on(
+        broker,
+        client,
+        expect,
+        "the retried subscription works",
+        "a",
+        STREAM,
+        id="the-retried-subscription-works",
+    )
 
 
 @scenario("RMQS-4.26", roles=CONSUMER, timeout_s=60)
@@ -285,17 +402,42 @@ async def subscribe_failure_is_clean(broker: RabbitMQStream, client: Client, exp
         tries = subscribes(broker, since=mark)
         if len(tries) > 1:
             gap = min(later.at - earlier.at for earlier, later in pairwise(tries))
-            expect.not_before(gap, 0.05, "the library retries with 50 ms or more between two tries")
+            expect.not_before(
+                gap,
+                0.05,
+                "the library retries with 50 ms or more between two tries",
+                id="the-library-retries-with-n-ms-or-more-between-two-tries",
+            )
         if refused is None:
             break
-        expect.that(refused.code == 6, "each failed op reports 6", refused)
+        expect.that(refused.code == 6, "each failed op reports 6", refused, id="each-failed-op-reports-n")
         loads.append(await _load(client))
-    expect.equal(broker.faults.fired("not available"), 10, "every subscribe asks the server")
+    expect.equal(
+        broker.faults.fired("not available"),
+        10,
+        "every subscribe asks the server",
+        id="every-subscribe-asks-the-server",
+    )
     live = await client.wait_messages(1, sub)
-    expect.equal(bodies_of(live), [b"one"], "the subscribe after the last refusal works")
-    expect.equal(len(model(broker).subscriptions), 1, "one live subscription at the end")
+    expect.equal(
+        bodies_of(live),
+        [b"one"],
+        "the subscribe after the last refusal works",
+        id="the-subscribe-after-the-last-refusal-works",
+    )
+    expect.equal(
+        len(model(broker).subscriptions),
+        1,
+        "one live subscription at the end",
+        id="one-live-subscription-at-the-end",
+    )
     if len(loads) > 1 and client.can("stats"):
-        expect.that(loads[-1] <= loads[0] + 1, "tasks and threads as before, plus or minus 1", loads)
+        expect.that(
+            loads[-1] <= loads[0] + 1,
+            "tasks and threads as before, plus or minus 1",
+            loads,
+            id="tasks-and-threads-as-before-plus-or-minus-n",
+        )
 
 
 async def _load(client: Client) -> int:
@@ -321,12 +463,29 @@ async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect
     await client.connected()
     await client.subscribed(STREAM, offset=FIRST, credit=1, on_message={"mode": "event", "raise_on": [3]})
     got = positions(await surfaced(client, 15, within_s=3.0))
-    expect.exercised(len(got) >= 3, "message 3 was never surfaced")
-    expect.that(client.alive, "the process lives on", "it ended")
+    expect.exercised(len(got) >= 3, "message 3 was never surfaced", id="message-n-was-never-surfaced")
+    expect.that(client.alive, "the process lives on", "it ended", id="the-process-lives-on")
     if got == [0, 1, 2]:
         told = complaints(client)
-        expect.that(told, "messages 4 to 10 are surfaced, or the consumer stops loudly", "a silent stop")
-        expect.tolerate(False, "messages 4 to 10 are surfaced", f"the consumer stops: {told[0]}")
+        expect.that(
+            told,
+            "messages 4 to 10 are surfaced, or the consumer stops loudly",
+            "a silent stop",
+            id="messages-n-to-n-are-surfaced-or-the-consumer-stops-loudly",
+        )
+        expect.tolerate(
+            False,
+            "messages 4 to 10 are surfaced",
+            f"the consumer stops: {told[0]}",
+            id="messages-n-to-n-are-surfaced",
+        )
         return
-    expect.equal(got, [*range(15)], "messages 4 to 10 and the second chunk are surfaced")
-    await expect.wire(broker, "credit is returned", within_s=1.0, kind="Credit", tap=Tap.RECEIVED)
+    expect.equal(
+        got,
+        [*range(15)],
+        "messages 4 to 10 and the second chunk are surfaced",
+        id="messages-n-to-n-and-the-second-chunk-are-surfaced",
+    )
+    await expect.wire(
+        broker, "credit is returned", within_s=1.0, kind="Credit", tap=Tap.RECEIVED, id="credit-is-returned"
+    )

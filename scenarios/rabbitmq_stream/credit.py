@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import rewrite
 from scenarios._common import sent
@@ -46,9 +47,19 @@ async def credit_is_returned(broker: RabbitMQStream, client: Client, expect: Exp
         broker, client, expect, lambda credit: _single(broker, client, 5 * credit), credit=2
     )
     messages = await surfaced(client, 5 * credit, within_s=10.0)
-    expect.equal(positions(messages), [*range(5 * credit)], "all chunks are delivered within 10 s")
+    expect.equal(
+        positions(messages),
+        [*range(5 * credit)],
+        "all chunks are delivered within 10 s",
+        id="all-chunks-are-delivered-within-n-s",
+    )
     given = credits_given(broker)
-    expect.that(given >= 4 * credit, "the credits on the wire are 4 x C or more", f"{given}, C = {credit}")
+    expect.that(
+        given >= 4 * credit,
+        "the credits on the wire are 4 x C or more",
+        f"{given}, C = {credit}",
+        id="the-credits-on-the-wire-are-n-x-c-or-more",
+    )
 
 
 @scenario("RMQS-4.04", roles=CONSUMER, server=CHUNK_PER_CREDIT)
@@ -67,7 +78,11 @@ async def no_credit_beyond_consumption(broker: RabbitMQStream, client: Client, e
     credit = await subscribed_with_backlog(
         broker, client, expect, lambda _: _single(broker, client, 300), on_message=slow
     )
-    expect.exercised(2 * credit + 2 < 300, f"the client's credit of {credit} covers all that waits")
+    expect.exercised(
+        2 * credit + 2 < 300,
+        f"the client's credit of {credit} covers all that waits",
+        id=slug("the-client-s-credit-of-{}-covers-all-that-waits", credit),
+    )
     for _ in range(int(WATCH_S / 0.05)):
         await asyncio.sleep(0.05)
         seen, delivered = len(client.messages()), len(sent(broker, "Deliver"))
@@ -75,8 +90,9 @@ async def no_credit_beyond_consumption(broker: RabbitMQStream, client: Client, e
             delivered - seen <= 2 * credit + 2,
             "chunks sent but not yet seen by the application are at most 2 x C + 2",
             f"{delivered} sent, {seen} seen, C = {credit}",
+            id="chunks-sent-but-not-yet-seen-by-the-application-are-at-most",
         )
-    expect.exercised(client.messages(), "nothing was surfaced")
+    expect.exercised(client.messages(), "nothing was surfaced", id="nothing-was-surfaced")
     footprint.judge(expect, rss_mib=64)
 
 
@@ -93,7 +109,12 @@ async def credit_starvation_recovered(broker: RabbitMQStream, client: Client, ex
     slow = {"mode": "event", "sleep_ms": 200}
     await client.subscribed(STREAM, offset={"type": "first"}, credit=4, on_message=slow)
     messages = await surfaced(client, 20, within_s=15.0)
-    expect.equal(positions(messages), [*range(20)], "all 20 chunks are surfaced within 15 s, in order")
+    expect.equal(
+        positions(messages),
+        [*range(20)],
+        "all 20 chunks are surfaced within 15 s, in order",
+        id="all-n-chunks-are-surfaced-within-n-s-in-order",
+    )
 
 
 @scenario("RMQS-4.06", roles=CONSUMER)
@@ -113,13 +134,22 @@ async def over_delivery(broker: RabbitMQStream, client: Client, expect: Expect) 
     )
     got = positions(await surfaced(client, credit + 3, within_s=3.0))
     if got == [*range(credit + 3)]:
-        expect.that(True, "all chunks are handled")
+        expect.that(True, "all chunks are handled", id="all-chunks-are-handled")
         return
     for name in {record.connection for record in sent(broker, "Deliver")}:
         await expect.socket_closed(
-            broker, name, "all chunks are handled, or the connection is closed", within_s=2.0
+            broker,
+            name,
+            "all chunks are handled, or the connection is closed",
+            within_s=2.0,
+            id="all-chunks-are-handled-or-the-connection-is-closed",
         )
-    expect.that(complaints(client), "the connection is closed cleanly: an error is reported", got)
+    expect.that(
+        complaints(client),
+        "the connection is closed cleanly: an error is reported",
+        got,
+        id="the-connection-is-closed-cleanly-an-error-is-reported",
+    )
 
 
 @scenario("RMQS-4.28", roles=CONSUMER)
@@ -140,4 +170,9 @@ async def single_credits_are_held_back(broker: RabbitMQStream, client: Client, e
     got = positions(await surfaced(client, count, within_s=10.0))
     given = credits_given(broker)
     what = f"the client gave {given} credits for {len(got)} chunks; C = {credit}"
-    expect.that(got == [*range(count)], "all chunks are surfaced within 10 s", what)
+    expect.that(
+        got == [*range(count)],
+        "all chunks are surfaced within 10 s",
+        what,
+        id="all-chunks-are-surfaced-within-n-s",
+    )

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop
 from scenarios._common import limit_s, received, sent, until
@@ -47,7 +48,12 @@ async def client_sends_heartbeats(broker: RabbitMQStream, client: Client, expect
     closed = {record.connection for record in received(broker, "Close")}
     ends = broker.journal.select(kind="fin", since=mark)
     dropped = [str(record) for record in ends if record.connection not in closed]
-    expect.that(not dropped, "no FIN by the rule of two checks without a byte", dropped)
+    expect.that(
+        not dropped,
+        "no FIN by the rule of two checks without a byte",
+        dropped,
+        id="no-fin-by-the-rule-of-two-checks-without-a-byte",
+    )
     judge_gaps(broker, expect, tuned, begin, clock(broker))
 
 
@@ -63,7 +69,12 @@ async def server_heartbeats_missing(broker: RabbitMQStream, client: Client, expe
     names, events = list(standing(broker)), len(client.events)
     limit = 8 * await fall_silent(broker, expect) + 0.25
     noticed = await until(lambda: losses(client, events) or let_go(broker, names), limit)
-    expect.that(noticed, "the client closes or reports loss within 8 T", f"nothing in {limit} s")
+    expect.that(
+        noticed,
+        "the client closes or reports loss within 8 T",
+        f"nothing in {limit} s",
+        id="the-client-closes-or-reports-loss-within-n-t",
+    )
 
 
 @scenario("RMQS-5.03", server=BEAT, timeout_s=90)
@@ -86,14 +97,22 @@ async def loss_by_heartbeat(broker: RabbitMQStream, client: Client, expect: Expe
             "within 8 T + 5 s a new connection, handshake and Subscribe or DeclarePublisher, "
             "or a loss event with state.open false",
             f"nothing in {limit} s",
+            id="within-n-t-n-s-a-new-connection-handshake-and-subscribe-or",
         )
     if client.has_role("publisher"):
         confirms = len(sent(broker, "PublishConfirm"))
         result = await client.publish(STREAM, b"next")
-        expect.ended(result, "the next publish is not left hanging")
+        expect.ended(
+            result, "the next publish is not left hanging", id="the-next-publish-is-not-left-hanging"
+        )
         if result.ok:
             came = len(sent(broker, "PublishConfirm"))
-            expect.that(came > confirms, "the next publish is not confirmed by itself", "no confirm was sent")
+            expect.that(
+                came > confirms,
+                "the next publish is not confirmed by itself",
+                "no confirm was sent",
+                id="the-next-publish-is-not-confirmed-by-itself",
+            )
 
 
 @scenario("RMQS-5.04", roles=CONSUMER, server=BEAT, timeout_s=60)
@@ -109,17 +128,28 @@ async def any_frame_is_liveness(broker: RabbitMQStream, client: Client, expect: 
     await client.subscribed(STREAM, STREAM, offset=FIRST)
     name = (await attached(broker, expect)).connection
     tuned = periods(broker, expect)
-    expect.exercised(name in tuned, "the consumer's connection has no short heartbeat")
+    expect.exercised(
+        name in tuned,
+        "the consumer's connection has no short heartbeat",
+        id="the-consumer-s-connection-has-no-short-heartbeat",
+    )
     broker.faults.add(drop(kind="Heartbeat", direction="out", connection=name, name="no heartbeats"))
     expect.may_not_fire("no heartbeats", "a broker that delivers may send none")
     events, count = len(client.events), 27 * tuned[name]  # for 8 T
     for number in range(count):
         write(broker, client, [b"message %d" % number])
         await asyncio.sleep(0.3)
-        expect.that(name in standing(broker), "the connection is not closed", f"after {0.3 * number:.1f} s")
-    expect.that(not losses(client, events), "no loss event", losses(client, events)[:1])
+        expect.that(
+            name in standing(broker),
+            "the connection is not closed",
+            f"after {0.3 * number:.1f} s",
+            id="the-connection-is-not-closed",
+        )
+    expect.that(not losses(client, events), "no loss event", losses(client, events)[:1], id="no-loss-event")
     await client.wait_messages(count, STREAM)
-    expect.equal(positions(client), list(range(count)), "all chunks are surfaced")
+    expect.equal(
+        positions(client), list(range(count)), "all chunks are surfaced", id="all-chunks-are-surfaced"
+    )
 
 
 @scenario("RMQS-5.05", roles=CONSUMER, server=BEAT, timeout_s=90, revision=2)
@@ -139,17 +169,31 @@ async def heartbeat_while_busy(broker: RabbitMQStream, client: Client, expect: E
     await client.subscribed(STREAM, STREAM, offset=FIRST, on_message=busy)
     name = (await attached(broker, expect)).connection
     tuned = periods(broker, expect)
-    expect.exercised(name in tuned, "the consumer's connection has no short heartbeat")
-    expect.exercised(4 * tuned[name] <= busy_s, f"T = {tuned[name]} s, though {own} s were asked for")
+    expect.exercised(
+        name in tuned,
+        "the consumer's connection has no short heartbeat",
+        id="the-consumer-s-connection-has-no-short-heartbeat",
+    )
+    expect.exercised(
+        4 * tuned[name] <= busy_s,
+        f"T = {tuned[name]} s, though {own} s were asked for",
+        id=slug("t-{}-s-though-{}-s-were-asked-for", tuned[name], own),
+    )
     write(broker, client, [b"slow"])
-    expect.exercised(await client.wait_messages(1, STREAM), "the callback was never called")
+    expect.exercised(
+        await client.wait_messages(1, STREAM),
+        "the callback was never called",
+        id="the-callback-was-never-called",
+    )
     begin = clock(broker)
     write(broker, client, [b"following"])
     await asyncio.sleep(busy_s)
-    expect.that(name in standing(broker), "the connection survives", "it ended")
+    expect.that(name in standing(broker), "the connection survives", "it ended", id="the-connection-survives")
     judge_gaps(broker, expect, tuned, begin, clock(broker))
     messages = await client.wait_messages(2, STREAM)
-    expect.equal(len(messages), 2, "the following message is surfaced")
+    expect.equal(
+        len(messages), 2, "the following message is surfaced", id="the-following-message-is-surfaced"
+    )
 
 
 def _pending_request(client: Client) -> tuple[str, dict[str, Any], str] | None:
@@ -184,28 +228,55 @@ async def half_open_connection(broker: RabbitMQStream, client: Client, expect: E
         asking_kind = kind
         broker.faults.add(drop(kind=kind, direction="in", name="no answers"))
         asking = client.begin(op, 5.0, session="s1", **args)
-        await expect.reached(broker, f"no {kind} came", kind=kind, since=mark)
-    await expect.reached(broker, "no Publish came", kind="Publish", count=2)
+        await expect.reached(broker, f"no {kind} came", kind=kind, since=mark, id=slug("no-{}-came", kind))
+    await expect.reached(broker, "no Publish came", kind="Publish", count=2, id="no-publish-came")
     names, events = list(standing(broker)), len(client.events)
     lost = broker.journal.last_seq
     broker.kill(how="half-open")
     broker.faults.clear()
     limit = 8 * period + 0.25
     noticed = await until(lambda: losses(client, events) or let_go(broker, names), limit)
-    expect.that(noticed, "the loss is reported, or the connection given up, within 8 T", f"not in {limit} s")
+    expect.that(
+        noticed,
+        "the loss is reported, or the connection given up, within 8 T",
+        f"not in {limit} s",
+        id="the-loss-is-reported-or-the-connection-given-up-within-n-t",
+    )
     if asking is not None:
         result = await asking
         if result.ok:
             anew = answered(broker, asking_kind, lost)
-            expect.that(anew, "the request is ok only with an answer from a new connection", "none was sent")
+            expect.that(
+                anew,
+                "the request is ok only with an answer from a new connection",
+                "none was sent",
+                id="the-request-is-ok-only-with-an-answer-from-a-new-connection",
+            )
         else:
             kinds = ("timeout", "connection", "closed")
-            expect.failed(result, kinds, "the request ends at its deadline")
-        expect.within(result.elapsed_ms / 1000, limit_s(deadline), "the request ends at its deadline")
+            expect.failed(
+                result, kinds, "the request ends at its deadline", id="the-request-ends-at-its-deadline"
+            )
+        expect.within(
+            result.elapsed_ms / 1000,
+            limit_s(deadline),
+            "the request ends at its deadline",
+            id="the-request-ends-at-its-deadline",
+        )
     published = await publishing
     if published.ok:
         again = confirmed(broker, b"pending", lost)
-        expect.that(again, "the publish is not acked without a confirm", str(published))
-        expect.tolerate(False, "the publish ends unknown", "it was published and confirmed anew")
+        expect.that(
+            again,
+            "the publish is not acked without a confirm",
+            str(published),
+            id="the-publish-is-not-acked-without-a-confirm",
+        )
+        expect.tolerate(
+            False,
+            "the publish ends unknown",
+            "it was published and confirmed anew",
+            id="the-publish-ends-unknown",
+        )
     else:
-        expect.outcome(published, "unknown", "the publish ends unknown")
+        expect.outcome(published, "unknown", "the publish ends unknown", id="the-publish-ends-unknown")

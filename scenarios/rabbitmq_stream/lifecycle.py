@@ -30,27 +30,55 @@ async def server_close(broker: RabbitMQStream, client: Client, expect: Expect) -
     await reconnecting(client)
     await at_work(broker, client, expect)
     names = users(broker) or list(standing(broker))
-    expect.exercised(names, "the client keeps no connection")
+    expect.exercised(names, "the client keeps no connection", id="the-client-keeps-no-connection")
     name = names[0]
     mark, events = broker.journal.last_seq, len(client.events)
     broker.say_close(name, Code.UNKNOWN_FRAME, REASON)
     criterion = "CloseResponse with id 1 and code 1 within 1 s"
     answers = await expect.wire(
-        broker, criterion, within_s=1.0, kind="CloseResponse", tap=Tap.RECEIVED, connection=name, since=mark
+        broker,
+        criterion,
+        within_s=1.0,
+        kind="CloseResponse",
+        tap=Tap.RECEIVED,
+        connection=name,
+        since=mark,
+        id="closeresponse-with-id-n-and-code-n-within-n-s",
     )
-    expect.that(answers[0].keys == (1,) and answers[0].status == 1, criterion, str(answers[0]))
+    expect.that(
+        answers[0].keys == (1,) and answers[0].status == 1,
+        criterion,
+        str(answers[0]),
+        id="closeresponse-with-id-n-and-code-n-within-n-s",
+    )
     await expect.socket_closed(
-        broker, name, "the client's socket is closed within 2 s of the FIN", within_s=2.0
+        broker,
+        name,
+        "the client's socket is closed within 2 s of the FIN",
+        within_s=2.0,
+        id="the-client-s-socket-is-closed-within-n-s-of-the-fin",
     )
     patience = 10.0 if client.can("auto_reconnect") else 2.0
     told = await until(lambda: losses(client, events) or received(broker, "Open", since=mark), patience)
-    expect.that(told, "one close or loss event, or a reconnect", "neither")
+    expect.that(
+        told,
+        "one close or loss event, or a reconnect",
+        "neither",
+        id="one-close-or-loss-event-or-a-reconnect",
+    )
     await asyncio.sleep(0.2)
     lost = [event for event in losses(client, events) if event["what"] == "connection_lost"]
-    expect.that(len(lost) <= 1, "one close or loss event", [event.fields for event in lost])
+    expect.that(
+        len(lost) <= 1,
+        "one close or loss event",
+        [event.fields for event in lost],
+        id="one-close-or-loss-event",
+    )
     if lost and not received(broker, "Open", since=mark):
         named = any(REASON in str(event["text"]) or event["code"] == Code.UNKNOWN_FRAME for event in lost)
-        expect.tolerate(named, "the event tells the reason", str(lost[0].fields))
+        expect.tolerate(
+            named, "the event tells the reason", str(lost[0].fields), id="the-event-tells-the-reason"
+        )
 
 
 @scenario("RMQS-5.07", revision=2)
@@ -63,15 +91,28 @@ async def client_close(broker: RabbitMQStream, client: Client, expect: Expect) -
     await client.connected()
     await at_work(broker, client, expect)
     names = kept(broker)
-    expect.exercised(names, "the client keeps no connection")
+    expect.exercised(names, "the client keeps no connection", id="the-client-keeps-no-connection")
     broker.faults.add(latency(0.2, kind="CloseResponse", direction="out"))
-    expect.ended(await client.close(), "close ends")
+    expect.ended(await client.close(), "close ends", id="close-ends")
     for name in names:
         came = await until(partial(received, broker, "Close", connection=name), 1.0)
-        expect.that(came, "Close is sent on each connection", f"none on {name}")
-        await expect.socket_closed(broker, name, "the socket is closed after the answer", within_s=2.0)
+        expect.that(
+            came, "Close is sent on each connection", f"none on {name}", id="close-is-sent-on-each-connection"
+        )
+        await expect.socket_closed(
+            broker,
+            name,
+            "the socket is closed after the answer",
+            within_s=2.0,
+            id="the-socket-is-closed-after-the-answer",
+        )
         answers = sent(broker, "CloseResponse", connection=name)
-        expect.that(answers, "the socket is closed after the answer, not before", f"{name} ended early")
+        expect.that(
+            answers,
+            "the socket is closed after the answer, not before",
+            f"{name} ended early",
+            id="the-socket-is-closed-after-the-answer-not-before",
+        )
 
 
 @scenario("RMQS-5.08", timeout_s=60, revision=2)
@@ -88,11 +129,18 @@ async def close_answer_missing(broker: RabbitMQStream, client: Client, expect: E
     deadline = client.deadline_s("close", 2.0)
     result = await client.close(timeout=2.0)
     came = await until(partial(received, broker, "Close", since=mark), 1.0)
-    expect.exercised(came, "the client sent no Close")
-    expect.ended(result, "close ends by its deadline")
-    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "close ends by its deadline")
+    expect.exercised(came, "the client sent no Close", id="the-client-sent-no-close")
+    expect.ended(result, "close ends by its deadline", id="close-ends-by-its-deadline")
+    expect.within(
+        result.elapsed_ms / 1000,
+        limit_s(deadline),
+        "close ends by its deadline",
+        id="close-ends-by-its-deadline",
+    )
     for name in names:
-        await expect.socket_closed(broker, name, "the socket is closed", within_s=1.5)
+        await expect.socket_closed(
+            broker, name, "the socket is closed", within_s=1.5, id="the-socket-is-closed"
+        )
 
 
 @scenario("RMQS-5.09", timeout_s=60)
@@ -109,9 +157,19 @@ async def close_is_idempotent(broker: RabbitMQStream, client: Client, expect: Ex
     results.append(await client.begin("close", 5.0, session="s1"))
     for number, result in enumerate(results):
         if not result.ok:
-            expect.failed(result, ("closed",), f"close {number + 1} ends ok or as closed by its deadline")
+            expect.failed(
+                result,
+                ("closed",),
+                f"close {number + 1} ends ok or as closed by its deadline",
+                id="close-n-ends-ok-or-as-closed-by-its-deadline",
+            )
     closes = [r.connection for r in received(broker, "Close")]
-    expect.equal(sorted(set(closes)), sorted(closes), "at most one Close per connection")
+    expect.equal(
+        sorted(set(closes)),
+        sorted(closes),
+        "at most one Close per connection",
+        id="at-most-one-close-per-connection",
+    )
 
 
 @scenario("RMQS-5.10", roles=CONSUMER, timeout_s=60)
@@ -132,15 +190,24 @@ async def close_with_a_full_queue(broker: RabbitMQStream, client: Client, expect
 
     slow = {"mode": "event", "sleep_ms": 200}
     await subscribed_with_backlog(broker, client, expect, fill, sub=STREAM, credit=50, on_message=slow)
-    expect.exercised(await client.wait_messages(1, STREAM), "no message was surfaced")
+    expect.exercised(
+        await client.wait_messages(1, STREAM), "no message was surfaced", id="no-message-was-surfaced"
+    )
     deadline = client.deadline_s("close", 5.0)
     result = await client.close(timeout=5.0)
-    expect.ended(result, "close ends in its deadline")
-    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "close ends in its deadline")
+    expect.ended(result, "close ends in its deadline", id="close-ends-in-its-deadline")
+    expect.within(
+        result.elapsed_ms / 1000,
+        limit_s(deadline),
+        "close ends in its deadline",
+        id="close-ends-in-its-deadline",
+    )
     await asyncio.sleep(0.6)
     after = [e for e in client.events if e.event == "message" and result.n is not None and e.n > result.n]
-    expect.that(not after, "no message event after close", f"{len(after)} came")
-    expect.that(client.alive, "the process lives", "it ended")
+    expect.that(
+        not after, "no message event after close", f"{len(after)} came", id="no-message-event-after-close"
+    )
+    expect.that(client.alive, "the process lives", "it ended", id="the-process-lives")
 
 
 @scenario("RMQS-5.22", server={"switches": {"close_timeout_s": 4.0}}, timeout_s=60, revision=2)
@@ -158,7 +225,11 @@ async def close_from_both_sides(broker: RabbitMQStream, client: Client, expect: 
     broker.faults.add(hold(kind="Close", direction="in", nth=1, scope="run", name="crossing"))
     deadline = client.deadline_s("close", 8.0)
     call = client.begin("close", 8.0, session="s1")
-    asked = (await expect.reached(broker, "no Close came", kind="Close", tap=Tap.RECEIVED, since=mark))[0]
+    asked = (
+        await expect.reached(
+            broker, "no Close came", kind="Close", tap=Tap.RECEIVED, since=mark, id="no-close-came"
+        )
+    )[0]
     same_id = {"correlation_id": asked.keys[0]}
     broker.faults.add(
         rewrite(fields=same_id, kind="Close", direction="out", connection=asked.connection, name="same id")
@@ -169,15 +240,23 @@ async def close_from_both_sides(broker: RabbitMQStream, client: Client, expect: 
     broker.faults.release("crossing")
     result = await call
     if not result.ok:
-        expect.failed(result, ("closed", "connection"), "close ends, ok or as closed")
-    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "by its deadline")
+        expect.failed(
+            result, ("closed", "connection"), "close ends, ok or as closed", id="close-ends-ok-or-as-closed"
+        )
+    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "by its deadline", id="by-its-deadline")
     ends = broker.journal.select(kind="fin", connection=asked.connection)
     if ends:
         late = result.ended_ns / 1e9 - (ends[0].at + broker.journal.started_at)
-        expect.within(late, 1.0, "at the latest 1 s after the FIN")
+        expect.within(late, 1.0, "at the latest 1 s after the FIN", id="at-the-latest-n-s-after-the-fin")
     for name in names:
-        await expect.socket_closed(broker, name, "the socket is closed", within_s=1.5)
-    expect.exercised(crossed, "the client does not wait for the answer to its Close: nothing crosses it")
+        await expect.socket_closed(
+            broker, name, "the socket is closed", within_s=1.5, id="the-socket-is-closed"
+        )
+    expect.exercised(
+        crossed,
+        "the client does not wait for the answer to its Close: nothing crosses it",
+        id="the-client-does-not-wait-for-the-answer-to-its-close",
+    )
 
 
 @scenario("RMQS-5.24", roles=BOTH, timeout_s=90)
@@ -209,13 +288,37 @@ async def fin_while_idle(broker: RabbitMQStream, client: Client, expect: Expect)
         return told("c") and told("p")
 
     criterion = "a loss event for each within 2 s, or a new Subscribe within 30 s"
-    expect.that(await until(noticed, 30.0 if again else 2.0), criterion, "none")
+    expect.that(
+        await until(noticed, 30.0 if again else 2.0),
+        criterion,
+        "none",
+        id="a-loss-event-for-each-within-n-s-or-a-new-subscribe-within",
+    )
     result = await client.publish(STREAM, b"next", session="p", timeout=20.0 if again else 5.0)
-    expect.ended(result, "the next publish never hangs")
+    expect.ended(result, "the next publish never hangs", id="the-next-publish-never-hangs")
     if not result.ok:
         criterion = "the next publish ends as connection or closed, or acked on the new connection"
-        expect.failed(result, ("connection", "closed"), criterion)
+        expect.failed(
+            result,
+            ("connection", "closed"),
+            criterion,
+            id="the-next-publish-ends-as-connection-or-closed-or-acked-on",
+        )
     producer = told("p") or received(broker, "DeclarePublisher", since=mark)
-    expect.that(producer, "a loss event for each, or a new DeclarePublisher", "none for the producer")
+    expect.that(
+        producer,
+        "a loss event for each, or a new DeclarePublisher",
+        "none for the producer",
+        id="a-loss-event-for-each-or-a-new-declarepublisher",
+    )
     if again and not told("c"):
-        await goes_on(broker, client, expect, "the stream goes on", STREAM, session="p", within_s=10.0)
+        await goes_on(
+            broker,
+            client,
+            expect,
+            "the stream goes on",
+            STREAM,
+            session="p",
+            within_s=10.0,
+            id="the-stream-goes-on",
+        )

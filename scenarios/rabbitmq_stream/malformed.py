@@ -7,6 +7,7 @@ import asyncio
 from conformance.adapter.base import Call
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import fault, hold
 from fakebrokers.faults.effects import Fin, Inject, Rst, Silent, Truncate
@@ -31,7 +32,7 @@ async def _pending_create(
     mark = broker.journal.last_seq
     broker.faults.add(hold(kind="CreateResponse", nth=1, scope="run", name=f"answer to {name}"))
     call = client.begin("rmqs.create", 5.0, session="s1", target=name)
-    asked = await expect.reached(broker, "no Create came", kind="Create", since=mark)
+    asked = await expect.reached(broker, "no Create came", kind="Create", since=mark, id="no-create-came")
     return call, asked[0].connection
 
 
@@ -46,12 +47,28 @@ async def _answered_or_closed(
     begun_ns = asyncio.get_running_loop().time() * 1e9
     result = await call
     if result.ok:
-        expect.that(True, f"{what}: the answer is matched")
+        expect.that(True, f"{what}: the answer is matched", id=slug("{}-the-answer-is-matched", what))
         return
     criterion = f"{what}: the answer is matched, or the connection is closed with an error"
-    expect.failed(result, ("protocol", "connection", "closed"), criterion)
-    expect.within((result.ended_ns - begun_ns) / 1e9, within_s, f"{what}: the request ends in time")
-    await expect.socket_closed(broker, connection, f"{what}: the connection is closed", within_s=within_s)
+    expect.failed(
+        result,
+        ("protocol", "connection", "closed"),
+        criterion,
+        id=slug("{}-the-answer-is-matched-or-the-connection-is-closed-with-an-error", what),
+    )
+    expect.within(
+        (result.ended_ns - begun_ns) / 1e9,
+        within_s,
+        f"{what}: the request ends in time",
+        id=slug("{}-the-request-ends-in-time", what),
+    )
+    await expect.socket_closed(
+        broker,
+        connection,
+        f"{what}: the connection is closed",
+        within_s=within_s,
+        id=slug("{}-the-connection-is-closed", what),
+    )
 
 
 @scenario("RMQS-6.01", ops=CREATE)
@@ -69,7 +86,7 @@ async def tiny_sizes(broker: RabbitMQStream, client: Client, expect: Expect) -> 
         mark = broker.journal.last_seq
         broker.faults.add(hold(kind="CreateResponse", nth=1, scope="run", name=name))
         call = client.begin("rmqs.create", 5.0, session=name, target=name)
-        asked = await expect.reached(broker, "no Create came", kind="Create", since=mark)
+        asked = await expect.reached(broker, "no Create came", kind="Create", since=mark, id="no-create-came")
         say_raw(broker, expect, asked[0].connection, bytes.fromhex(frame))
         await asyncio.sleep(0.2)
         broker.faults.remove(name)
@@ -96,17 +113,33 @@ async def absurd_size(broker: RabbitMQStream, client: Client, expect: Expect) ->
     calls, asked = {}, []
     for size in sizes:
         calls[size] = client.begin("rmqs.create", 5.0, session=size, target=size)
-        asked = await expect.reached(broker, "no Create came", kind="Create", count=len(calls))
+        asked = await expect.reached(
+            broker, "no Create came", kind="Create", count=len(calls), id="no-create-came"
+        )
         say_raw(broker, expect, asked[-1].connection, bytes.fromhex(size) + bytes(MIB))
     results = {size: await call for size, call in calls.items()}
     again = {size: client.begin("rmqs.create", 5.0, session=size, target=f"{size}-2") for size in sizes}
     for record, (size, result) in zip(asked, results.items(), strict=True):
-        expect.ended(result, f"size 0x{size}: the request ends")
-        expect.that(not result.ok, f"size 0x{size}: the request fails", "it ended ok")
-        expect.ended(await again[size], f"size 0x{size}: the next op ends at its deadline")
+        expect.ended(result, f"size 0x{size}: the request ends", id=slug("size-0x{}-the-request-ends", size))
+        expect.that(
+            not result.ok,
+            f"size 0x{size}: the request fails",
+            "it ended ok",
+            id=slug("size-0x{}-the-request-fails", size),
+        )
+        expect.ended(
+            await again[size],
+            f"size 0x{size}: the next op ends at its deadline",
+            id=slug("size-0x{}-the-next-op-ends-at-its-deadline", size),
+        )
         gone = not broker.client_holds(record.connection)
         in_time = (result.elapsed_ms / 1000 <= 10.0 and deadline <= 10.0) or gone
-        expect.tolerate(gone and in_time, f"size 0x{size}: closed with an error within 10 s", str(result))
+        expect.tolerate(
+            gone and in_time,
+            f"size 0x{size}: closed with an error within 10 s",
+            str(result),
+            id=slug("size-0x{}-closed-with-an-error-within-n-s", size),
+        )
     footprint.judge(expect, rss_mib=64)
 
 
@@ -123,14 +156,31 @@ async def size_before_authentication(broker: RabbitMQStream, client: Client, exp
     broker.faults.add(fault(giant, Silent(), kind="PeerPropertiesResponse", name="1 GiB"))
     deadline = client.deadline_s("connect", client.deadline_s("request", 3.0))
     result = await client.connect(timeout=3.0)
-    expect.exercised(broker.faults.fired("1 GiB"), "no PeerProperties came")
-    expect.that(not result.ok and not result.hang, "connect fails by its deadline", str(result))
-    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "connect fails by its deadline")
+    expect.exercised(broker.faults.fired("1 GiB"), "no PeerProperties came", id="no-peerproperties-came")
+    expect.that(
+        not result.ok and not result.hang,
+        "connect fails by its deadline",
+        str(result),
+        id="connect-fails-by-its-deadline",
+    )
+    expect.within(
+        result.elapsed_ms / 1000,
+        limit_s(deadline),
+        "connect fails by its deadline",
+        id="connect-fails-by-its-deadline",
+    )
     for accepted in connections(broker):
-        await expect.socket_closed(broker, accepted.connection, "the socket is closed", within_s=1.5)
+        await expect.socket_closed(
+            broker, accepted.connection, "the socket is closed", within_s=1.5, id="the-socket-is-closed"
+        )
     footprint.judge(expect, rss_mib=64)
     early = result.elapsed_ms / 1000 < deadline * 0.9
-    expect.tolerate(early, "the size limit ends it, not the connect time-out", str(result))
+    expect.tolerate(
+        early,
+        "the size limit ends it, not the connect time-out",
+        str(result),
+        id="the-size-limit-ends-it-not-the-connect-time-out",
+    )
 
 
 @scenario("RMQS-6.04", roles=CONSUMER, revision=2)
@@ -150,17 +200,32 @@ async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Exp
     )
     mark, seen = len(client.events), broker.journal.last_seq
     write(broker, client, numbered(0, 10))
-    await expect.reached(broker, "nothing was delivered", kind="fin", since=seen)
+    await expect.reached(broker, "nothing was delivered", kind="fin", since=seen, id="nothing-was-delivered")
     if client.reconnects("consumer"):
         messages = await client.wait_messages(10, within_s=RECOVERY_S)
         bodies = [message.body for message in messages]
-        expect.equal(len(bodies), 10, "after a new Subscribe the chunk is surfaced once")
+        expect.equal(
+            len(bodies),
+            10,
+            "after a new Subscribe the chunk is surfaced once",
+            id="after-a-new-subscribe-the-chunk-is-surfaced-once",
+        )
         return
     await asyncio.sleep(2.0)
-    expect.equal(len(client.messages()), 0, "no message of that chunk is surfaced")
+    expect.equal(
+        len(client.messages()),
+        0,
+        "no message of that chunk is surfaced",
+        id="no-message-of-that-chunk-is-surfaced",
+    )
     lost = [e for e in client.events[mark:] if e.event in ("session", "error")]
     closed = not (await client.state())["open"]
-    expect.that(lost or closed, "a close or loss event within 2 s", "nothing was reported")
+    expect.that(
+        lost or closed,
+        "a close or loss event within 2 s",
+        "nothing was reported",
+        id="a-close-or-loss-event-within-n-s",
+    )
 
 
 @scenario("RMQS-6.05", ops=CREATE, revision=2)
@@ -176,18 +241,30 @@ async def rst_inside_a_response(broker: RabbitMQStream, client: Client, expect: 
     )
     mark = broker.journal.last_seq
     result = await client.op("rmqs.create", 8.0, session="s1", target="one")
-    expect.exercised(broker.faults.fired("two bytes"), "no answer was cut")
+    expect.exercised(broker.faults.fired("two bytes"), "no answer was cut", id="no-answer-was-cut")
     repeated = result.code == Code.STREAM_ALREADY_EXISTS  # the first Create has reached the broker
     if result.ok or repeated:
         [cut] = {record.connection for record in broker.journal.select(kind="rst", since=mark)}
         anew = [record for record in answered(broker, "Create", mark) if record.connection != cut]
         criterion = "the request ends as connection or closed, or with an answer from a new connection"
-        expect.that(anew, criterion, f"{result}, but nothing was answered")
+        expect.that(
+            anew,
+            criterion,
+            f"{result}, but nothing was answered",
+            id="the-request-ends-as-connection-or-closed-or-with-an-answer",
+        )
         return
-    expect.failed(result, ("connection", "closed"), "the request ends as connection or closed")
+    expect.failed(
+        result,
+        ("connection", "closed"),
+        "the request ends as connection or closed",
+        id="the-request-ends-as-connection-or-closed",
+    )
     lost = broker.journal.select(kind="rst", since=mark)[0]
     late_s = result.ended_ns / 1e9 - (lost.at + broker.journal.started_at)
-    expect.within(late_s, 1.0, "the request ends within 1 s of the RST")
+    expect.within(
+        late_s, 1.0, "the request ends within 1 s of the RST", id="the-request-ends-within-n-s-of-the-rst"
+    )
 
 
 @scenario("RMQS-6.06", ops=CREATE)
@@ -205,14 +282,30 @@ async def unknown_key(broker: RabbitMQStream, client: Client, expect: Expect) ->
     await asyncio.sleep(0.2)
     _release(broker, "two")
     result = await call
-    expect.ended(result, "the next answer is matched: no hang, no crash")
+    expect.ended(
+        result,
+        "the next answer is matched: no hang, no crash",
+        id="the-next-answer-is-matched-no-hang-no-crash",
+    )
     if result.ok:
         third = await client.op("rmqs.create", session="s1", target="three")
-        expect.ok(third, "the reader is alive")
+        expect.ok(third, "the reader is alive", id="the-reader-is-alive")
         return
-    expect.failed(result, ("protocol", "connection", "closed"), "the next answer is matched")
-    expect.within(result.elapsed_ms / 1000, 2.5, "or the pending op ends within 2 s")
-    expect.tolerate(False, "the frame is skipped by its size", str(result))
+    expect.failed(
+        result,
+        ("protocol", "connection", "closed"),
+        "the next answer is matched",
+        id="the-next-answer-is-matched",
+    )
+    expect.within(
+        result.elapsed_ms / 1000,
+        2.5,
+        "or the pending op ends within 2 s",
+        id="or-the-pending-op-ends-within-n-s",
+    )
+    expect.tolerate(
+        False, "the frame is skipped by its size", str(result), id="the-frame-is-skipped-by-its-size"
+    )
 
 
 @scenario("RMQS-6.07", timeout_s=40)
@@ -229,17 +322,32 @@ async def array_counts(broker: RabbitMQStream, client: Client, expect: Expect) -
         broker.faults.clear()
         broker.faults.add(hold(kind="PeerPropertiesResponse", name="true answer"))
         call = client.begin_connect(case, timeout=6.0)
-        asked = await expect.reached(broker, "no PeerProperties came", kind="PeerProperties", since=mark)
+        asked = await expect.reached(
+            broker, "no PeerProperties came", kind="PeerProperties", since=mark, id="no-peerproperties-came"
+        )
         head = bytes.fromhex("8011 0001") + asked[0].keys[0].to_bytes(4, "big") + b"\x00\x01" + count
         body = head + bytes(40 - len(head)) if case == "huge" else head
         say_raw(broker, expect, asked[0].connection, len(body).to_bytes(4, "big") + body)
         begun = asyncio.get_running_loop().time()
         result: Result = await call
-        expect.ended(result, f"{case}: connect ends")
+        expect.ended(result, f"{case}: connect ends", id=slug("{}-connect-ends", case))
         if not result.ok:
-            expect.failed(result, ("protocol", "connection"), f"{case}: a clean error")
-            expect.within(result.ended_ns / 1e9 - begun, 2.0, f"{case}: within 2 s")
-            await expect.socket_closed(broker, asked[0].connection, f"{case}: socket closed", within_s=1.5)
+            expect.failed(
+                result,
+                ("protocol", "connection"),
+                f"{case}: a clean error",
+                id=slug("{}-a-clean-error", case),
+            )
+            expect.within(
+                result.ended_ns / 1e9 - begun, 2.0, f"{case}: within 2 s", id=slug("{}-within-n-s", case)
+            )
+            await expect.socket_closed(
+                broker,
+                asked[0].connection,
+                f"{case}: socket closed",
+                within_s=1.5,
+                id=slug("{}-socket-closed", case),
+            )
         footprint.judge(expect, rss_mib=64)
 
 
@@ -256,7 +364,7 @@ async def string_beyond_the_frame(broker: RabbitMQStream, client: Client, expect
     broker.faults.add(hold(kind="MetadataResponse", name="true answer"))
     broker.faults.add(hold(kind="CreateResponse", nth=1, scope="run", name="answer to Create"))
     asking = client.begin("rmqs.metadata", 5.0, session="s1", targets=[STREAM])
-    asked = (await expect.reached(broker, "no Metadata came", kind="Metadata"))[0]
+    asked = (await expect.reached(broker, "no Metadata came", kind="Metadata", id="no-metadata-came"))[0]
     creating = client.begin("rmqs.create", 5.0, session="s1", target="next")
     behind = await until(lambda: received(broker, "Create", connection=asked.connection), 1.0)
     say_raw(broker, expect, asked.connection, _host_beyond_the_frame(asked.keys[0]))
@@ -264,19 +372,38 @@ async def string_beyond_the_frame(broker: RabbitMQStream, client: Client, expect
     if behind:  # the good answer comes right behind: its bytes may not become those of the host
         broker.faults.release("answer to Create")
     result = await asking
-    expect.that(not result.ok and not result.hang, "the Metadata op fails", str(result))
+    expect.that(
+        not result.ok and not result.hang, "the Metadata op fails", str(result), id="the-metadata-op-fails"
+    )
     broker.faults.remove("answer to Create")
     if not behind:
         expect.note("the library asks for one thing at a time, or on several connections")
     created = await creating
     if created.ok:
-        expect.that("next" in broker.stream_names, "the Create answer is matched", "there is no such stream")
+        expect.that(
+            "next" in broker.streams,
+            "the Create answer is matched",
+            "there is no such stream",
+            id="the-create-answer-is-matched",
+        )
         return
     kinds = ("protocol", "connection", "closed")
-    expect.failed(created, kinds, "the Create answer is matched, or a clean end")
+    expect.failed(
+        created,
+        kinds,
+        "the Create answer is matched, or a clean end",
+        id="the-create-answer-is-matched-or-a-clean-end",
+    )
     late_s = created.ended_ns / 1e9 - begun_s
-    expect.within(late_s, 2.0, "the connection is closed with an error within 2 s")
-    await expect.socket_closed(broker, asked.connection, "the connection is closed", within_s=2.0)
+    expect.within(
+        late_s,
+        2.0,
+        "the connection is closed with an error within 2 s",
+        id="the-connection-is-closed-with-an-error-within-n-s",
+    )
+    await expect.socket_closed(
+        broker, asked.connection, "the connection is closed", within_s=2.0, id="the-connection-is-closed"
+    )
 
 
 def _host_beyond_the_frame(correlation_id: int) -> bytes:
@@ -290,15 +417,27 @@ def _host_beyond_the_frame(correlation_id: int) -> bytes:
 async def _end_is_known(broker: RabbitMQStream, client: Client, expect: Expect, session: str) -> None:
     """A connection that was closed without a loss event: the next op has to fail, or to work on a new one."""
     if not client.has_role("publisher"):
-        expect.tolerate(False, "the connection is closed with a loss event", "there is none")
+        expect.tolerate(
+            False,
+            "the connection is closed with a loss event",
+            "there is none",
+            id="the-connection-is-closed-with-a-loss-event",
+        )
         return
     broker.create_stream("behind the end")
     mark = broker.journal.last_seq
     result = await client.publish("behind the end", b"x", session=session)
     anew = result.ok and received(broker, "Open", since=mark)
     criterion = "the connection is closed with a loss event"
-    expect.that(anew or not (result.ok or result.hang), criterion, f"none, and then {result}")
-    expect.tolerate(False, criterion, "only the next op shows it")
+    expect.that(
+        anew or not (result.ok or result.hang),
+        criterion,
+        f"none, and then {result}",
+        id="the-connection-is-closed-with-a-loss-event",
+    )
+    expect.tolerate(
+        False, criterion, "only the next op shows it", id="the-connection-is-closed-with-a-loss-event"
+    )
 
 
 @scenario("RMQS-6.09", revision=3)
@@ -316,17 +455,26 @@ async def invalid_utf8(broker: RabbitMQStream, client: Client, expect: Expect) -
         await reconnecting(client, session)
         await at_work(broker, client, expect, session, session=session)
         own = kept(broker, mark)
-        expect.exercised(own, "the sessions share a connection, or keep none")
+        expect.exercised(
+            own,
+            "the sessions share a connection, or keep none",
+            id="the-sessions-share-a-connection-or-keep-none",
+        )
         at_hand = [name for name in users(broker, session) if name in own]
         places[session] = (at_hand or own)[0]
     events, seen = len(client.events), broker.journal.last_seq
     say(broker, expect, places["close"], Close(1, Code.UNKNOWN_FRAME, bad))
     say(broker, expect, places["update"], MetadataUpdate(Code.STREAM_NOT_AVAILABLE, bad))
     await asyncio.sleep(2.0)
-    expect.that(client.alive, "no crash", "the process ended")
+    expect.that(client.alive, "no crash", "the process ended", id="no-crash")
     answers = broker.journal.select(kind="CloseResponse", tap=Tap.RECEIVED, since=seen)
     closed = broker.client_holds(places["close"]) is False
-    expect.that(answers or closed, "CloseResponse sent, or connection closed within 2 s", "neither")
+    expect.that(
+        answers or closed,
+        "CloseResponse sent, or connection closed within 2 s",
+        "neither",
+        id="closeresponse-sent-or-connection-closed-within-n-s",
+    )
 
     def followed() -> bool:
         return bool(losses(client, events, "close") or received(broker, "Open", since=seen))
@@ -335,4 +483,9 @@ async def invalid_utf8(broker: RabbitMQStream, client: Client, expect: Expect) -
         await _end_is_known(broker, client, expect, "close")
     state = await client.state("update")
     loud = losses(client, events, "update")
-    expect.that(state["open"] or loud, "the MetadataUpdate is ignored, or closes loudly", "closed in silence")
+    expect.that(
+        state["open"] or loud,
+        "the MetadataUpdate is ignored, or closes loudly",
+        "closed in silence",
+        id="the-metadataupdate-is-ignored-or-closes-loudly",
+    )

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop, reply
 from fakebrokers.journal import Record
@@ -56,15 +57,34 @@ async def offset_specification(broker: RabbitMQStream, client: Client, expect: E
         broker.create_stream(stream)
         mark = broker.journal.last_seq
         start = {"type": kind} if value is None else {"type": kind, "value": value}
-        expect.ok(await client.subscribe(stream, kind, offset=start), f"{kind}: subscribe succeeds")
+        expect.ok(
+            await client.subscribe(stream, kind, offset=start),
+            f"{kind}: subscribe succeeds",
+            id=slug("{}-subscribe-succeeds", kind),
+        )
         await asyncio.sleep(0.1)
         refused = broker.journal.select(kind="Malformed", since=mark)
-        expect.that(not refused, f"{kind}: 8 value bytes for types 4 and 5 only", refused)
-        found = await expect.reached(broker, f"{kind}: no Subscribe came", kind="Subscribe", since=mark)
+        expect.that(
+            not refused,
+            f"{kind}: 8 value bytes for types 4 and 5 only",
+            refused,
+            id=slug("{}-n-value-bytes-for-types-n-and-n-only", kind),
+        )
+        found = await expect.reached(
+            broker,
+            f"{kind}: no Subscribe came",
+            kind="Subscribe",
+            since=mark,
+            id=slug("{}-no-subscribe-came", kind),
+        )
         frame = asked(found[0])
-        expect.equal(frame.offset_type, number, f"{kind}: OffsetType {number}")
-        expect.equal(frame.offset, value, f"{kind}: the value")
-        expect.that(frame.credit > 0, f"{kind}: credit follows", frame.credit)
+        expect.equal(
+            frame.offset_type, number, f"{kind}: OffsetType {number}", id=slug("{}-offsettype-n", kind)
+        )
+        expect.equal(frame.offset, value, f"{kind}: the value", id=slug("{}-the-value", kind))
+        expect.that(
+            frame.credit > 0, f"{kind}: credit follows", frame.credit, id=slug("{}-credit-follows", kind)
+        )
         expect.prepared(await client.unsubscribe(kind))
 
 
@@ -81,9 +101,11 @@ async def chunk_before_the_asked_offset(broker: RabbitMQStream, client: Client, 
         await store(broker, client, numbered(first, 32))
     await client.subscribed(STREAM, offset={"type": "offset", "value": 45})
     messages = await surfaced(client, 19)
-    expect.exercised(messages, "nothing was surfaced")
-    expect.equal(positions(messages)[0], 45, "the first message surfaced is 45")
-    expect.equal(bodies_of(messages), numbered(45, 19), "all others follow")
+    expect.exercised(messages, "nothing was surfaced", id="nothing-was-surfaced")
+    expect.equal(
+        positions(messages)[0], 45, "the first message surfaced is 45", id="the-first-message-surfaced-is-n"
+    )
+    expect.equal(bodies_of(messages), numbered(45, 19), "all others follow", id="all-others-follow")
 
 
 async def _lost_and_back(broker: RabbitMQStream, client: Client, expect: Expect, connection: str) -> Record:
@@ -91,7 +113,12 @@ async def _lost_and_back(broker: RabbitMQStream, client: Client, expect: Expect,
     mark = broker.journal.last_seq
     broker.kill(connection, "rst")
     found = await expect.wire(
-        broker, "a new Subscribe comes", within_s=RECOVERY_S, kind="Subscribe", since=mark
+        broker,
+        "a new Subscribe comes",
+        within_s=RECOVERY_S,
+        kind="Subscribe",
+        since=mark,
+        id="a-new-subscribe-comes",
     )
     await attached(broker, expect, since=mark)
     return found[0]
@@ -102,7 +129,12 @@ def _resumes(expect: Expect, found: Record, lowest: int, highest: int) -> None:
     frame = asked(found)
     fits = frame.offset_type == OffsetType.OFFSET and lowest <= (frame.offset or 0) <= highest
     what = f"type 4 and a value from {lowest} to {highest}"
-    expect.that(fits, f"the new Subscribe has {what}", f"type {frame.offset_type}, value {frame.offset}")
+    expect.that(
+        fits,
+        f"the new Subscribe has {what}",
+        f"type {frame.offset_type}, value {frame.offset}",
+        id=slug("the-new-subscribe-has-type-n-and-a-value-from-{}-to-{}", lowest, highest),
+    )
 
 
 async def _consumed(broker: RabbitMQStream, client: Client, expect: Expect, count: int) -> str:
@@ -110,7 +142,11 @@ async def _consumed(broker: RabbitMQStream, client: Client, expect: Expect, coun
     await client.connected(auto_reconnect=True)
     await client.subscribed(STREAM, offset=FIRST)
     messages = await surfaced(client, count)
-    expect.exercised(len(messages) == count, f"{len(messages)} of {count} messages were surfaced")
+    expect.exercised(
+        len(messages) == count,
+        f"{len(messages)} of {count} messages were surfaced",
+        id="n-of-n-messages-were-surfaced",
+    )
     return (await attached(broker, expect)).connection
 
 
@@ -132,12 +168,24 @@ async def resume_after_reconnect(broker: RabbitMQStream, client: Client, expect:
     await client.wait_messages(58 + 3, within_s=5.0)
     deadline = asyncio.get_running_loop().time() + 3.0
     while 60 not in (got := positions(client.messages())[58:]):
-        expect.that(asyncio.get_running_loop().time() < deadline, "surfaced positions go on at 58", got)
+        expect.that(
+            asyncio.get_running_loop().time() < deadline,
+            "surfaced positions go on at 58",
+            got,
+            id="surfaced-positions-go-on-at-n",
+        )
         await asyncio.sleep(0.05)
-    expect.that(min(got) >= 50, "no older message is surfaced again", got)
+    expect.that(
+        min(got) >= 50, "no older message is surfaced again", got, id="no-older-message-is-surfaced-again"
+    )
     again = [position for position in got if position < 58]
-    expect.equal(got[len(again) :], [58, 59, 60], "surfaced positions go on at 58 without a gap")
-    expect.tolerate(not again, "none of 50..57 is surfaced again", again)
+    expect.equal(
+        got[len(again) :],
+        [58, 59, 60],
+        "surfaced positions go on at 58 without a gap",
+        id="surfaced-positions-go-on-at-n-without-a-gap",
+    )
+    expect.tolerate(not again, "none of 50..57 is surfaced again", again, id="none-of-n-n-is-surfaced-again")
 
 
 @scenario("RMQS-4.33", roles=CONSUMER, timeout_s=60)
@@ -159,11 +207,19 @@ async def loss_before_the_first_message(broker: RabbitMQStream, client: Client, 
         at_end or found.offset_type == OffsetType.NEXT,
         "the new Subscribe has type 3, or type 4 and a value of 100 or more",
         f"type {found.offset_type}, value {found.offset}",
+        id="the-new-subscribe-has-type-n-or-type-n-and-a-value-of-n-or",
     )
     write(broker, client, numbered(100, 3))
     got = positions(await surfaced(client, 3, within_s=2.0))
-    expect.that(not got or min(got) >= 100, "nothing below 100 is surfaced", got)
-    expect.that(len(got) == len(set(got)), "100..102 are surfaced at most once each", got)
+    expect.that(
+        not got or min(got) >= 100, "nothing below 100 is surfaced", got, id="nothing-below-n-is-surfaced"
+    )
+    expect.that(
+        len(got) == len(set(got)),
+        "100..102 are surfaced at most once each",
+        got,
+        id="n-n-are-surfaced-at-most-once-each",
+    )
 
 
 @scenario("RMQS-4.34", roles=CONSUMER, timeout_s=60)
@@ -184,11 +240,16 @@ async def resume_counts_records(broker: RabbitMQStream, client: Client, expect: 
     write(broker, client, numbered(20, 2))
     got = positions(await surfaced(client, 12, within_s=3.0))[10:]
     again = [position for position in got if position < 19]
-    expect.that(not again, "none of 10..18 is surfaced again", again)
-    expect.equal([p for p in got if p >= 20], [20, 21], "20 and later follow without a gap")
+    expect.that(not again, "none of 10..18 is surfaced again", again, id="none-of-n-n-is-surfaced-again")
+    expect.equal(
+        [p for p in got if p >= 20],
+        [20, 21],
+        "20 and later follow without a gap",
+        id="n-and-later-follow-without-a-gap",
+    )
 
 
-@scenario("RMQS-4.14", roles=CONSUMER)
+@scenario("RMQS-4.14", roles=CONSUMER, allows=("asks-what-was-ordered",))
 async def offset_never_reset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Offset never reset to 0.
 
@@ -209,7 +270,7 @@ async def offset_never_reset(broker: RabbitMQStream, client: Client, expect: Exp
     expect.prepared(await client.close(timeout=12.0))
     await asyncio.sleep(0.2)
     low = [str(r.frame) for r in received(broker, "StoreOffset") if r.frame.offset < 900]  # type: ignore[union-attr]
-    expect.that(not low, "no StoreOffset below 900 on the wire", low)
+    expect.that(not low, "no StoreOffset below 900 on the wire", low, id="no-storeoffset-below-n-on-the-wire")
 
 
 def _offset_in(result: Result) -> int | None:
@@ -238,19 +299,37 @@ async def query_offset_not_found(broker: RabbitMQStream, client: Client, expect:
             target = "no such stream"
         result = await client.op("rmqs.query_offset", session="s1", target=target, name="app")
         if expect.wire_visible:
-            expect.exercised(broker.faults.fired("not found"), "no QueryOffset came")
-        expect.ended(result, f"code {code}: the op ends")
+            expect.exercised(
+                broker.faults.fired("not found"), "no QueryOffset came", id="no-queryoffset-came"
+            )
+        expect.ended(result, f"code {code}: the op ends", id=slug("code-{}-the-op-ends", code))
         if result.ok:
-            expect.equal(_offset_in(result), None, f"code {code}: never position 0 as a stored offset")
+            expect.equal(
+                _offset_in(result),
+                None,
+                f"code {code}: never position 0 as a stored offset",
+                id=slug("code-{}-never-position-n-as-a-stored-offset", code),
+            )
         else:
-            expect.failed(result, ("refused",), f"code {code}: the op reports not found", code=int(code))
+            expect.failed(
+                result,
+                ("refused",),
+                f"code {code}: the op reports not found",
+                code=int(code),
+                id=slug("code-{}-the-op-reports-not-found", code),
+            )
     if expect.wire_visible:
         broker.faults.clear()
         broker.faults.add(reply(code=Code.NO_OFFSET, kind="QueryOffset", name="no offset"))
         expect.may_not_fire("no offset", "a consumer with a start given need not ask")
     await client.subscribed(STREAM, offset={"type": "offset", "value": 3}, name="app")
     got = positions(await surfaced(client, 7))
-    expect.equal(got, [*range(3, 10)], "a consumer with a start given uses that start")
+    expect.equal(
+        got,
+        [*range(3, 10)],
+        "a consumer with a start given uses that start",
+        id="a-consumer-with-a-start-given-uses-that-start",
+    )
 
 
 @scenario("RMQS-4.16", roles=CONSUMER, ops=STORE, target=True)
@@ -271,19 +350,37 @@ async def reference_of_stored_offset(broker: RabbitMQStream, client: Client, exp
         await client.prepare("rmqs.store_offset", session="s1", target=STREAM, name=name, offset=offset)
     if expect.wire_visible:
         found = await expect.wire(
-            broker, "each StoreOffset is on the wire", within_s=2.0, kind="StoreOffset", count=2
+            broker,
+            "each StoreOffset is on the wire",
+            within_s=2.0,
+            kind="StoreOffset",
+            count=2,
+            id="each-storeoffset-is-on-the-wire",
         )
         stored = {r.frame.reference: r.frame.offset for r in found}  # type: ignore[union-attr]
-        expect.equal(stored, wanted, "each reference has its own offset")
+        expect.equal(
+            stored, wanted, "each reference has its own offset", id="each-reference-has-its-own-offset"
+        )
     elif client.has("rmqs.query_offset"):
         await asyncio.sleep(QUIET_S)  # some libraries ask on another connection than they store on
     else:
-        expect.exercised(False, "neither the wire nor the client shows what is stored")
+        expect.exercised(
+            False,
+            "neither the wire nor the client shows what is stored",
+            id="neither-the-wire-nor-the-client-shows-what-is-stored",
+        )
     if not client.has("rmqs.query_offset"):
         return
     calls = {
         name: client.begin("rmqs.query_offset", session="s1", target=STREAM, name=name) for name in wanted
     }
     for name, call in calls.items():
-        expect.ok(result := await call, f"the offset of {name} is found")
-        expect.equal(_offset_in(result), wanted[name], f"the offset of {name} is its own")
+        expect.ok(
+            result := await call, f"the offset of {name} is found", id=slug("the-offset-of-{}-is-found", name)
+        )
+        expect.equal(
+            _offset_in(result),
+            wanted[name],
+            f"the offset of {name} is its own",
+            id=slug("the-offset-of-{}-is-its-own", name),
+        )

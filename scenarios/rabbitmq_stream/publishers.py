@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop
 from fakebrokers.journal import Record, Tap
@@ -58,13 +59,33 @@ async def unconfirmed_at_disconnect(broker: RabbitMQStream, client: Client, expe
         if result.ok:
             again = confirmed(broker, numbered_body(number), mark)
             criterion = f"message {number + 1} is acked only after it was published again and confirmed"
-            expect.that(again, criterion, f"{result}, without a confirm for it")
+            expect.that(
+                again,
+                criterion,
+                f"{result}, without a confirm for it",
+                id="message-n-is-acked-only-after-it-was-published-again-and",
+            )
         elif result.hang:
             told = [e for e in client.events[events:] if e["what"] in ("connection_lost", "disconnected")]
-            expect.that(told, f"message {number + 1} is reported", "no outcome, and no connection_lost event")
-            expect.tolerate(False, f"message {number + 1} ends unknown", "no outcome, but a loss event")
+            expect.that(
+                told,
+                f"message {number + 1} is reported",
+                "no outcome, and no connection_lost event",
+                id="message-n-is-reported",
+            )
+            expect.tolerate(
+                False,
+                f"message {number + 1} ends unknown",
+                "no outcome, but a loss event",
+                id="message-n-ends-unknown",
+            )
         else:
-            expect.outcome(result, "unknown", f"message {number + 1} ends unknown, or acked anew")
+            expect.outcome(
+                result,
+                "unknown",
+                f"message {number + 1} ends unknown, or acked anew",
+                id="message-n-ends-unknown-or-acked-anew",
+            )
     no_second_completion(client, expect)
 
 
@@ -84,11 +105,21 @@ async def publishing_ids_go_on(broker: RabbitMQStream, client: Client, expect: E
     broker.store_sequence(STREAM, "ref", 41)
     await client.connected("a")
     result = await client.publish(STREAM, b"after 41", session="a", name="ref")
-    expect.outcome(result, "acked", "(a) the message is confirmed")
+    expect.outcome(result, "acked", "(a) the message is confirmed", id="a-the-message-is-confirmed")
     first = [key for _, key in published(broker)]
-    expect.that(first and first[0] >= 42, "(a) the first new id is at least 42", first[:1])
+    expect.that(
+        first and first[0] >= 42,
+        "(a) the first new id is at least 42",
+        first[:1],
+        id="a-the-first-new-id-is-at-least-n",
+    )
     stored = [m.body for m in broker.messages(STREAM)]
-    expect.that(any(b"after 41" in body for body in stored), "(a) the message is stored", stored)
+    expect.that(
+        any(b"after 41" in body for body in stored),
+        "(a) the message is stored",
+        stored,
+        id="a-the-message-is-stored",
+    )
     if not client.reconnects("producer"):
         return
     await _republished_with_their_ids(broker, client, expect)
@@ -103,9 +134,14 @@ async def _ids_go_on_in_a_new_session(broker: RabbitMQStream, client: Client, ex
         session = f"a{number}"
         await client.connected(session)
         result = await client.publish(STREAM, body, session=session, name="ref")
-        expect.outcome(result, "acked", "(a) the message is confirmed")
+        expect.outcome(result, "acked", "(a) the message is confirmed", id="a-the-message-is-confirmed")
         await client.close(session)
-    expect.equal(await stored_bodies(broker, client, 2), bodies, "(a) the message is stored")
+    expect.equal(
+        await stored_bodies(broker, client, 2),
+        bodies,
+        "(a) the message is stored",
+        id="a-the-message-is-stored",
+    )
 
 
 async def _republished_with_their_ids(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
@@ -125,20 +161,41 @@ async def _republished_with_their_ids(broker: RabbitMQStream, client: Client, ex
     broker.kill(how="rst")
     results = [await call for call in calls]
     later = await client.publish("bills", b"new", session="b", name="again", timeout=10.0)
-    expect.outcome(later, "acked", "(b) a new message is confirmed after the reconnect")
+    expect.outcome(
+        later,
+        "acked",
+        "(b) a new message is confirmed after the reconnect",
+        id="b-a-new-message-is-confirmed-after-the-reconnect",
+    )
     after = [key for _, key in published(broker, cut)]
     expect.that(
-        after and after[-1] > max(before), "(b) the next new id is above all that were used", after[-1:]
+        after and after[-1] > max(before),
+        "(b) the next new id is above all that were used",
+        after[-1:],
+        id="b-the-next-new-id-is-above-all-that-were-used",
     )
     repeated = set(after[:-1])
     expect.that(
-        repeated <= set(before), "(b) re-published messages keep their ids", sorted(repeated - set(before))
+        repeated <= set(before),
+        "(b) re-published messages keep their ids",
+        sorted(repeated - set(before)),
+        id="b-re-published-messages-keep-their-ids",
     )
     for result in results:
-        expect.outcome(result, ("acked", "unknown"), "(b) the open ones end acked or unknown")
+        expect.outcome(
+            result,
+            ("acked", "unknown"),
+            "(b) the open ones end acked or unknown",
+            id="b-the-open-ones-end-acked-or-unknown",
+        )
     for body, result in zip([*bodies, b"new"], [*results, later], strict=True):
         if result.ok:
-            expect.that(stores(broker, body, "bills"), "(b) what was acked is stored", f"{body!r} is not")
+            expect.that(
+                stores(broker, body, "bills"),
+                "(b) what was acked is stored",
+                f"{body!r} is not",
+                id="b-what-was-acked-is-stored",
+            )
 
 
 @scenario("RMQS-3.12", roles=PUBLISHER, timeout_s=60)
@@ -166,11 +223,15 @@ async def dedup_on_republish(broker: RabbitMQStream, client: Client, expect: Exp
         result = await call
         told_singly = number < 5 and sends_singly(client, 10)
         wanted = "acked" if told_singly else ("acked", "unknown")
-        expect.outcome(result, wanted, f"message {number + 1} is reported once")
+        expect.outcome(
+            result, wanted, f"message {number + 1} is reported once", id="message-n-is-reported-once"
+        )
     stored = [m.body for m in broker.messages(STREAM)]
     for number in range(10):
         copies = sum(b"payload %d" % number in body for body in stored)
-        expect.equal(copies, 1, f"the stream holds payload {number} once")
+        expect.equal(
+            copies, 1, f"the stream holds payload {number} once", id="the-stream-holds-payload-n-once"
+        )
     no_second_completion(client, expect)
 
 
@@ -188,18 +249,35 @@ async def sequence_is_asked(broker: RabbitMQStream, client: Client, expect: Expe
         await client.connected(session)
         body = f"of session {session}".encode()
         result = await client.publish(STREAM, body, session=session, name="ref")
-        expect.outcome(result, "acked", f"session {session}: the message is confirmed")
+        expect.outcome(
+            result,
+            "acked",
+            f"session {session}: the message is confirmed",
+            id=slug("session-{}-the-message-is-confirmed", session),
+        )
         stored = stores(broker, body)
-        expect.equal(stored, 1, f"session {session}: the message is stored once: its id was not used before")
+        expect.equal(
+            stored,
+            1,
+            f"session {session}: the message is stored once: its id was not used before",
+            id=slug("session-{}-the-message-is-stored-once-its-id-was-not-used-before", session),
+        )
         came = received(broker, "Publish", since=mark)
-        expect.exercised(came, f"session {session}: no Publish came")
+        expect.exercised(
+            came, f"session {session}: no Publish came", id=slug("session-{}-no-publish-came", session)
+        )
         asked = [r for r in answered(broker, "QueryPublisherSequence", mark) if _is_about(r, "ref", STREAM)]
         in_time = asked and asked[0].seq < came[0].seq
         criterion = f"session {session}: the sequence is asked before the first Publish"
-        expect.tolerate(in_time, criterion, f"{len(asked)} queries")
+        expect.tolerate(
+            in_time,
+            criterion,
+            f"{len(asked)} queries",
+            id=slug("session-{}-the-sequence-is-asked-before-the-first-publish", session),
+        )
         await client.close(session)
     keys = [key for _, key in published(broker)]
-    expect.that(keys and len(set(keys)) == len(keys), "no id is used again", keys)
+    expect.that(keys and len(set(keys)) == len(keys), "no id is used again", keys, id="no-id-is-used-again")
 
 
 def _is_about(record: Record, reference: str, stream: str) -> bool:
@@ -220,28 +298,60 @@ async def frame_size_respected(broker: RabbitMQStream, client: Client, expect: E
     await client.connected()
     outcomes = await publish_batch(client, expect, 200, 100)
     _no_frame_above(broker, expect, FRAME_MAX)
-    expect.equal(outcomes.count("acked"), 200, "the 200 messages are confirmed")
-    expect.equal(stores(broker, b"x" * 100), 200, "the 200 messages are confirmed: the stream holds them")
+    expect.equal(
+        outcomes.count("acked"), 200, "the 200 messages are confirmed", id="the-n-messages-are-confirmed"
+    )
+    expect.equal(
+        stores(broker, b"x" * 100),
+        200,
+        "the 200 messages are confirmed: the stream holds them",
+        id="the-n-messages-are-confirmed-the-stream-holds-them",
+    )
     names = _publishing(broker, expect)
     large = await client.publish(STREAM, b"y" * 5000)
     _no_frame_above(broker, expect, FRAME_MAX)
-    expect.failed(large, ("invalid",), "the oversize message fails locally, definite", definite=True)
-    expect.outcome(await client.publish(STREAM, b"z"), "acked", "it does not cost the connection")
+    expect.failed(
+        large,
+        ("invalid",),
+        "the oversize message fails locally, definite",
+        definite=True,
+        id="the-oversize-message-fails-locally-definite",
+    )
+    expect.outcome(
+        await client.publish(STREAM, b"z"),
+        "acked",
+        "it does not cost the connection",
+        id="it-does-not-cost-the-connection",
+    )
     gone = sorted(names - set(kept(broker)))
-    expect.that(not gone, "it does not cost the connection", f"{', '.join(gone)} ended")
+    expect.that(
+        not gone,
+        "it does not cost the connection",
+        f"{', '.join(gone)} ended",
+        id="it-does-not-cost-the-connection",
+    )
 
 
 def _publishing(broker: RabbitMQStream, expect: Expect) -> set[str]:
     """The open connections on which messages came."""
     names = {record.connection for record, _ in published(broker)} & set(kept(broker))
-    expect.exercised(names, "the client keeps no connection that it publishes on")
+    expect.exercised(
+        names,
+        "the client keeps no connection that it publishes on",
+        id="the-client-keeps-no-connection-that-it-publishes-on",
+    )
     return names
 
 
 def _no_frame_above(broker: RabbitMQStream, expect: Expect, limit: int) -> None:
     above = [str(r) for r in broker.journal.select(tap=Tap.RECEIVED) if r.size - 4 > limit]
     above += [str(r) for r in broker.journal.select(kind="Malformed")]
-    expect.that(not above, f"no frame of the client has a size field above {limit}", above[:1])
+    expect.that(
+        not above,
+        f"no frame of the client has a size field above {limit}",
+        above[:1],
+        id=slug("no-frame-of-the-client-has-a-size-field-above-{}", limit),
+    )
 
 
 @scenario("RMQS-3.19", roles=PUBLISHER)
@@ -262,13 +372,19 @@ async def delete_with_unconfirmed(broker: RabbitMQStream, client: Client, expect
     await asyncio.sleep(0.2)
     say_if_open(broker, connection, PublishConfirm(publisher_id, pack_ids(keys[:2])))
     result = await closing
-    expect.ended(result, "close itself ends")
+    expect.ended(result, "close itself ends", id="close-itself-ends")
     for number, call in enumerate(calls):
         ended = await call
         expect.outcome(
-            ended, ("acked", "unknown"), f"message {number + 1} ends acked or unknown, never nacked"
+            ended,
+            ("acked", "unknown"),
+            f"message {number + 1} ends acked or unknown, never nacked",
+            id="message-n-ends-acked-or-unknown-never-nacked",
         )
         if number > 1:
             expect.that(
-                ended.outcome != "acked", f"message {number + 1}, never confirmed, is not acked", str(ended)
+                ended.outcome != "acked",
+                f"message {number + 1}, never confirmed, is not acked",
+                str(ended),
+                id="message-n-never-confirmed-is-not-acked",
             )

@@ -83,7 +83,12 @@ async def confirms_out_of_order(broker: RabbitMQStream, client: Client, expect: 
     await until(lambda: sum(call.done for call in calls) >= len(wanted), 3.0)
     await asyncio.sleep(0.3)
     done = [number + 1 for number, call in enumerate(calls) if call.done]
-    expect.equal(done, wanted, "messages are confirmed by id, not by position")
+    expect.equal(
+        done,
+        wanted,
+        "messages are confirmed by id, not by position",
+        id="messages-are-confirmed-by-id-not-by-position",
+    )
     confirm(broker, expect, [ids[1], ids[3]])
     all_acked(expect, [await call for call in calls], "each message is confirmed")
     no_second_completion(client, expect)
@@ -104,22 +109,47 @@ async def partial_confirm(broker: RabbitMQStream, client: Client, expect: Expect
     confirmed = (0, 1, 3, 5, 8, 9)
     confirm(broker, expect, [ids[n] for n in confirmed])
     for number in confirmed if sends_singly(client, 10) else ():
-        expect.outcome(await calls[number], "acked", f"message {number + 1}, which was confirmed, is acked")
+        expect.outcome(
+            await calls[number],
+            "acked",
+            f"message {number + 1}, which was confirmed, is acked",
+            id="message-n-which-was-confirmed-is-acked",
+        )
     open_calls = [call for number, call in enumerate(calls) if number not in confirmed]
     await asyncio.sleep(0.2)
     early = [call for call in open_calls if call.done]
     for call in early:
         result = await call
-        expect.outcome(result, "unknown", "the others are never acked or nacked")
+        expect.outcome(
+            result,
+            "unknown",
+            "the others are never acked or nacked",
+            id="the-others-are-never-acked-or-nacked",
+        )
     if client.can("ack_timeout"):
         for call in open_calls:
-            expect.outcome(await call, "unknown", "the others end unknown at their time-out")
+            expect.outcome(
+                await call,
+                "unknown",
+                "the others end unknown at their time-out",
+                id="the-others-end-unknown-at-their-time-out",
+            )
         return
-    expect.tolerate(False, "the others end as timeout", "the library has no confirm time-out")
+    expect.tolerate(
+        False,
+        "the others end as timeout",
+        "the library has no confirm time-out",
+        id="the-others-end-as-timeout",
+    )
     closing = await client.close()
-    expect.ended(closing, "close ends")
+    expect.ended(closing, "close ends", id="close-ends")
     for call in open_calls:
-        expect.outcome(await call, "unknown", "the others end unknown with the close")
+        expect.outcome(
+            await call,
+            "unknown",
+            "the others end unknown with the close",
+            id="the-others-end-unknown-with-the-close",
+        )
 
 
 @scenario("RMQS-3.06", roles=PUBLISHER)
@@ -138,11 +168,23 @@ async def confirm_for_unknown_id(broker: RabbitMQStream, client: Client, expect:
         inject(kind="PublishConfirm", fields=stray, place="before", role="confirm", nth=1, name="stray")
     )
     result = await client.publish(STREAM, b"second")
-    expect.outcome(result, "acked", "a confirm for an id that was never sent is ignored")
-    expect.exercised(broker.faults.fired("stray"), "no confirm was sent")
-    expect.outcome(await client.publish(STREAM, b"third"), "acked", "the publisher goes on")
+    expect.outcome(
+        result,
+        "acked",
+        "a confirm for an id that was never sent is ignored",
+        id="a-confirm-for-an-id-that-was-never-sent-is-ignored",
+    )
+    expect.exercised(broker.faults.fired("stray"), "no confirm was sent", id="no-confirm-was-sent")
+    expect.outcome(
+        await client.publish(STREAM, b"third"), "acked", "the publisher goes on", id="the-publisher-goes-on"
+    )
     for body in (b"second", b"third"):
-        expect.that(stores(broker, body), "what was acked is stored", f"{body.decode()} is not")
+        expect.that(
+            stores(broker, body),
+            "what was acked is stored",
+            f"{body.decode()} is not",
+            id="what-was-acked-is-stored",
+        )
 
 
 @scenario("RMQS-3.07", roles=PUBLISHER)
@@ -158,10 +200,17 @@ async def confirm_for_unknown_publisher(broker: RabbitMQStream, client: Client, 
     calls = await hold_confirms(broker, client, expect, 3)
     ids = [key for _, key in published(broker)]
     connection, publisher_id = publisher_of(broker, expect)
-    expect.exercised(publisher_id != 200, "the client's publisher has the id 200")
+    expect.exercised(
+        publisher_id != 200, "the client's publisher has the id 200", id="the-client-s-publisher-has-the-id-n"
+    )
     say(broker, expect, connection, PublishConfirm(200, pack_ids(ids)))
     await asyncio.sleep(1.0)
-    expect.that(not any(call.done for call in calls), "no message ends by the first frame", "some ended")
+    expect.that(
+        not any(call.done for call in calls),
+        "no message ends by the first frame",
+        "some ended",
+        id="no-message-ends-by-the-first-frame",
+    )
     confirm(broker, expect, ids)
     all_acked(expect, [await call for call in calls], "all end acked by the second frame")
 
@@ -178,10 +227,19 @@ async def duplicate_confirm(broker: RabbitMQStream, client: Client, expect: Expe
     broker.faults.add(duplicate(role="confirm"))
     first, second = client.begin_publish(STREAM, b"1"), client.begin_publish(STREAM, b"2")
     all_acked(expect, [await first, await second], "each message is reported acked")
-    await expect.reached(broker, "a confirm did not go out twice", role="confirm", tap=Tap.SENT, count=2)
+    await expect.reached(
+        broker,
+        "a confirm did not go out twice",
+        role="confirm",
+        tap=Tap.SENT,
+        count=2,
+        id="a-confirm-did-not-go-out-twice",
+    )
     await asyncio.sleep(0.2)
     no_second_completion(client, expect)
-    expect.outcome(await client.publish(STREAM, b"3"), "acked", "the publisher goes on")
+    expect.outcome(
+        await client.publish(STREAM, b"3"), "acked", "the publisher goes on", id="the-publisher-goes-on"
+    )
 
 
 @scenario("RMQS-3.09", roles=PUBLISHER, timeout_s=90, revision=2)
@@ -200,22 +258,51 @@ async def confirm_lost(broker: RabbitMQStream, client: Client, expect: Expect) -
     frames = [r.frame for r in received(broker, "Publish")]
     came_so_far = b"|".join(frame.entries for frame in frames if isinstance(frame, Publish))
     open_ones = {body for body in calls if body in came_so_far}
-    expect.exercised(open_ones, "no message came")
+    expect.exercised(open_ones, "no message came", id="no-message-came")
     expect.note(f"{len(open_ones)} of {len(calls)} messages came before the window was full")
     if client.can("ack_timeout"):
         for body, call in calls.items():
             result = await call
-            expect.that(not result.ok, "no publish is acked without a confirm", str(result))
+            expect.that(
+                not result.ok,
+                "no publish is acked without a confirm",
+                str(result),
+                id="no-publish-is-acked-without-a-confirm",
+            )
             if body in open_ones:
-                expect.outcome(result, "unknown", "each publish ends unknown")
-            expect.ended(result, "each publish ends at its deadline, no hang")
-            expect.within(result.elapsed_ms / 1000, limit_s(deadline), "each publish ends at its deadline")
+                expect.outcome(result, "unknown", "each publish ends unknown", id="each-publish-ends-unknown")
+            expect.ended(
+                result,
+                "each publish ends at its deadline, no hang",
+                id="each-publish-ends-at-its-deadline-no-hang",
+            )
+            expect.within(
+                result.elapsed_ms / 1000,
+                limit_s(deadline),
+                "each publish ends at its deadline",
+                id="each-publish-ends-at-its-deadline",
+            )
     else:
-        expect.tolerate(False, "each publish ends at its time-out", "the library has no confirm time-out")
+        expect.tolerate(
+            False,
+            "each publish ends at its time-out",
+            "the library has no confirm time-out",
+            id="each-publish-ends-at-its-time-out",
+        )
     broker.faults.remove(LOST)
     after = await client.publish(STREAM, b"again")
-    expect.outcome(after, "acked", "the producer accepts new messages afterwards")
-    expect.that(stores(broker, b"again"), "they are confirmed: the stream holds them", "it does not")
+    expect.outcome(
+        after,
+        "acked",
+        "the producer accepts new messages afterwards",
+        id="the-producer-accepts-new-messages-afterwards",
+    )
+    expect.that(
+        stores(broker, b"again"),
+        "they are confirmed: the stream holds them",
+        "it does not",
+        id="they-are-confirmed-the-stream-holds-them",
+    )
 
 
 async def _until_the_window_is_full(broker: RabbitMQStream, client: Client) -> dict[bytes, Call]:

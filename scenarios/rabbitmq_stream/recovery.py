@@ -6,6 +6,7 @@ import asyncio
 
 from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import fault, rst
 from fakebrokers.faults.effects import Fin, Rewrite
@@ -47,26 +48,52 @@ async def rolling_restart(broker: RabbitMQStream, client: Client, expect: Expect
         await produce(1.0)
         broker.start_node(node)
         await produce(1.0)
-    expect.exercised(ended, "no restart ended a connection of the client")
+    expect.exercised(
+        ended, "no restart ended a connection of the client", id="no-restart-ended-a-connection-of-the-client"
+    )
     begun, acked = broker.now, False
     while not acked and broker.now - begun < 30.0:
         acked = (await client.begin_publish(STREAM, b"last", timeout=5.0)).ok
-    expect.that(acked, "publishing resumes within 30 s after the last restart", "it did not")
+    expect.that(
+        acked,
+        "publishing resumes within 30 s after the last restart",
+        "it did not",
+        id="publishing-resumes-within-n-s-after-the-last-restart",
+    )
     results = [await call for call in calls]
     stored = [message.body for message in broker.messages(STREAM)]
     for number, result in enumerate(results):
         criterion = f"message {number} ends once, acked or unknown"
-        expect.ended(result, criterion)
+        expect.ended(result, criterion, id="message-n-ends-once-acked-or-unknown")
         there = any(body.endswith(b"number %d" % number) for body in stored)
         if result.ok:
-            expect.that(there, f"message {number}, which was acked, is stored", "it is not")
+            expect.that(
+                there,
+                f"message {number}, which was acked, is stored",
+                "it is not",
+                id="message-n-which-was-acked-is-stored",
+            )
         elif result.outcome == "nacked":
-            expect.that(not there, criterion, f"{result}, but it is stored")
+            expect.that(
+                not there, criterion, f"{result}, but it is stored", id="message-n-ends-once-acked-or-unknown"
+            )
     twice = [event.fields for event in client.events if event.event == "outcome"]
-    expect.that(not twice, "each message ends once: no outcome besides the answers", twice[:1])
+    expect.that(
+        not twice,
+        "each message ends once: no outcome besides the answers",
+        twice[:1],
+        id="each-message-ends-once-no-outcome-besides-the-answers",
+    )
     await until(lambda: len(set(positions(client))) >= len(stored), 15.0)
-    without_gap(expect, positions(client), "the consumer goes on without gap")
-    expect.equal(len(set(positions(client))), len(stored), "the consumer gets everything")
+    without_gap(
+        expect, positions(client), "the consumer goes on without gap", id="the-consumer-goes-on-without-gap"
+    )
+    expect.equal(
+        len(set(positions(client))),
+        len(stored),
+        "the consumer gets everything",
+        id="the-consumer-gets-everything",
+    )
 
 
 @scenario("RMQS-5.19", roles=CONSUMER, timeout_s=60)
@@ -90,14 +117,21 @@ async def closed_while_reconnecting(broker: RabbitMQStream, client: Client, expe
     calls = [client.begin("unsubscribe", 5.0, sub="unsubscribe"), client.begin("close", 5.0, session="close")]
     results = [await call for call in calls]
     for result in results:
-        expect.ended(result, f"{result.op} ends")
+        expect.ended(result, f"{result.op} ends", id=slug("{}-ends", result.op))
     ended = broker.journal.last_seq
     early = received(broker, "Subscribe", since=mark)
-    expect.exercised(not early, "the consumer was connected again already")
+    expect.exercised(
+        not early, "the consumer was connected again already", id="the-consumer-was-connected-again-already"
+    )
     broker.faults.clear()
     await asyncio.sleep(5.0)
     again = received(broker, "Subscribe", since=ended)
-    expect.that(not again, "no new Subscribe after the end of close", [str(r) for r in again])
+    expect.that(
+        not again,
+        "no new Subscribe after the end of close",
+        [str(r) for r in again],
+        id="no-new-subscribe-after-the-end-of-close",
+    )
 
 
 @scenario("RMQS-5.20", timeout_s=60)
@@ -121,11 +155,18 @@ async def password_changed(broker: RabbitMQStream, client: Client, expect: Expec
     broker.kill(how="rst")
     await asyncio.sleep(10.0)
     logins = [r.at for r in received(broker, "SaslAuthenticate", since=mark)]
-    expect.exercised(logins, "the client did not connect again")
-    expect.that(len(logins) <= 12, "stops, or at most one try per second", f"{len(logins)} in 10 s")
+    expect.exercised(logins, "the client did not connect again", id="the-client-did-not-connect-again")
+    expect.that(
+        len(logins) <= 12,
+        "stops, or at most one try per second",
+        f"{len(logins)} in 10 s",
+        id="stops-or-at-most-one-try-per-second",
+    )
     if len(logins) == 1:
         reported = [e for e in losses(client, events) if "auth" in str(e.fields).lower() or e["code"] == 8]
-        expect.tolerate(reported, "stops and reports auth", "it stopped without a word")
+        expect.tolerate(
+            reported, "stops and reports auth", "it stopped without a word", id="stops-and-reports-auth"
+        )
 
 
 @scenario("RMQS-5.21", roles=BOTH, timeout_s=120)
@@ -151,7 +192,13 @@ async def many_cycles(broker: RabbitMQStream, client: Client, expect: Expect) ->
         mark = broker.journal.last_seq
         await asyncio.gather(*map(begin, names))
         await expect.reached(
-            broker, "a Subscribe did not come", kind="SubscribeResponse", tap=Tap.SENT, since=mark, count=5
+            broker,
+            "a Subscribe did not come",
+            kind="SubscribeResponse",
+            tap=Tap.SENT,
+            since=mark,
+            count=5,
+            id="a-subscribe-did-not-come",
         )
         await asyncio.sleep(0.1)
         await asyncio.gather(*map(end, names))
@@ -171,13 +218,25 @@ async def many_cycles(broker: RabbitMQStream, client: Client, expect: Expect) ->
     for _ in range(20):
         await round_of_five()
     after = await figures()
-    expect.equal(len(broker.connections), 0, "every server-side connection has ended")
+    expect.equal(
+        len(broker.connections),
+        0,
+        "every server-side connection has ended",
+        id="every-server-side-connection-has-ended",
+    )
     for key in before:
         grown = after.get(key, 0) - before[key]
         if key == "fds":
-            expect.that(grown <= 0, "as many file descriptors as after the warm-up", f"{grown} more")
+            expect.that(
+                grown <= 0,
+                "as many file descriptors as after the warm-up",
+                f"{grown} more",
+                id="as-many-file-descriptors-as-after-the-warm-up",
+            )
         elif key == "rss":
             expect.note(f"RSS grew by {grown / MIB:.1f} MiB")
-            expect.that(grown < 32 * MIB, "RSS growth < 32 MiB", f"{grown // MIB} MiB")
+            expect.that(grown < 32 * MIB, "RSS growth < 32 MiB", f"{grown // MIB} MiB", id="rss-growth-n-mib")
         else:
-            expect.that(abs(grown) <= 3, f"{key} +-3", f"{before[key]}, then {after.get(key)}")
+            expect.that(
+                abs(grown) <= 3, f"{key} +-3", f"{before[key]}, then {after.get(key)}", id=slug("{}-n", key)
+            )

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop
 from fakebrokers.rabbitmq_stream.binary import pack_ids
@@ -43,10 +44,12 @@ async def publish_error(broker: RabbitMQStream, client: Client, expect: Expect) 
     for number in (1, 2):
         result = await calls[number]
         criterion = f"message {number + 1} is nacked with code 17"
-        expect.outcome(result, "nacked", criterion)
-        expect.equal(result.code, 17, criterion)
+        expect.outcome(result, "nacked", criterion, id="message-n-is-nacked-with-code-n")
+        expect.equal(result.code, 17, criterion, id="message-n-is-nacked-with-code-n")
     for number in (0, 3, 4) if sends_singly(client, 5) else ():
-        expect.outcome(await calls[number], "acked", f"message {number + 1} is acked")
+        expect.outcome(
+            await calls[number], "acked", f"message {number + 1} is acked", id="message-n-is-acked"
+        )
 
 
 @scenario("RMQS-3.05", roles=PUBLISHER)
@@ -61,9 +64,11 @@ async def unknown_error_code(broker: RabbitMQStream, client: Client, expect: Exp
     (call,) = await hold_confirms(broker, client, expect, 1)
     (_, key), (connection, publisher_id) = published(broker)[0], publisher_of(broker, expect)
     say(broker, expect, connection, PublishError(publisher_id, ((key, 999),)))
-    expect.outcome(await call, "nacked", "the message is nacked")
+    expect.outcome(await call, "nacked", "the message is nacked", id="the-message-is-nacked")
     broker.faults.clear()
-    expect.outcome(await client.publish(STREAM, b"next"), "acked", "the publisher goes on")
+    expect.outcome(
+        await client.publish(STREAM, b"next"), "acked", "the publisher goes on", id="the-publisher-goes-on"
+    )
 
 
 @scenario("RMQS-3.15", roles=PUBLISHER)
@@ -84,12 +89,22 @@ async def publisher_does_not_exist(broker: RabbitMQStream, client: Client, expec
     keys = [key for _, key in published(broker)]
     say(broker, expect, connection, PublishError(publisher_id, tuple((key, 18) for key in keys)))
     result = await call
-    expect.outcome(result, ("nacked", "acked"), "each message ends once: nacked with 18, or acked anew")
+    expect.outcome(
+        result,
+        ("nacked", "acked"),
+        "each message ends once: nacked with 18, or acked anew",
+        id="each-message-ends-once-nacked-with-n-or-acked-anew",
+    )
     if result.outcome == "nacked":
-        expect.equal(result.code, 18, "nacked with code 18")
+        expect.equal(result.code, 18, "nacked with code 18", id="nacked-with-code-n")
     else:
         again = [key for _, key in published(broker)][1:]
-        expect.that(again, "acked only after it was published again", "it was not")
+        expect.that(
+            again,
+            "acked only after it was published again",
+            "it was not",
+            id="acked-only-after-it-was-published-again",
+        )
 
 
 @scenario("RMQS-3.21", roles=PUBLISHER, timeout_s=60, revision=2)
@@ -120,7 +135,11 @@ async def equal_publishing_ids(broker: RabbitMQStream, client: Client, expect: E
         await client.connected("again")
         second = first | {"session": "again"}
     tried |= await _equal_ids(broker, client, expect, "one stream", first, second)
-    expect.exercised(tried, "no two publishers with equal ids share a connection")
+    expect.exercised(
+        tried,
+        "no two publishers with equal ids share a connection",
+        id="no-two-publishers-with-equal-ids-share-a-connection",
+    )
 
 
 async def _equal_ids(
@@ -133,7 +152,12 @@ async def _equal_ids(
     """
     for place in publishers:  # one after the other: only then do pools find the connection of the first
         declared = await client.publish(body=b"to declare the publisher", **place)
-        expect.outcome(declared, "acked", f"{case}: each publisher is told of its own first confirm")
+        expect.outcome(
+            declared,
+            "acked",
+            f"{case}: each publisher is told of its own first confirm",
+            id=slug("{}-each-publisher-is-told-of-its-own-first-confirm", case),
+        )
     mark = broker.journal.last_seq
     broker.faults.add(drop(role="confirm", name=LOST))
     bodies = [[b"%s %d/%d" % (case.encode(), which, n) for n in range(3)] for which in (1, 2)]
@@ -168,11 +192,20 @@ async def _equal_ids(
     all_acked(expect, results, f"{case}: the first publisher's messages are acked")
     await asyncio.sleep(0.2)
     early = any(call.done for call in calls[1])
-    expect.that(not early, f"{case}: none of the second's ends by it", "some ended")
+    expect.that(
+        not early,
+        f"{case}: none of the second's ends by it",
+        "some ended",
+        id=slug("{}-none-of-the-second-s-ends-by-it", case),
+    )
     say(broker, expect, connection, PublishError(second, tuple((key, 17) for key in ids[1])))
     criterion = f"{case}: the second publisher's messages are nacked with 17"
     for call in calls[1]:
         result = await call
-        expect.outcome(result, "nacked", criterion)
-        expect.equal(result.code, 17, criterion)
+        expect.outcome(
+            result, "nacked", criterion, id=slug("{}-the-second-publisher-s-messages-are-nacked-with-n", case)
+        )
+        expect.equal(
+            result.code, 17, criterion, id=slug("{}-the-second-publisher-s-messages-are-nacked-with-n", case)
+        )
     return True

@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop, duplicate, hold, inject, reorder, rewrite, rst
 from fakebrokers.journal import Tap
@@ -39,7 +40,13 @@ async def responses_out_of_order(broker: RabbitMQStream, client: Client, expect:
         broker.faults.add(reorder(window=2, within_s=0.5, kind=questions.answer))
         calls = {name: questions.ask(name) for name in ("a", "b")}
         for name, call in calls.items():
-            questions.answered(expect, await call, name, f"{name} gets its own answer")
+            questions.answered(
+                expect,
+                await call,
+                name,
+                f"{name} gets its own answer",
+                id=slug("{}-gets-its-own-answer", name),
+            )
         asked, answers = (
             received(broker, questions.kind, since=mark),
             sent(broker, questions.answer, since=mark),
@@ -48,7 +55,9 @@ async def responses_out_of_order(broker: RabbitMQStream, client: Client, expect:
         together = len(asked) == 2 and same and asked[1].seq < answers[0].seq
         if together:
             break
-    expect.exercised(together, "the client sends one request at a time")
+    expect.exercised(
+        together, "the client sends one request at a time", id="the-client-sends-one-request-at-a-time"
+    )
 
 
 @scenario("RMQS-2.02")
@@ -65,8 +74,14 @@ async def unknown_correlation_id(broker: RabbitMQStream, client: Client, expect:
         inject(kind="DeleteResponse", fields=stray, place="before", role="response", direction="out", nth=1),
     )
     first, second = await questions.ask("a"), await questions.ask("b")
-    questions.answered(expect, first, "a", "the request is answered, no op ends by the stray answer")
-    questions.answered(expect, second, "b", "the next request is answered")
+    questions.answered(
+        expect,
+        first,
+        "a",
+        "the request is answered, no op ends by the stray answer",
+        id="the-request-is-answered-no-op-ends-by-the-stray-answer",
+    )
+    questions.answered(expect, second, "b", "the next request is answered", id="the-next-request-is-answered")
 
 
 @scenario("RMQS-2.03", ops=CREATE, revision=2)
@@ -79,15 +94,39 @@ async def duplicate_response(broker: RabbitMQStream, client: Client, expect: Exp
     broker.create_stream("other arguments", max_length_bytes=1000)
     await client.connected()
     broker.faults.add(duplicate(kind="CreateResponse", name="twice"))
-    expect.ok(await client.op("rmqs.create", session="s1", target="one"), "the first answer counts")
-    expect.that("one" in broker.stream_names, "the first answer counts", "the broker has no such stream")
-    expect.exercised(broker.faults.fired("twice"), "no answer was sent twice")
+    expect.ok(
+        await client.op("rmqs.create", session="s1", target="one"),
+        "the first answer counts",
+        id="the-first-answer-counts",
+    )
+    expect.that(
+        "one" in broker.streams,
+        "the first answer counts",
+        "the broker has no such stream",
+        id="the-first-answer-counts",
+    )
+    expect.exercised(broker.faults.fired("twice"), "no answer was sent twice", id="no-answer-was-sent-twice")
     refused = await client.op("rmqs.create", session="s1", target="other arguments")
     criterion = "the second is ignored: the next request gets its own answer"
-    expect.failed(refused, ("refused",), criterion, code=Code.PRECONDITION_FAILED)
-    expect.ok(await client.op("rmqs.create", session="s1", target="two"), criterion)
-    expect.that("two" in broker.stream_names, criterion, "the broker has no such stream")
-    expect.that(client.alive, "no panic", "the process ended")
+    expect.failed(
+        refused,
+        ("refused",),
+        criterion,
+        code=Code.PRECONDITION_FAILED,
+        id="the-second-is-ignored-the-next-request-gets-its-own-answer",
+    )
+    expect.ok(
+        await client.op("rmqs.create", session="s1", target="two"),
+        criterion,
+        id="the-second-is-ignored-the-next-request-gets-its-own-answer",
+    )
+    expect.that(
+        "two" in broker.streams,
+        criterion,
+        "the broker has no such stream",
+        id="the-second-is-ignored-the-next-request-gets-its-own-answer",
+    )
+    expect.that(client.alive, "no panic", "the process ended", id="no-panic")
 
 
 @scenario("RMQS-2.04", timeout_s=60)
@@ -105,14 +144,20 @@ async def late_response(broker: RabbitMQStream, client: Client, expect: Expect) 
     broker.faults.add(hold(kind=questions.answer, nth=1, scope="run", name="late answer"))
     broker.faults.add(hold(kind=questions.answer, nth=2, scope="run", name="own answer"))
     first = await questions.ask("a", 1.0)
-    expect.failed(first, ("timeout",), "the first op ends as timeout")
-    expect.within(first.elapsed_ms / 1000, limit_s(deadline), "at its deadline")
+    expect.failed(first, ("timeout",), "the first op ends as timeout", id="the-first-op-ends-as-timeout")
+    expect.within(first.elapsed_ms / 1000, limit_s(deadline), "at its deadline", id="at-its-deadline")
     second = questions.ask("b")
     await asyncio.sleep(max(0.0, deadline + 1.0 - first.elapsed_ms / 1000) if deadline < 2 else 0.1)
     broker.faults.release("late answer")
     await asyncio.sleep(0.1)
     broker.faults.release("own answer")
-    questions.answered(expect, await second, "b", "the new request gets its own answer")
+    questions.answered(
+        expect,
+        await second,
+        "b",
+        "the new request gets its own answer",
+        id="the-new-request-gets-its-own-answer",
+    )
 
 
 @scenario("RMQS-2.05", ops=CREATE)
@@ -129,7 +174,7 @@ async def top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> Non
     broker.faults.add(rewrite(fields={"code": Code.PRECONDITION_FAILED}, kind="CreateResponse", name="17"))
     broker.faults.add(hold(kind="CreateResponse", name="true answer"))
     call = client.begin("rmqs.create", 3.0, session="s1", target="one")
-    asked = await expect.reached(broker, "no Create came", kind="Create")
+    asked = await expect.reached(broker, "no Create came", kind="Create", id="no-create-came")
     number = asked[0].keys[0]
     request = bytes.fromhex("0000000a 000d 0001") + number.to_bytes(4, "big") + b"\0\1"
     say_raw(broker, expect, asked[0].connection, request)
@@ -137,17 +182,29 @@ async def top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> Non
     broker.faults.release("true answer")
     result = await call
     if result.error is not None and result.error.kind.value == "refused":
-        expect.equal(result.code, 17, "Create ends refused 17")
+        expect.equal(result.code, 17, "Create ends refused 17", id="create-ends-refused-n")
     else:
-        expect.failed(result, ("closed", "connection", "protocol"), "Create ends refused 17")
-        expect.within(result.elapsed_ms / 1000, 2.3, "or the connection is closed with an error within 2 s")
-        expect.tolerate(False, "Create ends refused 17", str(result))
+        expect.failed(
+            result, ("closed", "connection", "protocol"), "Create ends refused 17", id="create-ends-refused-n"
+        )
+        expect.within(
+            result.elapsed_ms / 1000,
+            2.3,
+            "or the connection is closed with an error within 2 s",
+            id="or-the-connection-is-closed-with-an-error-within-n-s",
+        )
+        expect.tolerate(False, "Create ends refused 17", str(result), id="create-ends-refused-n")
     wrong = [
         str(r)
         for r in broker.journal.select(tap=Tap.RECEIVED)
         if r.kind.endswith("Response") and r.kind not in ("CloseResponse", "ConsumerUpdateResponse")
     ]
-    expect.that(not wrong, "the client sets the top bit only in answers", wrong)
+    expect.that(
+        not wrong,
+        "the client sets the top bit only in answers",
+        wrong,
+        id="the-client-sets-the-top-bit-only-in-answers",
+    )
 
 
 @scenario("RMQS-2.06", timeout_s=90, revision=2)
@@ -195,15 +252,28 @@ async def request_timeout(broker: RabbitMQStream, client: Client, expect: Expect
         _timed_out(expect, result, kind, deadline, closing=op == "close")
         if op != "close":
             pending = (await client.state(kind))["pending"]
-            expect.that(not pending, f"{kind} lost: state.pending is 0 afterwards", pending)
+            expect.that(
+                not pending,
+                f"{kind} lost: state.pending is 0 afterwards",
+                pending,
+                id=slug("{}-lost-state-pending-is-n-afterwards", kind),
+            )
 
 
 def _timed_out(expect: Expect, result: Result, kind: str, deadline: float, *, closing: bool) -> None:
-    expect.ended(result, f"{kind} lost: {result.op} ends")
+    expect.ended(result, f"{kind} lost: {result.op} ends", id=slug("{}-lost-{}-ends", kind, result.op))
     if not closing:
-        expect.failed(result, ("timeout", "connection"), f"{kind} lost: {result.op} ends as timeout")
+        expect.failed(
+            result,
+            ("timeout", "connection"),
+            f"{kind} lost: {result.op} ends as timeout",
+            id=slug("{}-lost-{}-ends-as-timeout", kind, result.op),
+        )
     expect.within(
-        result.elapsed_ms / 1000, limit_s(deadline), f"{kind} lost: {result.op} ends at its deadline"
+        result.elapsed_ms / 1000,
+        limit_s(deadline),
+        f"{kind} lost: {result.op} ends at its deadline",
+        id=slug("{}-lost-{}-ends-at-its-deadline", kind, result.op),
     )
 
 
@@ -219,14 +289,20 @@ async def write_failure(broker: RabbitMQStream, client: Client, expect: Expect) 
     for session, later_s in (("at once", 0.0), ("3 ms later", 0.003)):
         await client.connected(session)
         works = await questions.ask("b", session=session)
-        questions.answered(expect, works, "b", "the connection works")
+        questions.answered(expect, works, "b", "the connection works", id="the-connection-works")
         mark = broker.journal.last_seq
         broker.kill(how="rst")
         if later_s:
             await asyncio.sleep(later_s)
         asked_s = asyncio.get_running_loop().time()
         call = questions.ask("c", 8.0, session)
-        await expect.reached(broker, "no connection was there to be reset", kind="closed", since=mark)
+        await expect.reached(
+            broker,
+            "no connection was there to be reset",
+            kind="closed",
+            since=mark,
+            id="no-connection-was-there-to-be-reset",
+        )
         what = f"a request, {session},"
         questions.ended_by_loss(expect, await call, "c", what, since=mark, lost_s=asked_s)
     if client.has_role("publisher") and client.can("named_publisher"):
@@ -240,14 +316,33 @@ async def _loss_behind_an_answer(broker: RabbitMQStream, client: Client, expect:
     behind = rst(kind="DeclarePublisherResponse", nth=1, scope="run", name="RST behind the answer")
     broker.faults.add(behind)
     result = await client.publish("lost", b"x", session="publisher", name="ref", timeout=8.0)
-    expect.exercised(broker.faults.fired("RST behind the answer"), "no publisher was declared")
+    expect.exercised(
+        broker.faults.fired("RST behind the answer"),
+        "no publisher was declared",
+        id="no-publisher-was-declared",
+    )
     if result.ok:
-        expect.that(stores(broker, b"x", "lost"), "a publish that was acked is stored", "it is not")
+        expect.that(
+            stores(broker, b"x", "lost"),
+            "a publish that was acked is stored",
+            "it is not",
+            id="a-publish-that-was-acked-is-stored",
+        )
         return
     lost = broker.journal.select(kind="rst")[-1]
     late_s = result.ended_ns / 1e9 - (lost.at + broker.journal.started_at)
-    expect.failed(result, ("connection", "closed"), "the publish behind it ends as connection or closed")
-    expect.within(late_s, 1.0, "the publish behind it ends within 1 s of the loss")
+    expect.failed(
+        result,
+        ("connection", "closed"),
+        "the publish behind it ends as connection or closed",
+        id="the-publish-behind-it-ends-as-connection-or-closed",
+    )
+    expect.within(
+        late_s,
+        1.0,
+        "the publish behind it ends within 1 s of the loss",
+        id="the-publish-behind-it-ends-within-n-s-of-the-loss",
+    )
 
 
 @scenario("RMQS-2.08", revision=2)
@@ -263,10 +358,14 @@ async def loss_ends_all_requests(broker: RabbitMQStream, client: Client, expect:
     mark = broker.journal.last_seq
     broker.faults.add(drop(kind=questions.kind, direction="in", name="no answers"))
     calls = {name: questions.ask(name, 8.0) for name in "abc"}
-    asked = await expect.reached(broker, "no request came", kind=questions.kind, since=mark)
+    asked = await expect.reached(
+        broker, "no request came", kind=questions.kind, since=mark, id="no-request-came"
+    )
     await asyncio.sleep(0.1)
     held = broker.client_holds(asked[0].connection)
-    expect.exercised(held is not False, "the client did not wait for an answer")
+    expect.exercised(
+        held is not False, "the client did not wait for an answer", id="the-client-did-not-wait-for-an-answer"
+    )
     broker.faults.remove("no answers")
     mark, lost_s = broker.journal.last_seq, asyncio.get_running_loop().time()
     broker.kill()
@@ -286,7 +385,15 @@ async def correlation_id_wraps(broker: RabbitMQStream, client: Client, expect: E
     await client.connected()
     await client.prepare("set_counter", session="s1", which="correlation", value=0xFFFFFFFE)
     for name in "abcb":
-        questions.answered(expect, await questions.ask(name), name, "each request is answered")
+        questions.answered(
+            expect, await questions.ask(name), name, "each request is answered", id="each-request-is-answered"
+        )
     ids = [r.keys[0] for r in received(broker, questions.kind)]
-    expect.exercised(any(number > 0xFFFFFF00 for number in ids), "the counter did not start where it was set")
-    expect.that(len(set(ids)) == 4 and min(ids) < 16, "ids wrap inside uint32", ids)
+    expect.exercised(
+        any(number > 0xFFFFFF00 for number in ids),
+        "the counter did not start where it was set",
+        id="the-counter-did-not-start-where-it-was-set",
+    )
+    expect.that(
+        len(set(ids)) == 4 and min(ids) < 16, "ids wrap inside uint32", ids, id="ids-wrap-inside-uint32"
+    )

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.frames import ConsumerUpdate, ConsumerUpdateResponse
@@ -47,6 +48,7 @@ async def _answered(broker: RabbitMQStream, expect: Expect, update: int, within_
         kind="ConsumerUpdateResponse",
         tap=Tap.RECEIVED,
         where=lambda r: r.keys == (update,),
+        id=slug("consumerupdate-{}-is-answered-with-its-correlation-id", update),
     )
     return found[0]
 
@@ -55,8 +57,13 @@ def _position(broker: RabbitMQStream, expect: Expect, answer: Record) -> int:
     """Where the stream goes on for this answer, as it is now."""
     frame = answer.frame
     assert isinstance(frame, ConsumerUpdateResponse)
-    expect.equal(frame.code, 1, "the answer has code 1")
-    expect.that(0 <= frame.offset_type <= 5, "the answer has an offset type from 0 to 5", frame.offset_type)
+    expect.equal(frame.code, 1, "the answer has code 1", id="the-answer-has-code-n")
+    expect.that(
+        0 <= frame.offset_type <= 5,
+        "the answer has an offset type from 0 to 5",
+        frame.offset_type,
+        id="the-answer-has-an-offset-type-from-n-to-n",
+    )
     kind, value = frame.offset_type, frame.offset
     if kind == 0:
         subscribe = asked(received(broker, "Subscribe")[-1])
@@ -81,17 +88,32 @@ async def single_active_consumer(broker: RabbitMQStream, client: Client, expect:
     await client.subscribed(STREAM, offset=FIRST, name=GROUP, properties=PROPERTIES)
     found = await attached(broker, expect)
     properties: Any = asked(found).properties or {}
-    expect.equal(properties.get("single-active-consumer"), "true", "the property's value is the string true")
+    expect.equal(
+        properties.get("single-active-consumer"),
+        "true",
+        "the property's value is the string true",
+        id="the-property-s-value-is-the-string-true",
+    )
     answer = await _answered(broker, expect, 0, ANSWER_S)
     start = _position(broker, expect, answer)
     await asyncio.sleep(0.1)
     write(broker, client, numbered(10, 2))
     got = positions(await surfaced(client, 12 - start))
-    expect.equal(got, [*range(start, 12)], "messages are surfaced from the answered position")
+    expect.equal(
+        got,
+        [*range(start, 12)],
+        "messages are surfaced from the answered position",
+        id="messages-are-surfaced-from-the-answered-position",
+    )
     say(broker, expect, found.connection, ConsumerUpdate(1, asked(found).subscription_id, 1))
     await _answered(broker, expect, 1, ANSWER_S)
     answers = [r.keys[0] for r in received(broker, "ConsumerUpdateResponse")]
-    expect.equal(answers, [0, 1], "exactly one answer to each ConsumerUpdate")
+    expect.equal(
+        answers,
+        [0, 1],
+        "exactly one answer to each ConsumerUpdate",
+        id="exactly-one-answer-to-each-consumerupdate",
+    )
 
 
 @scenario("RMQS-4.36", roles=CONSUMER, timeout_s=60)
@@ -114,7 +136,7 @@ async def hand_over_while_busy(broker: RabbitMQStream, client: Client, expect: E
     await asyncio.sleep(0.1)
     write(broker, client, numbered(5, 1))
     await client.wait_messages(1)
-    expect.exercised(client.messages(), "no handler is busy")
+    expect.exercised(client.messages(), "no handler is busy", id="no-handler-is-busy")
     rival, key = _Rival(), GroupKey("/", STREAM, GROUP)
     group: Group = broker.broker.coordinator.groups[key]
     group.partition = 1  # the second partition of a super stream: the second of two consumers reads it
@@ -124,8 +146,18 @@ async def hand_over_while_busy(broker: RabbitMQStream, client: Client, expect: E
     broker.call(lambda: broker.broker.coordinator.leave(key, rival, broker.engine.now))
     answer = await _answered(broker, expect, 2, ANSWER_S)
     before, start = len(client.messages()), _position(broker, expect, answer)
-    expect.that(broker.client_holds(found.connection), "the connection stays", "it is closed")
+    expect.that(
+        broker.client_holds(found.connection),
+        "the connection stays",
+        "it is closed",
+        id="the-connection-stays",
+    )
     await asyncio.sleep(0.1)
     write(broker, client, numbered(6, 1))
     after = positions(await client.wait_messages(before + 1, within_s=8.0))[before:]
-    expect.equal(after[:1], [start], "the messages after the second answer start at the answered position")
+    expect.equal(
+        after[:1],
+        [start],
+        "the messages after the second answer start at the answered position",
+        id="the-messages-after-the-second-answer-start-at-the-answered",
+    )

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop, fault, reply, rewrite
 from fakebrokers.faults.effects import Inject
@@ -47,9 +48,19 @@ async def _told_or_refused(client: Client, expect: Expect, events: int, role: st
         result = await client.subscribe(STREAM, "again", offset=FIRST, timeout=5.0)
         if result.ok and client.can("lazy_subscribe"):
             found = await client.event("error", 5.0, sub="again")
-            expect.that(found, criterion, "no error event came")
+            expect.that(
+                found,
+                criterion,
+                "no error event came",
+                id=slug("the-{}-of-the-stream-reports-it-closed-or-fails-the-next-op", role),
+            )
             return
-    expect.that(not result.ok and not result.hang, criterion, str(result))
+    expect.that(
+        not result.ok and not result.hang,
+        criterion,
+        str(result),
+        id=slug("the-{}-of-the-stream-reports-it-closed-or-fails-the-next-op", role),
+    )
 
 
 @scenario("RMQS-5.11", roles=BOTH, timeout_s=60)
@@ -68,7 +79,7 @@ async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect)
     mark, events = broker.journal.last_seq, len(client.events)
     broker.faults.add(drop(role="confirm", name="confirms are lost"))
     pending = client.begin_publish(STREAM, b"pending", timeout=8.0)
-    await expect.reached(broker, "no Publish came", kind="Publish", since=mark)
+    await expect.reached(broker, "no Publish came", kind="Publish", since=mark, id="no-publish-came")
     broker.faults.clear()
     mark, begun = broker.journal.last_seq, broker.now
     broker.delete_stream(STREAM)
@@ -78,9 +89,25 @@ async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect)
     await asyncio.sleep(max(0.0, 2.0 - (broker.now - begun)))
     elapsed = broker.now - begun
     again = len(tries(broker, since=mark)) + len(received(broker, "Metadata", since=mark))
-    expect.that(again <= 10 * elapsed, "at most 10 tries per second", f"{again} in {elapsed:.1f} s")
-    await goes_on(broker, client, expect, "another stream of the connection goes on")
-    expect.outcome(await pending, ("unknown", "nacked"), "pending publishes end unknown or nacked")
+    expect.that(
+        again <= 10 * elapsed,
+        "at most 10 tries per second",
+        f"{again} in {elapsed:.1f} s",
+        id="at-most-n-tries-per-second",
+    )
+    await goes_on(
+        broker,
+        client,
+        expect,
+        "another stream of the connection goes on",
+        id="another-stream-of-the-connection-goes-on",
+    )
+    expect.outcome(
+        await pending,
+        ("unknown", "nacked"),
+        "pending publishes end unknown or nacked",
+        id="pending-publishes-end-unknown-or-nacked",
+    )
 
 
 @scenario("RMQS-5.12", roles=BOTH, server={"nodes": 2}, timeout_s=90, revision=2)
@@ -113,18 +140,37 @@ async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -
         acked = (await client.begin_publish(STREAM, b"moved", timeout=5.0)).ok
         await asyncio.sleep(0.1)
     elapsed = broker.now - begun
-    expect.that(acked and at_new(), "within 30 s the producer publishes on the new leader", f"{acked=}")
+    expect.that(
+        acked and at_new(),
+        "within 30 s the producer publishes on the new leader",
+        f"{acked=}",
+        id="within-n-s-the-producer-publishes-on-the-new-leader",
+    )
     back = await until(lambda: subscribes(broker, since=mark), 30.0 - elapsed)
-    expect.that(back, "within 30 s the consumer is subscribed again", "no Subscribe came")
+    expect.that(
+        back,
+        "within 30 s the consumer is subscribed again",
+        "no Subscribe came",
+        id="within-n-s-the-consumer-is-subscribed-again",
+    )
     found = await attached(broker, expect, since=mark)
     asks_from(expect, found, before)
     await until(lambda: len(positions(client)) >= len(broker.messages(STREAM)), 5.0)
-    without_gap(expect, positions(client), "the consumer goes on without gap")
+    without_gap(
+        expect, positions(client), "the consumer goes on without gap", id="the-consumer-goes-on-without-gap"
+    )
     last = len(broker.messages(STREAM)) - 1
-    expect.that(last in positions(client), "the consumer goes on", f"{last} did not come")
+    expect.that(
+        last in positions(client), "the consumer goes on", f"{last} did not come", id="the-consumer-goes-on"
+    )
     hammered = [r for r in declares(broker, since=mark) if node_port(broker, r.connection) == old]
     limit = 2 * max(1.0, elapsed)
-    expect.that(len(hammered) <= limit, "at most 2 tries at the old leader per second", len(hammered))
+    expect.that(
+        len(hammered) <= limit,
+        "at most 2 tries at the old leader per second",
+        len(hammered),
+        id="at-most-n-tries-at-the-old-leader-per-second",
+    )
 
 
 @scenario("RMQS-5.13", roles=PUBLISHER, timeout_s=90)
@@ -149,11 +195,27 @@ async def stream_not_available(broker: RabbitMQStream, client: Client, expect: E
     await until(lambda: works() or idle_for(broker) > 25.0, 60.0)
     done = works()
     asked = [r.at for r in received(broker, "Metadata", since=mark)]
-    expect.exercised(len(asked) > 5 or not done, "the client did not ask for the stream's metadata")
-    expect.that(done, "ends connected within 60 s", f"{len(asked)} queries, then nothing")
+    expect.exercised(
+        len(asked) > 5 or not done,
+        "the client did not ask for the stream's metadata",
+        id="the-client-did-not-ask-for-the-stream-s-metadata",
+    )
+    expect.that(
+        done,
+        "ends connected within 60 s",
+        f"{len(asked)} queries, then nothing",
+        id="ends-connected-within-n-s",
+    )
     pace = (asked[5] - asked[0]) / 5
-    expect.that(pace >= 0.05, "at least 50 ms between queries on average", f"{pace * 1000:.0f} ms")
-    await goes_on(broker, client, expect, "the stream works again", STREAM, within_s=10.0)
+    expect.that(
+        pace >= 0.05,
+        "at least 50 ms between queries on average",
+        f"{pace * 1000:.0f} ms",
+        id="at-least-n-ms-between-queries-on-average",
+    )
+    await goes_on(
+        broker, client, expect, "the stream works again", STREAM, within_s=10.0, id="the-stream-works-again"
+    )
 
 
 @scenario("RMQS-5.14", roles=BOTH)
@@ -172,13 +234,20 @@ async def update_for_unknown_stream(broker: RabbitMQStream, client: Client, expe
         say(broker, expect, name, MetadataUpdate(Code.STREAM_NOT_AVAILABLE, "nobody"))
     await asyncio.sleep(0.5)
     gone = [name for name in names if name not in standing(broker)]
-    expect.that(not gone, "no connection is closed", gone)
-    await goes_on(broker, client, expect, "no producer or consumer is closed", STREAM)
+    expect.that(not gone, "no connection is closed", gone, id="no-connection-is-closed")
+    await goes_on(
+        broker,
+        client,
+        expect,
+        "no producer or consumer is closed",
+        STREAM,
+        id="no-producer-or-consumer-is-closed",
+    )
     again = [str(record) for record in tries(broker, since=mark)]
-    expect.that(not again, "none is made anew", again)
+    expect.that(not again, "none is made anew", again, id="none-is-made-anew")
     if client.has("rmqs.create"):
         created = await client.op("rmqs.create", session="s1", target="next")
-        expect.ok(created, "the next request is answered")
+        expect.ok(created, "the next request is answered", id="the-next-request-is-answered")
     no_unhandled_error(client, expect, stderr)
 
 
@@ -196,18 +265,31 @@ async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Ex
     broker.faults.add(fault(update, kind="CreateResponse", nth=1, scope="run", name="code 99"))
     users_before, events = users(broker), len(client.events)
     created = await client.op("rmqs.create", session="s1", target="new")
-    expect.ok(created, "Create is answered")
-    expect.exercised(broker.faults.fired("code 99"), "no Create came")
+    expect.ok(created, "Create is answered", id="create-is-answered")
+    expect.exercised(broker.faults.fired("code 99"), "no Create came", id="no-create-came")
     told = {record.connection for record in received(broker, "Create")}
     for name in users_before:
         if name not in told:
             say_if_open(broker, name, MetadataUpdate(99, STREAM))
     await asyncio.sleep(0.2)
-    expect.that(client.alive, "no crash", "the process ended")
+    expect.that(client.alive, "no crash", "the process ended", id="no-crash")
     if not client.reconnects("consumer") and await until(lambda: losses(client, events), 2.0):
-        expect.tolerate(False, "the stream goes on, or is queried again", "its users are reported closed")
+        expect.tolerate(
+            False,
+            "the stream goes on, or is queried again",
+            "its users are reported closed",
+            id="the-stream-goes-on-or-is-queried-again",
+        )
         return
-    await goes_on(broker, client, expect, "the stream goes on, or is queried again", STREAM, within_s=15.0)
+    await goes_on(
+        broker,
+        client,
+        expect,
+        "the stream goes on, or is queried again",
+        STREAM,
+        within_s=15.0,
+        id="the-stream-goes-on-or-is-queried-again",
+    )
 
 
 @scenario("RMQS-5.16", roles=PUBLISHER, server={"nodes": 2}, timeout_s=60)
@@ -228,19 +310,36 @@ async def metadata_without_leader(broker: RabbitMQStream, client: Client, expect
     broker.faults.add(rewrite(fields=none_yet, kind="MetadataResponse", first=3, scope="run", name="none"))
     result = await client.publish("a", b"x", timeout=6.0)
     asked = [r.at for r in received(broker, "Metadata", since=mark)]
-    expect.exercised(asked, "the client asks for no metadata")
+    expect.exercised(asked, "the client asks for no metadata", id="the-client-asks-for-no-metadata")
     if result.ok:
         pace = min((later - sooner for sooner, later in pairwise(asked[:4])), default=1.0)
-        expect.that(pace >= 0.05, "(a) tries are at least 50 ms apart", f"{pace * 1000:.0f} ms")
+        expect.that(
+            pace >= 0.05,
+            "(a) tries are at least 50 ms apart",
+            f"{pace * 1000:.0f} ms",
+            id="a-tries-are-at-least-n-ms-apart",
+        )
     else:
-        expect.that(not result.hang, "(a) fails with an error, or retries and works", str(result))
-        expect.that(result.word != "internal", "(a) no internal error", str(result))
+        expect.that(
+            not result.hang,
+            "(a) fails with an error, or retries and works",
+            str(result),
+            id="a-fails-with-an-error-or-retries-and-works",
+        )
+        expect.that(result.word != "internal", "(a) no internal error", str(result), id="a-no-internal-error")
     broker.faults.clear()
     beyond = {"streams": [["b", Code.OK, 7, []]]}
     broker.faults.add(rewrite(fields=beyond, kind="MetadataResponse", name="reference 7"))
     result = await client.publish("b", b"x", timeout=3.0)
-    expect.that(not result.ok and not result.hang, "(b) an error within the deadline", str(result))
-    expect.that(result.word != "internal", "(b) no internal index error", str(result))
+    expect.that(
+        not result.ok and not result.hang,
+        "(b) an error within the deadline",
+        str(result),
+        id="b-an-error-within-the-deadline",
+    )
+    expect.that(
+        result.word != "internal", "(b) no internal index error", str(result), id="b-no-internal-index-error"
+    )
     broker.faults.clear()
     if client.has("rmqs.metadata"):
         await _named_entries(broker, client, expect)
@@ -262,17 +361,36 @@ async def _named_entries(broker: RabbitMQStream, client: Client, expect: Expect)
     if list(MANY) not in asked:
         expect.note("(c) was not tried: the library asks for one stream at a time")
         return
-    expect.that(not result.hang and result.word != "internal", "(c) never a crash or an index error", result)
+    expect.that(
+        not result.hang and result.word != "internal",
+        "(c) never a crash or an index error",
+        result,
+        id="c-never-a-crash-or-an-index-error",
+    )
     if not result.ok:
-        expect.tolerate(False, "(c) every stream gets its own entry", str(result))
+        expect.tolerate(
+            False, "(c) every stream gets its own entry", str(result), id="c-every-stream-gets-its-own-entry"
+        )
         return
     for entry in result.value["streams"]:
         name, exists = entry["name"], entry["name"] != "missing"
         criterion = f"(c) {name} gets its own entry by name"
-        expect.equal(entry.get("exists", exists), exists, criterion)
-        expect.equal(entry.get("code", exists) in (True, Code.OK), exists, criterion)
+        expect.equal(
+            entry.get("exists", exists), exists, criterion, id=slug("c-{}-gets-its-own-entry-by-name", name)
+        )
+        expect.equal(
+            entry.get("code", exists) in (True, Code.OK),
+            exists,
+            criterion,
+            id=slug("c-{}-gets-its-own-entry-by-name", name),
+        )
         if exists and entry.get("leader"):
-            expect.equal(int(entry["leader"].rpartition(":")[2]), nodes[leaders[name]][2], criterion)
+            expect.equal(
+                int(entry["leader"].rpartition(":")[2]),
+                nodes[leaders[name]][2],
+                criterion,
+                id=slug("c-{}-gets-its-own-entry-by-name", name),
+            )
 
 
 @scenario("RMQS-5.23", roles=("publisher", "consumer", "admin"), timeout_s=60)
@@ -290,12 +408,27 @@ async def own_delete(broker: RabbitMQStream, client: Client, expect: Expect) -> 
     await at_work(broker, client, expect, OTHER)
     mark, events = broker.journal.last_seq, len(client.events)
     deleted = await client.op("rmqs.delete", session="s1", target=STREAM)
-    expect.ok(deleted, "delete ends ok")
-    expect.exercised(sent(broker, "MetadataUpdate", since=mark), "no MetadataUpdate was sent")
+    expect.ok(deleted, "delete ends ok", id="delete-ends-ok")
+    expect.exercised(
+        sent(broker, "MetadataUpdate", since=mark),
+        "no MetadataUpdate was sent",
+        id="no-metadataupdate-was-sent",
+    )
     await asyncio.sleep(5.0)
     again = tries(broker, since=mark)
-    expect.that(len(again) <= 10, "at most 10 tries to create them again in 5 s", len(again))
+    expect.that(
+        len(again) <= 10,
+        "at most 10 tries to create them again in 5 s",
+        len(again),
+        id="at-most-n-tries-to-create-them-again-in-n-s",
+    )
     for role in ("publisher", "consumer"):
         await _told_or_refused(client, expect, events, role)
-    await goes_on(broker, client, expect, "another stream of the connection goes on")
+    await goes_on(
+        broker,
+        client,
+        expect,
+        "another stream of the connection goes on",
+        id="another-stream-of-the-connection-goes-on",
+    )
     no_unhandled_error(client, expect, stderr)

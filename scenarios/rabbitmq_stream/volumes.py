@@ -10,6 +10,7 @@ from typing import Any
 from conformance.adapter.base import Call
 from conformance.adapter.messages import same_body
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import hold
 from scenarios._common import received
@@ -56,24 +57,56 @@ async def window_full(broker: RabbitMQStream, client: Client, expect: Expect) ->
     calls = [client.begin("publish_many", 60.0, **batch) for _ in range(count // 500)]
     await asyncio.sleep(5.0)
     names = {record.connection for record, _ in published(broker, mark)}
-    expect.exercised(names, "no message came")
-    expect.exercised(broker.faults.fired("confirms"), "no confirm was held")
+    expect.exercised(names, "no message came", id="no-message-came")
+    expect.exercised(broker.faults.fired("confirms"), "no confirm was held", id="no-confirm-was-held")
     early = [call for call in calls if call.done and (await call).ok]
-    expect.that(not early, "nothing is acked without a confirm", f"{len(early)} batches")
+    expect.that(
+        not early,
+        "nothing is acked without a confirm",
+        f"{len(early)} batches",
+        id="nothing-is-acked-without-a-confirm",
+    )
     footprint.judge(expect, rss_mib=128)
     broker.faults.clear()
     results = [await call for call in calls]
     gone = sorted(names - set(kept(broker)))
-    expect.that(not gone, "the connection survives", f"{', '.join(gone)} ended")
+    expect.that(not gone, "the connection survives", f"{', '.join(gone)} ended", id="the-connection-survives")
     refused = [r for r in results if r.error is not None and r.error.kind.value == "invalid"]
     outcomes = [row["outcome"] for r in results if r.ok for row in r.value["outcomes"]]
-    expect.equal(len(outcomes) + 500 * len(refused), count, "every message has an outcome")
-    expect.that(outcomes, "every accepted message ends acked once", "none was accepted")
-    expect.equal(outcomes.count("acked"), len(outcomes), "every accepted message ends acked once")
+    expect.equal(
+        len(outcomes) + 500 * len(refused),
+        count,
+        "every message has an outcome",
+        id="every-message-has-an-outcome",
+    )
+    expect.that(
+        outcomes,
+        "every accepted message ends acked once",
+        "none was accepted",
+        id="every-accepted-message-ends-acked-once",
+    )
+    expect.equal(
+        outcomes.count("acked"),
+        len(outcomes),
+        "every accepted message ends acked once",
+        id="every-accepted-message-ends-acked-once",
+    )
     stored = stores(broker, b"w" * 100)
-    expect.that(stored >= len(outcomes), "what was acked is stored", f"{stored} of {len(outcomes)} are")
-    expect.outcome(await client.publish(STREAM, b"last"), "acked", "one more publish works")
-    expect.that(stores(broker, b"last"), "one more publish works: it is stored", "it is not")
+    expect.that(
+        stored >= len(outcomes),
+        "what was acked is stored",
+        f"{stored} of {len(outcomes)} are",
+        id="what-was-acked-is-stored",
+    )
+    expect.outcome(
+        await client.publish(STREAM, b"last"), "acked", "one more publish works", id="one-more-publish-works"
+    )
+    expect.that(
+        stores(broker, b"last"),
+        "one more publish works: it is stored",
+        "it is not",
+        id="one-more-publish-works-it-is-stored",
+    )
 
 
 @scenario("RMQS-3.17", roles=PUBLISHER, ops=("publish_many",), target=True, revision=2)
@@ -95,15 +128,30 @@ async def sub_entry_batches(broker: RabbitMQStream, client: Client, expect: Expe
             "wait": True,
         }
         result = await client.op("publish_many", 5.0, **args)
-        outcomes = [row["outcome"] for row in expect.ok(result, f"{compression}: the batch ends")["outcomes"]]
+        outcomes = [
+            row["outcome"]
+            for row in expect.ok(
+                result, f"{compression}: the batch ends", id=slug("{}-the-batch-ends", compression)
+            )["outcomes"]
+        ]
         expect.equal(
-            outcomes, ["acked"] * 10, f"{compression}: the confirm by batch id completes every member"
+            outcomes,
+            ["acked"] * 10,
+            f"{compression}: the confirm by batch id completes every member",
+            id=slug("{}-the-confirm-by-batch-id-completes-every-member", compression),
         )
     if expect.wire_visible:
         batches = [r.frame.batches for r in received(broker, "Publish")]  # type: ignore[union-attr]
-        expect.exercised(any(batches), "the client sent no sub-entry batch")
+        expect.exercised(
+            any(batches), "the client sent no sub-entry batch", id="the-client-sent-no-sub-entry-batch"
+        )
         held = [stores(broker, b"member %d" % n) for n in range(10)]
-        expect.equal(held, [2] * 10, "every member that was acked is stored")
+        expect.equal(
+            held,
+            [2] * 10,
+            "every member that was acked is stored",
+            id="every-member-that-was-acked-is-stored",
+        )
 
 
 @scenario("RMQS-3.18", roles=PUBLISHER, alone=True, timeout_s=90, target=True)
@@ -125,16 +173,43 @@ async def concurrent_publishing(broker: RabbitMQStream, client: Client, expect: 
         calls = [client.begin_publish(stream, body, timeout=30.0, **more) for body in bodies]
         if expect.wire_visible:  # first, as an id that is used twice leaves an op without an end
             await _all_came(broker, calls, mark)
-            expect.equal(len(broker.journal.select(kind="Malformed")), 0, f"{stream}: every frame decodes")
+            expect.equal(
+                len(broker.journal.select(kind="Malformed")),
+                0,
+                f"{stream}: every frame decodes",
+                id=slug("{}-every-frame-decodes", stream),
+            )
             keys = [key for _, key in published(broker, mark)]
-            expect.that(len(set(keys)) == len(keys), f"{stream}: no publishing id is used twice", len(keys))
+            expect.that(
+                len(set(keys)) == len(keys),
+                f"{stream}: no publishing id is used twice",
+                len(keys),
+                id=slug("{}-no-publishing-id-is-used-twice", stream),
+            )
             if name is not None:
-                expect.tolerate(keys == sorted(keys), f"{stream}: ids increase in wire order", "they do not")
+                expect.tolerate(
+                    keys == sorted(keys),
+                    f"{stream}: ids increase in wire order",
+                    "they do not",
+                    id=slug("{}-ids-increase-in-wire-order", stream),
+                )
         outcomes = [(await call).outcome for call in calls]
-        expect.equal(outcomes.count("acked"), 4000, f"{stream}: 4000 messages are acked")
+        expect.equal(
+            outcomes.count("acked"),
+            4000,
+            f"{stream}: 4000 messages are acked",
+            id=slug("{}-n-messages-are-acked", stream),
+        )
         stored = await stored_bodies(broker, client, 4000, stream)
-        expect.equal(len(stored), 4000, f"{stream}: 4000 payloads are in the stream")
-        expect.equal(len(set(stored)), 4000, f"{stream}: each payload once")
+        expect.equal(
+            len(stored),
+            4000,
+            f"{stream}: 4000 payloads are in the stream",
+            id=slug("{}-n-payloads-are-in-the-stream", stream),
+        )
+        expect.equal(
+            len(set(stored)), 4000, f"{stream}: each payload once", id=slug("{}-each-payload-once", stream)
+        )
 
 
 async def _all_came(broker: RabbitMQStream, calls: Sequence[Call], since: int) -> None:
@@ -161,10 +236,15 @@ async def boundary_lengths(broker: RabbitMQStream, client: Client, expect: Expec
     bodies = [body[:size] for body, size in zip(bodies, sizes, strict=True)]
     for body in bodies:
         result = await client.publish(STREAM, body)
-        expect.outcome(result, "acked", f"a body of {len(body)} bytes is acked")
+        expect.outcome(
+            result, "acked", f"a body of {len(body)} bytes is acked", id="a-body-of-n-bytes-is-acked"
+        )
     messages = await client.wait_messages(len(bodies))
-    expect.equal(len(messages), len(bodies), "every message comes back")
+    expect.equal(len(messages), len(bodies), "every message comes back", id="every-message-comes-back")
     for message, body in zip(messages, bodies, strict=True):
         expect.that(
-            same_body(message.body, body), f"a body of {len(body)} bytes comes back identical", message.body
+            same_body(message.body, body),
+            f"a body of {len(body)} bytes comes back identical",
+            message.body,
+            id="a-body-of-n-bytes-comes-back-identical",
         )

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from conformance.adapter.base import Call
 from conformance.adapter.messages import Event, Message, same_body
 from conformance.adapter.result import Result
 from conformance.suite.client import Body
-from conformance.suite.expect import SetupFailed
+from conformance.suite.expect import SetupFailed, slug
 from fakebrokers.server import FakeServer
 from scenarios._common import outcomes, until
 from scenarios.subjects.facts import Facts, Op
 
 ENDS = ("target_closed", "disconnected")
-Check = Callable[[Result, str], Any]
+
+
+class Check(Protocol):
+    """What is made of the result of a step, for which stand the words and the id of a criterion."""
+
+    def __call__(self, result: Result, criterion: str, /, *, id: str) -> Any:
+        """Demand that the step has worked; returns the result's value."""
 
 
 class Subject(Facts):
@@ -47,7 +53,7 @@ class Subject(Facts):
     async def connected(self, session: str = "s1", queue: str | None = None, **options: Any) -> None:
         """Prepare: connected, and the queue opened where clients have to."""
         self.expect.prepared(await self.begin_connect(session, **options))
-        await self.open(queue or self.queue, session, self.expect.prepared, 5.0)
+        await self.open(queue or self.queue, session, self.prepares, 5.0)
 
     async def open(self, queue: str, session: str, check: Check, timeout: float) -> None:
         """Open a queue for publishing and consuming, where clients have to. The fake has it already."""
@@ -150,11 +156,15 @@ class Subject(Facts):
             case: What the steps are called in criteria, besides their name.
             turns: How often between connect and close, each time on another queue.
         """
-        good = check or (lambda result, step: self.expect.ok(result, f"{prefix}{step}"))
         prefix = f"{case}: " if case else ""
+
+        def works(result: Result, criterion: str, *, id: str) -> Any:
+            return self.expect.ok(result, f"{prefix}{criterion}", id=slug("{}{}", prefix, id))
+
+        good = check or works
         wanted = list(bodies or self.bodies(count, session))
         mark = len(self.client.events)
-        good(await self.begin_connect(session, timeout=timeout), "connect works")
+        good(await self.begin_connect(session, timeout=timeout), "connect works", id="connect-works")
         for turn in range(turns):
             queue = f"{self.queue}-{session}" + (f"-{turn}" if turn else "")
             self.add_queue(queue)
@@ -163,8 +173,13 @@ class Subject(Facts):
                 queue, wanted, session=session, check=good, timeout=timeout, prefix=prefix, at_once=at_once
             )
         trouble = self.troubles(mark, session)
-        self.expect.that(not trouble, f"{prefix}no error event, no reconnect", trouble[:2])
-        good(await self.client.begin("close", timeout, session=session), "close works")
+        self.expect.that(
+            not trouble,
+            f"{prefix}no error event, no reconnect",
+            trouble[:2],
+            id=slug("{}no-error-event-no-reconnect", prefix),
+        )
+        good(await self.client.begin("close", timeout, session=session), "close works", id="close-works")
 
     async def exchange(
         self,
@@ -180,7 +195,7 @@ class Subject(Facts):
         """Between connect and close: these messages there and back, and one in each further way."""
         calls = (self.begin_publish(queue, body, session=session, timeout=timeout) for body in wanted)
         for number, call in enumerate(list(calls) if at_once else calls, 1):
-            check(await call, f"publish {number} is acked")
+            check(await call, f"publish {number} is acked", id="publish-n-is-acked")
         await self.consume(queue, wanted, session=session, check=check, timeout=timeout, prefix=prefix)
         await self.other_ways(queue, session, check=check, timeout=timeout, prefix=prefix)
 
@@ -196,13 +211,19 @@ class Subject(Facts):
     ) -> list[Message]:
         """Consume from the first message on, and demand just these messages in order."""
         sub = f"{queue}-sub"
-        check(await self.subscribe(queue, sub, session, timeout), "subscribe works")
+        check(await self.subscribe(queue, sub, session, timeout), "subscribe works", id="subscribe-works")
         got = await self.wait_messages(len(wanted), sub, timeout)
         same = len(got) == len(wanted) and all(
             same_body(message.body, body) for message, body in zip(got, wanted, strict=True)
         )
         seen = f"{len(got)} of {len(wanted)} came: {[message.body for message in got][:5]}"
-        self.demand(same, f"{prefix}the messages are surfaced once, in order and intact", seen, check)
+        self.demand(
+            same,
+            f"{prefix}the messages are surfaced once, in order and intact",
+            seen,
+            check,
+            id=slug("{}the-messages-are-surfaced-once-in-order-and-intact", prefix),
+        )
         return got
 
     async def other_ways(
@@ -213,13 +234,24 @@ class Subject(Facts):
 
     async def rehearse(self, **more: Any) -> None:
         """The base script without a fault: a client that cannot do that is judged elsewhere."""
-        await self.run("rehearsal", check=self.expect.prepared, **more)
+        await self.run("rehearsal", check=self.prepares, **more)
+
+    async def rehearse_opening(self, **options: Any) -> None:
+        """The same where only the opening of a connection is tried; `options` as in `begin_opening`."""
+        opened = await (await self.begin_opening("rehearsal", **options))
+        self.expect.prepared(opened, "opening a connection without a fault")
+        self.expect.prepared(await self.client.close("rehearsal"))
+        await self.until(lambda: not self.is_open(), 2.0)
 
     async def play_phase(self, phase: str, queue: str, session: str, timeout: float) -> Result:
         """The op of a phase that has no step of the base script, for a frame that is cut in its middle."""
         raise NotImplementedError(f"nothing is known of the phase {phase}")
 
     # parts of scripts
+
+    def prepares(self, result: Result, criterion: str, /, *, id: str) -> Any:
+        """A `Check` of steps that only prepare, which are no criteria: see `Expect.prepared`."""
+        return self.expect.prepared(result)
 
     def bodies(self, count: int, tag: str) -> list[bytes]:
         """Messages of 16 bytes that tell where they belong."""
@@ -229,11 +261,13 @@ class Subject(Facts):
         """The deadline of an op: the library's own, else `timeout`."""
         return self.client.deadline_s("publish" if op.publishes else "request", timeout)
 
-    def demand(self, condition: object, criterion: str, actual: object, check: Check | None) -> None:
+    def demand(
+        self, condition: object, criterion: str, actual: object, check: Check | None, *, id: str
+    ) -> None:
         """Demand that the condition holds, as a step that only prepares where `check` is for those."""
-        if check == self.expect.prepared and not condition:
-            raise SetupFailed(criterion, str(actual))
-        self.expect.that(condition, criterion, actual)
+        if check == self.prepares and not condition:
+            raise SetupFailed(criterion, str(actual), id=id)
+        self.expect.that(condition, criterion, actual, id=id)
 
     async def ready(self, session: str = "s1", queue: str | None = None, **options: Any) -> None:
         """Prepare: connected, and one message published, so that all connections stand."""
@@ -244,10 +278,14 @@ class Subject(Facts):
             first = f"the first message of {session}".encode()
             self.expect.prepared(await self.begin_publish(name, first, session=session))
             there = self.copies(first, name)
-            self.expect.exercised(there, "the broker does not have the first message, though it was acked")
+            self.expect.exercised(
+                there,
+                "the broker does not have the first message, though it was acked",
+                id="the-broker-does-not-have-the-first-message-though-it-was",
+            )
 
     async def works_again(
-        self, criterion: str, *, within_s: float, session: str = "s1", queue: str | None = None
+        self, criterion: str, *, within_s: float, session: str = "s1", queue: str | None = None, id: str
     ) -> float:
         """Publish again and again until one is acked; demand that for `criterion`. Returns the seconds."""
         loop = asyncio.get_running_loop()
@@ -260,11 +298,18 @@ class Subject(Facts):
             result = await self.begin_publish(queue or self.queue, body, session=session, timeout=2.0)
             if result.ok:
                 here = self.copies(body, queue)
-                self.expect.equal(here, 1, f"{criterion}: what is acked is at the broker once")
+                self.expect.equal(
+                    here,
+                    1,
+                    f"{criterion}: what is acked is at the broker once",
+                    id=slug("{}-what-is-acked-is-at-the-broker-once", id),
+                )
                 return loop.time() - begun
             last = str(result)
             await asyncio.sleep(0.2)
-        self.expect.that(False, criterion, f"not within {within_s:.0f} s; the last of {number} tries: {last}")
+        self.expect.that(
+            False, criterion, f"not within {within_s:.0f} s; the last of {number} tries: {last}", id=id
+        )
         raise AssertionError
 
     def troubles(self, since: int, session: str | None = None) -> list[Event]:

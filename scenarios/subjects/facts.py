@@ -85,7 +85,6 @@ class Facts(ABC):
         bulk: Bytes of a message where many of them make up an amount.
         largest, beyond: Bytes of a message that is large and fine, and of one that is too large.
         messages_wait: Whether what was published waits at the fake until a consumer has got it.
-        confirms_by_order: Whether confirms name no message: a late one looks like the next one.
     """
 
     protocol: ClassVar[str]
@@ -122,7 +121,6 @@ class Facts(ABC):
     largest = 1_000_000
     beyond = 1_048_577
     messages_wait = True
-    confirms_by_order = False
 
     def __init__(self, broker: FakeServer, client: Client, expect: Expect) -> None:
         self.broker = broker
@@ -228,11 +226,11 @@ class Facts(ABC):
     def bad_delivery(self) -> None:
         """The next delivery is one that the client has to complain about."""
 
-    def unknown_fields(self) -> Mapping[str, str]:
+    def unknown_fields(self) -> Mapping[str, tuple[str, str]]:
         """From now on known messages have fields, members or parts that nobody knows.
 
         Returns:
-            The faults by name, each with what has to be said if it never takes place.
+            The faults by name, each with what has to be said if it never takes place, and the criterion's id.
         """
         raise NotImplementedError(f"nothing is known that {self.protocol} may have more")
 

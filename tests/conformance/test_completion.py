@@ -52,3 +52,7 @@ def test_scenarios(line: str) -> None:
     offered = completed(f"fakebrokers {line}rmqs-2.1")
     assert offered == [each for each in requirements() if each.startswith("RMQS-2.1")]
     assert len(offered) > 2
+
+
+def test_rules() -> None:
+    assert completed("fakebrokers explain wire-") == ["wire-legal"]

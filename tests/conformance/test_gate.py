@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from conformance.cli_gate import gate_command, markdown, workflow_commands
+from conformance.cli_gate import SHOWN, gate_command, show, summary_of, workflow_commands
 from conformance.gate import Change, Decision, decide
-from conformance.results import Result, Results, Verdict, dump
+from conformance.printing import SafeConsole
+from conformance.results import Result, Results, RuleResult, Verdict, dump
 from conformance.suite.expectations import Expectations, Known
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
@@ -112,11 +114,20 @@ def test_a_known_failure_with_an_unknown_id_is_refused(tmp_path: Path) -> None:
     for wrong, sentence in {
         'id = "RMQS-3.999"\nprotocol = "rabbitmq-stream"': "there is no scenario RMQS-3.999/rabbitmq-stream",
         'id = "RMQS-3.01"\nprotocol = "pzq"': "there is no scenario RMQS-3.01/pzq",
-        'id = "RMQS-3.01"\nprotocol = "rabbitmq-stream"\ncriterion = "no-such"': "has no criterion 'no-such'",
     }.items():
         file.write_text(f'[[known]]\n{wrong}\ncause = "x"\n')
         refused = gate(mine, "--expect", str(file))
         assert isinstance(refused.exception, UsageError) and sentence in str(refused.exception)
+
+
+def test_a_known_failure_of_a_criterion_that_nobody_declares_is_a_warning(tmp_path: Path) -> None:
+    mine, file = write(tmp_path, "mine", run(row(PASS))), tmp_path / "known.toml"
+    file.write_text(
+        '[[known]]\nid = "RMQS-3.01"\nprotocol = "rabbitmq-stream"\ncriterion = "no-such"\ncause = "x"\n'
+    )
+    done = gate(mine, "--expect", str(file))
+    assert done.exception is None and done.exit_code == 0
+    assert "known.toml: RMQS-3.01 has no criterion 'no-such'" in done.stderr
 
 
 def test_a_failure_that_is_known_to_come_sometimes(tmp_path: Path) -> None:
@@ -230,11 +241,71 @@ def test_on_github_rows_are_marked_and_the_step_has_a_summary(tmp_path: Path) ->
     assert len(marks) == 1
     assert marks[0].startswith("::error title=failed%3A RMQS-3.01/rabbitmq-stream::100%25: x: ")
     text = summary.read_text()
-    assert "| failed | RMQS-3.01/rabbitmq-stream | MUST |" in text
-    assert "<script>" not in text and "a\\|b" in text
+    assert "| failed | `RMQS-3.01/rabbitmq-stream` | MUST | `[confirm-comes]; a\\x7cb <script>\\n::" in text
 
 
 def test_nothing_to_say_is_said_shortly() -> None:
     decision = decide([run(row(PASS))])
     assert workflow_commands(decision) == []
-    assert markdown(decision) == "### mylib 1.0\n\nexit code 0: nothing stands in the way\n\n"
+    assert summary_of(decision) == "### `mylib 1.0`\n\n`exit code 0: nothing stands in the way`\n\n"
+
+
+def rule(level: Any = "MUST", name: str = "beats", **more: Any) -> RuleResult:
+    base = {"about": "A client is never silent for longer.", "reason": "silent for 9 s"}
+    rows = ("RMQS-3.01", "RMQS-3.02")
+    return RuleResult(name, "rabbitmq-stream", "", level, more.pop("verdict", FAIL), rows, **{**base, **more})
+
+
+def with_rules(*rules: RuleResult) -> Results:
+    return msgspec.structs.replace(run(row(PASS, number=1), row(PASS, number=2)), rules=rules)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "change", "code"),
+    [
+        (None, rule(), Change.FAILED, ExitCode.FAILED),
+        (None, rule("SHOULD"), Change.FAILS, ExitCode.OK),
+        (None, rule(verdict=UNSURE), Change.UNJUDGED, ExitCode.OK),
+        ([], rule("SHOULD"), Change.REGRESSED, ExitCode.REGRESSION),
+        ([rule("SHOULD")], rule("SHOULD"), Change.FAILS, ExitCode.OK),
+        ([rule()], None, Change.FIXED, ExitCode.OK),
+        ([], None, None, ExitCode.OK),
+    ],
+)
+def test_a_rule_is_a_row(
+    before: list[RuleResult] | None, now: RuleResult | None, change: Change | None, code: ExitCode
+) -> None:
+    baseline = None if before is None else with_rules(*before)
+    decision = decide([with_rules(*([now] if now else []))], baseline=baseline)
+    assert [(found.id, found.change) for found in decision.findings] == (
+        [("beats", change)] if change else []
+    )
+    assert decision.exit_code == code
+    assert decision.executed == 1.0  # rules are nothing that could be left out
+
+
+def test_the_file_of_the_gate_knows_rules_by_their_rows() -> None:
+    entry = Known(rule="beats", protocol="rabbitmq-stream", rows=("RMQS-3.01",), cause="no timer")
+    found = decide([with_rules(rule(tags=("expected",)))], expectations=Expectations(known=(entry,)))
+    assert [(one.change, one.reason) for one in found.findings] == [(Change.FAILED, "1 row: silent for 9 s")]
+    both = Expectations(known=(entry, msgspec.structs.replace(entry, rows=("RMQS-3.02",))))
+    assert [one.change for one in decide([with_rules(rule())], expectations=both).findings] == [Change.KNOWN]
+
+
+def test_a_rule_that_only_one_of_several_runs_shows() -> None:
+    decision = decide([with_rules(rule("SHOULD")), with_rules()])
+    assert [(one.change, one.failed, one.runs) for one in decision.findings] == [(Change.INTERMITTENT, 1, 2)]
+
+
+def test_of_very_many_rows_the_worst_are_shown_and_the_others_counted() -> None:
+    rows = [row(FAIL, number=number, reason="x" * 900) for number in range(5000)]
+    decision = decide([run(*rows)])
+    assert len(decision.findings) == 5000
+    assert len(workflow_commands(decision)) == SHOWN
+    summary = summary_of(decision)
+    assert summary.count("\n| failed") == SHOWN and len(summary) < 1 << 20
+    console = SafeConsole(file=io.StringIO(), width=1200)
+    show(console, decision)
+    assert console.file.getvalue().count("failed  ") == SHOWN  # type: ignore[attr-defined]
+    assert "4000 more rows are not shown here" in summary
+    assert "4000 more rows are not shown here" in console.file.getvalue()  # type: ignore[attr-defined]

@@ -43,7 +43,7 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
         "results",
         "summary",
     }
-    added = {"complete", "exit_code", "version", "reasons", "target", "expected", "found"}
+    added = {"complete", "exit_code", "version", "reasons", "target", "expected", "found", "rules"}
     assert contract | added == document.keys()
     row = {"id", "protocol", "variant", "level", "verdict", "criterion", "tags", "seconds", "reason"}
     assert row <= document["results"][0].keys()

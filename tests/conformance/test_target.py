@@ -64,11 +64,15 @@ async def judged(real: RealRabbit, items: list[Scenario], here_at_once: int) -> 
 
 
 async def compared(real: RealRabbit) -> dict[str, tuple[str, str]]:
-    """The same; what differs without an explanation is judged again by itself, for a busy machine makes
-    clients late."""
+    """The same; what differs without an explanation is judged again by itself, up to three times, for a busy
+    machine makes clients late."""
     found = await judged(real, scenarios(), 3)
-    strange = [item for item in scenarios() if not agreed(item.id, found[item.id])]
-    return found | await judged(real, strange, 1) if strange else found
+    for _ in range(3):
+        strange = [item for item in scenarios() if not agreed(item.id, found[item.id])]
+        if not strange:
+            break
+        found |= await judged(real, strange, 1)
+    return found
 
 
 def agreed(scenario_id: str, verdicts: tuple[str, str]) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from conformance.adapter.base import AdapterFailed
 from conformance.cli_versions import judge_versions, versions_of
 from conformance.gate import Change
 from conformance.results import Result, Results, Verdict
@@ -132,6 +134,57 @@ def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(judged(None, capsys, as_json=True)[1])
     assert [each["client_version"] for each in found["results"]] == ["1.0", "1.1"]
     assert [each["worse"] for each in found["upgrades"]] == [1]
+
+
+def with_one_that_cannot_be_imported(
+    versions: Sequence[str], folder: Path | None, *, as_json: bool = False
+) -> int:
+    """The exit code of several versions, of which that named 2.0 has an adapter that does not start."""
+
+    def judge(name: str, place: Path | None) -> Results:
+        version = name.partition("==")[2]
+        if version == "2.0":
+            raise AdapterFailed("No module named 'lib.<x>'")
+        return run(version, *OLD.results)
+
+    console = Console(stderr=as_json, width=200, color_system=None)
+    return judge_versions([f"lib=={each}" for each in versions], judge, folder, console, as_json=as_json)
+
+
+def test_a_version_that_cannot_be_imported_ends_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    code = with_one_that_cannot_be_imported(["1.0", "2.0", "2.1"], None, as_json=True)
+    assert code == ExitCode.INCONCLUSIVE
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    first, broken, last = found["results"]
+    assert [len(each["results"]) for each in (first, broken, last)] == [4, 0, 4]
+    assert (broken["client"], broken["client_version"]) == ("lib", "2.0")
+    assert (broken["complete"], broken["exit_code"]) == (False, ExitCode.INCONCLUSIVE)
+    assert broken["reasons"] == ["it could not be judged: No module named 'lib.<x>'"]
+    assert "lib==2.0 could not be judged: No module named 'lib.<x>'" in printed.err
+    # those that were judged are compared with each other
+    assert [(each["older"], each["newer"]) for each in found["upgrades"]] == [("1.0", "2.1")]
+
+
+def test_something_worse_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    def judge(name: str, place: Path | None) -> Results:
+        if name.endswith("2.0"):
+            raise AdapterFailed("no")
+        return run(name, *OLD.results, exit_code=3 if name.endswith("3.0") else 0)
+
+    names = ["lib==1.0", "lib==2.0", "lib==3.0"]
+    assert judge_versions(names, judge, None, Console(quiet=True), as_json=False) == ExitCode.HARNESS
+
+
+def test_the_report_says_which_version_was_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
+    assert with_one_that_cannot_be_imported(["1.0", "2.0"], tmp_path) == ExitCode.INCONCLUSIVE
+    kept = json.loads((tmp_path / "lib-2.0" / "results.json").read_text())
+    assert (kept["results"], kept["complete"]) == ([], False)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "No module named &#39;lib.&lt;x&gt;&#39;" in page
 
 
 def test_the_report_has_both_versions_and_the_answer(

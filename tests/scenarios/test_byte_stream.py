@@ -6,8 +6,12 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from conformance.suite.expect import Inconclusive, Violated
 from fakebrokers import Narconi
-from scenarios.net.byte_stream import excuse_unspoken
+from fakebrokers.core import virtual
+from scenarios.net.byte_stream import excuse_unspoken, fails_again, many_connections
 
 TAKE = b"DELETE /v2/test/queues/q/messages HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -31,3 +35,59 @@ def test_a_fault_is_excused_where_nobody_has_said_anything() -> None:
 
     asyncio.run(main())
     assert excused.keys() == {"c1 cut at *", "c3 cut at *"}
+
+
+class Session:
+    """In place of a subject: each session has two connections, and fails where a fault of a bad key waits."""
+
+    slow_s, width, ways, turns = 1.0, 1, 2, 1
+
+    def __init__(self, bad: int | None = None, fails_once: str = "") -> None:
+        self.bad = bad
+        self.fails_once = fails_once
+        self.count = 0
+        self.waiting: list[tuple[int, int]] = []
+        self.met: list[list[int]] = []
+        self.faults: Any = SimpleNamespace(clear=self.waiting.clear, names=[])
+        journal = SimpleNamespace(last_seq=0, select=lambda since, **_: [None] * (self.count - since))
+        self.wire: Any = SimpleNamespace(journal=journal)
+
+    def add(self, number: int, key: int) -> None:
+        self.waiting.append((number, key))
+        self.faults.names.append(f"c{number} cut at {key}")
+
+    def accepted(self) -> list[float]:
+        return [0.0] * self.count
+
+    async def run(self, session: str, *, timeout: float, turns: int) -> None:
+        mine = [key for number, key in self.waiting if number - self.count in (1, 2)]
+        self.count += 2
+        self.wire.journal.last_seq = self.count
+        self.met.append(mine)
+        if self.bad in mine or session == self.fails_once:
+            raise Violated("connect works", "it does not", id="connect-works")
+
+
+@pytest.mark.parametrize(
+    ("bad", "fails", "met"), [(7, True, [[5, 5], [7, 7]]), (9, False, [[5, 5], [7, 7], [8, 8]])]
+)
+def test_suspects_are_tried_alone_and_once_each(bad: int, fails: bool, met: list[list[int]]) -> None:
+    session: Any = Session(bad)
+    session.add(1, 9)  # is left over, and not a suspect
+    assert virtual.run(fails_again(session, [5, 7, 5, 8], "cut", session.add)) is fails
+    assert session.met == met
+
+
+def test_what_fails_by_its_fault_is_blamed_and_what_fails_once_is_not() -> None:
+    session: Any = Session(bad=3)
+    with pytest.raises(Violated) as blamed:
+        virtual.run(many_connections(session, [1, 1, 2, 2, 3, 3, 4, 4], "cut", session.add))
+    assert (blamed.value.criterion, blamed.value.id) == (
+        "c5 cut at 3 or c6 cut at 3: connect works",
+        "c5-cut-at-n-or-c6-cut-at-n-connect-works",
+    )
+    assert session.met[-1] == [3, 3], "it was tried again"
+    session = Session(fails_once="cut-1")
+    with pytest.raises(Inconclusive, match="the same faults again changed nothing") as unsure:
+        virtual.run(many_connections(session, [1, 1, 2, 2, 3, 3], "cut", session.add))
+    assert unsure.value.id == "not-by-the-cut"

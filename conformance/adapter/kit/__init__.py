@@ -16,7 +16,17 @@ copied next to an adapter that lives elsewhere. The protocol is described in ``c
 """
 
 from .base import VERSION, AdapterBase
-from .bodies import body_bytes, body_parts, integer, key_bytes, number, report_body, report_key
+from .bodies import (
+    body_bytes,
+    body_parts,
+    filter_value,
+    integer,
+    is_wanted,
+    key_bytes,
+    number,
+    report_body,
+    report_key,
+)
 from .failure import CallbackError, Failure
 from .helpers import host_port, limits, op, tls_context
 from .stdio import run
@@ -30,8 +40,10 @@ __all__ = [
     "Subscription",
     "body_bytes",
     "body_parts",
+    "filter_value",
     "host_port",
     "integer",
+    "is_wanted",
     "key_bytes",
     "limits",
     "number",

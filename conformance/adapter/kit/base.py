@@ -65,12 +65,15 @@ class AdapterBase:
     protocols: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     caps = ""  #: capabilities, separated by spaces
+    lacks = ""  #: optional arguments of ops that the library does not have: "mol.call.node connect.vhost"
     reconnects: tuple[str, ...] = ()  #: instead of the word auto_reconnect: locator, producer, consumer
     limits: Mapping[str, int] = {}
     contract: Mapping[str, bool] = {}  #: what the library may do besides; see ADAPTER.md
     settles = "none"
     restart = "never"
     formats: tuple[str, ...] = ()  #: the ways from a body to a record, the default first
+    transporters: tuple[str, ...] = ()  #: moleculer: what carries its packets ...
+    serializers: tuple[str, ...] = ()  #: ... and how they are written
     callbacks: tuple[str, ...] = ("message",)  #: the kinds of callback that call `trip`
 
     loop: asyncio.AbstractEventLoop
@@ -85,6 +88,8 @@ class AdapterBase:
         self.subs: dict[str, Subscription] = {}
         self.stopping = asyncio.Event()
         self._armed: dict[str, int] = {}
+        #: Takes what the adapter's own code has raised outside the library; it is not asked further.
+        self.on_bug: Callable[[Exception], None] = lambda bug: None
         self._running: dict[int, asyncio.Task[None]] = {}
         self._cancelled: set[int] = set()
         self._harness: set[asyncio.Task[Any]] | None = None
@@ -149,8 +154,15 @@ class AdapterBase:
         except Failure as error:
             failure = error
         except Exception as error:
-            failure = self.classify(error)
+            failure = self._classified(error)
         return {"ok": False, "error": failure.report()}
+
+    def _classified(self, error: Exception) -> Failure:
+        try:
+            return self.classify(error)
+        except Exception as bug:  # neither the library's nor the runner's
+            self.on_bug(bug)
+            return Failure("internal", f"{type(error).__name__}: {error}")
 
     # The protocol.
 
@@ -230,12 +242,15 @@ class AdapterBase:
             "settles": self.settles,
             "restart": self.restart,
             "formats": list(self.formats),
+            "transporters": list(self.transporters),
+            "serializers": list(self.serializers),
             "contract": dict(self.contract),
         }
 
     def _caps(self) -> Json:
         some = {"auto_reconnect": list(self.reconnects)} if self.reconnects else {}
-        return dict.fromkeys(["concurrent", *self.caps.split()], True) | some
+        there = dict.fromkeys(["concurrent", *self.caps.split()], True)
+        return there | dict.fromkeys(self.lacks.split(), False) | some
 
     @op("echo")
     async def _echo(self, body: Json) -> Json:

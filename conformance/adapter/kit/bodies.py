@@ -72,3 +72,15 @@ def integer(value: int | str | None) -> int | None:
 def number(value: int) -> int | str:
     """An integer for JSON: a string of digits where a number would not be exact everywhere."""
     return value if abs(value) <= EXACT_INTEGER_MAX else str(value)
+
+
+def filter_value(body: bytes) -> str | None:
+    """The filter value of a body, RabbitMQ Stream: its text up to the first colon; None without a colon."""
+    value, colon, _ = body.partition(b":")
+    return value.decode() if colon else None
+
+
+def is_wanted(body: bytes, wanted: Mapping[str, Any]) -> bool:
+    """Whether the ``filter`` of a subscription wants a body, which the library has to ask itself."""
+    value = filter_value(body)
+    return bool(wanted.get("unfiltered")) if value is None else value in wanted["values"]

@@ -25,17 +25,18 @@ def run(adapter: AdapterBase) -> NoReturn:
     os.dup2(2, 1)  # what the library prints must not get between the lines
 
     def write(line: Json) -> None:
-        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+        try:
+            text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+        except (TypeError, ValueError) as bug:  # bytes in a result, say
+            _own_bug(bug)
         lines.write(text.encode(errors="replace") + b"\n")  # libraries may give bytes as lone surrogates
         lines.flush()
 
-    code = 0
     try:
         asyncio.run(_serve(adapter, write))
-    except Exception:
-        traceback.print_exc()
-        code = OWN_BUG
-    _leave(code)
+    except Exception as bug:
+        _own_bug(bug)
+    _leave(0)
 
 
 async def _serve(adapter: AdapterBase, write: Callable[[Json], None]) -> None:
@@ -44,6 +45,7 @@ async def _serve(adapter: AdapterBase, write: Callable[[Json], None]) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     reading = loop.create_task(_read(adapter, lines))
     stopping = loop.create_task(adapter.stopping.wait())
+    adapter.on_bug = _own_bug
     adapter.start(write, own_process=True)
     await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if reading.done():
@@ -55,6 +57,12 @@ async def _serve(adapter: AdapterBase, write: Callable[[Json], None]) -> None:
 async def _read(adapter: AdapterBase, lines: asyncio.StreamReader) -> None:
     while line := await lines.readline():
         adapter.receive(json.loads(line))
+
+
+def _own_bug(bug: Exception) -> NoReturn:
+    """The runner counts this exit code neither for nor against the library."""
+    traceback.print_exception(bug)
+    _leave(OWN_BUG)
 
 
 def _leave(code: int) -> NoReturn:

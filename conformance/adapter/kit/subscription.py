@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from .bodies import report_body
-from .failure import CallbackError
+from .failure import CallbackError, Failure
 
 if TYPE_CHECKING:
     from .base import AdapterBase
@@ -73,6 +73,12 @@ class Subscription:
             self._buffer.append(message)
             self._adapter.loop.call_soon_threadsafe(self._filled.set)
         return ref, ordinal
+
+    def native_of(self, ref: str) -> Any:
+        """What the library needs to settle a message, or `Failure` (invalid)."""
+        if ref not in self.native:
+            raise Failure("invalid", f"no message {ref!r} to settle")
+        return self.native[ref]
 
     async def deliver(self, body: Body, *, native: Any = None, **details: Any) -> None:
         """Report one message and do what the script wants; await it inside the library's async callback."""

@@ -78,6 +78,9 @@ class Profile:
         capabilities: Words that exist here only, and what each means.
         formats: The ways from a body to a record; empty where there is one only.
         message_rule: What is wrong with a message of this protocol, one sentence, or nothing.
+        settles: Whether consumers acknowledge messages one by one.
+        parts: Whether messages have several parts.
+        addresses: The names of the addresses of a broker, where it has several; publishers use the first.
     """
 
     protocol: str
@@ -86,3 +89,6 @@ class Profile:
     capabilities: Mapping[str, str]
     formats: Sequence[str] = ()
     message_rule: Callable[[Message], str] = lambda message: ""
+    settles: bool = False
+    parts: bool = False
+    addresses: Sequence[str] = ()

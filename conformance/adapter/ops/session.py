@@ -61,14 +61,14 @@ class Connect(Arguments, frozen=True):
 
     Attributes:
         session: A name.
-        endpoints: `["host:port"]`; addresses by role where the protocol has several.
+        endpoints: `["host:port"]`; addresses by role where the protocol has several, each one or a list.
         roles: What the script will use first; a hint for libraries with one object per role.
     """
 
     spec = Op("connect", needed_by=_ALL)
 
     session: str
-    endpoints: list[str] | dict[str, str]
+    endpoints: list[str] | dict[str, str | list[str]]
     options: ConnectOptions | UnsetType = UNSET
     roles: list[str] | UnsetType = UNSET
 
@@ -95,7 +95,7 @@ class StateResult(Incoming, frozen=True):
     """Whether it is open.
 
     Attributes:
-        pending: Requests without an answer, null if the library does not tell.
+        pending: Requests whose callers still wait for an answer; null if the library does not tell.
     """
 
     open: bool

@@ -50,6 +50,16 @@ export function bodyBytes(body) {
   return Buffer.concat(blocks).subarray(0, body.len)
 }
 
+/** The parts of a body: one, or those of a list. */
+export function bodyParts(body) {
+  return Array.isArray(body) ? body.map(bodyBytes) : [bodyBytes(body)]
+}
+
+/** A key or position of a request as bytes: text, or a body; null without one. */
+export function keyBytes(key) {
+  return key === undefined || key === null ? null : bodyBytes(typeof key === "string" ? { text: key } : key)
+}
+
 /** How bytes are reported: base64 up to 4096 bytes, above that digest and length. */
 export function reportBody(data) {
   if (data.length <= INLINE_BYTES_MAX) return { b64: Buffer.from(data).toString("base64") }
@@ -134,6 +144,12 @@ export class Subscription {
     }
   }
 
+  /** What the library needs to settle a message, by its ref. */
+  nativeOf(ref) {
+    if (!this.native.has(ref)) throw new Failure("invalid", `no message ${ref} to settle`)
+    return this.native.get(ref)
+  }
+
   async #innerOps(ref) {
     const wanted = [...(this.#plan.do ?? [])]
     if (this.#plan.auto_settle === "ack") wanted.push({ op: "settle", args: { sub: this.sub, ref, how: "ack" } })
@@ -213,8 +229,16 @@ export class AdapterBase {
       if (!method) throw new Failure("unsupported", `no op "${op}"`)
       return { ok: true, result: (await method(args, { timeoutMs, id })) ?? {} }
     } catch (error) {
-      const failure = error instanceof Failure ? error : this.classify(error)
+      const failure = error instanceof Failure ? error : this.#classified(error)
       return { ok: false, error: failure.report() }
+    }
+  }
+
+  #classified(error) {
+    try {
+      return this.classify(error)
+    } catch (bug) {
+      return ownBug(bug)
     }
   }
 
@@ -245,7 +269,7 @@ export class AdapterBase {
   }
 
   #hello({ version, protocol }) {
-    const { protocols = [], caps, reconnects, ...facts } = this.facts
+    const { protocols = [], caps, lacks, reconnects, ...facts } = this.facts
     if (version !== VERSION || !protocols.includes(protocol)) {
       throw new Failure("unsupported", `version ${VERSION} for ${protocols.join(", ")} only`)
     }
@@ -264,6 +288,7 @@ export class AdapterBase {
       ops: Object.keys(this.#all()).sort(),
       caps: {
         ...Object.fromEntries(["concurrent", ...this.#words(caps)].map((cap) => [cap, true])),
+        ...Object.fromEntries(this.#words(lacks).map((word) => [word, false])), // "mol.call.node", say
         ...(reconnects ? { auto_reconnect: reconnects } : {}), // locator, producer, consumer
       },
     }
@@ -287,7 +312,7 @@ export class AdapterBase {
 
   #write(line) {
     const t = Math.round((performance.now() - this.#started) * 1000) / 1000
-    process.stdout.write(JSON.stringify({ n: ++this.#lines, t, ...line }) + "\n")
+    process.stdout.write(asText({ n: ++this.#lines, t, ...line }) + "\n")
   }
 }
 
@@ -307,6 +332,20 @@ export function run(adapter) {
     await Promise.race([adapter.attempt({ op: "reset" }), sleep(GOODBYE_MS)])
     process.exit(0)
   })
+}
+
+/** The runner counts this exit code neither for nor against the library. */
+function ownBug(bug) {
+  console.error(bug)
+  process.exit(3)
+}
+
+function asText(line) {
+  try {
+    return JSON.stringify(line)
+  } catch (bug) {
+    return ownBug(bug) // a BigInt in a result, say: see `number`
+  }
 }
 
 function parse(line) {

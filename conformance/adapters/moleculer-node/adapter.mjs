@@ -14,7 +14,7 @@ const wanted = process.argv[2] ?? "0.15"
 const { ServiceBroker, Errors } = require(`moleculer-${wanted}`)
 const isOld = wanted === "0.14" // a stream takes the place of the params
 
-const SERIALIZERS = ["JSON", "MsgPack", "Notepack", "CBOR"]
+const SERIALIZERS = ["JSON", "MsgPack", "Notepack", "CBOR", ...(isOld ? ["ProtoBuf", "Avro", "Thrift"] : ["JSONExt"])]
 const OPTIONS = {
   namespace: "namespace",
   node_id: "nodeID",
@@ -66,7 +66,7 @@ class Adapter extends AdapterBase {
       own_keys: false, takes_existing: false,
     },
     transporters: ["nats", "redis", "mqtt", "tcp"],
-    serializers: isOld ? SERIALIZERS : [...SERIALIZERS, "JSONExt"],
+    serializers: SERIALIZERS,
   }
 
   callbacks = ["message", "error"] // over NATS the library tells of no loss
@@ -148,7 +148,8 @@ class Adapter extends AdapterBase {
 
     "mol.ping": async ({ session, node }, { timeoutMs }) => {
       const pong = await this.session(session).ping(node, timeoutMs)
-      return { arrived: null, rtt_ms: pong?.elapsedTime ?? null, from: pong?.nodeID ?? null }
+      if (node) return { arrived: null, rtt_ms: pong?.elapsedTime ?? null, from: pong?.nodeID ?? null }
+      return { nodes: Object.entries(pong).map(([from, each]) => ({ from, rtt_ms: each?.elapsedTime ?? null })) }
     },
 
     "mol.registry": ({ session }) => {

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import aiohttp
 from yarl import URL
 
-from conformance.reference.kit import ClientError, Feed, Runtime
+from conformance.adapters._narconi.library_sockets import CLOSE_WAIT_S, LibrarySocket, LibrarySockets
+from conformance.reference.kit import ClientError, Runtime
 from conformance.reference.narconi.api import HttpApi
 from conformance.reference.narconi.client import NarconiClient
 from conformance.reference.narconi.http import Response
 from conformance.reference.narconi.settings import Addresses, Settings
 from conformance.reference.narconi.websocket import Message
-from conformance.reference.narconi.websockets import WebSockets
 from fakebrokers.narconi.websocket import BINARY, TEXT
-
-CLOSE_WAIT_S = 2.0  #: for the server's Close frame
-QUIET_S = 0.3  #: after the end was asked for, deliveries that are on the way come within this time
-
-OnMessage = Callable[[Message], None]
-Lost = Callable[[ClientError | None], None]
 
 
 class Web:
@@ -76,144 +69,60 @@ class Api(HttpApi):
         return Response(response.status, list(response.headers.items()), content)
 
 
-class Socket:
-    """A WebSocket of aiohttp with the face of the reference client's."""
+class Socket(LibrarySocket):
+    """A WebSocket of aiohttp."""
 
-    def __init__(
-        self, runtime: Runtime, target: str, protocol: str, on_message: OnMessage, on_lost: Lost
-    ) -> None:
-        self.target = target
-        self.protocol = protocol
-        self.ended = asyncio.Event()
-        self._runtime = runtime
-        self._on_message = on_message
-        self._on_lost = on_lost
-        self._socket: aiohttp.ClientWebSocketResponse | None = None
-        self._closing = False
-        self._is_told = False
-        self._out = Feed[tuple[int, bytes]](runtime, self._write)
-        self._heard_at = 0.0
+    library_socket: aiohttp.ClientWebSocketResponse
 
     @property
-    def is_open(self) -> bool:
-        """Whether messages can be sent."""
-        return self._socket is not None and not self._socket.closed and not self._closing
+    def is_up(self) -> bool:
+        return not self.library_socket.closed
 
-    def begin(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        """The server has accepted. Raises `ClientError` (closed) where nobody wants it any more."""
-        self._socket = socket
-        if self._closing:
-            self.abort()
-            raise ClientError("closed", "the session was closed", definite=True)
-        self._runtime.tasks.spawn(self._read(socket))
+    @property
+    def close_code(self) -> int | None:
+        return self.library_socket.close_code
 
-    def send(self, opcode: int, payload: bytes) -> None:
-        """Send one message. Raises `ClientError` (closed)."""
-        if not self.is_open:
-            raise ClientError("closed", "the WebSocket is closed", definite=True)
-        self._out.put((opcode, payload))
-
-    async def _write(self, message: tuple[int, bytes]) -> None:
-        opcode, payload = message
-        assert self._socket is not None
+    async def send_one(self, opcode: int, payload: bytes) -> None:
         try:
             if opcode == TEXT:
-                await self._socket.send_str(payload.decode())
+                await self.library_socket.send_str(payload.decode())
             else:
-                await self._socket.send_bytes(payload)
+                await self.library_socket.send_bytes(payload)
         except (aiohttp.ClientError, OSError) as error:
-            self._lost(problem(error, sent=True))
+            raise problem(error, sent=True) from error
 
-    async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        try:
-            async for message in socket:
-                if message.type is aiohttp.WSMsgType.ERROR:
-                    break
-                self._heard_at = asyncio.get_running_loop().time()
-                if message.type is aiohttp.WSMsgType.TEXT:
-                    self._on_message(Message(TEXT, message.data.encode()))
-                else:
-                    self._on_message(Message(BINARY, message.data))
-        except ClientError as error:
-            self._lost(error)
-            await socket.close(code=1002)
-        code = socket.close_code
-        text = f"the WebSocket ended with code {code}"
-        self._lost(ClientError("connection", text, code=code, definite=False))
-        self.ended.set()
+    async def messages(self) -> AsyncIterator[Message]:
+        async for message in self.library_socket:
+            if message.type is aiohttp.WSMsgType.ERROR:
+                return
+            is_text = message.type is aiohttp.WSMsgType.TEXT
+            yield Message(TEXT, message.data.encode()) if is_text else Message(BINARY, message.data)
 
-    def _lost(self, error: ClientError) -> None:
-        self._out.abort()
-        if not self._is_told:
-            self._is_told = True
-            wanted, self._closing = self._closing, True
-            self._on_lost(None if wanted else error)
-
-    def give_up(self, text: str) -> None:
-        """The connection is good for nothing any more."""
-        self._lost(ClientError("connection", text, definite=False))
-        self.abort()
-
-    async def barrier(self) -> None:
-        """Returns when what was on the way has come: aiohttp shows no pongs."""
-        loop = asyncio.get_running_loop()
-        self._heard_at = loop.time()
-        while loop.time() < self._heard_at + QUIET_S:
-            await asyncio.sleep(0.02)
-
-    async def close(self) -> None:
-        """Close properly."""
-        if self.is_open and self._socket is not None:
-            await self._out.drained()
-            self._closing = True
-            await self._socket.close()
-        self._lost(ClientError("closed", "closed", definite=False))
-
-    def abort(self) -> None:
-        """Let aiohttp close it in the background."""
-        self._closing = True
-        self._out.abort()
-        if self._socket is not None and not self._socket.closed:
-            self._lost(ClientError("closed", "closed", definite=False))  # nothing more is heard of it
-            self._closer = asyncio.get_running_loop().create_task(self._socket.close())
+    async def end(self, code: int) -> None:
+        await self.library_socket.close(code=code)
 
 
-class Sockets(WebSockets):
+class Sockets(LibrarySockets):
     """WebSockets by aiohttp."""
+
+    socket_class = Socket
 
     def __init__(self, runtime: Runtime, settings: Settings, addresses: Addresses) -> None:
         super().__init__(runtime, settings, addresses)
         self.web = Web(runtime, settings)
 
-    def socket(
-        self, queue: str, protocol: str, query: Mapping[str, str], on_message: OnMessage, on_lost: Lost
-    ) -> Any:
-        return Socket(self.runtime, self.target(queue, query), protocol, on_message, on_lost)
-
-    async def open(self, socket: Any) -> None:
-        opening = self.runtime.tasks.spawn(self._open(socket))
-        try:
-            socket.begin(await self.runtime.tasks.join(opening, definite=True))
-        except BaseException:
-            opening.cancel()
-            socket.abort()
-            raise
-
-    async def _open(self, socket: Socket) -> aiohttp.ClientWebSocketResponse:
+    async def dial(self, target: str, protocol: str) -> tuple[Any, str | None]:
         try:
             made = await self.web.session.ws_connect(
-                self.web.url(socket.target),
-                protocols=(socket.protocol,),
+                self.web.url(target),
+                protocols=(protocol,),
                 heartbeat=self.settings.keepalive_s,
                 timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_WAIT_S),
                 **self.web.options,
             )
         except (aiohttp.ClientError, ValueError) as error:
             raise problem(error, sent=False) from error
-        if made.protocol != socket.protocol:
-            await made.close()
-            raise ClientError("protocol", "the server did not take the sub-protocol", definite=True)
-        return made
+        return made, made.protocol
 
 
 class Client(NarconiClient):

@@ -149,14 +149,14 @@ type delivery struct {
 	body          kit.Body
 }
 
-// consumer hands one message after the other to a callback.
+// consumer hands one message after the other to a callback, of one broker or of several.
 type consumer struct {
 	line        *line
 	skipExpired bool
 }
 
-func newConsumer(endpoint string, skipExpired bool, take func(delivery), damaged func(error)) *consumer {
-	c := &consumer{open(zmq4.NewRouter, endpoint), skipExpired}
+func newConsumer(endpoints []string, skipExpired bool, take func(delivery), damaged func(error)) *consumer {
+	c := &consumer{open(zmq4.NewRouter, endpoints...), skipExpired}
 	go c.line.read(func(parts [][]byte) {
 		found, err := read(parts)
 		switch {

@@ -29,14 +29,16 @@ type outgoing struct {
 
 type newSocket func(context.Context, ...zmq4.Option) zmq4.Socket
 
-func open(kind newSocket, endpoint string) *line {
+func open(kind newSocket, endpoints ...string) *line {
 	life, end := context.WithCancel(context.Background())
 	l := &line{life: life, end: end, filled: make(chan struct{}, 1),
 		socket: kind(life, zmq4.WithAutomaticReconnect(true), zmq4.WithDialerMaxRetries(-1))}
 	go func() {
-		if err := l.socket.Dial(endpoint); err != nil {
-			l.fail(kit.Fail("connection", err.Error())) // what failed has no type: the address, or the handshake
-			return
+		for _, each := range endpoints {
+			if err := l.socket.Dial(each); err != nil {
+				l.fail(kit.Fail("connection", err.Error())) // what failed has no type: the address, or the handshake
+				return
+			}
 		}
 		l.write()
 	}()

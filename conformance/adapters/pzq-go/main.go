@@ -25,7 +25,20 @@ type session struct {
 	consumers []*consumer
 }
 
-type addresses struct{ Receive, Send, Monitor string }
+type addresses struct {
+	Receive, Monitor string
+	Send             oneOrMore
+}
+
+type oneOrMore []string
+
+func (all *oneOrMore) UnmarshalJSON(text []byte) error {
+	if text[0] == '[' {
+		return json.Unmarshal(text, (*[]string)(all))
+	}
+	*all = make(oneOrMore, 1)
+	return json.Unmarshal(text, &(*all)[0])
+}
 
 // subscribed is what a subscription holds: its consumer, and what came of it by its reference.
 type subscribed struct {
@@ -44,7 +57,7 @@ var (
 		Settles:   "manual",
 		Contract:  kit.Fields{"others": false},
 		Caps: kit.Fields{"ack_timeout": true, "auto_reconnect": true, "callback_sleep": true, "caller_key": true,
-			"clock_offset": true, "filter_expired": true, "reentrant": true},
+			"clock_offset": true, "endpoints": true, "filter_expired": true, "reentrant": true},
 	})
 	mutex    sync.Mutex
 	sessions = map[string]*session{}

@@ -36,7 +36,7 @@ class Adapter extends AdapterBase {
     roles: ["publisher", "consumer", "monitor"],
     settles: "manual",
     contract: { others: false },
-    caps: "ack_timeout auto_reconnect callback_raise callback_sleep caller_key clock_offset filter_expired reentrant",
+    caps: "ack_timeout auto_reconnect callback_raise callback_sleep caller_key clock_offset endpoints filter_expired reentrant",
   }
 
   ops = {

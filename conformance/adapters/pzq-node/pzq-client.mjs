@@ -39,9 +39,9 @@ class Line {
   #socket
   #last = Promise.resolve()
 
-  constructor(Kind, endpoint) {
+  constructor(Kind, endpoints) {
     this.#socket = new Kind({ linger: LINGER_MS })
-    this.#socket.connect(endpoint)
+    for (const each of endpoints) this.#socket.connect(each)
   }
 
   send(parts) {
@@ -74,7 +74,7 @@ export class Producer {
   #number = 0
 
   constructor(endpoint) {
-    this.#line = new Line(Dealer, endpoint)
+    this.#line = new Line(Dealer, [endpoint])
     this.#line.read((parts) => this.#receive(parts)).catch(() => {})
   }
 
@@ -128,11 +128,12 @@ export class Consumer {
   #skipExpired
   #onError
 
-  constructor(endpoint, onMessage, { skipExpired = false, onError = () => {} } = {}) {
+  /** Several endpoints: `pzqId` of a message leads its acknowledgement back to the broker that sent it. */
+  constructor(endpoints, onMessage, { skipExpired = false, onError = () => {} } = {}) {
     this.#onMessage = onMessage
     this.#skipExpired = skipExpired
     this.#onError = onError
-    this.#line = new Line(Router, endpoint)
+    this.#line = new Line(Router, [endpoints].flat())
     this.#line.read((parts) => this.#receive(parts)).catch(() => {})
   }
 

@@ -22,6 +22,18 @@ func admin() {
 		return nil, s.env.DeleteStream(c.Args.Target)
 	}))
 	a.Op("rmqs.metadata", with(metadata))
+	a.Op("rmqs.partitions", with(func(s *session, c *kit.Call) (any, error) {
+		found, err := s.env.QueryPartitions(c.Args.Target)
+		return streams(found), err
+	}))
+	a.Op("rmqs.route", with(func(s *session, c *kit.Call) (any, error) {
+		var given struct{ Key string }
+		if err := c.Decode(&given); err != nil {
+			return nil, err
+		}
+		found, err := s.env.QueryRoute(c.Args.Target, given.Key)
+		return streams(found), err
+	}))
 	a.Op("rmqs.store_offset", with(func(s *session, c *kit.Call) (any, error) {
 		return nil, s.env.StoreOffset(c.Args.Name, c.Args.Target, int64(c.Args.Offset))
 	}))
@@ -81,6 +93,8 @@ func streamOptions(c *kit.Call) (*stream.StreamOptions, error) {
 	}
 	return options, nil
 }
+
+func streams(names []string) kit.Fields { return kit.Fields{"streams": append([]string{}, names...)} }
 
 func metadata(s *session, c *kit.Call) (any, error) {
 	streams := []kit.Fields{}

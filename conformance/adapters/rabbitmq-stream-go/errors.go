@@ -30,7 +30,9 @@ var texts = []struct {
 	// a Metadata request without an answer ends like this
 	{"timeout", false, regexp.MustCompile(`^timeout \d+ ms|leader error for stream|^Stream Metadata Failure$`)},
 	{"closed", true, regexp.MustCompile(`producer id: \d+ closed|queue closed|^Already Closed$|connection is closed`)},
-	{"invalid", true, regexp.MustCompile(`must be|can't be|specify a valid|only spaces|frame size \d+ exceeds`)},
+	{"connection", true, regexp.MustCompile(`^Producer not found in the SuperStream Producer$`)},
+	{"unsupported", true, regexp.MustCompile(`^Filtering is not supported by the broker`)},
+	{"invalid", true, regexp.MustCompile(`Route not found|must be|can't be|specify a valid|only spaces|frame size \d+ exceeds`)},
 }
 
 func classify(err error) *kit.Failure {

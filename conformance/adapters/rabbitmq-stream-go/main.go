@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,7 +29,7 @@ type session struct {
 	listen     bool
 	ended      atomic.Bool
 	mutex      sync.Mutex
-	publishers map[[3]string]*publisher
+	publishers map[[5]string]*publisher
 	name       string
 }
 
@@ -42,8 +43,8 @@ var (
 		Formats:   []string{"amqp"},
 		Restart:   "per_scenario", // the library tries without end to reconnect its locator
 		Caps: kit.Fields{"ack_timeout": true, "callback_sleep": true, "crc": true, "endpoints": true,
-			"auto_reconnect": []string{"locator"}, "named_publisher": true, "offset_without_consumer": true, "properties": true, "reentrant": true,
-			"sac": true, "subentry": true, "tls": true},
+			"auto_reconnect": []string{"locator"}, "filters": true, "named_publisher": true, "offset_without_consumer": true, "properties": true, "reentrant": true,
+			"sac": true, "subentry": true, "super_streams": true, "tls": true},
 		// the environment has a connection for each role, which it drops when it has no user any more
 		Contract: kit.Fields{"stores_positions": false, "pipelines": false, "takes_existing": false,
 			"skips_damaged": false, "beats_late": false, "reads_odd": false},
@@ -119,7 +120,7 @@ func connect(c *kit.Call) (any, error) {
 	mutex.Lock()
 	defer mutex.Unlock()
 	sessions[c.Args.Session] = &session{
-		env: env, name: c.Args.Session, listen: wanted.Listen, publishers: map[[3]string]*publisher{}}
+		env: env, name: c.Args.Session, listen: wanted.Listen, publishers: map[[5]string]*publisher{}}
 	return nil, nil
 }
 
@@ -175,6 +176,13 @@ func clear() {
 // report tells why the library closed a Producer or a Consumer, unless the script asked for it.
 func (s *session) report(closed stream.ChannelClose) {
 	for event := range closed {
+		s.tell(event)
+	}
+}
+
+// tell reports the end of one Producer or Consumer.
+func (s *session) tell(event stream.Event) {
+	if s.listen {
 		what := map[string]string{stream.SocketClosed: "connection_lost", stream.MetaDataUpdate: "target_closed"}[event.Reason]
 		if what != "" && !s.ended.Load() {
 			a.Emit("session", kit.Fields{"session": s.name, "what": what, "text": event.Reason,
@@ -183,9 +191,15 @@ func (s *session) report(closed stream.ChannelClose) {
 	}
 }
 
+// keyOf tells publishers apart.
+func keyOf(c *kit.Call) [5]string {
+	wanted, _ := wishesOf(c)
+	return [5]string{c.Args.Target, c.Args.Name, c.Args.Subentry, wanted.Routing.By, strconv.FormatBool(wanted.Filtered)}
+}
+
 // publisher is the one for a target, a name and a kind of batch.
 func (s *session) publisher(c *kit.Call) *publisher {
-	key := [3]string{c.Args.Target, c.Args.Name, c.Args.Subentry}
+	key := keyOf(c)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.publishers[key] == nil {
@@ -198,7 +212,7 @@ func (s *session) publisher(c *kit.Call) *publisher {
 func (s *session) forget(c *kit.Call) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	delete(s.publishers, [3]string{c.Args.Target, c.Args.Name, c.Args.Subentry})
+	delete(s.publishers, keyOf(c))
 }
 
 // inTurn does something with a publisher, in line order; it is declared where there is none.
@@ -212,7 +226,7 @@ func inTurn(c *kit.Call, do func(p *publisher) error) error {
 	defer done()
 	c.Begun()
 	<-ready
-	if err := p.declare(s, c.Args.Target, c.Args.Name, c.Args.Subentry); err != nil {
+	if err := p.declare(s, c); err != nil {
 		s.forget(c)
 		return err
 	}
@@ -221,7 +235,10 @@ func inTurn(c *kit.Call, do func(p *publisher) error) error {
 
 func send(c *kit.Call, messages ...message.StreamMessage) (ends []<-chan *stream.ConfirmationStatus, err error) {
 	err = inTurn(c, func(p *publisher) (err error) {
-		ends, err = p.publish(messages, c.Args.Subentry != "")
+		wanted, err := wishesOf(c)
+		if err == nil {
+			ends, err = p.publish(messages, c.Args.Subentry != "", wanted.Routing.Key)
+		}
 		return err
 	})
 	return ends, err
@@ -286,9 +303,34 @@ type subscribeOptions struct {
 		Type  string
 		Value kit.Int
 	}
-	Credit     int16
-	Name       string
-	Properties map[string]string
+	Credit      int16
+	Name        string
+	Properties  map[string]string
+	SuperStream bool `json:"super_stream"`
+	Filter      *struct {
+		Values     []string
+		Unfiltered bool
+	}
+}
+
+func (o subscribeOptions) consumer() string {
+	if o.Name == "" {
+		return o.Properties["name"]
+	}
+	return o.Name
+}
+
+func (o subscribeOptions) isSingle() bool { return o.Properties["single-active-consumer"] == "true" }
+
+// filter has the predicate that the library asks of its users; nil where none is wanted.
+func (o subscribeOptions) filter() *stream.ConsumerFilter {
+	if o.Filter == nil {
+		return nil
+	}
+	return stream.NewConsumerFilter(o.Filter.Values, o.Filter.Unfiltered, func(m *amqp.Message) bool {
+		value := filterValueOf(m.Data)
+		return value == "" && o.Filter.Unfiltered || slices.Contains(o.Filter.Values, value)
+	})
 }
 
 func subscribe(c *kit.Call) (any, error) {
@@ -310,14 +352,14 @@ func subscribe(c *kit.Call) (any, error) {
 		"next": stream.OffsetSpecification{}.Next(), "offset": stream.OffsetSpecification{}.Offset(int64(wanted.Offset.Value)),
 		"timestamp": stream.OffsetSpecification{}.Timestamp(int64(wanted.Offset.Value)),
 	}[wanted.Offset.Type]
-	options := stream.NewConsumerOptions().SetOffset(start).SetConsumerName(wanted.Name)
-	if wanted.Name == "" {
-		options.SetConsumerName(wanted.Properties["name"])
+	if wanted.SuperStream {
+		return nil, subscribeAll(c, s, sub, wanted, start)
 	}
+	options := stream.NewConsumerOptions().SetOffset(start).SetConsumerName(wanted.consumer()).SetFilter(wanted.filter())
 	if wanted.Credit != 0 {
 		options.SetInitialCredits(wanted.Credit)
 	}
-	if wanted.Properties["single-active-consumer"] == "true" {
+	if wanted.isSingle() {
 		options.SetSingleActiveConsumer(stream.NewSingleActiveConsumer(
 			func(string, bool) stream.OffsetSpecification { return start }))
 	}
@@ -340,7 +382,7 @@ func unsubscribe(c *kit.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	consumer, ready := sub.Handle.(*stream.Consumer)
+	consumer, ready := sub.Handle.(interface{ Close() error })
 	if !ready {
 		return nil, kit.Fail("closed", "not subscribed").Surely()
 	}

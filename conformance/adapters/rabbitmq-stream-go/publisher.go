@@ -19,7 +19,9 @@ const (
 // publisher is a Producer and the messages that wait for their confirm.
 type publisher struct {
 	turns    kit.Turns
-	producer *stream.Producer // nil until it is declared, in a turn
+	producer *stream.Producer            // nil until it is declared, in a turn
+	super    *stream.SuperStreamProducer // instead, for a super stream
+	routes   routes
 
 	mutex   sync.Mutex
 	waiting map[message.StreamMessage]chan *stream.ConfirmationStatus
@@ -27,13 +29,24 @@ type publisher struct {
 }
 
 // declare makes the Producer, on the first call.
-func (p *publisher) declare(s *session, target, name, subentry string) (err error) {
-	if p.producer != nil {
+func (p *publisher) declare(s *session, c *kit.Call) (err error) {
+	if p.producer != nil || p.super != nil {
 		return nil
+	}
+	wanted, err := wishesOf(c)
+	if err != nil {
+		return err
+	}
+	target, name, subentry := c.Args.Target, c.Args.Name, c.Args.Subentry
+	if wanted.Routing.By != "" {
+		return p.declareSuper(s, target, wanted)
 	}
 	options := stream.NewProducerOptions().SetProducerName(name)
 	if subentry != "" {
 		options.SetSubEntrySize(subEntryMax).SetCompression(compressions[subentry])
+	}
+	if wanted.Filtered {
+		options.SetFilter(stream.NewProducerFilter(filterValueFor))
 	}
 	producer, err := s.env.NewProducer(target, options)
 	if err != nil {
@@ -86,9 +99,14 @@ func (p *publisher) expect(m message.StreamMessage) <-chan *stream.ConfirmationS
 }
 
 // publish sends messages in their turn; the channels give their outcomes.
-func (p *publisher) publish(messages []message.StreamMessage, batch bool) (ends []<-chan *stream.ConfirmationStatus, err error) {
+func (p *publisher) publish(messages []message.StreamMessage, batch bool, key string) (ends []<-chan *stream.ConfirmationStatus, err error) {
 	for _, m := range messages {
 		ends = append(ends, p.expect(m))
+	}
+	if p.super != nil {
+		p.routes.keys.Store(messages[0], key)
+		defer p.routes.keys.Delete(messages[0])
+		return ends, p.super.Send(messages[0])
 	}
 	if batch {
 		return ends, sent(p.producer.BatchSend(messages))

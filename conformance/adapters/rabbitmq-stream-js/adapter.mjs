@@ -21,6 +21,20 @@ function offsetOf({ type, value }) {
   return type === "timestamp" ? Offset.timestamp(new Date(Number(value))) : Offset[type]()
 }
 
+/** The filter value of a body: its text up to the first colon. */
+function filterValue(content) {
+  const text = content.toString()
+  return text.includes(":") ? text.slice(0, text.indexOf(":")) : undefined
+}
+
+function filterOf({ values, unfiltered = false }) {
+  const postFilterFunc = ({ content }) => {
+    const value = filterValue(content)
+    return value === undefined ? unfiltered : values.includes(value)
+  }
+  return { values, matchUnfiltered: unfiltered, postFilterFunc }
+}
+
 const address = (broker) => (broker ? `${broker.host}:${broker.port}` : null)
 
 /** A publisher and the messages that wait for their confirm. */
@@ -66,7 +80,7 @@ class Adapter extends AdapterBase {
     roles: ["publisher", "consumer", "admin"],
     formats: ["amqp"],
     contract: { many_connections: true, own_credit: true, takes_existing: true },
-    caps: "callback_raise callback_sleep named_publisher properties reentrant sac subentry tls",
+    caps: "callback_raise callback_sleep filters named_publisher properties reentrant sac subentry tls",
   }
   callbacks = ["message", "confirm", "session"]
 
@@ -96,8 +110,8 @@ class Adapter extends AdapterBase {
       for (const tracked of found.publishers.values()) tracked.then((known) => known.abandon(), () => {})
     },
 
-    publish: async ({ session, target, name, wait = true, ...message }, { id }) => {
-      const tracked = await this.publisher(session, target, name)
+    publish: async ({ session, target, name, filtered = false, wait = true, ...message }, { id }) => {
+      const tracked = await this.publisher(session, target, name, filtered)
       const key = await tracked.send(message)
       const end = tracked.end(key)
       if (!wait) {
@@ -127,9 +141,10 @@ class Adapter extends AdapterBase {
     subscribe: async ({ session, sub, target, options = {}, on_message }) => {
       const { closed } = this.session(session)
       const client = this.client(session)
-      const { offset = { type: "first" }, credit, name, properties = {} } = options
+      const { offset = { type: "first" }, credit, name, properties = {}, filter } = options
       const params = { stream: target, offset: offsetOf(offset), consumerRef: name ?? properties.name, consumerTag: properties.identifier }
       if (credit !== undefined) params.creditPolicy = creditsOnChunkCompleted(credit, 1)
+      if (filter !== undefined) params.filter = filterOf(filter)
       params.singleActive = properties["single-active-consumer"] === "true"
       const subscription = new Subscription(this, sub, target, on_message)
       this.subs.set(sub, subscription)
@@ -158,6 +173,12 @@ class Adapter extends AdapterBase {
         ({ name, code, exists: code === 1, leader: address(leader), replicas: (replicas ?? []).map(address) })
       return { streams: found.map(describe) }
     },
+
+    "rmqs.partitions": async ({ session, target }) =>
+      ({ streams: await this.client(session).queryPartitions({ superStream: target }) }),
+
+    "rmqs.route": async ({ session, target, key }) =>
+      ({ streams: await this.client(session).routeQuery({ superStream: target, routingKey: key }) }),
 
     "rmqs.declare_publisher": async ({ session, target, name }) => {
       await this.publisher(session, target, name)
@@ -190,12 +211,13 @@ class Adapter extends AdapterBase {
     return client
   }
 
-  async publisher(session, target, name) {
+  async publisher(session, target, name, filtered = false) {
     const { publishers, closed } = this.session(session)
-    const key = JSON.stringify([target, name])
+    const key = JSON.stringify(filtered ? [target, name, filtered] : [target, name])
     if (!publishers.has(key)) {
       const params = { stream: target, publisherRef: name, connectionClosedListener: closed }
-      publishers.set(key, this.client(session).declarePublisher(params).then((publisher) => new Tracked(this, publisher)))
+      const value = filtered ? ({ content }) => filterValue(content) : undefined
+      publishers.set(key, this.client(session).declarePublisher(params, value).then((publisher) => new Tracked(this, publisher)))
       publishers.get(key).catch(() => publishers.delete(key))
     }
     return publishers.get(key)

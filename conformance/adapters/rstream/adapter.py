@@ -1,14 +1,16 @@
 """rstream (https://pypi.org/project/rstream/) behind the adapter protocol.
 
-A session is one `Producer`, and a `Consumer` once an op needs it. rstream has no call that declares a
-publisher: it does so with the first message. Only `state` looks at private attributes, because the library
-tells nothing about its connections.
+A session is one `Producer`, and a `Consumer` once an op needs it; one `Producer` more for filter values
+and a `SuperStreamProducer` or `SuperStreamConsumer` for each super stream. rstream has no call that
+declares a publisher: it does so with the first message. Only `state` looks at private attributes, because the
+library tells nothing about its connections.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import rstream
@@ -16,9 +18,13 @@ from rstream import (
     ConfirmationStatus,
     Consumer,
     ConsumerOffsetSpecification,
+    FilterConfiguration,
     OffsetType,
     Producer,
     RawMessage,
+    RouteType,
+    SuperStreamConsumer,
+    SuperStreamProducer,
 )
 from rstream.connection import ConnectionClosed
 from rstream.exceptions import ClientError, LeaderNotAvailable
@@ -31,6 +37,7 @@ Json = dict[str, Any]
 AUTH_CODES = range(7, 12)
 LOST = -1  # the library's response code for messages that were open when the connection broke
 COMPRESSION = {"none": rstream.CompressionType.No, "gzip": rstream.CompressionType.Gzip}
+ROUTES = {"hash": RouteType.Hash, "key": RouteType.Key}
 SETTINGS = {"vhost": "vhost", "frame_max": "frame_max", "heartbeat_s": "heartbeat"}
 
 
@@ -41,10 +48,18 @@ class Session:
         self.closed = False
         self.waiting: set[asyncio.Event] = set()
 
-    def user(self, kind: Any) -> Any:
-        if kind not in self.users:
-            self.users[kind] = kind(**self.settings)
-        return self.users[kind]
+    def user(self, kind: Any, purpose: Any = None, **more: Any) -> Any:
+        key = kind if purpose is None else (kind, purpose)
+        if key not in self.users:
+            self.users[key] = kind(**self.settings, **more)
+        return self.users[key]
+
+    async def started(self, kind: Any, purpose: Any, **more: Any) -> Any:
+        if (kind, purpose) in self.users:
+            return self.users[kind, purpose]
+        user = self.user(kind, purpose, **more)
+        await user.start()
+        return user
 
     def admin(self) -> Any:
         return self.users.get(Producer) or self.user(Consumer)
@@ -57,6 +72,19 @@ class Session:
             waiting += self.users[Producer]._waiting_for_confirm.values()
         alive = not clients or any(client.is_connection_alive() for client in clients)
         return {"open": alive and not self.closed, "pending": sum(map(len, waiting))}
+
+
+@dataclass
+class Routed(RawMessage):
+    routing_key: str = ""
+
+
+async def key_of(message: Routed) -> str:
+    return message.routing_key
+
+
+async def filter_value_of(message: RawMessage) -> str | None:
+    return kit.filter_value(message.data)
 
 
 def record(body: Json, key: int | str | None = None, **_: Any) -> RawMessage:
@@ -76,8 +104,8 @@ class Adapter(kit.AdapterBase):
     formats = ("raw",)
     callbacks = ("message", "confirm", "session")
     caps = (
-        "ack_timeout auto_reconnect callback_raise callback_sleep cancel named_publisher "
-        "offset_without_consumer reentrant sac stats subentry tls"
+        "ack_timeout auto_reconnect callback_raise callback_sleep cancel filters named_publisher "
+        "offset_without_consumer reentrant sac stats subentry super_streams tls"
     )
     # a connection for each producer and consumer; a stream that moves is told to the application; frames have
     # no largest size
@@ -127,13 +155,34 @@ class Adapter(kit.AdapterBase):
     async def publish(
         self, session: str, target: str, args: Json, name: Any, wait: bool, request_id: int, timeout_ms: Any
     ) -> Json:
-        message, producer = record(**args), self.session(session).user(Producer)
+        if "routing" in args:
+            return await self.publish_routed(session, target, **args["routing"], body=args["body"])
+        message, found = record(**args), self.session(session)
+        producer = found.user(Producer)
+        if args.get("filtered"):
+            producer = await found.started(Producer, "filtered", filter_value_extractor=filter_value_of)
         if not wait:
             await producer.send(target, message, name, lambda status: self.confirmed(status, request_id))
             return {"outcome": "sent", "key": None, "meta": {}}
         limit = {} if timeout_ms is None else {"timeout": timeout_ms / 1000}
         await producer.send_wait(target, message, name, **limit)
         return {"outcome": "acked", "key": kit.number(message.publishing_id or 0), "meta": {}}
+
+    async def publish_routed(self, session: str, target: str, by: str, key: str, body: Json) -> Json:
+        more = {"super_stream": target, "routing": ROUTES[by], "routing_extractor": key_of}
+        producer = await self.session(session).started(SuperStreamProducer, (target, by), **more)
+        end: asyncio.Future[ConfirmationStatus] = asyncio.get_running_loop().create_future()
+
+        def confirmed(status: ConfirmationStatus) -> None:
+            if not end.done():
+                end.set_result(status)
+
+        await producer.send(Routed(kit.body_bytes(body), routing_key=key), confirmed)
+        told = outcome(await end)
+        if told["outcome"] == "acked":
+            return {"outcome": "acked", "key": told["key"], "meta": {}}
+        kind = "connection" if told["outcome"] == "unknown" else "refused"
+        raise kit.Failure(kind, f"the message was not confirmed: {told}", code=told["code"])
 
     @kit.op("publish_many")
     async def publish_many(
@@ -164,25 +213,41 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("subscribe")
     async def subscribe(self, session: str, sub: str, target: str, options: Json, on_message: Json) -> None:
-        consumer = self.session(session).user(Consumer)
+        found, properties = self.session(session), dict(options.get("properties") or {})
         subscription = self.subs[sub] = kit.Subscription(self, sub, target, on_message)
 
         async def callback(data: bytes, context: rstream.MessageContext) -> None:
-            at = {"position": str(context.offset), "ts": kit.number(context.timestamp)}
+            meta = {"partition": context.stream} if context.stream != target else {}
+            at = {"position": str(context.offset), "ts": kit.number(context.timestamp), "meta": meta}
             await subscription.deliver(bytes(data), **at)
 
         start = options.get("offset", {"type": "first"})
         kind, value = OffsetType[start["type"].upper()], kit.integer(start.get("value"))
         more: Json = {"offset_specification": ConsumerOffsetSpecification(kind, value)}
-        more |= {"properties": options.get("properties"), "subscriber_name": options.get("name")}
         if "credit" in options:
             more["initial_credit"] = options["credit"]
+        if "filter" in options:
+            wanted = options["filter"]
+            more["filter_input"] = FilterConfiguration(
+                wanted["values"], lambda body: kit.is_wanted(body, wanted), bool(wanted.get("unfiltered"))
+            )
+        if options.get("super_stream"):
+            if "single-active-consumer" in properties:
+                properties["super-stream"] = target  # which the library leaves to its users
+            every = await found.started(SuperStreamConsumer, sub, super_stream=target)
+            await every.subscribe(
+                callback, properties=properties or None, subscriber_name=options.get("name"), **more
+            )
+            subscription.handle = (every,)
+            return
+        consumer = found.user(Consumer)
+        more |= {"properties": options.get("properties"), "subscriber_name": options.get("name")}
         subscription.handle = (consumer, await consumer.subscribe(target, callback, **more))
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
-        consumer, subscriber_id = self.subscription(sub).handle
-        await consumer.unsubscribe(subscriber_id)
+        consumer, *subscriber = self.subscription(sub).handle
+        await consumer.unsubscribe(*subscriber)
 
     @kit.op("rmqs.create")
     async def create(self, session: str, target: str, arguments: Json | None) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import msgspec
 
 from conformance.adapter import kit
 from conformance.mutants.registry import mutant
@@ -12,7 +15,8 @@ from conformance.reference.blazingmq.handshake import Handshake
 from conformance.reference.blazingmq.link import Link
 from conformance.reference.blazingmq.ops import BlazingOps
 from conformance.reference.kit import DEFAULT_TIMEOUT_S, ClientError
-from fakebrokers.blazingmq.frames import BrokerResponse
+from fakebrokers.blazingmq.codes import Language
+from fakebrokers.blazingmq.frames import BrokerResponse, ClientIdentity
 from fakebrokers.blazingmq.schema import Status
 from fakebrokers.core.frames import Frame, Malformed
 
@@ -26,6 +30,27 @@ class IntroducesItselfTwice(Handshake):
     def start(self) -> None:
         super().start()
         super().start()
+
+
+@mutant("names-its-own-language", tag="wire", breaks=["B2"])
+class NamesItsOwnLanguage(Handshake):
+    """Says a language for which the broker has no number."""
+
+    def identity(self) -> ClientIdentity:
+        return msgspec.structs.replace(super().identity(), sdk_language=max(Language) + 1)
+
+
+@mutant("language-of-the-day", tag="wire", breaks=["B2"])
+class LanguageOfTheDay(Handshake):
+    """Says another language on every other connection."""
+
+    number: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, int]] = WeakKeyDictionary()
+
+    def identity(self) -> ClientIdentity:
+        loop = asyncio.get_running_loop()
+        self.number[loop] = self.number.get(loop, 0) + 1
+        language = Language.E_CPP if self.number[loop] % 2 else Language.E_JAVA
+        return msgspec.structs.replace(super().identity(), sdk_language=language)
 
 
 @mutant("takes-any-broker-response", tag="life-cycle", breaks=["B2", "B19", "X5"])

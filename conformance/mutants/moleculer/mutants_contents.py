@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from conformance.mutants.registry import mutant
@@ -11,6 +12,7 @@ from conformance.reference.kit import ClientError, Runtime
 from conformance.reference.moleculer.caller import Caller, Pending
 from conformance.reference.moleculer.client import MoleculerClient
 from conformance.reference.moleculer.events import Events
+from conformance.reference.moleculer.packing import BYTES, TEXT, UNDEFINED, Packing, Place
 from conformance.reference.moleculer.post import Post
 
 Json = dict[str, Any]
@@ -22,8 +24,8 @@ ORPHAN_BYTES = 1000  #: about as much as each takes
 class UnknownMembersAreErrors(Post):
     """Refuses packets with a member that has no name."""
 
-    def parsed(self, payload: bytes) -> Json:
-        packet = super().parsed(payload)
+    def parsed(self, command: str, payload: bytes) -> Json:
+        packet = super().parsed(command, payload)
         if "" in packet:
             raise ClientError("protocol", "a member that is not known")
         return packet
@@ -93,3 +95,53 @@ class DeadlinesByTheWallClock(Caller):
         while not pending.answer.done() and (not limit_s or clock.wall() < end):
             await asyncio.sleep(LOOK_S)
         return await super().answer_of(pending, 0.001)
+
+
+@mutant("bytes-without-a-type", tag="wire", breaks=["M9"])
+class BytesWithoutAType(Packing):
+    """Does not say in a serializer with a schema what the bytes of params and data are."""
+
+    def typed(self, name: str, packet: Mapping[str, Any]) -> tuple[bytes | None, int]:
+        return super().typed(name, packet)[0], UNDEFINED
+
+
+@mutant("empty-data-are-nothing", tag="data", breaks=["M9"])
+class EmptyDataAreNothing(Packing):
+    """Reads 0, false and empty texts of a serializer with a schema as null."""
+
+    def meant(self, data: bytes, kind: int) -> Any:
+        return super().meant(data, kind) or None
+
+
+@mutant("no-place-for-meta", tag="data", breaks=["M9"])
+class NoPlaceForMeta(Packing):
+    """Leaves meta out in a serializer with a schema."""
+
+    def packed(self, places: list[Place], packet: Mapping[str, Any]) -> Json:
+        return super().packed(places, {**packet, "meta": {}})
+
+
+@mutant("times-of-32-bits", tag="wire", breaks=["M7", "M9"])
+class TimesOf32Bits(Packing):
+    """Writes the lower half of a long number in a serializer with a schema."""
+
+    def packed(self, places: list[Place], packet: Mapping[str, Any]) -> Json:
+        short = {place.name: packet[place.name] % 2**32 for place in places if place.kind == "long"}
+        return super().packed(places, {**packet, **short})
+
+
+@mutant("gossip-is-packed-twice", tag="wire", breaks=["M9"])
+class GossipIsPackedTwice(Packing):
+    """Writes what it knows of others as a text in a text in a serializer with a schema."""
+
+    def packed(self, places: list[Place], packet: Mapping[str, Any]) -> Json:
+        found = super().packed(places, packet)
+        return {**found, "online": json.dumps(found["online"])} if "online" in found else found
+
+
+@mutant("all-bytes-are-json", tag="wire", breaks=["M9"])
+class AllBytesAreJson(Packing):
+    """Reads the raw bytes of a serializer with a schema as JSON."""
+
+    def meant(self, data: bytes, kind: int) -> Any:
+        return super().meant(data, TEXT if kind == BYTES else kind)

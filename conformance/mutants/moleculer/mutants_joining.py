@@ -9,7 +9,9 @@ from typing import Any
 from conformance.adapter import kit
 from conformance.mutants.registry import mutant
 from conformance.reference.kit import ClientError
+from conformance.reference.moleculer.bus import Bus
 from conformance.reference.moleculer.client import MoleculerClient
+from conformance.reference.moleculer.mesh import Mesh
 from conformance.reference.moleculer.ops import MoleculerOps
 from conformance.reference.moleculer.post import Post
 from conformance.reference.moleculer.registry import Peer, Registry
@@ -18,19 +20,47 @@ from conformance.reference.moleculer.serving import Service
 Json = dict[str, Any]
 
 
+class Corked(Bus):
+    """Can hold back what is written, so that it leaves in one segment."""
+
+    held: bytes | None = None
+
+    def write(self, data: bytes) -> None:
+        if self.held is None:
+            super().write(data)
+        else:
+            self.held += data
+
+    def uncork(self) -> None:
+        """Write all that was held back."""
+        held, self.held = self.held or b"", None
+        self.write(held)
+
+
 @mutant("subscribes-after-discover", tag="wire", breaks=["M1"])
 class SubscribesAfterDiscover(MoleculerClient):
-    """Asks who is there before it can hear the answer."""
+    """Asks who is there, and subscribes to what the answer comes on in the same segment.
 
-    async def join(self) -> None:
-        bus = self.new_bus()
-        try:
-            await bus.open()
-        except OSError as error:
-            raise ClientError("connection", str(error), definite=True) from None
+    A server reads on before another node can answer: nothing is lost by it where the whole segment arrives.
+    """
+
+    def new_bus(self) -> Bus | Mesh:
+        bus = super().new_bus()
+        if isinstance(bus, Bus):
+            return Corked(self.runtime, self.settings, self.hear, self.lost_bus)
+        return bus
+
+    async def enter(self, bus: Bus | Mesh) -> None:
         self.post.bus = bus
+        if not isinstance(bus, Corked):
+            await super().enter(bus)
+            return
+        bus.held = b""
         self.post.send("DISCOVER", "", {})
-        await bus.subscribe([(topic, "") for topic in self.topics()])
+        for topic in self.topics():
+            bus.write(bus.codec.subscribe(topic, ""))
+        bus.uncork()
+        await bus.synced()
 
 
 @mutant("deaf-to-ping-for-all", tag="wire", breaks=["M1"])
@@ -146,10 +176,10 @@ class ServicesOnlyGrow(Registry):
 class DropsLargePackets(Post):
     """Reads no packet of more than 1 MiB."""
 
-    def parsed(self, payload: bytes) -> Json:
+    def parsed(self, command: str, payload: bytes) -> Json:
         if len(payload) > 1 << 20:
             raise ClientError("protocol", "too large")
-        return super().parsed(payload)
+        return super().parsed(command, payload)
 
 
 @mutant("dies-of-broken-packets", tag="life-cycle", breaks=["M9"])
@@ -213,8 +243,8 @@ class HearsDoubleAfterALoss(MoleculerClient):
 class StringsBecomeValues(Post):
     """Takes strings that begin with a tag of JSONExt for other values."""
 
-    def parsed(self, payload: bytes) -> Json:
-        found: Json = json.loads(payload) if b"[[" in payload else super().parsed(payload)
+    def parsed(self, command: str, payload: bytes) -> Json:
+        found: Json = json.loads(payload) if b"[[" in payload else super().parsed(command, payload)
         if b"[[" in payload:
             found = json.loads(payload, object_hook=_untagged)
         return found
@@ -228,17 +258,19 @@ def _untagged(found: Json) -> Json:
 class DotsBecomeLevels(Post):
     """Writes a key with a dot as an object in an object."""
 
-    def written(self, packet: Any) -> bytes:
+    def written(self, command: str, packet: Any) -> bytes:
         params = packet.get("params")
         if isinstance(params, dict) and any("." in key for key in params):
             nested = {key.partition(".")[0]: {key.partition(".")[2]: value} for key, value in params.items()}
             packet = {**packet, "params": nested}
-        return super().written(packet)
+        return super().written(command, packet)
 
 
 @mutant("writes-latin-letters-only", tag="data", breaks=["M9"])
 class WritesLatinLettersOnly(Post):
     """Replaces letters that Latin-1 does not have."""
 
-    def written(self, packet: Any) -> bytes:
-        return super().written(packet).decode().encode("latin-1", "replace").decode("latin-1").encode()
+    def written(self, command: str, packet: Any) -> bytes:
+        data = super().written(command, packet)
+        is_text = data.startswith(b"{")
+        return data.decode().encode("latin-1", "replace").decode("latin-1").encode() if is_text else data

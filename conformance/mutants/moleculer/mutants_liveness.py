@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.mutants.registry import mutant
 from conformance.reference.moleculer.client import MoleculerClient
-from conformance.reference.moleculer.pings import Pings
+from conformance.reference.moleculer.pings import Pings, Round
 from conformance.reference.moleculer.registry import Peer, Registry
 from conformance.reference.moleculer.settings import STOP_DELAY_S
 
@@ -154,6 +154,9 @@ class PingsForEver(Pings):
     async def ping(self, node: str, timeout: float | None) -> tuple[Json, float]:
         return await super().ping(node, 3600.0)
 
+    async def ping_all(self, timeout: float | None) -> dict[str, float | None]:
+        return await super().ping_all(3600.0)
+
 
 @mutant("round-trip-by-two-clocks", tag="data", breaks=["M7"])
 class RoundTripByTwoClocks(Pings):
@@ -161,3 +164,22 @@ class RoundTripByTwoClocks(Pings):
 
     def round_trip(self, begun: float, pong: Json) -> float:
         return float(pong["arrived"] - pong["time"]) / 1000
+
+
+@mutant("first-pong-is-all", tag="data", breaks=["M7"])
+class FirstPongIsAll(Round):
+    """Ends a ping of all nodes when the first has answered."""
+
+    def check(self) -> None:
+        if any(self.took.values()):
+            self.complete.set()
+
+
+@mutant("one-round-trip-for-all", tag="data", breaks=["M7"])
+class OneRoundTripForAll(Round):
+    """Reports the last round trip of a ping of all nodes for each that has answered."""
+
+    def answered(self, node: str, now: float) -> None:
+        super().answered(node, now)
+        last = self.took[node]
+        self.took.update({id: last for id, took in self.took.items() if took is not None})

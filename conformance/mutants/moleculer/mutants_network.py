@@ -82,8 +82,8 @@ class CallsWithoutDeadline(Caller):
 class PacketsEndAtNul(Post):
     """Leaves out whatever stands behind a NUL in a text, as a text of C ends there."""
 
-    def parsed(self, payload: bytes) -> dict[str, Any]:
-        packet = super().parsed(payload)
+    def parsed(self, command: str, payload: bytes) -> dict[str, Any]:
+        packet = super().parsed(command, payload)
         if isinstance(packet.get("data"), str):
             packet["data"] = packet["data"].partition("\0")[0]
         return packet

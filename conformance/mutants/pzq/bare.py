@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from contextlib import suppress
+from itertools import count
 
 from conformance.reference.pzq.sockets import OnMessage, Parts
 from fakebrokers.pzq import memory
@@ -16,7 +17,7 @@ from fakebrokers.pzq.memory import MemorySocket, SocketType
 
 _GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
 _MORE, _LONG, _COMMAND = 1, 2, 4
-_PEER = b"\0peer"
+_numbers = count(1)
 _READ = 65536
 SHORTEST_MS = 1  #: that a new connection takes in memory, where time would stand still else
 
@@ -39,6 +40,7 @@ class BareSocket:
     ) -> None:
         host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
         self.parts: list[bytes] = []
+        self._peer = b"\0" + next(_numbers).to_bytes(4, "big")
         self._kind = kind
         self._on_message = on_message
         self._buffer = bytearray()
@@ -115,11 +117,14 @@ class BareSocket:
 
     def surface(self, parts: Parts) -> None:
         """A message is there."""
-        self._on_message((_PEER, *parts) if self._kind == "ROUTER" else parts)
+        self._on_message((self._peer, *parts) if self._kind == "ROUTER" else parts)
 
     def send(self, *parts: bytes) -> None:
-        """Send a message; it waits for a connection."""
-        parts = parts[1:] if self._kind == "ROUTER" else parts
+        """Send a message; it waits for a connection. A ROUTER drops what is for another."""
+        if self._kind == "ROUTER":
+            if parts[0] != self._peer:
+                return
+            parts = parts[1:]
         if self._memory is not None:
             leads = (self._memory.routing_id,) if self._kind == "ROUTER" else ()
             self._memory.send(*leads, *parts)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from conformance.mutants.pzq.bare import BareSocket
 from conformance.mutants.registry import mutant
-from conformance.reference.pzq.sockets import Connector, OnMessage, Socket
+from conformance.reference.pzq.sockets import Connector, OnMessage, Socket, joined
 from fakebrokers.pzq.memory import SocketType
 
 
@@ -21,10 +22,10 @@ class _Bare(Connector):
             return self.transport(endpoint, kind, on_message, in_memory=True)
         return super().in_memory(endpoint, kind, on_message)
 
-    def over_sockets(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
+    def over_sockets(self, endpoints: Sequence[str], kind: SocketType, on_message: OnMessage) -> Socket:
         if kind == self.kind:
-            return self.transport(endpoint, kind, on_message)
-        return super().over_sockets(endpoint, kind, on_message)
+            return joined([self.transport(each, kind, on_message) for each in endpoints])
+        return super().over_sockets(endpoints, kind, on_message)
 
 
 class _BareProducer(_Bare):

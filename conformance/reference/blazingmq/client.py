@@ -21,8 +21,7 @@ class Pauses(Backoff):
     """The pauses before reconnects: none is shorter than the one before."""
 
     def delay(self) -> float:
-        grown = min(self.first_s * 2**self.failures, self.longest_s)
-        return float(grown * self.random.uniform(0.9, 1.1))
+        return self.grown_s * self.random.uniform(0.9, 1.1)
 
 
 class BlazingClient:

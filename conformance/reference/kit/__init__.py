@@ -53,7 +53,7 @@ A mutant is a subclass of one part (of the protocol, its ops or this kit) with o
         """Waits equally long before a reconnect as every other client."""
 
         def delay(self) -> float:
-            return min(self.first_s * 2.0**self.failures, self.longest_s)
+            return self.grown_s
 
 A defect that needs a second part names it: ``@mutant(..., also=[CarelessPublisher])``.
 '''

@@ -11,6 +11,9 @@ from conformance.reference.kit.errors import ClientError
 
 T = TypeVar("T")
 
+#: How often a pause is doubled at most: it has long reached its limit then.
+DOUBLINGS = 64
+
 
 class Backoff:
     """The pauses between the attempts at one thing.
@@ -29,10 +32,17 @@ class Backoff:
         self.longest_s = longest_s
         self.failures = 0
 
+    @property
+    def grown_s(self) -> float:
+        """The pause before chance changes it."""
+        doubled = min(
+            self.failures, DOUBLINGS
+        )  # no number is too large for a float, however long it has failed
+        return min(self.first_s * 2.0**doubled, self.longest_s)
+
     def delay(self) -> float:
         """Seconds before the next attempt."""
-        grown = min(self.first_s * 2**self.failures, self.longest_s)
-        return float(grown * self.random.uniform(0.5, 1.5))
+        return self.grown_s * self.random.uniform(0.5, 1.5)
 
     async def pause(self) -> None:
         """Wait before the next attempt, which counts as failed until `reset`."""

@@ -52,7 +52,7 @@ class MoleculerClient:
         self.caller = runtime.part(Caller)(runtime, settings, self.post, self.registry)
         self.server = runtime.part(Server)(runtime, settings, self.post)
         self.events = runtime.part(Events)(runtime, settings, self.post, self.registry)
-        self.pings = runtime.part(Pings)(runtime, self.post)
+        self.pings = runtime.part(Pings)(runtime, self.post, self.registry)
         self.server.call = self.nested
         self.instance = self.post.new_id()
         self.seq = 1
@@ -114,7 +114,7 @@ class MoleculerClient:
         try:
             async with asyncio.timeout(JOIN_S):
                 await bus.open()
-                await bus.subscribe([(topic, "") for topic in self.topics()])
+                await self.enter(bus)
         except TimeoutError:
             bus.abort()
             raise ClientError("connection", "the server does not answer", definite=True) from None
@@ -123,13 +123,17 @@ class MoleculerClient:
         except BaseException:
             bus.abort()
             raise
-        self.post.bus = bus
         self._joined_at = self.runtime.clock.now()
-        self.post.send("DISCOVER", "", {})
         bus.is_joined = True
         early, self._early = self._early, None
         for topic, payload in early or ():
             self.hear(topic, payload)
+
+    async def enter(self, bus: Bus | Mesh) -> None:
+        """Listen, then ask who is there."""
+        await bus.subscribe([(topic, "") for topic in self.topics()])
+        self.post.bus = bus
+        self.post.send("DISCOVER", "", {})
 
     def new_bus(self) -> Bus | Mesh:
         """A connection to the server, or to the other nodes where there is none."""

@@ -7,12 +7,12 @@ DISCONNECT, and what is for all nodes is not sent at all.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from typing import Any
 
 from conformance.reference.kit import ClientError, Runtime, Wire
-from conformance.reference.moleculer.settings import VERSION, Settings
+from conformance.reference.moleculer.serializers import serializer_of
+from conformance.reference.moleculer.settings import Settings
 
 Json = dict[str, Any]
 
@@ -136,6 +136,7 @@ class Mesh:
         self.is_joined = False
         self.runtime = runtime
         self._settings = settings
+        self._serializer = serializer_of(runtime, settings.serializer)
         self._heard = heard
         self._info = info
         self._addresses: dict[str, str] = {}
@@ -196,8 +197,8 @@ class Mesh:
         return self._lines[peer][0]
 
     def _packet(self, command: str, packet: Json) -> bytes:
-        signed = {**packet, "ver": VERSION, "sender": self._settings.node_id}
-        return frame(NUMBERS[command], json.dumps(signed).encode())
+        signed = {**packet, "ver": self._settings.version, "sender": self._settings.node_id}
+        return frame(NUMBERS[command], self._serializer.write(command, signed))
 
     @property
     def port(self) -> int:
@@ -224,7 +225,7 @@ class Mesh:
                 self._heard(f"{self._settings.prefix}.{command}.{self._settings.node_id}", body)
             return
         try:
-            packet = json.loads(body)
+            packet = self._serializer.read(command, body)
             handler = {"GOSSIP_HELLO": self._hello, "GOSSIP_REQ": self._asked, "GOSSIP_RES": self._learn}
             handler[command](packet)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -254,7 +255,7 @@ class Mesh:
                 self._told("DISCONNECT", {"sender": id})
 
     def _told(self, command: str, packet: Json) -> None:
-        payload = json.dumps({**packet, "ver": VERSION}).encode()
+        payload = self._serializer.write(command, {**packet, "ver": self._settings.version})
         self._heard(f"{self._settings.prefix}.{command}", payload)
 
     def hung_up(self, peer: str) -> None:

@@ -13,6 +13,7 @@ from conformance.reference.moleculer import behaviours
 from conformance.reference.moleculer.caller import Upload
 from conformance.reference.moleculer.client import MoleculerClient
 from conformance.reference.moleculer.context import Context
+from conformance.reference.moleculer.serializers import SCHEMAS
 from conformance.reference.moleculer.serving import Handler, Service
 from conformance.reference.moleculer.settings import Settings, addresses
 
@@ -37,6 +38,7 @@ class MoleculerOps:
             heartbeat_timeout_s=options.get("heartbeat_timeout_s", 30.0),
             timeout_s=options.get("request_timeout_ms", 0) / 1000,
             disable_balancer=bool(options.get("disable_balancer")),
+            serializer=options.get("serializer", "JSON"),
         )
         return runtime.part(MoleculerClient)(runtime, settings)
 
@@ -73,7 +75,11 @@ class MoleculerOps:
         return {"data": taken, "meta": known.meta, "from": known.answered_by}
 
     @kit.op("mol.ping")
-    async def ping(self, session: str, node: str, timeout_ms: float | None = None) -> Json:
+    async def ping(self, session: str, node: str = "", timeout_ms: float | None = None) -> Json:
+        if not node:
+            all_s = await self.session(session).pings.ping_all(seconds(timeout_ms))
+            times = {id: None if took_s is None else took_s * 1000 for id, took_s in all_s.items()}
+            return {"nodes": [{"from": id, "rtt_ms": rtt_ms} for id, rtt_ms in times.items()]}
         pong, took_s = await self.session(session).pings.ping(node, seconds(timeout_ms))
         return {"arrived": pong.get("arrived"), "rtt_ms": took_s * 1000, "from": pong["sender"]}
 
@@ -155,5 +161,8 @@ REFERENCE = Reference(
     roles=("caller", "service", "emitter", "listener"),
     caps="auto_reconnect callback_raise callback_sleep cancel clock_offset disable_balancer"
     " endpoints reentrant stats streams tls",
-    facts={"transporters": ["nats", "redis", "mqtt", "tcp"], "serializers": ["JSON"]},
+    facts={
+        "transporters": ["nats", "redis", "mqtt", "tcp"],
+        "serializers": ["JSON", *SCHEMAS],
+    },
 )

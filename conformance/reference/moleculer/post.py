@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -10,7 +9,8 @@ from uuid import UUID
 from conformance.reference.kit import ClientError, Runtime
 from conformance.reference.moleculer.bus import Bus
 from conformance.reference.moleculer.mesh import Mesh
-from conformance.reference.moleculer.settings import VERSION, Settings
+from conformance.reference.moleculer.serializers import serializer_of
+from conformance.reference.moleculer.settings import Settings
 from conformance.reference.moleculer.streams import limit_of
 
 Json = dict[str, Any]
@@ -27,6 +27,7 @@ class Post:
         self.bus: Bus | Mesh | None = None
         self._runtime = runtime
         self._settings = settings
+        self._serializer = serializer_of(runtime, settings.serializer)
 
     def new_id(self) -> str:
         """A UUID."""
@@ -40,12 +41,12 @@ class Post:
         """Publish a packet. Raises `ClientError` (connection, invalid), definite."""
         if self.bus is None or not self.bus.is_open:
             raise ClientError("connection", "there is no transporter connection", definite=True)
-        self.bus.publish(self.topic(command, rest), self.written(packet))
+        self.bus.publish(self.topic(command, rest), self.written(command, packet))
 
-    def written(self, packet: Mapping[str, Any]) -> bytes:
-        """The packet in JSON; `ver` and `sender` stand last."""
-        signed = {**packet, "ver": VERSION, "sender": self._settings.node_id}
-        return json.dumps(signed, separators=(",", ":"), ensure_ascii=False).encode()
+    def written(self, command: str, packet: Mapping[str, Any]) -> bytes:
+        """The packet in bytes; in JSON `ver` and `sender` stand last."""
+        signed = {**packet, "ver": self._settings.version, "sender": self._settings.node_id}
+        return self._serializer.write(command.removesuffix("B"), signed)
 
     async def drained(self) -> None:
         """More can follow."""
@@ -62,7 +63,7 @@ class Post:
         head = f"{self._settings.prefix}."
         if not topic.startswith(head):
             raise ClientError("protocol", f"a foreign topic: {topic}")
-        packet = self.parsed(payload)
+        packet = self.parsed(topic.removeprefix(head).partition(".")[0], payload)
         if not isinstance(packet.get("sender"), str) or not packet["sender"]:
             raise ClientError("protocol", f"a packet without a sender on {topic}")
         return self.command_of(topic.removeprefix(head), packet), packet
@@ -71,12 +72,12 @@ class Post:
         """What kind of packet goes there."""
         return words.partition(".")[0]
 
-    def parsed(self, payload: bytes) -> Json:
+    def parsed(self, command: str, payload: bytes) -> Json:
         """A packet of this version. Raises `ClientError` (protocol)."""
         try:
-            packet = json.loads(payload)
-        except (ValueError, RecursionError) as error:
-            raise ClientError("protocol", f"no JSON: {error}") from None
+            packet = self._serializer.read(command.removesuffix("B"), payload)
+        except (ValueError, KeyError, RecursionError) as error:
+            raise ClientError("protocol", f"no {self._settings.serializer}: {error}") from None
         if not isinstance(packet, dict):
             raise ClientError("protocol", "a packet that is no object")
         if not self.speaks(packet.get("ver")):
@@ -85,4 +86,4 @@ class Post:
 
     def speaks(self, version: Any) -> bool:
         """Whether that is the own version."""
-        return bool(version == VERSION and isinstance(version, str))
+        return bool(version == self._settings.version and isinstance(version, str))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-VERSION = "5"  #: of the protocol
+VERSION, OLD_VERSION = "5", "4"  #: of the protocol; only the old one has serializers with a schema
 NAME_MAX = 900  #: bytes; two names stand twice in a line of NATS, which has 4096 at most
 JOIN_S = 10.0  #: until a connection is the node's: its handshake and the topics
 START_S = 0.5  #: a node that starts waits so long for the INFO of others
@@ -26,6 +26,7 @@ class Settings:
         transporter: ``nats``, ``redis``, ``mqtt`` or ``tcp``.
         endpoints: ``host:port`` of each server; for ``tcp`` the URLs of nodes.
         timeout_s: Of calls that are given none; 0 for none.
+        serializer: ``JSON``, ``ProtoBuf``, ``Avro`` or ``Thrift``.
     """
 
     transporter: str
@@ -36,6 +37,12 @@ class Settings:
     heartbeat_timeout_s: float = 30.0
     timeout_s: float = 0.0
     disable_balancer: bool = False
+    serializer: str = "JSON"
+
+    @property
+    def version(self) -> str:
+        """Of the protocol."""
+        return VERSION if self.serializer == "JSON" else OLD_VERSION
 
     @property
     def prefix(self) -> str:

@@ -1,9 +1,10 @@
-"""The reference client: a producer, consumers and questions to the monitor of one PZQ."""
+"""The reference client: a producer, consumers and questions to the monitor of a PZQ."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from conformance.reference.kit import ClientError, Runtime
 from conformance.reference.pzq.consumer import Consumer, Delivery
@@ -15,15 +16,16 @@ TURNS = 6  #: of the loop, in which those who wait take their answers and tell t
 
 
 class PzqClient:
-    """One PZQ.
+    """One PZQ; consumers may be at several.
 
     Args:
-        endpoints: ZeroMQ addresses by role: ``receive``, ``send``, ``monitor``.
+        endpoints: ZeroMQ addresses by role: ``receive``, ``monitor``, and ``send``, which may be a list: a
+            consumer connects to each.
     """
 
     timers = 0
 
-    def __init__(self, runtime: Runtime, endpoints: Mapping[str, str]) -> None:
+    def __init__(self, runtime: Runtime, endpoints: Mapping[str, Any]) -> None:
         self.runtime = runtime
         self.endpoints = endpoints
         self.connector = runtime.part(Connector)(runtime.network)

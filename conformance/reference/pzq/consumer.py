@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, NamedTuple
 
 from conformance.reference.kit import ClientError, Feed, Runtime
@@ -38,7 +38,7 @@ class Delivery(NamedTuple):
 
 
 class Consumer:
-    """One ROUTER socket. Deliveries reach the application one after the other.
+    """One ROUTER socket, at one broker or at several. Deliveries reach the application one after the other.
 
     A message that the application has settled positively is known when it comes again: it is acknowledged
     once more and not surfaced.
@@ -54,7 +54,7 @@ class Consumer:
         self,
         runtime: Runtime,
         connector: Connector,
-        endpoint: str,
+        endpoint: str | Sequence[str],
         surface: Callable[[Delivery], Awaitable[None]],
         *,
         filter_expired: bool = False,

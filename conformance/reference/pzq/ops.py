@@ -93,6 +93,6 @@ REFERENCE = Reference(
     callbacks=("message", "error"),
     caps=(
         "ack_timeout auto_reconnect callback_raise callback_sleep caller_key cancel clock_offset dedup "
-        "filter_expired reentrant retry stats"
+        "endpoints filter_expired reentrant retry stats"
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import zmq
@@ -45,12 +45,17 @@ class Connector:
     def __init__(self, network: Network) -> None:
         self._network = network
 
-    def connect(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
-        """A socket that is being connected. Raises `ClientError` if there is no such fake in memory."""
+    def connect(self, endpoint: str | Sequence[str], kind: SocketType, on_message: OnMessage) -> Socket:
+        """A socket that is being connected. Raises `ClientError` if there is no such fake in memory.
+
+        Args:
+            endpoint: Several are for a ROUTER, which knows to whom it sends.
+        """
+        endpoints = [endpoint] if isinstance(endpoint, str) else endpoint
         if not self._network.is_memory:
-            return self.over_sockets(endpoint, kind, on_message)
+            return self.over_sockets(endpoints, kind, on_message)
         try:
-            return self.in_memory(endpoint, kind, on_message)
+            return joined([self.in_memory(each, kind, on_message) for each in endpoints])
         except UsageError as error:
             raise ClientError("connection", str(error)) from None
 
@@ -58,9 +63,29 @@ class Connector:
         """A socket that is being connected to a fake in memory. Raises `UsageError` if there is none."""
         return memory.connect(endpoint, kind, on_message, self.reconnect_ms)
 
-    def over_sockets(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
-        """The same for a server behind real sockets."""
-        return ZmqSocket(endpoint, kind, on_message, self.reconnect_ms)
+    def over_sockets(self, endpoints: Sequence[str], kind: SocketType, on_message: OnMessage) -> Socket:
+        """The same for servers behind real sockets."""
+        return ZmqSocket(endpoints, kind, on_message, self.reconnect_ms)
+
+
+def joined(sockets: Sequence[Socket]) -> Socket:
+    """Sockets with one peer each as one ROUTER."""
+    return sockets[0] if len(sockets) == 1 else _Joined(sockets)
+
+
+class _Joined:
+    """See `joined`. Each socket drops what its first part does not address to its peer."""
+
+    def __init__(self, sockets: Sequence[Socket]) -> None:
+        self._sockets = sockets
+
+    def send(self, *parts: bytes) -> None:
+        for each in self._sockets:
+            each.send(*parts)
+
+    def close(self) -> None:
+        for each in self._sockets:
+            each.close()
 
 
 class ZmqSocket:
@@ -70,14 +95,17 @@ class ZmqSocket:
         reconnect_ms: See `Connector`.
     """
 
-    def __init__(self, endpoint: str, kind: SocketType, on_message: OnMessage, reconnect_ms: int) -> None:
+    def __init__(
+        self, endpoints: Sequence[str], kind: SocketType, on_message: OnMessage, reconnect_ms: int
+    ) -> None:
         self._on_message = on_message
         self._socket = Context.instance().socket(KINDS[kind])
         self._socket.linger = LINGER_MS
         if kind != "ROUTER":  # which drops what is above the mark
             self._socket.sndhwm = WAITING_MAX
         self._socket.reconnect_ivl = reconnect_ms
-        self._socket.connect(endpoint)
+        for each in endpoints:
+            self._socket.connect(each)
         self._sending: set[asyncio.Future[Any]] = set()
         self._reading = asyncio.get_running_loop().create_task(self._read())
 

@@ -12,6 +12,7 @@ from conformance.reference.rabbitmq_stream.locator import Locator
 from conformance.reference.rabbitmq_stream.publishing import Publishing
 from conformance.reference.rabbitmq_stream.recovery import Recovery
 from conformance.reference.rabbitmq_stream.settings import Settings
+from conformance.reference.rabbitmq_stream.super_streams import SuperStreams
 from fakebrokers.rabbitmq_stream.frames import (
     Create,
     Delete,
@@ -33,7 +34,7 @@ class StreamClient:
         endpoints: ``host:port`` of the servers to begin with.
 
     Attributes:
-        links, locator, publishing, consuming, recovery: Its parts; they find each other here.
+        links, locator, publishing, consuming, super_streams, recovery: Its parts; they find each other here.
     """
 
     def __init__(self, runtime: Runtime, endpoints: Sequence[str], settings: Settings | None = None) -> None:
@@ -43,6 +44,7 @@ class StreamClient:
         self.locator = runtime.part(Locator)(self)
         self.publishing = runtime.part(Publishing)(self)
         self.consuming = runtime.part(Consuming)(self)
+        self.super_streams = runtime.part(SuperStreams)(self)
         self.recovery = runtime.part(Recovery)(self)
         self._connecting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None

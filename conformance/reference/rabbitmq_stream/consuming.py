@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.reference.kit import ClientError, Feed
 from conformance.reference.rabbitmq_stream.requests import Undo
-from conformance.reference.rabbitmq_stream.subscription import Arrival, Message, Start, Subscription
+from conformance.reference.rabbitmq_stream.subscription import Accepts, Arrival, Message, Start, Subscription
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
 from fakebrokers.rabbitmq_stream.frames import Subscribe, Unsubscribe
 
@@ -41,14 +41,16 @@ class Consuming:
         start: Start = FIRST,
         credit: int = 10,
         properties: dict[str, str] | None = None,
+        accepts: Accepts | None = None,
         timeout: float | None = None,
     ) -> Subscription:
-        """Let messages come, one at a time. Raises `ClientError`."""
+        """Let messages come, one at a time, those only that `accepts` wants. Raises `ClientError`."""
         start.check()
         deadline = self.runtime.clock.deadline(timeout)
         subscription = self.runtime.part(Subscription)(stream, start, credit, dict(properties or {}))
         feed = Feed[Arrival](self.runtime, lambda arrival: self.surface(subscription, arrival, on_message))
         subscription.feed = feed
+        subscription.accepts = accepts or subscription.accepts
         self.subscriptions.add(subscription)  # from here on a close ends it
         try:
             await self.place(subscription, deadline)

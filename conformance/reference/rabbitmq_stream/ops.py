@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import UNSET
+
 from conformance.adapter import kit
 from conformance.reference.kit import ClientError, Reference, ReferenceAdapter, Runtime, seconds
 from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.publisher import FilterValue
 from conformance.reference.rabbitmq_stream.publishing import Receipt
 from conformance.reference.rabbitmq_stream.settings import Settings
-from conformance.reference.rabbitmq_stream.subscription import Message, Start, Subscription
+from conformance.reference.rabbitmq_stream.subscription import Accepts, Message, Start, Subscription
 from fakebrokers.rabbitmq_stream.codes import Compression, OffsetType
 
 Json = dict[str, Any]
@@ -41,14 +44,30 @@ class StreamOps:
     async def publish(
         self, session: str, target: str, body: Json, request_id: int | None = None, key: Any = None,
         name: str | None = None, wait: bool = True, timeout_ms: float | None = None,
+        routing: Json | None = None, filtered: bool = False,
     ) -> Json:  # fmt: skip
-        [receipt] = await self.send(
-            session, target, [{"body": body, "key": key}], request_id, name, None, wait, timeout_ms
-        )
-        if not wait:
-            return {"outcome": "sent", "key": kit.number(receipt.publishing_id), "meta": {}}
-        await receipt.confirmed()
-        return {"outcome": "acked", "key": kit.number(receipt.publishing_id), "meta": {}}
+        value = kit.filter_value(kit.body_bytes(body)) if filtered else UNSET
+        receipts = [
+            receipt
+            for stream in await self.streams(session, target, routing, timeout_ms)
+            for receipt in await self.send(
+                session, stream, [{"body": body, "key": key}], request_id, name, None, wait, timeout_ms, value
+            )
+        ]
+        for receipt in receipts if wait else ():
+            await receipt.confirmed()
+        word = "acked" if wait else "sent"
+        return {"outcome": word, "key": kit.number(receipts[0].publishing_id), "meta": {}}
+
+    async def streams(
+        self, session: str, target: str, routing: Json | None, timeout_ms: float | None
+    ) -> list[str]:
+        """The streams that a message goes to."""
+        if routing is None:
+            return [target]
+        client = self.session(session)
+        deadline = client.runtime.clock.deadline(seconds(timeout_ms))
+        return await client.super_streams.targets(target, routing["by"], routing["key"], deadline)
 
     @kit.op("publish_many")
     async def publish_many(
@@ -68,6 +87,7 @@ class StreamOps:
     async def send(
         self, session: str, target: str, messages: list[Json], request_id: int | None,
         name: str | None, subentry: str | None, is_quiet: bool, timeout_ms: float | None,
+        filter_value: FilterValue = UNSET,
     ) -> list[Receipt]:  # fmt: skip
         """Publish; unless `is_quiet`, each outcome becomes an event."""
 
@@ -85,6 +105,7 @@ class StreamOps:
             compression=COMPRESSIONS[subentry] if subentry else None,
             timeout=seconds(timeout_ms),
             on_outcome=ended,
+            filter_value=filter_value,
         )
 
     @kit.op("flush")
@@ -123,8 +144,9 @@ class StreamOps:
         client = self.session(session)
         subscription = kit.Subscription(self.adapter, sub, target, on_message)
 
-        async def surfaced(message: Message) -> None:
-            at = {"position": str(message.offset), "ts": kit.number(message.timestamp_ms)}
+        async def surfaced(partition: str, message: Message) -> None:
+            meta = {"partition": partition} if partition else {}
+            at = {"position": str(message.offset), "ts": kit.number(message.timestamp_ms), "meta": meta}
             await subscription.deliver(message.body, **at)
 
         start = given.get("offset") or {"type": "first"}
@@ -132,31 +154,35 @@ class StreamOps:
         properties = dict(given.get("properties") or {})
         if given.get("name") is not None:
             properties["name"] = given["name"]
-        handle = await client.consuming.subscribe(
-            target,
-            surfaced,
-            start=Start(OffsetType[start["type"].upper()], value),
-            credit=int(given.get("credit", 10)),
-            properties=properties,
-            timeout=seconds(timeout_ms),
-        )
-        subscription.handle = (client, handle)
+        more: Json = {
+            "start": Start(OffsetType[start["type"].upper()], value),
+            "credit": int(given.get("credit", 10)),
+            "properties": properties | filter_properties(given.get("filter")),
+            "accepts": accepts(given.get("filter")),
+            "timeout": seconds(timeout_ms),
+        }
+        if given.get("super_stream"):
+            handles = await client.super_streams.subscribe(target, surfaced, **more)
+        else:
+            handles = [await client.consuming.subscribe(target, lambda one: surfaced("", one), **more)]
+        subscription.handle = (client, handles)
         self.adapter.subs[sub] = subscription
 
-    def subscribed(self, sub: str) -> tuple[StreamClient, Subscription]:
-        """A subscription and whose it is."""
-        found: tuple[StreamClient, Subscription] = self.adapter.subscription(sub).handle
+    def subscribed(self, sub: str) -> tuple[StreamClient, list[Subscription]]:
+        """A subscription, of each partition where the target is a super stream, and whose it is."""
+        found: tuple[StreamClient, list[Subscription]] = self.adapter.subscription(sub).handle
         return found
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str, drain: bool = False, timeout_ms: float | None = None) -> None:
-        client, handle = self.subscribed(sub)
-        await client.consuming.unsubscribe(handle, drain=drain, timeout=seconds(timeout_ms))
+        client, handles = self.subscribed(sub)
+        await client.super_streams.unsubscribe(handles, drain=drain, timeout=seconds(timeout_ms))
 
     @kit.op("rmqs.credit")
     async def credit(self, sub: str, credit: int) -> None:
-        client, handle = self.subscribed(sub)
-        client.consuming.give_credit(handle, credit)
+        client, handles = self.subscribed(sub)
+        for handle in handles:
+            client.consuming.give_credit(handle, credit)
 
     @kit.op("rmqs.store_offset")
     async def store_offset(
@@ -197,11 +223,38 @@ class StreamOps:
             streams.append({**row, "leader": nodes.get(entry.leader), "replicas": replicas})
         return {"streams": streams}
 
+    @kit.op("rmqs.partitions")
+    async def partitions(self, session: str, target: str, timeout_ms: float | None = None) -> Json:
+        client = self.session(session)
+        deadline = client.runtime.clock.deadline(seconds(timeout_ms))
+        return {"streams": await client.super_streams.partitions(target, deadline)}
+
+    @kit.op("rmqs.route")
+    async def route(self, session: str, target: str, key: str, timeout_ms: float | None = None) -> Json:
+        client = self.session(session)
+        deadline = client.runtime.clock.deadline(seconds(timeout_ms))
+        return {"streams": await client.super_streams.route(target, key, deadline)}
+
     # what tests turn
 
     @kit.op("set_counter")
     async def set_counter(self, session: str, which: str, value: int | str) -> None:
         self.session(session).set_counter(which, int(value))
+
+
+def filter_properties(wanted: Json | None) -> dict[str, str]:
+    """What Subscribe says of a filter."""
+    if wanted is None:
+        return {}
+    unfiltered = {"match-unfiltered": "true"} if wanted.get("unfiltered") else {}
+    return {f"filter.{number}": value for number, value in enumerate(wanted["values"])} | unfiltered
+
+
+def accepts(wanted: Json | None) -> Accepts | None:
+    """Which bodies a filter means."""
+    if wanted is None:
+        return None
+    return lambda body: kit.is_wanted(body, wanted)
 
 
 def outcome(publishing_id: int, error: ClientError | None) -> Json:
@@ -219,7 +272,7 @@ REFERENCE = Reference(
     formats=("raw",),
     caps=(
         "ack_timeout auto_reconnect callback_raise callback_sleep cancel clock_offset counter_seed crc "
-        "dedup endpoints named_publisher offset_without_consumer reentrant retry sac sasl.challenge stats "
-        "stop_in_callback subentry tls"
+        "dedup endpoints filters named_publisher offset_without_consumer reentrant retry sac sasl.challenge "
+        "stats stop_in_callback subentry super_streams tls"
     ),
 )

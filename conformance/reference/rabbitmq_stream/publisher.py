@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from conformance.reference.kit import ClientError
 from conformance.reference.rabbitmq_stream.connection import Connection
@@ -21,6 +22,13 @@ HEAD = 9  #: bytes of a Publish in front of its first message
 PER_ENTRY = 8  #: bytes of a publishing id
 IDS = (1 << 64) - 1
 
+FilterValue = str | None | msgspec.UnsetType
+
+
+def filter_size(value: FilterValue) -> int:
+    """Bytes of a filter value in a Publish frame: none in version 1."""
+    return 0 if value is UNSET else 2 + len((value or "").encode())
+
 
 class Entry(msgspec.Struct):
     """A message, or a sub-entry batch of several, on its way.
@@ -32,6 +40,7 @@ class Entry(msgspec.Struct):
         deadline: When its outcome counts as unknown.
         publishing_id: Given by the user, or when it is sent.
         is_sent: Whether it has been on the wire.
+        filter_value: None: it has none, though it is sent with one; unset: it is sent without.
     """
 
     data: bytes
@@ -40,11 +49,12 @@ class Entry(msgspec.Struct):
     deadline: float
     publishing_id: int | None = None
     is_sent: bool = False
+    filter_value: FilterValue = UNSET
 
     @property
     def size(self) -> int:
         """Bytes in a Publish frame."""
-        return PER_ENTRY + len(self.data)
+        return PER_ENTRY + filter_size(self.filter_value) + len(self.data)
 
 
 class Publisher:
@@ -152,7 +162,8 @@ class Publisher:
         group: list[Entry] = []
         size = HEAD
         for entry in entries:
-            if group and limit and size + entry.size > limit:
+            is_other_version = group and (group[0].filter_value is UNSET) != (entry.filter_value is UNSET)
+            if is_other_version or (group and limit and size + entry.size > limit):
                 yield group
                 group, size = [], HEAD
             group.append(entry)
@@ -161,13 +172,16 @@ class Publisher:
             yield group
 
     def frame(self, entries: Sequence[Entry]) -> Publish:
-        """One Publish frame."""
+        """One Publish frame: of version 2 where the entries may have filter values."""
+        values = [entry.filter_value or None for entry in entries if entry.filter_value is not UNSET]
         return Publish(
             publisher_id=self.publisher_id,
             count=len(entries),
             publishing_ids=pack_ids([entry.publishing_id or 0 for entry in entries]),
             entries=b"".join([entry.data for entry in entries]),
             records=sum([entry.records for entry in entries]),
+            filter_values=tuple(values),
+            version=2 if values else 1,
         )
 
     # outcomes

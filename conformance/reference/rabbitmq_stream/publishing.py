@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from conformance.reference.kit import ClientError, Line
 from conformance.reference.rabbitmq_stream.link import Link
-from conformance.reference.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.reference.rabbitmq_stream.publisher import Entry, FilterValue, Publisher, filter_size
 from conformance.reference.rabbitmq_stream.requests import Undo
 from fakebrokers.rabbitmq_stream.codes import Code, Compression
 from fakebrokers.rabbitmq_stream.frames import (
@@ -87,6 +90,7 @@ class Publishing:
         compression: Compression | None = None,
         timeout: float | None = None,
         on_outcome: OnOutcome | None = None,
+        filter_value: FilterValue = UNSET,
     ) -> list[Receipt]:
         """Send messages; returns as soon as they are on the wire.
 
@@ -96,6 +100,7 @@ class Publishing:
             compression: All bodies go into one sub-entry batch, or as few as their size allows.
             timeout: For the way to the wire and the confirm, seconds.
             on_outcome: Called with publishing id and error for each entry, besides the receipt.
+            filter_value: Of all bodies; for consumers that ask for it.
 
         Raises:
             ClientError: Nothing was sent.
@@ -106,6 +111,8 @@ class Publishing:
         await self._lines[publisher].after(self.ready(publisher, size, deadline))
         while publisher.connection is None:  # lost while those in front went on
             await self.ready(publisher, size, deadline)
+        if filter_value is not UNSET:
+            self.check_filters(publisher)
         keys = list(ids or [None] * len(bodies))
         parts: list[Sequence[bytes]] = [[body] for body in bodies]
         if compression is not None:
@@ -113,9 +120,9 @@ class Publishing:
             keys = [None] * len(parts)
         data = [publisher.entry(part, compression) for part in parts]
         for one in data:
-            publisher.check_size(8 + len(one))
+            publisher.check_size(8 + filter_size(filter_value) + len(one))
         receipts = [
-            self._receipt(publisher, one, len(part), key, deadline, on_outcome)
+            self._receipt(publisher, one, len(part), key, deadline, on_outcome, filter_value)
             for one, part, key in zip(data, parts, keys, strict=True)
         ]
         publisher.send([receipt.entry for receipt in receipts])
@@ -123,6 +130,14 @@ class Publishing:
         publisher.connection.owner.flush()
         self._watch(publisher)
         return receipts
+
+    def check_filters(self, publisher: Publisher) -> None:
+        """Raise `ClientError` (unsupported) if the server may not know Publish version 2."""
+        assert publisher.connection is not None
+        version = publisher.connection.server_properties.get("version") or ""
+        numbers = [int(part) for part in re.findall(r"\d+", version)]
+        if numbers[:2] < [3, 13]:
+            raise ClientError("unsupported", f"a server of version {version!r} knows no filter values")
 
     def batches(
         self, publisher: Publisher, bodies: Sequence[bytes], packed: Compression
@@ -140,7 +155,7 @@ class Publishing:
 
     def _receipt(
         self, publisher: Publisher, data: bytes, records: int, key: int | None, deadline: float,
-        on_outcome: OnOutcome | None,
+        on_outcome: OnOutcome | None, filter_value: FilterValue,
     ) -> Receipt:  # fmt: skip
         outcome: asyncio.Future[ClientError | None] = asyncio.get_running_loop().create_future()
 
@@ -151,7 +166,7 @@ class Publishing:
                 self.runtime.callbacks.contain("confirm", lambda: on_outcome(entry.publishing_id or 0, error))
             self._next_turn(publisher)
 
-        entry = Entry(data, records, done, deadline, key)
+        entry = Entry(data, records, done, deadline, key, filter_value=filter_value)
         return Receipt(publisher, entry, outcome)
 
     # publishers

@@ -14,6 +14,7 @@ from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.codes import Compression, OffsetType
 
 Report = Callable[[ClientError], None]
+Accepts = Callable[[bytes], bool]
 
 _U32 = Struct(">I")
 _BATCH = Struct(">BHII")
@@ -71,6 +72,7 @@ class Subscription:
         next_offset: Behind the last message that the application got; None if it got none.
         feed: Chunks that wait for the application; set before the first one comes.
         owed: Chunks that have come and for which no credit was given back yet.
+        accepts: Which bodies the application wants; the server sends whole chunks, whatever its filter is.
         generation: Changes when what has arrived must not be surfaced any more.
     """
 
@@ -86,6 +88,7 @@ class Subscription:
         self.next_offset: int | None = None
         self.owed = 0
         self.generation = 0
+        self.accepts: Accepts = lambda body: True
         self.is_closed = False
 
     # where it lives
@@ -148,7 +151,8 @@ class Subscription:
         except ClientError as problem:
             report(problem)
             return []
-        return [Message(at, body, chunk.timestamp_ms) for at, body in records if self.is_wanted(at)]
+        wanted = [(at, body) for at, body in records if self.is_wanted(at) and self.accepts(body)]
+        return [Message(at, body, chunk.timestamp_ms) for at, body in wanted]
 
     def check(self, chunk: Chunk) -> None:
         """Raise `ClientError` if the data are not what was stored."""
@@ -221,14 +225,15 @@ class Subscription:
         self.next_offset = message.offset + 1
 
     def processed(self, chunk: Chunk) -> None:
-        """The application is through with a chunk: let the next one come."""
+        """The application is through with a chunk: let the next one come, unless it wants no more."""
         if chunk.magic == MAGIC:
             asked = self.position()
             floor = asked.value or 0 if asked.type == OffsetType.OFFSET else 0
             self.next_offset = max(floor, self.behind(chunk))
         if self.connection is not None:
             self.owed -= 1
-            self.connection.give_credit(self.subscription_id)
+            if not self.is_closed:
+                self.connection.give_credit(self.subscription_id)
 
     def behind(self, chunk: Chunk) -> int:
         """The offset behind a chunk: it counts records, not entries."""

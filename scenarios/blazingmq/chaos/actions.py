@@ -36,7 +36,8 @@ class BlazingActions(Actions):
         }
 
     def options(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: params[name] for name in ("heartbeat_ms", "max_missed", "nodes") if name in params}
+        times = {"heartbeat_s": params["heartbeat_ms"] / 1000} if "heartbeat_ms" in params else {}
+        return {**times, **{name: params[name] for name in ("max_missed", "nodes") if name in params}}
 
     def target(self, number: int, *, read: bool) -> str:
         return PRIORITY + (f"read{number}" if read else f"q{number}-kept")
@@ -71,7 +72,7 @@ class BlazingActions(Actions):
         return (await scene.op("bmq.open_queue", 5.0, **given)).ok
 
     def put(self, scene: Scene, target: str, body: str) -> None:
-        scene.broker.post(target, body.encode())
+        scene.broker.publish(target, body.encode())
 
     def ask(self, scene: Scene, session: str, number: int) -> Call:
         uri = PRIORITY + f"asked-{session}-{number // 2}"

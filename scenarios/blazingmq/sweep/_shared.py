@@ -14,7 +14,7 @@ K = PRIORITY + "written-kept"  #: nobody reads it
 EVENTS = {"mode": "event"}
 SETTLED = {"mode": "event", "auto_settle": "ack"}
 #: Few signs of life: virtual time costs nothing, and frames do.
-RARELY = {"heartbeat_ms": 20_000, "max_missed": 2}
+RARELY = {"heartbeat_s": 20.0, "max_missed": 2}
 PUBLISH: dict[str, Any] = {"target": K, "wait": True}
 PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
 RETRY_S = 20.0
@@ -59,7 +59,7 @@ async def subscribed(
 def put(stage: Stage, *bodies: str, uri: str = R) -> None:
     """Messages of somebody else."""
     for body in bodies:
-        stage.broker.post(uri, body.encode())
+        stage.broker.publish(uri, body.encode())
 
 
 async def settle(stage: Stage, sub: str, done: set[str]) -> None:

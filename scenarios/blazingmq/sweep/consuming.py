@@ -37,8 +37,8 @@ PROPERTIES = {
 async def consume(stage: Stage) -> None:
     """Consumes events of several messages, with a slow callback, and confirms each."""
     put(stage, "m0", "m1", "m2", "m3")
-    stage.broker.post(R, b"m4", PROPERTIES)
-    stage.broker.post(R, b"m5" * 900, PROPERTIES, compression=Compression.ZLIB)
+    stage.broker.publish(R, b"m4", PROPERTIES)
+    stage.broker.publish(R, b"m5" * 900, PROPERTIES, compression=Compression.ZLIB)
     await stage.connect()
     await writer(stage)
     await reader(stage, "c1", R, {"mode": "event", "sleep_ms": 50}, max_unconfirmed_messages=5)
@@ -115,7 +115,7 @@ async def late_callback(stage: Stage) -> None:
 async def older(stage: Stage) -> None:
     """A broker that knows neither subscriptions nor the new style of properties."""
     put(stage, "m0", "m1")
-    stage.broker.post(R, b"m2", PROPERTIES)
+    stage.broker.publish(R, b"m2", PROPERTIES)
     await stage.connect()
     await writer(stage)
     await reader(stage, "c1", R, EVENTS, max_unconfirmed_messages=7)

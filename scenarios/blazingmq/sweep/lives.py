@@ -183,7 +183,7 @@ def beating(profile: str, interval_ms: int, missed: int, phase: str) -> Base:
         await stage.op("state")
         await stage.finale()
 
-    server = {"profile": profile, "heartbeat_ms": interval_ms, "max_missed": missed, "heartbeats": True}
+    server = {"profile": profile, "heartbeat_s": interval_ms / 1000, "max_missed": missed, "heartbeats": True}
     name = f"beats-{profile}-{interval_ms}-{missed}-{phase}"
     return base(role="publisher", server=server, bends=False, name=name)(script)
 

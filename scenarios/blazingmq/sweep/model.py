@@ -312,6 +312,9 @@ class BlazingModel(Model):
     def names(self, args: Args) -> tuple[str, str] | None:
         return (args["target"], args["uri"]) if "uri" in args else None
 
+    def is_code(self, told: Any, said: Any) -> bool:
+        return told == said or (said in AckStatus.__members__ and told == AckStatus[said])
+
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         return args["target"], "", key
 

@@ -20,6 +20,7 @@ from conformance.sweep.facts import (
     Written,
 )
 from conformance.sweep.model import Model, Pairing
+from conformance.sweep.showing import shown
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn
 from fakebrokers.blazingmq.codes import AckStatus, QueueFlag
@@ -111,7 +112,7 @@ class Tracking:
                 self.facts.misused.append((at, "a second clientIdentity"))
             self._introduced = True
         elif self.conn.parting is not None and not isinstance(frame, HeartbeatResponse):
-            self.facts.misused.append((at, f"a {type(frame).__name__} behind the disconnect"))
+            self.facts.misused.append((at, f"a {type(frame).__name__} after the disconnect"))
         if isinstance(frame, Disconnect):
             self.conn.parting = self.conn.parting or at
 
@@ -220,7 +221,7 @@ class Tracking:
         if options is not None:
             self.facts.configured.append(Configured(at, handle.uri, options))
         if handle.window is None:
-            self.facts.misused.append((at, f"a configuration of {handle.uri}, which is not read"))
+            self.facts.misused.append((at, f"a configuration of {handle.uri}, which is not open to read"))
 
     def _close(self, frame: CloseQueue, at: Moment) -> None:
         asked = frame.handle_parameters
@@ -232,7 +233,8 @@ class Tracking:
             self._asked[frame.r_id] = handle
         handle.closing = True
         if asked != handle.parameters:
-            self.facts.broken.append((at, f"closeQueue says {asked}, and openQueue said {handle.parameters}"))
+            text = f"closeQueue has {shown(asked)}, its openQueue had {shown(handle.parameters)}"
+            self.facts.broken.append((at, text))
         if handle.window is not None and handle.window.opened is not None and not handle.drained:
             self.facts.misused.append((at, f"closeQueue of {handle.uri}, which still takes messages"))
 
@@ -246,7 +248,7 @@ class Tracking:
             if not handle.writes or handle.opened is None:
                 self.facts.misused.append((at, f"a message for {handle.uri}, which is not open for write"))
             if crc32c(message.data) != message.crc:
-                self.facts.broken.append((at, "the checksum of a message is another one"))
+                self.facts.broken.append((at, "the CRC32-C of a message does not fit its bytes"))
             content = content_of(message)
             if content is None:
                 self.facts.broken.append((at, "properties or payload of a message cannot be read"))

@@ -45,7 +45,9 @@ def announced_by(info: Info) -> Any:
 
 
 def bytes_of(payload: Any) -> bytes:
-    """A piece of a stream: a Buffer, or an object."""
+    """A piece of a stream: a Buffer, raw where a schema has bytes, or an object."""
+    if isinstance(payload, bytes):
+        return payload
     if (
         isinstance(payload, Mapping)
         and payload.get("type") == "Buffer"

@@ -7,6 +7,8 @@ from typing import Any
 
 from msgspec import UNSET
 
+from conformance.sweep.facts import Should
+from conformance.sweep.showing import shown
 from fakebrokers.moleculer.packets import Event, Heartbeat, Info, Packet, Ping, Pong, Request, Response
 
 Test = Callable[[Any], bool]
@@ -42,6 +44,8 @@ def _absent_or(test: Test) -> Test:
 
 NEWEST = "5"
 NEW = ("headers",)  #: in the newest version only
+#: of INFO; nodes take it without them (docs/protocols/moleculer.md, 4.2), so they are asked for, and no more
+NEEDLESS = ("ipList", "hostname")
 MEMBERS: Mapping[type[Packet], Mapping[str, Test]] = {
     Info: {
         "services": lambda value: isinstance(value, list),
@@ -88,16 +92,13 @@ MEMBERS: Mapping[type[Packet], Mapping[str, Test]] = {
 
 
 def problem(packet: Packet) -> str:
-    """What is wrong with a packet of the client; "" if nothing is."""
-    for name, test in MEMBERS.get(type(packet), {}).items():
-        if name in NEW and packet.ver != NEWEST:
-            continue
-        value = getattr(packet, name)
-        if not test(value):
-            shown = "is missing" if value is UNSET else f"is {value!r:.60}"
-            return f"{name} of {packet.COMMAND} {shown}"
+    """What is wrong with a packet of the client; "" if nothing is. It is a `Should` if that harms nobody."""
+    wrong = [name for name in _wrong_members(packet) if name not in NEEDLESS]
+    if wrong:
+        return _sentence(packet, wrong[0])
     if isinstance(packet, Info):
-        return _services_problem(packet.services)
+        harmless = [Should(_sentence(packet, name)) for name in _wrong_members(packet)]
+        return _services_problem(packet.services) or next(iter(harmless), "")
     if isinstance(packet, Response):
         return _response_problem(packet)
     if isinstance(packet, Request) and packet.stream is True and not isinstance(packet.seq, int):
@@ -105,14 +106,26 @@ def problem(packet: Packet) -> str:
     return ""
 
 
+def _wrong_members(packet: Packet) -> list[str]:
+    return [
+        name for name, test in MEMBERS.get(type(packet), {}).items()
+        if (name not in NEW or packet.ver == NEWEST) and not test(getattr(packet, name))
+    ]  # fmt: skip
+
+
+def _sentence(packet: Packet, name: str) -> str:
+    value = getattr(packet, name)
+    return f"{name} of {packet.COMMAND} is {'missing' if value is UNSET else shown(value)}"
+
+
 def _services_problem(services: list[Any]) -> str:
     for service in services:
         if not _object(service) or not _text(service.get("name")):
-            return f"a service without a name in INFO: {service!r:.60}"
+            return f"a service without a name in INFO: {shown(service)}"
         full = service.get("fullName") or service["name"]
         for name, action in (service.get("actions") or {}).items():
             if not _object(action) or action.get("name") != name or not name.startswith(f"{full}."):
-                return f"the action {name} of {full} in INFO is {action!r:.60}"
+                return f"the action {name} of {full} in INFO is {shown(action)}"
     return ""
 
 
@@ -120,6 +133,6 @@ def _response_problem(answer: Response) -> str:
     if answer.success is False:
         error = answer.error
         if not _object(error) or not _text(error.get("name")) or not isinstance(error.get("message"), str):
-            return f"a RES without success, whose error is {error!r:.60}"
+            return f"a RES without success, whose error is {shown(error)}"
         return "" if answer.data in (None, UNSET) else "a RES without success that has data"
     return "" if answer.error in (None, UNSET) else "a RES with success and an error"

@@ -80,8 +80,8 @@ OPS = {
         Ping,
         lambda args, frame: True,
         lambda answer: {"from": answer.sender},
-        apt=lambda args, answer: answer.sender == args["node"],
-        none=lambda told: told.get("rtt_ms", 0) is None,
+        apt=lambda args, answer: answer.sender == args.get("node"),
+        none=lambda told: all(one.get("rtt_ms", 0) is None for one in told.get("nodes") or [told]),
     ),
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Facts
+from conformance.sweep.showing import shown
 from conformance.sweep.tape import START, Moment
 from conformance.sweep.view import Conn
 from fakebrokers.moleculer.packets import Info
@@ -58,9 +59,12 @@ def other_selves(facts: Facts, begins: Sequence[Moment]) -> Iterator[tuple[Momen
         if any(since < begun < one.at for begun in begins):
             continue
         if info.instanceID != former.instanceID:
-            yield one.at, f"an INFO of instance {info.instanceID!r}, it was {former.instanceID!r}"
+            yield (
+                one.at,
+                f"an INFO with instanceID {shown(info.instanceID)}, it was {shown(former.instanceID)}",
+            )
         elif info.seq < former.seq:
-            yield one.at, f"an INFO with seq {info.seq} behind one with {former.seq}"
+            yield one.at, f"an INFO with seq {info.seq} after one with {former.seq}"
 
 
 def unheard(conns: Iterable[Conn], facts: Facts, *, balances: bool) -> Iterator[tuple[Moment, str]]:
@@ -85,7 +89,7 @@ def unheard(conns: Iterable[Conn], facts: Facts, *, balances: bool) -> Iterator[
         there = {one.topic: one.at.t for one in reversed(topics)}
         for topic, since in sorted(wanted):
             if there.get(topic, since.t + 2 * LISTENS_S) > since.t + LISTENS_S:
-                yield since, f"{conn.name}: nobody listens to {topic}"
+                yield since, f"{conn.name}: the client has not subscribed to {topic}"
 
 
 def _lasts(conn: Conn, since_s: float) -> bool:

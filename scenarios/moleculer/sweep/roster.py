@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Facts
+from conformance.sweep.showing import shown
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
 from fakebrokers.moleculer.packets import Disconnect, Discover, Heartbeat, Info, Packet
@@ -152,7 +153,7 @@ def _difference(case: Case, rows: Mapping[str, Any], at: Moment, timeout_s: floa
         if bool(row["available"]) != member.available:
             return f"{name} is called {'there' if row['available'] else 'gone'}, and it is not so"
         if member.available and sorted(row["services"]) != sorted(member.services):
-            return f"{name} offers {member.services}, told was {row['services']}"
+            return f"{name} offers {shown(member.services)}, the client reports {shown(row['services'])}"
     return ""
 
 
@@ -178,7 +179,7 @@ def needless(conns: Iterable[Conn], facts: Facts, timeout_s: float) -> Iterator[
             node = what.partition(".")[2]
             member = roster.at(at.t).get(node)
             if told.get(node, at.t) + UNDER_WAY_S < at.t and member is not None and member.available:
-                yield at, f"{node} is asked on {conn.name} who it is, and has told it"
+                yield at, f"{conn.name}: DISCOVER asks {node} again, though nothing of it has changed"
 
 
 def _tell(told: dict[str, float], packet: Packet, now_s: float) -> None:

@@ -11,6 +11,7 @@ from msgspec import UNSET
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Sent
+from conformance.sweep.showing import shown
 from conformance.sweep.tape import Moment
 from fakebrokers.moleculer.packets import Event, Info, Request
 from fakebrokers.moleculer.services import matches
@@ -119,7 +120,7 @@ def neglected(case: Case) -> str:
         asked = {str(one.to).partition(".")[2] for one in case.facts.sent if _asks(one.frame, action)}
         left = set.intersection(*able) - asked
         if len(those) >= ENOUGH_CALLS * len(set.union(*able)) and left:
-            return f"{len(those)} calls of {action}, and none for {sorted(left)}"
+            return f"{len(those)} calls of {action}, and none for {_nodes(left)}"
     return ""
 
 
@@ -152,7 +153,7 @@ def _wrong_call(case: Case, done: Done, options: Mapping[str, Any], there: Mappi
     if node:
         able &= {node}
     if len(asked) != (1 if able else 0):
-        return f"{action} was asked {len(asked)} times, {sorted(able) or 'nobody'} can answer"
+        return f"{action} was asked {len(asked)} times, {_nodes(able)} can answer"
     return wrong_request(done.args, asked[0].frame, str(asked[0].to), able, options) if asked else ""
 
 
@@ -186,23 +187,43 @@ def wrong_request(
     command, _, rest = to.partition(".")
     balances = options.get("disable_balancer") and not args.get("node")
     if balances and (command, rest) != ("REQB", frame.action):
-        return f"{frame.action} was asked on {to}, the bus is to balance"
+        return f"{frame.action} was asked on {to}; without the balancer it is asked on REQB.{frame.action}"
     if not balances and (command != "REQ" or rest not in able):
-        return f"{frame.action} was asked on {to}, {sorted(able)} can answer"
+        return f"{frame.action} was asked on {to}, {_nodes(able)} can answer"
     marks = frame.headers
     meta = {} if frame.meta is UNSET else frame.meta  # that it is missing is told by `legal`
     if not isinstance(marks, Mapping):  # version 4 has no headers: the mark stands in meta
         marks, meta = meta, {name: value for name, value in meta.items() if name != OBJECTS}
     if meta != (args.get("meta") or {}):
-        return f"{frame.action} was asked with meta {frame.meta}, given was {args.get('meta')}"
-    parent, caller = (None if one is UNSET else one for one in (frame.parentID, frame.caller))
-    root = (frame.level, parent, frame.requestID, caller)
-    if root != (1, None, frame.id, None):
-        return f"{frame.action} was asked as if something else had called: {root}"
+        given = shown(args.get("meta") or {})
+        return f"the REQ of {frame.action} has meta {shown(meta)}, the application gave {given}"
     wanted, said = gives_stream(args), False if frame.stream is UNSET else frame.stream
     if bool(marks.get(OBJECTS)) is not ("objects" in args):
-        return f"{frame.action} was asked with {dict(marks)}, and objects {args.get('objects')}"
-    return "" if said is wanted else f"{frame.action} was asked with stream {frame.stream}"
+        given = "objects" if "objects" in args else "no objects"
+        mark = f"{OBJECTS} {shown(marks.get(OBJECTS))}"
+        return f"the REQ of {frame.action} has {mark}, the application gave {given}"
+    if wrong := _wrong_root(frame):
+        return f"the REQ of {frame.action}, which the application itself calls: {wrong}"
+    return "" if said is wanted else f"the REQ of {frame.action} has stream {shown(frame.stream)}"
+
+
+def _wrong_root(frame: Any) -> str:
+    """What is wrong with a request that none has caused: its level, and whom it names as its cause."""
+    fields: dict[str, tuple[Any, Any]] = {
+        "level": (frame.level, 1),
+        "parentID": (None if frame.parentID is UNSET else frame.parentID, None),
+        "requestID": (frame.requestID, frame.id),
+        "caller": (None if frame.caller is UNSET else frame.caller, None),
+    }
+    return ", ".join(
+        f"expected {name} {shown(wanted)}, got {shown(got)}"
+        for name, (got, wanted) in fields.items()
+        if got != wanted
+    )
+
+
+def _nodes(able: Iterable[str]) -> str:
+    return ", ".join(sorted(able)) or "no node"
 
 
 # events
@@ -235,7 +256,8 @@ def _wrong_event(
         return ""
     for one in sent:
         if one.frame.data != done.args.get("data"):  # type: ignore[attr-defined]
-            return f"{event} was sent with {one.frame.data!r:.60}, given was {done.args.get('data')!r:.60}"  # type: ignore[attr-defined]
+            data, given = shown(one.frame.data), shown(done.args.get("data"))  # type: ignore[attr-defined]
+            return f"{event} was sent with {data}, the application gave {given}"
     chosen = {g: nodes for g, nodes in _groups(there, event).items() if only is None or g in only}
     local = _groups(own, event)
     if done.op == "mol.broadcast":
@@ -243,9 +265,8 @@ def _wrong_event(
     if options.get("disable_balancer"):
         wanted = Counter(f"EVENTB.{group}.{event}" for group in chosen if group not in local)
         got = Counter(str(one.to) for one in sent)
-        return (
-            "" if all(got[to] == wanted[to] for to in wanted) else f"{event} was sent to {got}, not {wanted}"
-        )
+        is_right = all(got[to] == wanted[to] for to in wanted)
+        return "" if is_right else f"{event} was sent to {_listed(got)}, it is for {_listed(wanted)}"
     return _wrong_emit(event, sent, chosen, set(local))
 
 
@@ -269,14 +290,18 @@ def _events_of(case: Case, done: Done) -> list[Sent]:
     ]  # fmt: skip
 
 
+def _listed(topics: Counter[str]) -> str:
+    return ", ".join(sorted(topics.elements())) or "no topic"
+
+
 def _wrong_broadcast(event: str, sent: list[Sent], nodes: set[str], own: set[str]) -> str:
     got = Counter(str(one.to) for one in sent)
     wanted = Counter(f"EVENT.{node}" for node in nodes)
     mine = {f"EVENT.{node}" for node in own}
     if any(got[to] != wanted[to] for to in {*got, *wanted} - mine):
-        return f"{event} was broadcast to {sorted(got.elements())}, it is for {sorted(nodes)}"
+        return f"{event} was broadcast to {_listed(got)}, it is for {_nodes(nodes)}"
     if any(one.frame.broadcast is not True for one in sent):  # type: ignore[attr-defined]
-        return f"{event} was broadcast and does not say so"
+        return f"{event} was broadcast, and `broadcast` of its EVENT is not true"
     return ""
 
 
@@ -287,9 +312,9 @@ def _wrong_emit(event: str, sent: list[Sent], chosen: Groups, local: set[str]) -
         listed = groups if isinstance(groups, list) else []
         strangers = [g for g in listed if g not in local and node not in chosen.get(g, ())]
         if strangers or not listed:
-            return f"{event} was sent to {node} for the groups {groups}"
+            return f"{event} was sent to {node} for the groups {shown(groups)}"
         told.update(listed)
     for group in {*chosen, *told} - local:
         if told[group] != (1 if group in chosen else 0):
-            return f"{event} was sent {told[group]} times for the group {group}, of {sorted(chosen)}"
+            return f"{event} was sent {told[group]} times for the group {group}; groups: {_nodes(chosen)}"
     return ""

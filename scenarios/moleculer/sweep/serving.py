@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from conformance.sweep.showing import shown
 from fakebrokers.core.frames import Frame
 from fakebrokers.moleculer.packets import Info, Ping, Pong, Request, Response
 
@@ -28,9 +29,9 @@ def wrong_answer(asked: Frame, answer: Any, after_s: float) -> str:
     if isinstance(asked, Ping) and isinstance(answer, Pong):
         told, given = (None if one.time is UNSET else one.time for one in (answer, asked))
         fits = given is None or told == given
-        return "" if fits else f"a PONG with time {answer.time}, asked was {asked.time}"
+        return "" if fits else f"the PONG has the time {shown(told)}, its PING had {shown(given)}"
     if isinstance(answer, Info):
-        return "" if isinstance(answer.services, list) else f"an INFO with services {answer.services!r}"
+        return "" if isinstance(answer.services, list) else f"services of INFO is {shown(answer.services)}"
     if isinstance(asked, Request) and isinstance(answer, Response):
         return _too_soon(asked, answer, after_s) or _wrong_response(asked, answer)
     return ""
@@ -44,7 +45,8 @@ def _too_soon(asked: Request, answer: Response, after_s: float) -> str:
         return ""
     if 0 < limit_s <= after_s + SLACK_S:
         return ""
-    return f"{asked.action} with a limit of {asked.timeout} ms took too long, it says after {after_s:.3f} s"
+    limit = f"a timeout of {shown(asked.timeout)} ms"
+    return f"{asked.action} with {limit} was answered with a time-out after {after_s:.3f} s"
 
 
 def _late(asked: Request, answer: Response) -> str:
@@ -67,11 +69,13 @@ def _wrong_response(asked: Request, answer: Response) -> str:
         if answer.success is not True:
             return ""  # it was taken back, or is not there yet; what is refused is looked at elsewhere
         given = None if wanted[action] is UNSET else wanted[action]
-        return "" if said == given else f"{asked.action} was answered with {said!r:.80}"
+        if given is None and said == {}:  # what an action makes of parameters that are not there
+            return ""
+        return "" if said == given else f"{asked.action} was answered with {shown(said)}, not {shown(given)}"
     if action not in ("fail", "nowhere"):
         return ""
     code = answer.error.get("code") if isinstance(answer.error, Mapping) else None
     codes = (FAILED, NOT_FOUND) if action == "fail" else (NOT_FOUND,)
     if answer.success is not False or code not in codes:
-        return f"{asked.action} was answered with success {answer.success} and code {code}"
+        return f"{asked.action} was answered with success {shown(answer.success)} and code {shown(code)}"
     return ""

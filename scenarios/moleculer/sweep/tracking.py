@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from conformance.sweep.acts.inside import opened
 from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Listening, Question, Sent
+from conformance.sweep.showing import shown
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn, Seen
 from fakebrokers.core.frames import Frame, kind_of
@@ -43,6 +44,10 @@ VERSION = "5"
 Key = tuple[str, Hashable]
 
 
+#: A message may be handed over, and answered, before the CR LF after it has come (nats.js, nats.go).
+EARLY_S = 0.05
+
+
 class Tracking:
     """One pass over a connection; the frames on it become the packets that they carry.
 
@@ -65,6 +70,7 @@ class Tracking:
         self._said = False  #: the client has said something to others
         self._listens = False
         self._known: set[Hashable] = set()  #: answered requests whose answers are streams
+        self._early: dict[Hashable, tuple[tuple[Moment, str], Any]] = {}  #: answers before their questions
         self._steps: dict[tuple[str, type], Callable[[Any, str, Moment], object]] = {
             ("out", ServerInfo): self._info,
             ("out", NatsPong): self._granted,
@@ -131,14 +137,15 @@ class Tracking:
         """What the client says to other nodes."""
         parts = topic_of(topic)
         if not isinstance(frame, Packet) or parts is None:
-            self.facts.broken.append((at, f"no packet on {topic}"))
+            self.facts.broken.append((at, f"what was published to {topic} is no packet"))
             return
         self.facts.sent.append(
             Sent(self.conn, at, f"{parts.command}.{parts.rest}" if parts.rest else parts.command, frame)
         )
         wrong = problem(frame)
         if frame.ver != self._version or (self._node and frame.sender != self._node):
-            wrong = f"{frame.COMMAND} of version {frame.ver!r} by {frame.sender!r}"
+            wanted = f"expected {shown(self._version)} and {shown(self._node)}"
+            wrong = f"{frame.COMMAND} has ver {shown(frame.ver)} and sender {shown(frame.sender)}, {wanted}"
         if isinstance(frame, Request | Event) and getattr(frame, "seq", UNSET) in (UNSET, 0):
             key = repr(frame.id), topic if parts.command == "EVENTB" else ""
             wrong = f"{frame.COMMAND} with an id that was used before" if key in self._ids else wrong
@@ -167,6 +174,8 @@ class Tracking:
     def _listen(self, frame: Any, topic: str, at: Moment) -> None:
         self._listens = True
         self._is_own(frame.subject, at)
+        if self.conn.ready is None and self._said and self._pings <= 0:
+            self.conn.ready = at  # it has spoken first: nothing else need follow for a while
 
     def _listens_to(self, frame: Any, topic: str, at: Moment) -> None:
         """Of the other transporters; the server has taken them in when the client says something."""
@@ -246,7 +255,7 @@ class Tracking:
         flow.is_sure = flow.is_sure and self.conn.goodbye is None and is_good
         flow.is_opened = flow.is_opened or frame.seq == 0
         if direction == "in" and (frame.seq in flow.pieces or flow.last is not None):
-            self.facts.broken.append((at, f"packet {frame.seq} of a stream again, or behind its end"))
+            self.facts.broken.append((at, f"packet {frame.seq} of a stream again, or after its end"))
         if frame.seq > 0 and frame.stream is True:
             flow.is_doubled = flow.is_doubled or (frame.seq in flow.pieces and flow.whole is None)
             flow.pieces.setdefault(frame.seq, bytes_of(payload))
@@ -266,21 +275,26 @@ class Tracking:
             return
         parent: Any = self._question(self.facts.asked_back, ("REQ", frame.parentID))
         if parent is None:
-            self.facts.broken.append((at, f"a REQ on behalf of {frame.parentID}, which nobody has asked"))
+            self.facts.broken.append(
+                (at, f"parentID of a REQ is {shown(frame.parentID)}, and no such request came")
+            )
             return
         asked = parent.frame
         level = asked.level + 1 if isinstance(asked.level, int) else frame.level
         wanted = level, asked.requestID or asked.id
         limits = [one.timeout for one in (asked, frame) if isinstance(one.timeout, int | float)]
         if len(limits) == 2 and limits[0] > 0 and not 0 < limits[1] <= limits[0]:
-            self.facts.broken.append((at, f"a REQ with {limits[1]} ms on behalf of one with {limits[0]}"))
+            text = f"timeout of a REQ is {limits[1]} ms, that of the request that causes it {limits[0]} ms"
+            self.facts.broken.append((at, text))
         if (frame.level, frame.requestID) != wanted or not isinstance(frame.caller, str):
-            got = frame.level, frame.requestID, frame.caller
-            self.facts.broken.append((at, f"a REQ on behalf of another with {got}, not {wanted}"))
+            got = ", ".join(
+                f"{name} {shown(getattr(frame, name))}" for name in ("level", "requestID", "caller")
+            )
+            text = f"expected level {level}, requestID {shown(wanted[1])} and a caller, got {got}"
+            self.facts.broken.append((at, f"a REQ that another request causes: {text}"))
 
     def _ping(self, frame: Ping, topic: str, at: Moment) -> None:
-        if topic.count(".") > 1:
-            self._ask(frame, frame.id, at)
+        self._ask(frame, frame.id, at)
 
     def _pong(self, frame: Pong, topic: str, at: Moment) -> None:
         self._answered(Ping, frame.id, frame, at, True, None)
@@ -291,9 +305,15 @@ class Tracking:
         question = Question(self.conn, frame, key, at)
         if self.conn.ready is None:
             question.answered = at  # it may answer, but need not yet
+        early = self._early.pop(key, None)
+        if early is not None and at.t - early[0][0].t < EARLY_S:
+            self.facts.misused.remove(early[0])
+            question.answer, question.answered, question.accepted = early[1], early[0][0], True
         self.facts.asked_back.append(question)
 
-    def _answer_back(self, key: Hashable, answer: Any, at: Moment, only: bool = True) -> Question | None:
+    def _answer_back(
+        self, key: tuple[Hashable, ...], answer: Any, at: Moment, only: bool = True
+    ) -> Question | None:
         """The client answers; what nobody has asked is noted, unless `only` is False."""
         open_ = [one for one in self.facts.asked_back if one.key == key and one.answer is None]
         here = [one for one in open_ if one.conn is self.conn]  # what was asked on a lost one may stay open
@@ -305,7 +325,9 @@ class Tracking:
                 self.facts.wrong.append((at, wrong))
             return question
         if only and self.conn.ready is not None:
-            self.facts.misused.append((at, f"{kind_of(answer)} {key} answers nothing that was asked"))
+            early = at, f"{kind_of(answer)} {shown(key[-1])} answers nothing that was asked"
+            self.facts.misused.append(early)
+            self._early[key] = early, answer
         return None
 
     def _to_serve(self, frame: Request, topic: str, at: Moment) -> None:
@@ -333,7 +355,9 @@ class Tracking:
             last, self._last_info = self._last_info, frame
             is_same = last is not None and last.instanceID == frame.instanceID
             if last is not None and is_same and announced_by(last) != names and frame.seq <= last.seq:
-                self.facts.broken.append((at, f"an INFO with other services and seq {frame.seq} again"))
+                self.facts.broken.append(
+                    (at, f"an INFO with other services and the seq {frame.seq} of an earlier one")
+                )
             self.facts.announced.append(Announced(self.conn, at, names))
         if parts is not None and parts.rest:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)

@@ -32,7 +32,7 @@ class NarconiActions(Actions):
 
     async def prepare(self, scene: Scene, targets: list[str]) -> None:
         for target in targets:
-            scene.broker.ensure(PROJECT, target)
+            scene.broker.create_queue(PROJECT, target)
 
     async def open(self, scene: Scene, session: str, target: str) -> bool:
         return not scene.is_remote or await self._made(scene, session, target)
@@ -60,7 +60,7 @@ class NarconiActions(Actions):
 
     def put(self, scene: Scene, target: str, body: str) -> None:
         if f"{PROJECT}_{target}" in scene.broker.queues:
-            scene.broker.put(PROJECT, target, body.encode())
+            scene.broker.publish(PROJECT, target, body.encode())
 
     def ask(self, scene: Scene, session: str, number: int) -> Call:
         own = f"N-{session}-{number // 3}"

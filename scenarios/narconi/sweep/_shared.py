@@ -18,13 +18,13 @@ LOOK_S = 10.0
 def queues(stage: Stage, *names: str) -> None:
     """These queues are there."""
     for name in names or ("P",):
-        stage.broker.ensure(PROJECT, name)
+        stage.broker.create_queue(PROJECT, name)
 
 
 def put(stage: Stage, queue: str, *bodies: str, **more: Any) -> None:
     """Messages of somebody else."""
     for body in bodies:
-        stage.broker.put(PROJECT, queue, body.encode(), **more)
+        stage.broker.publish(PROJECT, queue, body.encode(), **more)
 
 
 async def watched(stage: Stage, queue: str, body: str) -> None:

@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from binascii import Error
 
+from conformance.sweep.showing import shown
 from fakebrokers.narconi import frames as f
 
 KEY_BYTES = 16
@@ -40,26 +41,26 @@ def problem(request: f.HttpRequest, keys: set[str]) -> str:
     for name, value in request.headers:
         named.setdefault(name.lower(), []).append(value)
     if request.minor and len(named.get("host", ())) != 1:
-        return f"a request with {len(named.get('host', ()))} headers Host"
+        return f"a request with {len(named.get('host', ()))} Host headers"
     if len(named.get("content-length", ())) > 1 or (
         "content-length" in named and "transfer-encoding" in named
     ):
-        return "a request that tells its length twice"
+        return "a request with two lengths (Content-Length, Transfer-Encoding)"
     if not isinstance(request, f.WsUpgrade):
         return ""
     if named.get("sec-websocket-version") != ["13"]:
-        return f"an upgrade to version {named.get('sec-websocket-version')}"
+        return f"an upgrade with the version {shown(named.get('sec-websocket-version'))}"
     offered = named.get("sec-websocket-protocol", [])
     # one, and no list of them: docs/protocols/narconi.md, "WebSocket"
     if len(offered) != 1 or offered[0] not in SUB_PROTOCOLS:
-        return f"an upgrade with the sub-protocols {offered}"
+        return f"an upgrade with the sub-protocols {shown(offered)}"
     key = named.get("sec-websocket-key", [""])[0]
     try:
         size = len(b64decode(key, validate=True))
     except (Error, ValueError):
         size = 0
     if size != KEY_BYTES:
-        return f"an upgrade with the key {key!r}"
+        return f"an upgrade with the key {shown(key)}"
     if key in keys:
         return "an upgrade with the key of an earlier one"
     keys.add(key)

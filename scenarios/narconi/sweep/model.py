@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.websocket import CLOSE, CONTINUATION, PING, TEXT, encode_frame
 from scenarios.narconi.sweep.legal import is_by_the_letter
-from scenarios.narconi.sweep.reading import ANSWERS, ODD, Answers, Requests
+from scenarios.narconi.sweep.reading import ANSWERS, ODD, Answers, Requests, metadata
 from scenarios.narconi.sweep.spelling import spellings
 from scenarios.narconi.sweep.tracking import Tracking
 
@@ -148,7 +149,7 @@ UNASKED: Mapping[str, Frame] = {
 
 def _delete(broker: Any) -> None:
     for name in list(broker.broker.queues):
-        broker.delete(*name.split("_", 1))
+        broker.delete_queue(*name.split("_", 1))
 
 
 HAPPENINGS = {
@@ -257,7 +258,10 @@ class NarconiModel(Model):
         return args.get("headers") or {}
 
     def properties_of(self, heard: Any) -> Any:
-        return {name: heard[name] for name in ("headers", "redelivered", "ts")}
+        shown = {name: heard[name] for name in ("headers", "redelivered", "ts")}
+        if isinstance(shown["headers"], Mapping):
+            shown["headers"] = metadata(shown["headers"])
+        return shown
 
     def settings(self, options: Args) -> dict[str, Any]:
         limit = options.get("limit")
@@ -271,11 +275,17 @@ class NarconiModel(Model):
         return args["target"], "", key
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
-        """Of the queues from which nobody has taken anything."""
+        """Of the queues from which nobody has taken anything.
+
+        Ops do not say the project: queues of one name in several are one here.
+        """
+        by_name = defaultdict(list)
+        for name, queue in broker.broker.queues.items():
+            by_name[name.split("_", 1)[1]].append(queue)
         return {
-            name.split("_", 1)[1]: [(one.place, one.payload) for one in queue.ready]
-            for name, queue in broker.broker.queues.items()
-            if queue.total == len(queue.ready)
+            name: [(one.place, one.payload) for queue in queues for one in queue.ready]
+            for name, queues in by_name.items()
+            if all(queue.total == len(queue.ready) for queue in queues)
         }
 
 

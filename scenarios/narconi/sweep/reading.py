@@ -8,7 +8,7 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from string import digits, hexdigits
 from typing import Any
 
@@ -38,6 +38,8 @@ LONG_HEAD, LONG_SIZE, TOO_LARGE = 10, 127, 1009
 LENGTHS = {126: 2, LONG_SIZE: 8}  #: bytes of a length behind the head, by what stands in the head
 SHORTEST = {126: 126, LONG_SIZE: 1 << 16}  #: and the shortest that needs them
 LINE_END = b"\r\n"
+#: How the names of headers begin that belong to a message.
+HANDED_ON = ("x-", "content-type")
 HEAD_END = 2 * LINE_END
 BEGINNING = b"HTTP/1."
 CHUNKED = -1
@@ -357,3 +359,8 @@ def _deliver(metadata: dict[str, Any], body: bytes, encoding: str | None, text: 
         encoding,
         text,
     )
+
+
+def metadata(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """The headers of a message that a client hands on; what else the server sends may be ignored."""
+    return {name: value for name, value in headers.items() if name.lower().startswith(HANDED_ON)}

@@ -19,12 +19,13 @@ from conformance.sweep.facts import (
     Written,
 )
 from conformance.sweep.model import Model, Pairing
+from conformance.sweep.showing import shown
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.routes import find_route
 from scenarios.narconi.sweep.legal import problem
-from scenarios.narconi.sweep.reading import is_accepted
+from scenarios.narconi.sweep.reading import is_accepted, metadata
 
 DONE = (None, 1000, 1001)  #: codes of a Close that says no more than that; others tell of an error
 EVERYTHING = "0"  #: an id that stands for all deliveries
@@ -173,7 +174,7 @@ class Tracking:
             return
         if frame.ack_id is not None:
             self._delivered.append(frame.ack_id)
-        headers = {name.lower(): value for name, value in frame.headers.items()}
+        headers = metadata({name.lower(): value for name, value in frame.headers.items()})
         if frame.content_type is not None:
             headers["Content-Type"] = frame.content_type
         shown = {"headers": headers, "redelivered": frame.redelivered, "ts": frame.timestamp}
@@ -185,7 +186,9 @@ class Tracking:
         if frame.ack_to_id == EVERYTHING:
             self._delivered.clear()
         elif name not in self._delivered:
-            self.facts.misused.append((at, f"an acknowledgement of {name!r}, which does not wait for one"))
+            self.facts.misused.append(
+                (at, f"an acknowledgement of {shown(name)}, which does not wait for one")
+            )
             return
         elif frame.ack_to_id is not None:
             del self._delivered[: self._delivered.index(name) + 1]

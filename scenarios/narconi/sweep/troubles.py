@@ -178,7 +178,7 @@ async def complained(stage: Stage) -> None:
     await stage.op("publish", body=text("a"), **PUBLISH)
     stage.broker.lose_backend()
     await stage.sleep(10)
-    stage.broker.delete(PROJECT, "D")
+    stage.broker.delete_queue(PROJECT, "D")
     await stage.sleep(10)
     await watched(stage, "C", "last")
     await stage.finale("publish", **PROBE)

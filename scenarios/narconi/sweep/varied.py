@@ -49,7 +49,7 @@ def stored(stage: Stage, queue: str) -> None:
         headers = HEADERS[number % len(HEADERS)]
         more = {name: value for name, value in headers.items() if name.lower() != "content-type"}
         kind = str(headers.get("Content-Type", "application/octet-stream"))
-        stage.broker.put(PROJECT, queue, data, content_type=kind, headers=more, redelivered=number == 3)
+        stage.broker.publish(PROJECT, queue, data, content_type=kind, headers=more, redelivered=number == 3)
 
 
 @base(role="publisher")

@@ -32,7 +32,8 @@ class PzqActions(Actions):
         }
 
     def options(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: params[name] for name in ("ack_timeout", "reaper_frequency") if name in params}
+        names = {"ack_timeout": "ack_timeout_s", "reaper_frequency": "reaper_interval_s"}
+        return {new: params[name] / 1e6 for name, new in names.items() if name in params}
 
     def target(self, number: int, *, read: bool) -> str:
         return ""
@@ -51,7 +52,7 @@ class PzqActions(Actions):
         return (await scene.op("subscribe", **given)).ok
 
     def put(self, scene: Scene, target: str, body: str) -> None:
-        scene.broker.put(body.encode())
+        scene.broker.publish(body.encode())
 
     def ask(self, scene: Scene, session: str, number: int) -> Call:
         return scene.begin("pzq.monitor", session=session)

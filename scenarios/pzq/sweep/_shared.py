@@ -10,15 +10,15 @@ PUBLISH: dict[str, Any] = {"target": "", "wait": True}
 PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
 EVENTS = {"mode": "event"}
 ACKING = {"mode": "event", "auto_settle": "ack"}
-QUICK = {"ack_timeout": 1_000_000, "reaper_frequency": 500_000}
-PATIENT = {"ack_timeout": 2_000_000, "reaper_frequency": 200_000}
+QUICK = {"ack_timeout_s": 1.0, "reaper_interval_s": 0.5}
+PATIENT = {"ack_timeout_s": 2.0, "reaper_interval_s": 0.2}
 LOOK_S = 10.0
 
 
 def put(stage: Stage, *bodies: str) -> None:
     """Messages of somebody else."""
     for body in bodies:
-        stage.broker.put(body.encode())
+        stage.broker.publish(body.encode())
 
 
 async def subscribed(stage: Stage, on_message: Any, sub: str = "c1", **options: Any) -> None:

@@ -34,7 +34,7 @@ async def consume(stage: Stage) -> None:
 async def by_hand(stage: Stage) -> None:
     """Messages of several parts that the application settles later, in another order, and some twice."""
     for parts in ((b"a", b"b"), (b"c", b"", b""), (b"", b"d"), (b"e",), (b"\xff\x00",)):
-        stage.broker.put(*parts)
+        stage.broker.publish(*parts)
     await stage.connect()
     await subscribed(stage, EVENTS)
     await stage.sleep(1)
@@ -69,15 +69,15 @@ async def expiring(stage: Stage) -> None:
     await stage.sleep(3.2)
     await settle_all(stage, "ack")
     await stage.sleep(1)
-    keys = [message.key for message in stage.broker.messages]
+    keys = [message.key for message in stage.broker.messages()]
     put(stage, "m2")
     await stage.sleep(0.2)
-    keys = [message.key for message in stage.broker.messages if message.key not in keys]
+    keys = [message.key for message in stage.broker.messages() if message.key not in keys]
     await settle_all(stage, "ack")
     await stage.sleep(0.5)
     for key in keys:
-        if key not in [message.key for message in stage.broker.messages]:
-            stage.broker.put(b"m2", key=key)
+        if key not in [message.key for message in stage.broker.messages()]:
+            stage.broker.publish(b"m2", key=key)
     await stage.sleep(2)
     await stage.finale("publish", **PROBE)
 

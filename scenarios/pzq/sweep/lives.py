@@ -7,7 +7,7 @@ from fakebrokers.faults import rst
 from fakebrokers.pzq.faults import garbled_monitor
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, put, subscribed, watched
 
-SLOW = {"ack_timeout": 30_000_000}
+SLOW = {"ack_timeout_s": 30.0}
 STILL_S = 10.0
 ODD_LINES = (
     "messages: 1\nsyncs: 2\n",

@@ -134,7 +134,7 @@ class PzqModel(Model):
         return place(key_bytes(key) or b"" if isinstance(key, str | Mapping) else b"")
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
-        return {QUEUE: [(message.key, joined(message.body)) for message in broker.messages]}
+        return {QUEUE: [(message.key, joined(message.body)) for message in broker.messages()]}
 
 
 MODEL = PzqModel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.sweep.facts import Answered, Facts, Handed, Question, Settled, Window, Written
+from conformance.sweep.showing import shown
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import joined
 from conformance.sweep.view import Conn
@@ -46,7 +47,7 @@ def _note(conn: Conn, facts: Facts, frame: Frame, at: Moment) -> None:
         body = None if frame.body is None else joined(frame.body)
         facts.written.append(Written(conn, at, place(frame.id), body))
         if not frame.body:
-            facts.misused.append((at, "a message without delimiter, or without a body behind it"))
+            facts.misused.append((at, "a message without delimiter, or without a body after it"))
     elif isinstance(frame, ProduceAck | ProduceNack):
         facts.settled.append(_settled(conn, at, frame))
     elif isinstance(frame, Delivery):
@@ -54,7 +55,8 @@ def _note(conn: Conn, facts: Facts, frame: Frame, at: Moment) -> None:
     elif isinstance(frame, ConsumerAck):
         facts.answered.append(Answered(conn, at, frame.key, frame.status == b"1"))
         if frame.status not in (b"0", b"1") or frame.extra:
-            facts.misused.append((at, f"an acknowledgement with {frame.status!r} and {frame.extra!r}"))
+            text = f"an acknowledgement with the status {shown(frame.status)}, then {shown(frame.extra)}"
+            facts.misused.append((at, text))
     elif isinstance(frame, Malformed) and conn.socket == "send":
         facts.handed.append(Handed(conn, at, b"", damaged=True))
 

@@ -59,7 +59,7 @@ class StreamActions(Actions):
         return result.ok
 
     def put(self, scene: Scene, target: str, body: str) -> None:
-        if target in scene.broker.stream_names:
+        if target in scene.broker.streams:
             scene.broker.publish(target, [record(scene, body)])
 
     def ask(self, scene: Scene, session: str, number: int) -> Call:

@@ -37,7 +37,7 @@ class LeaderMove(Nemesis):
 
 
 def _move(scene: Scene, node: int | None) -> None:
-    if FIRST in scene.broker.stream_names:
+    if FIRST in scene.broker.streams:
         scene.broker.move_leader(FIRST, node)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from conformance.adapter.kit.bodies import is_wanted
 from conformance.sweep.facts import Facts
 from conformance.sweep.model import AnyOrder, Args, Asks, Model
 from conformance.sweep.view import Conn
@@ -147,7 +148,7 @@ NOISE = {
 
 
 def _move(broker: Any, stream: str) -> None:
-    if stream in broker.stream_names:
+    if stream in broker.streams:
         broker.move_leader(stream, 1)
 
 
@@ -246,6 +247,13 @@ class StreamModel(Model):
             properties["name"] = options["name"]
         return {"properties": properties, "credit": options.get("credit", 10)}
 
+    def spreads(self, args: Args) -> bool:
+        return "routing" in args or bool((args.get("options") or {}).get("super_stream"))
+
+    def wants(self, args: Args, body: bytes) -> bool:
+        wanted = (args.get("options") or {}).get("filter")
+        return wanted is None or is_wanted(body, wanted)
+
     def content(self, body: bytes, form: str) -> bytes:
         return plain_content(body) if form == "amqp" else body
 
@@ -261,7 +269,7 @@ class StreamModel(Model):
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         return {
             name: [(message.offset, bytes(message.body)) for message in broker.messages(name)]
-            for name in broker.stream_names
+            for name in broker.streams
         }
 
 

@@ -1,6 +1,7 @@
 """A chunk read by the letter of docs/protocols/rabbitmq-stream.md, 6 and 7; no code of any client.
 
-What a chunk that is damaged, or not for users, holds is nothing: no message of it may be surfaced.
+What a chunk that is damaged, or not for users, holds is nothing: no message of it may be surfaced. Where the
+length that it names is all that is wrong, its messages are intact.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ MOST_PLAIN = 64 << 20  #: bytes that a batch may announce
 
 def records_of(chunk: Chunk) -> tuple[tuple[Record, ...], bool]:
     """The messages of a chunk, each with its offset, and whether anything of it is damaged."""
-    if chunk.magic != MAGIC or chunk.chunk_type != ChunkType.USER or not chunk.length_ok or not chunk.crc_ok:
+    if chunk.magic != MAGIC or chunk.chunk_type != ChunkType.USER or not chunk.crc_ok:
         return (), True
     try:
         rows = list(_entries(chunk))
     except (error, IndexError, ValueError):
         return (), True
     records = tuple(Record(at, body, chunk.timestamp_ms) for at, body in rows if body is not None)
-    return records, len(records) < len(rows)
+    return records, len(records) < len(rows) or not chunk.length_ok
 
 
 def wrapped(body: bytes) -> bytes:

@@ -18,6 +18,7 @@ from conformance.sweep.facts import (
     Written,
 )
 from conformance.sweep.model import Model, Pairing
+from conformance.sweep.showing import shown
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
@@ -177,7 +178,8 @@ class Tracking:
         self._dropped.discard(frame.publisher_id)
         self._deleted.discard(frame.publisher_id)
         self._declared.discard(frame.publisher_id)
-        self._take(PUBLISHER, frame.publisher_id, at, f"{frame.stream} {frame.reference!r}")
+        name = f" with the reference {shown(frame.reference)}" if frame.reference else ""
+        self._take(PUBLISHER, frame.publisher_id, at, f"{frame.stream}{name}")
 
     def _delete(self, frame: DeletePublisher, at: Moment) -> None:
         self._deleted.add(frame.publisher_id)
@@ -241,7 +243,8 @@ class Tracking:
             chunk = frame.chunk
             records, damaged = records_of(chunk)
             behind = chunk.next_offset if chunk.magic == MAGIC else None
-            window.arrivals.append(Arrival(at, records, behind, damaged))
+            certain, doubtful = (records, ()) if chunk.length_ok else ((), records)
+            window.arrivals.append(Arrival(at, certain, behind, damaged, doubtful))
         else:
             window.is_disputed = True
 

@@ -15,6 +15,7 @@ from conformance.adapter.base import Call
 from conformance.adapter.messages import Message
 from conformance.adapter.result import Result
 from conformance.suite.client import Body
+from conformance.suite.expect import slug
 from fakebrokers import BlazingMQ
 from fakebrokers.blazingmq.codec import BlazingCodec, event_bytes
 from fakebrokers.blazingmq.codes import AckStatus, EventType
@@ -78,7 +79,7 @@ class BlazingSubject(Subject):
     @staticmethod
     def liveness(limit_s: float) -> dict[str, Any]:
         """Four silent intervals."""
-        return {"heartbeat_ms": int(limit_s * 1000) // 4, "max_missed": 3}
+        return {"heartbeat_s": int(limit_s * 1000) // 4 / 1000, "max_missed": 3}
 
     # the fake's side
 
@@ -105,7 +106,7 @@ class BlazingSubject(Subject):
 
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
         for body in bodies:
-            self.fake.post(DOMAIN + name, body)
+            self.fake.publish(DOMAIN + name, body)
 
     def established(self, since: int) -> bool:
         return bool(self.broker.journal.select(kind="brokerResponse", tap=Tap.SENT, since=since))
@@ -129,12 +130,12 @@ class BlazingSubject(Subject):
     def bad_delivery(self) -> None:
         self.broker.faults.add(corrupt(kind="PUSH", direction="out", nth=1, scope="run"))
 
-    def unknown_fields(self) -> Mapping[str, str]:
+    def unknown_fields(self) -> Mapping[str, tuple[str, str]]:
         names = ("openQueueResponse", *CONFIGURED)
         for kind in names:
             self.broker.faults.add(fault(ExtraElement(), kind=kind, direction="out", name=kind))
         self.expect.may_not_fire("configure*", "a client configures its readers in one of two ways")
-        return {"openQueueResponse": "no queue was opened"}
+        return {"openQueueResponse": ("no queue was opened", "no-queue-was-opened")}
 
     def wrong_bytes(self, runs: int) -> None:
         dice = Random(self.broker.faults.plan.seed)
@@ -186,6 +187,7 @@ class BlazingSubject(Subject):
                     kind="HEARTBEAT_RSP",
                     connection=name,
                     since=mark,
+                    id=slug("{}-a-heartbeat-req-is-answered", name),
                 )
             await asyncio.sleep(min(interval, 1.0))
 
@@ -194,7 +196,7 @@ class BlazingSubject(Subject):
         flags = [way for way, role in ways.items() if self.client.has_role(role)]
         more: dict[str, Any] = {"uri": DOMAIN + queue, "flags": flags, "options": TAKES_NOTHING}
         opened = await self.client.op("bmq.open_queue", timeout, session=session, target=queue, **more)
-        check(opened, "open works")
+        check(opened, "open works", id="open-works")
 
     def begin_publish(
         self,
@@ -253,9 +255,15 @@ class BlazingSubject(Subject):
         )
         for message in got:
             settled = await self.client.op("settle", sub=f"{queue}-sub", ref=message.ref, how="ack")
-            check(settled, "settle works")
+            check(settled, "settle works", id="settle-works")
         done = await self.until(lambda: not self.fake.messages(DOMAIN + queue), timeout)
-        self.demand(done, f"{prefix}the broker gets each confirm", "not all came", check)
+        self.demand(
+            done,
+            f"{prefix}the broker gets each confirm",
+            "not all came",
+            check,
+            id=slug("{}the-broker-gets-each-confirm", prefix),
+        )
         return got
 
 

@@ -17,7 +17,7 @@ from conformance.adapter.base import Call
 from conformance.adapter.messages import Message, same_body
 from conformance.adapter.result import Result
 from conformance.suite.client import Body
-from conformance.suite.expect import Unsupported
+from conformance.suite.expect import Unsupported, slug
 from fakebrokers import Moleculer
 from fakebrokers.faults import delay, rewrite
 from fakebrokers.journal import Record, Tap
@@ -133,11 +133,14 @@ class MoleculerSubject(Subject):
     def bad_delivery(self) -> None:
         self.broker.faults.add(break_packet("garbage", kind="Event", direction="out", nth=1, scope="run"))
 
-    def unknown_fields(self) -> Mapping[str, str]:
+    def unknown_fields(self) -> Mapping[str, tuple[str, str]]:
         more = {"more": {"future": {"n": [1, None]}, "": 7}, "headers": {"future": "yes"}}
         for kind in ("Request", "Response", "Event"):
             self.broker.faults.add(rewrite(more, kind=kind, direction="out", name=kind))
-        return {kind: f"no {kind} was delivered" for kind in ("Request", "Response", "Event")}
+        return {
+            kind: (f"no {kind} was delivered", slug("no-{}-was-delivered", kind))
+            for kind in ("Request", "Response", "Event")
+        }
 
     def answer_nobody(self, count: int) -> None:
         for _ in range(count):
@@ -228,12 +231,18 @@ class MoleculerSubject(Subject):
         end = self.client.now + timeout
         while True:
             result = await self.client.op("mol.registry", timeout, session=session)
-            check(result, "the registry can be asked")
+            check(result, "the registry can be asked", id="the-registry-can-be-asked")
             nodes = result.value["nodes"] if result.ok else ()
             if not result.ok or any(each["id"] == PEER and "p" in each["services"] for each in nodes):
                 return
             if self.client.now > end:
-                self.demand(False, "the client finds the peer's service", nodes, check)
+                self.demand(
+                    False,
+                    "the client finds the peer's service",
+                    nodes,
+                    check,
+                    id="the-client-finds-the-peer-s-service",
+                )
             await asyncio.sleep(0.05)
 
     def begin_publish(
@@ -292,10 +301,16 @@ class MoleculerSubject(Subject):
         calls = (self.begin_publish(queue, body, session=session, timeout=timeout) for body in wanted)
         for body, call in zip(wanted, list(calls) if at_once else calls, strict=True):
             result = await call
-            check(result, "each call is answered")
+            check(result, "each call is answered", id="each-call-is-answered")
             if result.ok:
                 same = self.value_of(result) == body.decode()
-                self.demand(same, f"{prefix}each call gets its own answer", result.value, check)
+                self.demand(
+                    same,
+                    f"{prefix}each call gets its own answer",
+                    result.value,
+                    check,
+                    id=slug("{}each-call-gets-its-own-answer", prefix),
+                )
         await self.consume(queue, wanted, session=session, check=check, timeout=timeout, prefix=prefix)
         await self.other_ways(queue, session, check=check, timeout=timeout, prefix=prefix)
 
@@ -310,6 +325,7 @@ class MoleculerSubject(Subject):
             check(
                 await self.client.op("mol.serve", timeout, session=session, service=service, actions=actions),
                 "mol.serve works",
+                id="mol-serve-works",
             )
         params = {"queue": queue}
         future = self.peer.start_call(f"{service}.echo", params, timeout=timeout, target=_node(session))
@@ -317,14 +333,27 @@ class MoleculerSubject(Subject):
             found = await asyncio.wrap_future(future)
         except RemoteError as error:
             found = error
-        self.demand(found == params, f"{prefix}the client answers a call", found, check)
+        self.demand(
+            found == params,
+            f"{prefix}the client answers a call",
+            found,
+            check,
+            id=slug("{}the-client-answers-a-call", prefix),
+        )
         before = self.keeper.heard(_node(session))
         check(
             await self.client.op("mol.emit", timeout, session=session, event=EMITTED, data=params),
             "mol.emit works",
+            id="mol-emit-works",
         )
         came = await self.until(lambda: self.keeper.heard(_node(session)) > before, timeout)
-        self.demand(came, f"{prefix}the peer gets the client's event", "it does not", check)
+        self.demand(
+            came,
+            f"{prefix}the peer gets the client's event",
+            "it does not",
+            check,
+            id=slug("{}the-peer-gets-the-client-s-event", prefix),
+        )
         return 2
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 from conformance.adapter.base import Call
 from conformance.adapter.messages import Message, body_bytes
 from conformance.adapter.result import Result
+from conformance.suite.expect import slug
 from fakebrokers import Narconi
 from fakebrokers.faults import Fault, delay, fault, latency, rewrite, rst
 from fakebrokers.faults.effects import Inject
@@ -74,7 +75,6 @@ class NarconiSubject(Subject):
     bulk = 48 * 1024  # a message may have 64 KiB (docs/protocols/narconi.md, "Size")
     largest = 64 * 1024
     beyond = largest + 1
-    confirms_by_order = True
 
     @property
     def fake(self) -> Narconi:
@@ -83,7 +83,7 @@ class NarconiSubject(Subject):
     # the fake's side
 
     def add_queue(self, name: str) -> None:
-        self.fake.ensure(PROJECT, name)
+        self.fake.create_queue(PROJECT, name)
 
     def stored(self, name: str) -> list[bytes]:
         """All that was published to a queue, in the order of arrival, also what is no longer there."""
@@ -104,7 +104,7 @@ class NarconiSubject(Subject):
 
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
         for body in bodies:
-            self.fake.put(PROJECT, name, body)
+            self.fake.publish(PROJECT, name, body)
 
     def established(self, since: int) -> bool:
         return bool(self.broker.journal.select(kind="WsAccept", tap=Tap.SENT, since=since))
@@ -135,13 +135,16 @@ class NarconiSubject(Subject):
         no_metadata = Inject(kind="WsFrame", fields={"opcode": 1, "payload": b"no metadata"}, place="before")
         self.broker.faults.add(fault(no_metadata, kind="WsDeliver", direction="out", nth=1, scope="run"))
 
-    def unknown_fields(self) -> Mapping[str, str]:
+    def unknown_fields(self) -> Mapping[str, tuple[str, str]]:
         more = {f"headers.{name}": value for name, value in FUTURE.items()}
         self.broker.faults.add(
             fault(WithHeaders(headers={"X-Future": "1", "Future": "a, b"}), direction="out", name="headers"),
             rewrite(fields=more, kind="WsDeliver", name="metadata"),
         )
-        return {name: f"nothing came with more {name}" for name in ("headers", "metadata")}
+        return {
+            name: (f"nothing came with more {name}", slug("nothing-came-with-more-{}", name))
+            for name in ("headers", "metadata")
+        }
 
     def wrong_bytes(self, runs: int) -> None:
         sayings = {**SAYINGS, **(SAYINGS_OVER_HTTP if self.client.has_role("http") else {})}
@@ -178,7 +181,7 @@ class NarconiSubject(Subject):
         return _http("HttpConsume", "take", "HttpDeliver", {"target": name}), body
 
     def patient_op(self, queue: str) -> Op | None:
-        """A request has a connection of its own; a WebSocket is given up when a confirm is overdue."""
+        """A request has a connection of its own; a WebSocket may be given up when a confirm is overdue."""
         return next((op for op in self.ops(queue) if op.op == "narc.post"), None)
 
     def further_ops(self, queue: str) -> list[Op]:
@@ -258,9 +261,15 @@ class NarconiSubject(Subject):
         )
         for message in got:
             settled = await self.client.op("settle", sub=f"{queue}-sub", ref=message.ref, how="ack")
-            check(settled, "settle works")
+            check(settled, "settle works", id="settle-works")
         acked = await self.until(lambda: not self.fake.unacked(PROJECT, queue), timeout)
-        self.demand(acked, f"{prefix}the server gets each acknowledgement", "not all came", check)
+        self.demand(
+            acked,
+            f"{prefix}the server gets each acknowledgement",
+            "not all came",
+            check,
+            id=slug("{}the-server-gets-each-acknowledgement", prefix),
+        )
         return got
 
     async def other_ways(
@@ -273,11 +282,21 @@ class NarconiSubject(Subject):
         self.add_queue(beside)
         body = f"over HTTP, {session}".encode()
         named: dict[str, Any] = {"session": session, "target": beside}
-        check(await self.client.op("narc.post", timeout, body={"text": body.decode()}, **named), "post works")
+        check(
+            await self.client.op("narc.post", timeout, body={"text": body.decode()}, **named),
+            "post works",
+            id="post-works",
+        )
         taken = await self.client.op("narc.take", timeout, **named)
-        check(taken, "take works")
+        check(taken, "take works", id="take-works")
         shown = self.value_of(taken)
-        self.demand(shown == body, f"{prefix}the message comes back over HTTP", shown, check)
+        self.demand(
+            shown == body,
+            f"{prefix}the message comes back over HTTP",
+            shown,
+            check,
+            id=slug("{}the-message-comes-back-over-http", prefix),
+        )
         return 1
 
     async def play_phase(self, phase: str, queue: str, session: str, timeout: float) -> Result:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 import fakebrokers
 from conformance.adapter.base import Call
 from conformance.adapter.messages import Message, same_body
+from conformance.suite.expect import slug
 from fakebrokers.core.frames import Role
 from fakebrokers.faults import fault, latency
 from fakebrokers.journal import Record, Tap
@@ -88,7 +89,7 @@ class PzqSubject(Subject):
 
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
         for body in bodies:
-            self.fake.put(body)
+            self.fake.publish(body)
 
     def established(self, since: int) -> bool:
         """Whether the first message came over a new connection."""
@@ -134,11 +135,14 @@ class PzqSubject(Subject):
     def bad_delivery(self) -> None:
         self.broker.faults.add(fault(WithoutDelimiter(), kind="Delivery", nth=1, scope="run"))
 
-    def unknown_fields(self) -> Mapping[str, str]:
+    def unknown_fields(self) -> Mapping[str, tuple[str, str]]:
         roles = (Role.CONFIRM, Role.DELIVER)
         for role in roles:
             self.broker.faults.add(fault(ExtraHeaders(headers=("future", "1")), role=role, name=role))
-        return {role: f"nothing came with more parts: {role}" for role in roles}
+        return {
+            role: (f"nothing came with more parts: {role}", slug("nothing-came-with-more-parts-{}", role))
+            for role in roles
+        }
 
     def wrong_bytes(self, runs: int) -> None:
         """In a run the fake says 3 answers and 3 deliveries; the places are in the first half of all."""
@@ -192,7 +196,13 @@ class PzqSubject(Subject):
             roles = [record.note for record in self.wire.journal.select(kind="upstream", since=mark)]
             case = f"{more['case']}: " if more.get("case") else ""
             once = len(set(roles)) == len(roles)
-            self.demand(once, f"{case}no reconnect", f"connections to {roles}", more.get("check"))
+            self.demand(
+                once,
+                f"{case}no reconnect",
+                f"connections to {roles}",
+                more.get("check"),
+                id=slug("{}no-reconnect", case),
+            )
             await self.until(lambda: before.issuperset(self.is_open()), 2.0)
 
     async def consume(
@@ -207,7 +217,7 @@ class PzqSubject(Subject):
     ) -> list[Message]:
         """Consume these messages, in any order, and demand that all are acknowledged."""
         sub = f"{session}-sub"
-        check(await self.subscribe(queue, sub, session, timeout), "subscribe works")
+        check(await self.subscribe(queue, sub, session, timeout), "subscribe works", id="subscribe-works")
 
         def copies() -> list[int]:
             return [sum(same_body(m.body, body) for m in self.client.messages(sub)) for body in wanted]
@@ -216,9 +226,21 @@ class PzqSubject(Subject):
         got = self.client.messages(sub)
         once = set(copies()) == {1} and not self.made_up(sub)
         seen = f"copies {copies()}; came: {[message.body for message in got][:5]}"
-        self.demand(once, f"{prefix}the messages are surfaced once and intact", seen, check)
+        self.demand(
+            once,
+            f"{prefix}the messages are surfaced once and intact",
+            seen,
+            check,
+            id=slug("{}the-messages-are-surfaced-once-and-intact", prefix),
+        )
         acked = await self.until(lambda: not self._waiting(wanted), timeout)
-        self.demand(acked, f"{prefix}the broker gets each acknowledgement", "not all came", check)
+        self.demand(
+            acked,
+            f"{prefix}the broker gets each acknowledgement",
+            "not all came",
+            check,
+            id=slug("{}the-broker-gets-each-acknowledgement", prefix),
+        )
         return got
 
     def made_up(self, sub: str = "c1") -> list[Any]:
@@ -230,7 +252,7 @@ class PzqSubject(Subject):
 
     def _waiting(self, bodies: Sequence[bytes]) -> list[bytes]:
         """Those of the bodies that are still stored."""
-        return [body for stored in self.fake.messages if (body := b"".join(stored.body)) in bodies]
+        return [body for stored in self.fake.messages() if (body := b"".join(stored.body)) in bodies]
 
 
 SUBJECT = PzqSubject

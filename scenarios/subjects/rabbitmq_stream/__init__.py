@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, cast
 
+from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import corrupt, reply, rewrite
 from fakebrokers.journal import Record, Tap
@@ -49,7 +50,7 @@ class StreamSubject(Subject):
         return {"heartbeat_s": int(limit_s) // 2}
 
     def add_queue(self, name: str) -> None:
-        if name not in self.fake.stream_names:
+        if name not in self.fake.streams:
             self.fake.create_stream(name)
 
     def stored(self, name: str) -> list[bytes]:
@@ -95,16 +96,20 @@ class StreamSubject(Subject):
         asks = self.ops(self.queue)[-1].asks  # on the connection that carries the requests
         asked = [r.connection for r in self.broker.journal.select(kind=asks, tap=Tap.RECEIVED)]
         standing = [name for name in asked if name in self.is_open()]
-        self.expect.exercised(standing, "the client keeps no connection for requests")
+        self.expect.exercised(
+            standing,
+            "the client keeps no connection for requests",
+            id="the-client-keeps-no-connection-for-requests",
+        )
         self.broker.say_raw(standing[-1], b"".join([codec.encode(frame) for frame in frames]))
 
     def bad_delivery(self) -> None:
         self.broker.faults.add(rewrite(fields={"chunk.crc": 1}, kind="Deliver", nth=1, scope="run"))
 
-    def unknown_fields(self) -> Mapping[str, str]:
+    def unknown_fields(self) -> Mapping[str, tuple[str, str]]:
         more = {f"properties.future-{number}": f"value {number}" for number in range(20)}
         self.broker.faults.add(rewrite(fields=more, kind="OpenResponse", name="20 more entries"))
-        return {"20 more entries": "no connection was opened"}
+        return {"20 more entries": ("no connection was opened", "no-connection-was-opened")}
 
     def wrong_bytes(self, runs: int) -> None:
         dice = Random(self.broker.faults.plan.seed)
@@ -131,7 +136,12 @@ class StreamSubject(Subject):
         await asyncio.sleep(2.5 * period)
         for connection in self.is_open():
             gap = widest_gap_s(self.fake, connection, begin, begin + 2.5 * period)
-            self.expect.within(gap, limit_s(period), f"{connection}: heartbeats keep their period")
+            self.expect.within(
+                gap,
+                limit_s(period),
+                f"{connection}: heartbeats keep their period",
+                id=slug("{}-heartbeats-keep-their-period", connection),
+            )
 
 
 def _request(frame: str, op: str, args: Mapping[str, Any]) -> Op:

@@ -100,6 +100,17 @@ def test_what_a_position_is_depends_on_the_protocol() -> None:
     taken = {"message": {**MESSAGE, "position": "x-1"}}
     assert said("narc.take", taken, "narconi") == ""
     assert said("narc.take", {"message": None}, "narconi") == ""
+
+
+def test_what_is_taken_comes_by_no_subscription() -> None:
+    taken = {name: value for name, value in MESSAGE.items() if name != "sub"}
+    assert said("narc.take", {"message": taken}, "narconi") == ""
+    assert said("narc.take", {"message": {**taken, "sub": None}}, "narconi") == ""
+    assert "sub" in said("next", {"messages": [{**taken, "sub": None}]}), "a subscription has a name"
+
+
+def test_what_is_taken_is_one_message_or_none() -> None:
+    taken = {"message": {**MESSAGE, "position": "x-1"}}
     assert "narc.take" not in said("narc.take", [taken], "narconi")
 
 
@@ -161,3 +172,24 @@ def test_members_belong_to_their_protocol() -> None:
     check_arguments("connect", {**connect, "options": {"vhost": "/", "user": "u"}}, RMQS)
     with pytest.raises(UsageError, match=r"connect args\.options: object contains unknown field `vhost`"):
         check_arguments("connect", {**connect, "options": {"vhost": "/"}}, "narconi")
+
+
+@pytest.mark.parametrize(
+    ("meta", "problem"),
+    [
+        ({"pzq_id": "cHpx", "sent_us": "12", "timeout_us": 5}, ""),
+        ({}, ""),
+        (
+            {"pzq_id": {"b64": "cHpx"}},
+            "meta.pzq_id: expected base64 text (the first part of the message), got {'b64': 'cHpx'}",
+        ),
+        (
+            {"pzq_id": "p z q"},
+            "meta.pzq_id: expected base64 text (the first part of the message), got 'p z q'",
+        ),
+        ({"sent_us": 1.5}, "meta.sent_us: expected an integer, or its digits, got 1.5"),
+    ],
+)
+def test_what_a_pzq_message_says_besides(meta: dict[str, Any], problem: str) -> None:
+    found = said("next", {"messages": [{**MESSAGE, "meta": meta}]}, "pzq")
+    assert found == (f"result.messages[0].{problem}" if problem else "")

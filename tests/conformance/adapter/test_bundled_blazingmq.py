@@ -125,7 +125,7 @@ def test_the_loss_of_the_connection_is_an_event(client: Client) -> None:
 
 def test_what_comes_before_the_subscription_is_kept_for_it(client: Client) -> None:
     async def script(broker: BlazingMQ, adapter: ProcessAdapter, go: Go) -> None:
-        broker.post(Q + "2", b"early")
+        broker.publish(Q + "2", b"early")
         opening: Any = {"session": "s", "target": "r", "uri": Q + "2", "flags": ["read"], "options": {}}
         assert (await go("bmq.open_queue", **opening)).ok
         await broker.wait_for_async(kind="PUSH")

@@ -81,7 +81,7 @@ def test_http(client: Client) -> None:
 @pytest.mark.parametrize("value", ["", "soon"])
 def test_what_the_server_leaves_empty_is_not_left_out(client: Client, value: str) -> None:
     async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
-        broker.put("gold", "orders", b"m")
+        broker.publish("gold", "orders", b"m")
         told = tuple((name, value) for name in ("x-msg-redelivered", "x-msg-timestamp"))
         more = (("Content-Type", "text/plain"), ("Content-Length", "1"))
         broker.faults.add(rewrite({"headers": (*told, *more)}, kind="HttpDeliver", nth=1, scope="run"))
@@ -160,7 +160,7 @@ def test_many_at_once_keep_their_order(socket_client: Client) -> None:
 
 def test_a_graceful_end_that_nobody_helps_ends_in_time(socket_client: Client) -> None:
     async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
-        broker.put("gold", "orders", b"left alone")
+        broker.publish("gold", "orders", b"left alone")
         started = await go("subscribe", session="s", sub="c", target="orders", options={"ack": True})
         assert started.ok, str(started)
         await broker.wait_for_async(kind="WsDeliver")

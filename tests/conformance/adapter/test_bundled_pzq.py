@@ -50,10 +50,10 @@ async def _script(adapter: ProcessAdapter, broker: PZQ) -> None:
     outcome = await adapter.event("outcome", timeout_s=PATIENCE_S)
     assert outcome is not None
     assert outcome["outcome"] == "acked"
-    assert [message.body for message in broker.messages] == [(b"", b"\0\xff", bytes(5000)), (b"one part",)]
+    assert [message.body for message in broker.messages()] == [(b"", b"\0\xff", bytes(5000)), (b"one part",)]
     await go("subscribe", session="s", sub="c", target="", on_message={"mode": "event"})
     first, second = await adapter.wait_messages("c", 2, PATIENCE_S)
-    assert [first.position.encode(), second.position.encode()] == [m.key for m in broker.messages]
+    assert [first.position.encode(), second.position.encode()] == [m.key for m in broker.messages()]
     assert [body_bytes(part) for part in first.body[:2]] == [b"", b"\0\xff"]
     assert first.body[2]["len"] == 5000
     assert first.meta["timeout_us"] == 5_000_000

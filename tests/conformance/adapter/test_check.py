@@ -14,11 +14,25 @@ import pytest
 
 from conformance.adapter.check import Check, Report, check
 from conformance.adapter.hello import HELLO_S
+from conformance.adapter.inprocess import InProcessAdapter
+from conformance.adapter.kit import Failure
 from conformance.adapter.order import order, overtaken
 from conformance.adapter.process import ProcessAdapter
+from conformance.adapter.profile import profiles
+from conformance.adapter.roles import Tried, tried
+from conformance.reference.registry import reference
 
 HERE = Path(__file__).parent
 ENV = {"PYTHONPATH": str(HERE.parents[2])}
+
+#: The role of each protocol whose op an adapter has still to be given, and the op.
+LEFT = {
+    "rabbitmq-stream": ("admin", "rmqs.metadata"),
+    "blazingmq": ("consumer", "subscribe"),
+    "pzq": ("monitor", "pzq.monitor"),
+    "narconi": ("http", "narc.post"),
+    "moleculer": ("emitter", "mol.emit"),
+}
 
 
 def report_on(*defect: str) -> Report:
@@ -44,6 +58,7 @@ def test_a_good_adapter_passes() -> None:
     [
         ("Liar", "honesty", "fakebrokers.no_such_op ok after"),
         ("Boasting", "honesty", "declares capabilities that do not exist: teleport"),
+        ("Bounding", "honesty", "declares limits that do not exist: subscribe.colour_max"),
         ("Promising", "honesty", "its contract has words that do not exist: flies"),
         ("Miscounting", "order", "has n 6"),
         ("Twice", "order", "which is not open"),
@@ -158,3 +173,54 @@ def test_every_failed_check_says_what_was_expected_and_the_fix() -> None:
     for defect in ("Liar", "Boasting", "Garbling", "Incomplete", "Strict", "Forgetful"):
         failed = [tried for tried in report_on(defect).checks if not tried.ok]
         assert all(tried.expected and tried.fix for tried in failed), (defect, failed)
+
+
+@pytest.mark.parametrize("protocol", list(profiles()))
+def test_a_client_that_works_has_done_an_op_of_each_role(protocol: str) -> None:
+    async def work() -> Tried:
+        adapter = InProcessAdapter(reference(protocol), protocol)
+        await adapter.start()
+        try:
+            return await tried(adapter)
+        finally:
+            await adapter.kill()
+
+    assert asyncio.run(work()) == Tried()
+
+
+@pytest.mark.parametrize("protocol", list(profiles()))
+def test_what_is_not_written_yet_is_not_called_tried(protocol: str) -> None:
+    class Unwritten(reference(protocol)):  # type: ignore[misc] # one of several classes
+        async def _perform(self, request: dict[str, Any]) -> Any:
+            if request["op"] == LEFT[protocol][1]:
+                raise Failure("unsupported", f"{request['op']} is not written yet")
+            return await super()._perform(request)
+
+    async def work() -> Tried:
+        adapter = InProcessAdapter(Unwritten, protocol)
+        await adapter.start()
+        try:
+            return await tried(adapter)
+        finally:
+            await adapter.kill()
+
+    role, op = LEFT[protocol]
+    assert asyncio.run(work()) == Tried(left=(f"{role}: {op} is not written yet",))
+
+
+def test_an_op_that_fails_at_a_correct_broker_fails_the_check() -> None:
+    class Failing(reference("rabbitmq-stream")):  # type: ignore[misc] # one of several classes
+        async def _perform(self, request: dict[str, Any]) -> Any:
+            if request["op"] == "subscribe":
+                raise Failure("internal", "KeyError: 'options'")
+            return await super()._perform(request)
+
+    async def work() -> Tried:
+        adapter = InProcessAdapter(Failing, "rabbitmq-stream")
+        await adapter.start()
+        try:
+            return await tried(adapter)
+        finally:
+            await adapter.kill()
+
+    assert "consumer, subscribe internal" in asyncio.run(work()).failed

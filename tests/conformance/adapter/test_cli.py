@@ -24,14 +24,14 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_check_prints_a_line_for_each_thing_tried(toy: str) -> None:
     result = CliRunner().invoke(adapter, ["check", toy])
     assert result.exit_code == 0, result.output
-    assert "ok     honesty" in result.output
+    assert "ok        honesty" in result.output
     assert "toy 1 (python), roles: publisher, consumer" in result.output
 
 
 def test_check_ends_with_1_and_the_problem(toy: str) -> None:
     result = CliRunner().invoke(adapter, ["check", f"{toy} Boasting"])
     assert result.exit_code == 1
-    assert "failed honesty" in result.output
+    assert "failed    honesty" in result.output
     assert "expected: words of the table in ADAPTER.md" in result.output
     assert "came:     declares capabilities that do not exist: teleport" in result.output
     assert "fix:      look for a misspelt word" in result.output
@@ -50,7 +50,11 @@ def test_check_as_json_is_one_document(toy: str) -> None:
     document = json.loads(result.output)
     assert document["ok"] is True
     assert document["hello"]["library"] == "toy"
-    assert set(document["checks"][0]) == {"name", "asks", "problem", "expected", "fix", "seconds", "ok"}
+    members = {"name", "asks", "problem", "expected", "fix", "seconds", "not_tried", "ok"}
+    assert set(document["checks"][0]) == members
+    left = {row["name"]: row["not_tried"] for row in document["checks"] if row["not_tried"]}
+    assert list(left) == ["roles", "line order"]
+    assert "nothing reached the fake broker" in left["roles"]
 
 
 def test_new_writes_and_says_how_to_go_on(tmp_path: Path) -> None:

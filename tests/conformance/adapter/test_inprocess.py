@@ -15,8 +15,9 @@ from conformance.adapter.kit import AdapterBase, Failure, body_bytes, op
 from conformance.adapter.messages import Kind
 from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
+from tests.marked import PASSWORD
 
-from .toy_adapter import Mute, Toy
+from .toy_adapter import Confused, Future, Mute, Toy
 
 Script = Callable[[InProcessAdapter], Coroutine[Any, Any, None]]
 
@@ -163,14 +164,14 @@ def test_reset_forgets_everything_and_ends_what_is_open() -> None:
 def test_the_transcript_keeps_order_and_no_secrets() -> None:
     async def script(adapter: InProcessAdapter) -> None:
         await adapter.reset()
-        options = {"user": "u", "password": "hunter2"}
+        options = {"user": "u", "password": PASSWORD}
         await adapter.call("connect", {"session": "s", "options": options})
         await adapter.call("echo", {"body": {"text": "x" * 9000}})
         lines = [json.loads(line) for line in adapter.transcript.dump()]
         assert [line["way"] for line in lines] == ["out", "in", "out", "in"]
         assert lines[0]["line"]["args"]["options"] == {"user": "u", "password": "***"}
         assert lines[2]["line"]["args"]["body"]["len"] == 9000
-        assert options["password"] == "hunter2"
+        assert options["password"] == PASSWORD
 
     with_toy(script)
 
@@ -337,3 +338,26 @@ def test_what_the_kit_settles_itself_is_not_kept(auto_settle: str, kept: int) ->
         assert len(made.subs["c"].native) == kept
 
     with_toy(script, lambda: made)
+
+
+def test_a_hello_of_another_version_is_none() -> None:
+    async def main() -> None:
+        adapter = InProcessAdapter(Future, "rabbitmq-stream")
+        with pytest.raises(AdapterFailed, match=r"result\.version: expected 1, got 2"):
+            await adapter.start()
+        assert not adapter.alive
+
+    virtual.run(main())
+
+
+def test_a_bug_of_the_adapter_is_no_failure_of_the_library() -> None:
+    async def main() -> None:
+        adapter = InProcessAdapter(Confused, "rabbitmq-stream")
+        await adapter.start()
+        message = {"session": "s", "target": "lost", "body": {"text": "hi"}}
+        assert (await adapter.call("publish", message)).crashed
+        said = "a bug of its own: AttributeError: module 'mylib' has no attribute 'Refused'"
+        assert adapter.violations == [said]
+        assert not adapter.alive
+
+    virtual.run(main())

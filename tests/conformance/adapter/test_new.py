@@ -14,9 +14,10 @@ import pytest
 from rich.console import Console
 
 from conformance.adapter.check import check
+from conformance.adapter.messages import Hello, Kind, body_bytes
 from conformance.adapter.new import BUILDS, LANGUAGES, new
 from conformance.adapter.process import ProcessAdapter
-from conformance.adapter.profile import profiles
+from conformance.adapter.profile import missing_ops, profile_of, profiles
 from conformance.adapters.registry import HERE as ADAPTERS
 from conformance.results import Verdict
 from conformance.suite.conform import Order, conform
@@ -79,6 +80,65 @@ def check_new(language: str, folder: Path, protocol: str) -> None:
 @pytest.mark.parametrize("language", EACH)
 def test_it_passes_as_it_is(language: str, tmp_path: Path) -> None:
     check_new(language, tmp_path / "deep" / "folder", "rabbitmq-stream")
+
+
+@pytest.mark.parametrize("protocol", profiles())
+def test_it_has_what_the_protocol_has(protocol: str, tmp_path: Path) -> None:
+    hello = asyncio.run(say_hello(make_new("python", tmp_path, protocol), protocol, tmp_path))
+    assert hello.roles == list(profile_of(protocol).roles)
+    assert missing_ops(hello, protocol) == []
+    assert ("publish" in hello.ops) is (protocol != "moleculer")
+    assert hello.settles == ("none" if protocol in ("rabbitmq-stream", "moleculer") else "manual")
+
+
+async def say_hello(command: list[str], protocol: str, folder: Path) -> Hello:
+    adapter = ProcessAdapter(command, protocol, cwd=folder)
+    try:
+        return await adapter.start()
+    finally:
+        await adapter.kill()
+
+
+def test_what_is_left_to_write_says_what_it_takes_and_gives(tmp_path: Path) -> None:
+    new("python", tmp_path, "moleculer")
+    written = (tmp_path / "adapter.py").read_text()
+    assert 'raise Failure("unsupported", "mol.call is not written yet")' in written
+    told = " ".join(line.strip().removeprefix("# ") for line in written.splitlines())
+    assert "Takes session, action, params?, meta?, timeout_ms?, node?," in told
+    assert "gives data, meta?, from?." in told
+
+
+@pytest.mark.parametrize("language", EACH)
+def test_parts_and_what_settles_them_go_through_each_kit(language: str, tmp_path: Path) -> None:
+    command = make_new(language, tmp_path, "pzq")
+    folder = RUST if language == "rust" else tmp_path
+
+    async def work() -> None:
+        adapter = ProcessAdapter(command, "pzq", cwd=folder)
+        await adapter.start()
+        try:
+            where = {
+                "receive": "tcp://127.0.0.1:1",
+                "send": "tcp://127.0.0.1:2",
+                "monitor": "tcp://127.0.0.1:3",
+            }
+            assert (await adapter.call("connect", {"session": "s", "endpoints": where})).ok
+            plan = {"mode": "event"}
+            wanted = {"session": "s", "sub": "c", "target": "", "on_message": plan}
+            assert (await adapter.call("subscribe", wanted)).ok
+            body = [{"text": "one"}, {"text": "two"}]
+            assert (await adapter.call("publish", {"session": "s", "target": "", "body": body})).ok
+            (message,) = await adapter.wait_messages("c", 1, 5.0)
+            assert [body_bytes(part) for part in message.body] == [b"one", b"two"]
+            settled = await adapter.call("settle", {"sub": "c", "ref": message.ref, "how": "ack"})
+            assert settled.ok, str(settled)
+            unknown = await adapter.call("settle", {"sub": "c", "ref": "no such", "how": "ack"})
+            assert unknown.kind is Kind.INVALID
+            assert adapter.violations == []
+        finally:
+            await adapter.kill()
+
+    asyncio.run(work())
 
 
 @pytest.mark.full

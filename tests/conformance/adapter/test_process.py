@@ -76,6 +76,24 @@ async def test_an_adapter_that_ignores_the_end_of_its_input_is_killed() -> None:
         assert adapter.exit_code == -signal.SIGKILL
 
 
+@pytest.mark.parametrize(
+    ("defect", "target", "last"),
+    [
+        ("Confused", "lost", "AttributeError: module 'mylib' has no attribute 'Refused'"),
+        ("Raw", "q", "TypeError: Object of type bytes is not JSON serializable"),
+    ],
+)
+def test_a_bug_of_its_own_breaks_the_protocol(defect: str, target: str, last: str) -> None:
+    async def work() -> None:
+        async with started(defect) as adapter:
+            message = {"session": "s", "target": target, "body": {"text": "hi"}}
+            assert (await adapter.call("publish", message)).word == "crashed"
+            assert adapter.exit_code == 3
+            assert adapter.violations == [f"it ended with exit code 3, for a bug of its own: {last}"]
+
+    asyncio.run(work())
+
+
 @asynchronous
 async def test_a_crash_ends_every_open_op() -> None:
     async with started() as adapter:

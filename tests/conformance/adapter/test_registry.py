@@ -52,7 +52,7 @@ def test_the_bundled_clients_for_rabbitmq_stream() -> None:
 def test_names_and_aliases() -> None:
     assert find("rstream").library == "rstream"
     assert find("rabbitmq-stream-js-client") == find("rabbitmq-stream-js")
-    with pytest.raises(UsageError, match=r"no bundled client 'kafka'; there are .*rstream"):
+    with pytest.raises(UsageError, match=r"no bundled client 'kafka'.* Choose from: .*rstream"):
         find("kafka")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import find
 from conformance.adapters.versions import cache, fetched
 from conformance.suite import clients
+from fakebrokers.cli import main
+from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
 OTHER = """\
@@ -79,3 +82,19 @@ def test_it_has_to_be_a_version(version: str) -> None:
 def test_other_languages_have_one_version() -> None:
     with pytest.raises(UsageError, match=r"rabbitmq-stream-go==1\.0: only clients in Python"):
         find("rabbitmq-stream-go==1.0")
+
+
+def test_a_version_that_cannot_be_imported_leaves_the_other_its_verdicts(
+    own_cache: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("rstream", reason="missing: rstream (pip install rstream)")
+    broken = provide(own_cache, "0.9.9") / "rstream"
+    broken.mkdir()
+    (broken / "__init__.py").write_text("raise ImportError('it needs another Python')")
+    with pytest.raises(SystemExit) as left:
+        main(["conform", "--client", "rstream==0.9.9,rstream", "--json", "RMQS-1.01"])
+    assert left.value.code == ExitCode.INCONCLUSIVE
+    first, second = json.loads(capfd.readouterr().out)["results"]
+    assert (first["client_version"], first["results"], first["complete"]) == ("0.9.9", [], False)
+    assert "it needs another Python" in first["reasons"][0]
+    assert [row["id"] for row in second["results"]] == ["RMQS-1.01"]

@@ -138,6 +138,12 @@ class Incomplete(Toy):
         pass
 
 
+class Bounding(Toy):
+    """Has a bound for what is no argument, besides one that there is."""
+
+    limits: ClassVar = {"subscribe.credit_max": 10, "subscribe.colour_max": 1}
+
+
 class Boasting(Toy):
     """Declares a capability that nobody knows."""
 
@@ -157,6 +163,29 @@ class Twice(Toy):
         super()._write(line)
         if line.get("ok") and "open" not in line["result"] and line["id"] > 100:
             super()._write(line)
+
+
+class Future(Toy):
+    """Speaks another version of the protocol, and does not say so when it is asked."""
+
+    @op("hello")
+    async def _hello(self, version: int, protocol: str) -> dict[str, Any]:
+        return {**await super()._hello(version, protocol), "version": 2}
+
+
+class Confused(Toy):
+    """Its own code stumbles over what it wants to make of an error of the library."""
+
+    def classify(self, error: Exception) -> Failure:
+        raise AttributeError("module 'mylib' has no attribute 'Refused'")
+
+
+class Raw(Toy):
+    """Reports bytes where the lines have text."""
+
+    @op("publish")
+    async def publish(self, session: str, target: str, body: dict[str, Any]) -> dict[str, Any]:
+        return {"outcome": "acked", "key": b"caf\xe9"}
 
 
 class Serial(Toy):

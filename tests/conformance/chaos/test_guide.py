@@ -64,7 +64,9 @@ def test_the_workload_of_the_page_runs_and_finds_a_defect(
 
 
 def test_every_command_of_the_page_has_options_that_exist() -> None:
-    known = {each.name: {o for p in each.params for o in (*p.opts, *p.secondary_opts)} for each in commands}
+    known = {
+        each.name: {o for p in each.load().params for o in (*p.opts, *p.secondary_opts)} for each in commands
+    }
     for shown in COMMANDS:
         _, name, *words = shlex.split(shown)
         assert {word for word in words if word.startswith("-") and len(word) > 1} <= known[name]

@@ -161,3 +161,28 @@ def test_the_same_seed_gives_the_same_verdict_and_the_same_smallest_schedule_twe
         smallest = shrinking(lambda one, names=names: bool(names.intersection(verdict_on(go(one)).names)), 5)
         seen.add((case.digest, str(verdict), to_json(smallest.smallest(case.schedule))))
     assert len(seen) == 1
+
+
+def test_a_file_has_no_code_imported_unless_the_command_line_names_it(
+    found: ChaosReplay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "evil_workload.py").write_text("open('imported', 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    asked = "evil_workload:Work"
+    schedule = msgspec.structs.replace(found.schedule, workload=asked)
+    path = msgspec.structs.replace(found, schedule=schedule).write(tmp_path)
+    for words in (
+        ["replay", str(path)],
+        ["shrink", str(path)],
+        ["replay", str(path), "--client", "reference"],
+    ):
+        assert command(words) == 64
+        assert f"say --workload {asked}" in capsys.readouterr().err.replace("\n", " ")
+    assert not (tmp_path / "imported").exists()
+    with pytest.raises(UsageError, match="does not come along"):
+        load(path)
+    assert load(path, asked).schedule.workload == asked
+    assert command(["replay", str(path), "--workload", asked]) == 64  # it is no workload after all
+    assert "there is no workload evil_workload:Work" in capsys.readouterr().err
+    assert (tmp_path / "imported").exists()

@@ -90,6 +90,7 @@ def test_targets() -> None:
     target = target_of(PROTOCOL, "mqtt://me:p%40ss@example.org")
     assert target == ("mqtt", ("example.org", 1883), ("me", "p@ss"))
     assert target_of(RABBIT, "rabbitmq-stream://localhost:5").address == ("localhost", 5)
+    assert target_of(RABBIT, "localhost:5") == target_of(RABBIT, "rabbitmq-stream://localhost:5")
     for url in ("http://localhost", "nats", "nats://localhost:x"):
         with pytest.raises(UsageError, match="expected"):
             target_of(PROTOCOL, url)

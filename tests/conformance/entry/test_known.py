@@ -40,7 +40,8 @@ def test_known_failures_are_expected(run, project: Path, known: str, outcomes: d
 
 def test_another_criterion_of_a_known_failure_is_news(run, project: Path) -> None:
     script = project / "toys" / "scripts.py"
-    script.write_text(script.read_text().replace("'it is <not>')", "''); expect.that(0, 'another')"))
+    more = "'', id='all-is-well'); expect.that(0, 'another', id='another')"
+    script.write_text(script.read_text().replace("'it is <not>', id='all-is-well')", more))
     (project / "known.toml").write_text(KNOWN.format("03") + 'criterion = "another"')
     run(test=line(IN_PROCESS, "TOY-1.03", more="expect='known.toml'")).assert_outcomes(failed=1)
 

@@ -112,3 +112,13 @@ def test_allure_has_them_all(project: Path) -> None:
     assert found["test_conformance[TOY-1.06]"]["status"] == "skipped"
     assert "it is <not>" in found["test_conformance[TOY-1.03]"]["statusDetails"]["message"]
     assert {"name": "tag", "value": "MUST"} in found["test_conformance[TOY-1.03]"]["labels"]
+    steps = {
+        name: [(each["name"], each["status"]) for each in row.get("steps", ())] for name, row in found.items()
+    }
+    assert steps["test_conformance[TOY-1.01]"] == [("criterion met: all is well", "passed")]
+    assert steps["test_conformance[TOY-1.03]"] == [("fail: all is well", "failed")]
+    assert steps["test_conformance[TOY-1.04]"] == [("inconclusive: nobody-came", "failed")]
+    assert steps["test_conformance[TOY-1.06]"] == []
+    failed = {each["name"]: each["source"] for each in found["test_conformance[TOY-1.03]"]["attachments"]}
+    assert list(failed) == ["wire excerpt", "journal", "reproducer"]
+    assert "# TOY-1.03 It fails (MUST)" in (project / "allure" / failed["reproducer"]).read_text()

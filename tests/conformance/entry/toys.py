@@ -44,16 +44,16 @@ if __name__ == "__main__":
 """
 #: Title, level and body of each script; the ids count up from TOY-1.01.
 SCRIPTS = (
-    ("passes", "MUST", "expect.that(True, 'all is well')"),
-    ("is tolerated", "MUST", "expect.tolerate(False, 'all is well', 'nearly')"),
-    ("fails", "MUST", "expect.that(False, 'all is well', 'it is <not>')"),
-    ("is not exercised", "MUST", "expect.exercised(False, 'nobody came')"),
+    ("passes", "MUST", "expect.that(True, 'all is well', id='all-is-well')"),
+    ("is tolerated", "MUST", "expect.tolerate(False, 'all is well', 'nearly', id='all-is-well')"),
+    ("fails", "MUST", "expect.that(False, 'all is well', 'it is <not>', id='all-is-well')"),
+    ("is not exercised", "MUST", "expect.exercised(False, 'nobody came', id='nobody-came')"),
     ("breaks the harness", "MUST", "broker.no_such_method_of_the_fake = 1; raise SystemError('a defect')"),
-    ("needs what is not declared", "MUST", "expect.that(True, 'all is well')"),
-    ("is for consumers", "MUST", "expect.that(True, 'all is well')"),
-    ("fails at first", "SHOULD", "expect.that(again('flaky'), 'all is well', 'not yet')"),
+    ("needs what is not declared", "MUST", "expect.that(True, 'all is well', id='all-is-well')"),
+    ("is for consumers", "MUST", "expect.that(True, 'all is well', id='all-is-well')"),
+    ("fails at first", "SHOULD", "expect.that(again('flaky'), 'all is well', 'not yet', id='all-is-well')"),
     ("waits long", "MAY", "Path('waiting').touch(); await asyncio.sleep(60)"),
-    ("passes too", "MUST", "expect.that(True, 'all is well')"),
+    ("passes too", "MUST", "expect.that(True, 'all is well', id='all-is-well')"),
 )
 MORE = {6: ", ops=['pzq.monitor']", 7: ", roles=['consumer']"}
 FAMILY = """

@@ -11,14 +11,10 @@ import pytest
 
 from conformance.adapter.messages import Error
 from conformance.adapter.result import Result
-from conformance.invariants.connections import (
-    handshake_first,
-    one_loss_event,
-    silent_behind_goodbye,
-    state_agrees,
-)
+from conformance.invariants.connections import one_loss_event, silent_behind_goodbye, state_agrees
 from conformance.invariants.deliveries import delivers_what_came
 from conformance.invariants.giving_up import _has_lost, _stood, gives_up_for_a_reason, sound
+from conformance.invariants.handshakes import handshake_first
 from conformance.invariants.outcomes import ack_needs_confirm
 from conformance.invariants.recovery import one_subscription_each, subscriptions
 from conformance.invariants.registry import May
@@ -57,10 +53,17 @@ def at(row: int) -> Moment:
 
 
 def op(name: str, begun: int, ended: int, result: Result, /, **args: Any) -> Done:
-    call: Any = SimpleNamespace(op=name, id=begun)
+    call: Any = SimpleNamespace(op=name, id=begun, timeout_ms=None)
     done = Done(call, {"session": "s1", **args}, 9.0, at(begun), "")
     done.ended, done.result = at(ended), result
     return done
+
+
+def message(position: int, row: int) -> Heard:
+    fields = {"sub": "a", "position": str(position), "body": BODY, "ts": None}
+    heard = Heard(SimpleNamespace(event="message", n=row, fields=fields))  # type: ignore[arg-type]
+    heard.at = at(row)
+    return heard
 
 
 def ended(name: str, **how: Any) -> Result:
@@ -115,6 +118,20 @@ def test_an_op_may_need_a_connection_besides_the_one_on_which_it_has_asked(
     frame = QueryPublisherSequence(correlation_id=1, reference="q", stream="S")
     case.ops = [op("rmqs.query_sequence", 2, 6, failed("rmqs.query_sequence", "connection"), **args)]
     case.facts.questions = [Question(asked_on, frame, None, at(5))]
+    assert bool(list(gives_up_for_a_reason(case))) is blamed
+
+
+@pytest.mark.parametrize(("asked_ms", "blamed"), [(3000.0, False), (None, True), (8000.0, True)])
+def test_a_fixed_deadline_is_the_latest_moment(asked_ms: float | None, blamed: bool) -> None:
+    """A library with a ticker gives up after the application's time-out, and before its own latest moment."""
+    conn = Conn("c1", at(0))
+    case = case_of(conn)
+    args = {"target": "S", "name": "q"}
+    done = op("rmqs.query_sequence", 2, 6, failed("rmqs.query_sequence", "timeout"), **args)
+    done.call.timeout_ms = asked_ms
+    frame = QueryPublisherSequence(correlation_id=1, reference="q", stream="S")
+    case.ops = [done]
+    case.facts.questions = [Question(conn, frame, None, at(5))]
     assert bool(list(gives_up_for_a_reason(case))) is blamed
 
 
@@ -269,9 +286,9 @@ def test_in_real_time_a_loss_may_be_noted_a_little_behind_what_it_ends(slack_s: 
     ("again", "got", "found"),
     [
         (True, [0, 2, 1, 3], []),
-        (False, [0, 2, 1, 3], ["3 came", "1 was surfaced"]),
-        (True, [0, 2, 1], ["3 came"]),
-        (True, [0, 2, 9, 3], ["3 came", "9 was surfaced"]),
+        (False, [0, 2, 1, 3], ["the message at 3 came", "the message at 1 was delivered"]),
+        (True, [0, 2, 1], ["the message at 3 came"]),
+        (True, [0, 2, 9, 3], ["the message at 3 came", "the message at 9 was delivered"]),
     ],
     ids=["may surface again", "may not", "one is missing", "never came"],
 )
@@ -287,12 +304,32 @@ def test_what_is_surfaced_again_hides_nothing(again: bool, got: list[int], found
         record = Record(position, b"a")
         window.arrivals.append(Arrival(at(row), (record,), behind=position + 1))
     case.facts.windows = [window]
-    heard = []
-    for number, position in enumerate(got):
-        fields = {"sub": "a", "position": str(position), "body": BODY, "ts": None}
-        heard.append(Heard(SimpleNamespace(event="message", n=number, fields=fields)))  # type: ignore[arg-type]
-        heard[-1].at = at(10 + number)
-    case.events = heard
+    case.events = [message(position, 10 + number) for number, position in enumerate(got)]
     said = [str(violation[0]) for violation in delivers_what_came(case)]
     assert [any(text.startswith(start) for text in said) for start in found] == [True] * len(found)
     assert len(said) == len(found), said
+
+
+@pytest.mark.parametrize(
+    ("got", "found"),
+    [
+        ([0, 1, 2, 3], []),
+        ([2, 3], []),
+        ([], ["the message at 2 came"]),
+        ([0, 2], ["the message at 3 came"]),
+        ([1, 0, 2, 3], ["the message at 2 came", "the message at 0 was delivered"]),
+    ],
+    ids=["delivered", "thrown away", "the good ones are missing", "a good one is missing", "out of order"],
+)
+def test_intact_messages_of_a_damaged_frame_may_be_delivered(got: list[int], found: list[str]) -> None:
+    case = case_of(conn := Conn("c1", at(0)))
+    case.ended_s = 99.0
+    case.contract = SimpleNamespace(allows=lambda word: False)  # type: ignore[assignment]
+    case.ops = [op("subscribe", 1, 4, ended("subscribe"), sub="a", target="S")]
+    doubtful, certain = (tuple(Record(place, b"a") for place in places) for places in ((0, 1), (2, 3)))
+    arrivals = [Arrival(at(5), (), 2, True, doubtful), Arrival(at(6), certain, 4)]
+    window = Window(conn, "S", 0, {"type": "first"}, at(2), opened=at(3), arrivals=arrivals)
+    case.facts.windows = [window]
+    case.events = [message(position, 10 + number) for number, position in enumerate(got)]
+    said = [str(violation[0]) for violation in delivers_what_came(case)]
+    assert [text.startswith(start) for text, start in zip(said, found, strict=True)] == [True] * len(found)

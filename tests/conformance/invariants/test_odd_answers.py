@@ -12,7 +12,7 @@ from conformance.invariants.connections import one_loss_event
 from conformance.invariants.giving_up import gives_up_for_a_reason, protocol_errors_for_a_reason
 from conformance.invariants.life import complaints_are_told
 from conformance.invariants.outcomes import failed_yet_stored, nack_needs_error
-from conformance.invariants.requests import request_answer_counts
+from conformance.invariants.requests import refused_needs_answer, request_answer_counts
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Complaint, Facts, Question, Written
 from conformance.sweep.model import Asks
@@ -134,6 +134,7 @@ def test_who_has_got_an_answer_that_cannot_be_read_need_not_wait_for_more(
     question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
     done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
     done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="connection")
+    done.call = SimpleNamespace(timeout_ms=None)
     case = case_of(conn)
     case.room = room_of(protocol)
     case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
@@ -153,3 +154,24 @@ def test_how_long_an_op_may_go_on_behind_its_answer(ended_s: float, slack_s: flo
     case = case_of(conn, slack_s=slack_s)
     case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
     assert len(list(request_answer_counts(case))) == found
+
+
+@pytest.mark.parametrize(
+    ("told", "said", "found"),
+    [(19, 19, 0), (2, 19, 1), (None, 19, 0), (None, None, 1), (19, None, 1)],
+    ids=["its code", "another code", "no code", "no code and no answer", "no answer"],
+)
+def test_a_refusal_needs_an_answer_though_not_its_code(
+    told: int | None, said: int | None, found: int
+) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready = Moment(1, 0, 1.0)
+    question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
+    if said is not None:
+        question.answer, question.answered, question.code = Frame(), Moment(3, 0, 3.0), said
+        question.accepted = False
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.5), ended=Moment(4, 0, 4.0))
+    done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="refused", code=told)
+    case = case_of(conn)
+    case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
+    assert len(list(refused_needs_answer(case))) == found

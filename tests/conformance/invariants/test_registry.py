@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ from conformance.adapter.contract import Contract
 from conformance.invariants import findings, judge
 from conformance.invariants.registry import INVARIANTS, Invariant, May, Violation
 from conformance.sweep.case import Case
+from conformance.sweep.facts import Should
 from conformance.sweep.run import runner
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import START
@@ -88,6 +90,30 @@ def test_what_is_allowed_hides_nothing_that_is_not(case: Case, monkeypatch: pyte
     monkeypatch.setitem(INVARIANTS, "at last", Invariant("at last", "Some of it.", at_last))
     [finding] = judge(with_contract(case, waits=True))
     assert finding.detail == "it slept"
+
+
+def harmless_first(case: Case) -> Iterator[Violation]:
+    """Something that nobody needs is missing, then something that is needed."""
+    yield Should("hostname of INFO is missing"), START
+    yield Should("ipList of INFO is missing"), START
+    yield "instanceID of INFO is missing", START
+
+
+def test_what_harms_nobody_is_a_should_and_hides_no_must(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(INVARIANTS, "legal", Invariant("legal", "Legal.", harmless_first))
+    [finding] = judge(case)
+    assert (finding.detail, finding.level) == ("instanceID of INFO is missing", "MUST")
+    monkeypatch.setitem(
+        INVARIANTS, "legal", Invariant("legal", "Legal.", lambda case: islice(harmless_first(case), 2))
+    )
+    [finding] = judge(case)
+    assert (finding.detail, finding.level) == ("hostname of INFO is missing", "SHOULD")
+
+
+def test_a_finding_has_the_level_of_its_rule(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(INVARIANTS, "often", Invariant("often", "Is violated twice.", often, "SHOULD"))
+    [finding] = judge(case)
+    assert (finding.detail, finding.level) == ("once", "SHOULD")
 
 
 def test_a_capability_that_is_missing_allows_too(case: Case) -> None:

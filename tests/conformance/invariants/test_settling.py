@@ -43,5 +43,6 @@ def test_a_defect_violates_it_and_the_correct_client_does_not(
     invariant: str, mutant: str, base: str, bend: Bend | None
 ) -> None:
     spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
-    assert invariant in {finding.name for finding in judge(runner(PROTOCOL, mutant)(spec))}
+    found = {finding.name: finding for finding in judge(runner(PROTOCOL, mutant)(spec))}
+    assert invariant in found and "b'" not in found[invariant].detail
     assert judge(runner(PROTOCOL)(spec)) == []

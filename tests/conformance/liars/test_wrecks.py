@@ -40,11 +40,12 @@ WRONG = {
     "flood_of_notes": "has n 1",
     "flood_of_events": "between two resets",
     "endless_line": "a line of more than",
+    "own_bug": "it ended with exit code 3, for a bug of its own: ValueError: I am no adapter",
 }
 #: It is right in all that it does, and only noisy.
 RIGHT = {"flood_of_stderr"}
 
-QUICK = [*sorted(DEAD), "stop", "not_utf8", "deep", "surrogate", "flood_of_lines", "endless_line"]
+QUICK = [*sorted(DEAD), "stop", "not_utf8", "deep", "surrogate", "flood_of_lines", "endless_line", "own_bug"]
 ALL = [*sorted(DEAD | SILENT | RIGHT), *WRONG]
 
 
@@ -69,9 +70,9 @@ def judged(runs: Sequence[tuple[str, Scenario]]) -> list[Judgement]:
 
 
 def blamed(kind: str, found: Judgement) -> None:
-    """Assert that the verdict is that of a client that broke in this way."""
+    """Assert that the verdict is that of a client, or of an adapter, that broke in this way."""
     where = f"{kind} {found.scenario.label}: {found.verdict} {found.tags}: {found.reason}"
-    assert found.verdict is Verdict.FAIL, where
+    assert found.verdict is (Verdict.HARNESS_ERROR if kind in WRONG else Verdict.FAIL), where
     assert set(found.tags) - {"waited", "setup", *INVARIANTS} == {tag_of(kind)}, where
     if kind in WRONG:
         assert found.reason.startswith("the adapter broke its protocol: "), where

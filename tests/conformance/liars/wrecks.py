@@ -36,6 +36,10 @@ def crash(adapter: AdapterBase) -> None:
     os._exit(7)
 
 
+def own_bug(adapter: AdapterBase) -> None:
+    adapter.on_bug(ValueError("I am no adapter"))
+
+
 def segfault(adapter: AdapterBase) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
@@ -119,8 +123,8 @@ def hang(adapter: AdapterBase) -> None:
 KINDS: Mapping[str, Callable[[AdapterBase], None]] = {
     kind.__name__: kind
     for kind in (
-        crash, segfault, stop, hang, half_a_line, grandchild, not_utf8, deep, nested, surrogate, huge_number,
-        flood_of_lines, flood_of_notes, flood_of_events, endless_line, flood_of_stderr,
+        crash, own_bug, segfault, stop, hang, half_a_line, grandchild, not_utf8, deep, nested, surrogate,
+        huge_number, flood_of_lines, flood_of_notes, flood_of_events, endless_line, flood_of_stderr,
     )
 }  # fmt: skip
 

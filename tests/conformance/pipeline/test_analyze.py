@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from conformance.checkers import check
-from conformance.cli_analyze import analyze_journals
+from conformance.cli_analyze import analyze_journals, tell
 from conformance.pipeline.sources import journal_folder, sources_in
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
@@ -57,7 +57,7 @@ def run(command: list[str], **env: str) -> dict[str, Any]:
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True, timeout=240, check=False
     )
-    missing = "needs PySpark" in done.stderr or "needs Java" in done.stderr
+    missing = "analysis on Spark" in done.stderr or "needs Java" in done.stderr
     if missing and not os.environ.get(REQUIRED):
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr[-3000:]
@@ -443,3 +443,46 @@ def test_a_python_without_our_packages_is_named(tmp_path: Path) -> None:
     assert f"the worker on {platform.node()} lacks msgspec" in done.stderr
     assert f"for {bare} there" in done.stderr
     assert not (tmp_path / "out" / "analysis.json").exists()
+
+
+def test_runs_that_are_still_being_written_are_judged_as_far_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A finished run beside two that are open, of which one is bad already; then all of them have ended."""
+    folder, out = journal(tmp_path / "journal"), tmp_path / "out"
+    still = [RunJournal(folder, name, client="c", scenario="S-1") for name in ("fine", "wrong")]
+    for written, end in zip(still, ("ok", "fail"), strict=True):
+        written.op(1.0, "p", 1, "publish", "invoke", key="q", value="a")
+        written.op(1.1, "p", 1, "publish", end, key="q", value="a")  # type: ignore[arg-type]
+        written.op(1.2, "c", None, "deliver", "ok", key="q", value="a", offset=0)
+    found = analyze_journals([folder], out, engine="local")
+    assert {name: found[name] for name in ("runs", "rows", "open", "broken_off")} == {
+        "runs": 4,
+        "rows": 12,
+        "open": 2,
+        "broken_off": 2,
+    }
+    named = pq.read_table(out / "anomalies.parquet").to_pylist()
+    assert {row["run"] for row in named} == {"bad", still[1].run}
+    tell(found)
+    assert "2 of 4 runs are still being written: they are judged as far as they are by now" in (
+        capsys.readouterr().out
+    )
+    assert sorted(path.suffix for path in folder.glob("*~*")) == [".ops", ".ops", ".wire", ".wire"]
+    for written in still:
+        written.close(verdict="pass")
+    found = analyze_journals([folder], out, engine="local")
+    assert (found["runs"], found["rows"], found["open"], found["broken_off"]) == (4, 12, 0, 0)
+
+
+def test_nothing_is_said_to_be_fine_that_was_not_looked_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The only run is open, and has begun a moment ago."""
+    written = RunJournal(tmp_path / "journal", "new")
+    found = analyze_journals([tmp_path / "journal"], tmp_path / "out", engine="local")
+    written.close()
+    tell(found)
+    printed = capsys.readouterr().out
+    assert "1 of 1 runs are still being written" in printed
+    assert "No anomalies." not in printed

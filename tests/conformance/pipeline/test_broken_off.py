@@ -12,6 +12,8 @@ def test_runs_that_are_not_whole_are_told(capsys: pytest.CaptureFixture[str]) ->
         "rows": 3,
         "runs": 2,
         "broken_off": 1,
+        "open": 0,
+        "aside": [],
         "seconds": 1.0,
         "anomalies": {},
         "allowed": {},

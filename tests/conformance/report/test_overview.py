@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import zlib
@@ -9,15 +10,17 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
 
+from conformance.invariants.rules import rules
 from conformance.printing import console_for_all
 from conformance.report.done import done_to
 from conformance.report.overview import exit_of, judged_against, tally
 from conformance.report.write import write_report
-from conformance.results import Result, Results, Verdict
+from conformance.results import Result, Results, RuleResult, Verdict
 from conformance.suite import clients
 from conformance.suite.conform import Order, conform
 from conformance.suite.verdicts import judged
@@ -54,6 +57,43 @@ def test_known_failures_alone_explain_an_exit_code_of_0(tmp_path: Path) -> None:
     text = overview(tmp_path, run(KNOWN, row(2, Verdict.PASS)))
     assert "<b>none new</b>, 1 known" in text
     assert "Exit code <b>0</b>: no MUST fails that is not known." in text
+
+
+def test_a_violated_rule_counts_once_and_stands_with_the_rows_that_show_it(tmp_path: Path) -> None:
+    rule = RuleResult(
+        "wire-legal",
+        "rabbitmq-stream",
+        "",
+        "MUST",
+        Verdict.FAIL,
+        ("RMQS-1.01", "RMQS-1.02"),
+        "hostname of <b>INFO</b> is None",
+        "Every frame is legal.",
+    )
+    known = msgspec.structs.replace(rule, rule="beats", tags=("expected",), cause="no timer")
+    rows = row(1, Verdict.PASS), row(2, Verdict.PASS)
+    text = write_report(tmp_path, [run(*rows, rules=(known, rule))]).read_text(encoding="utf-8")
+    assert '<b class="new">1 rule for all runs new</b>, 1 known from 1 root cause.' in text
+    assert '<p class="judgement fail">2 rules violated</p>' in text
+    part = text[text.index("Rules for all runs") :]
+    assert part.index("wire-legal") < part.index("beats")  # what nobody expected comes first
+    assert "hostname of &lt;b&gt;INFO&lt;/b&gt; is None" in part
+    assert 'href="#s-RMQS-1.01--rabbitmq-stream">RMQS-1.01</a>' in part
+    assert "no timer" in part
+
+
+def test_each_violated_rule_has_its_reasons_beside_it(tmp_path: Path) -> None:
+    rule = RuleResult(
+        "no-storm", "pzq", "", "SHOULD", Verdict.FAIL, ("PZQ-1.01",), "9 connections in 0.01 s", "Pauses."
+    )
+    later = msgspec.structs.replace(rule, rule="a-rule-of-a-later-version")
+    text = write_report(tmp_path, [run(row(1, Verdict.PASS), rules=(rule, later))]).read_text("utf-8")
+    part = html.unescape(text[text.index("Rules for all runs") :])
+    explained = rules()["no-storm"]
+    assert part.count("Why this is a rule") == 1
+    for sentence in (explained.why, *explained.clauses("pzq"), explained.example, explained.reason):
+        assert sentence in part
+    assert "fakebrokers explain no-storm" in part
 
 
 def test_no_failures_at_all(tmp_path: Path) -> None:

@@ -318,3 +318,17 @@ def test_findings_stand_together_by_root_cause(tmp_path: Path) -> None:
     ]
     text = written(tmp_path, runs=[run])
     assert "4, 2 known root causes" in text and "Without a known root cause" in text
+
+
+def test_findings_without_a_cause_stand_together_by_criterion(tmp_path: Path) -> None:
+    criteria = ["op-ends", "in-time", "", "op-ends", "op-ends"]
+    rows = [sample.result(n, Verdict.FAIL, criterion=each) for n, each in enumerate(criteria)]
+    rows[4] = msgspec.structs.replace(rows[4], cause="no time-out")
+    run = Results("alpha", "1.0", "0.1.0", 1, "2026-01-01T00:00:00Z", 0.0, tuple(rows))
+    (found,) = build([run], None, None).clients
+    assert [(cause.text, cause.criterion, len(cause.findings)) for cause in found.causes] == [
+        ("no time-out", "", 1),
+        ("", "op-ends", 2),
+        ("", "", 2),
+    ]
+    assert "Without a known root cause: all by <code>op-ends</code>" in written(tmp_path, runs=[run])

@@ -73,7 +73,7 @@ def test_a_report_into_a_place_that_cannot_be_written_is_refused_at_once(tmp_pat
     report = ["--report", str(tmp_path / "file" / "report")]
     done = fakebrokers("conform", "--adapter", CORRECT, "--protocol", "rabbitmq-stream", *report, "RMQS-3.06")
     assert done.returncode == 3
-    assert "cannot write the journal: Not a directory" in done.stderr and "Traceback" not in done.stderr
+    assert "cannot write there: Not a directory" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_two_reports_into_one_folder_keep_both_journals(tmp_path: Path) -> None:
@@ -99,17 +99,28 @@ def test_a_broken_client_fails_with_files_that_tell_why(tmp_path: Path) -> None:
     assert row.plan["faults"]
 
     suite = ElementTree.parse(tmp_path / "report" / "junit.xml").getroot()[0]
-    assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
+    rules = document["rules"]
+    assert "ack-needs-confirm" in {rule["rule"] for rule in rules}
+    assert all(rule["rows"] == ["RMQS-3.02"] for rule in rules)
+    # What a rule finds may be for want of time, on a busy machine; the content of a row is not.
+    assert {rule["verdict"] for rule in rules} <= {"fail", "inconclusive"}
+    doubted = [rule["reason"] for rule in rules if rule["verdict"] != "fail"]
+    assert all("client and harness" in reason for reason in doubted), "it says that they had to wait"
+    failed = 1 + sum(rule["verdict"] == "fail" for rule in rules)
+    assert (suite.get("failures"), suite.get("errors")) == (str(failed), "0")
 
     reproducer = tmp_path / "report" / "reproducers" / "test_rmqs_3_02.py"
     ast.parse(reproducer.read_text())
-    assert "conformance" not in reproducer.read_text()
+    assert "from fakebrokers.suite import scenarios" in reproducer.read_text()
 
     assert "RMQS-3.02" in (tmp_path / "report" / "index.html").read_text()
     assert list((tmp_path / "report" / "journal").glob("*.parquet"))
 
-    (allure,) = (tmp_path / "report" / "allure-results").glob("*-result.json")
-    assert json.loads(allure.read_text())["status"] == "failed"
+    results = [
+        json.loads(path.read_text()) for path in (tmp_path / "report").glob("allure-results/*-result.json")
+    ]
+    assert len(results) == 1 + len(rules)
+    assert sum(each["status"] == "failed" for each in results) == failed
 
 
 def test_a_known_failure_is_no_failure(tmp_path: Path) -> None:
@@ -117,7 +128,7 @@ def test_a_known_failure_is_no_failure(tmp_path: Path) -> None:
     known.write_text('[[known]]\nid = "RMQS-3.02"\nprotocol = "rabbitmq-stream"\nreason = "a mutant"\n')
     code, document = conform(BROKEN, "--expect", str(known), "RMQS-3.02")
     assert code == 0
-    assert document["results"][0]["tags"][-1] == "expected"  # behind the rules that it violates
+    assert document["results"][0]["tags"][-1] == "expected"
 
 
 def test_the_users_pytest_configuration_has_no_say(tmp_path: Path) -> None:
@@ -173,6 +184,12 @@ def test_where_nothing_is_executed_that_is_said(arguments: list[str], sentence: 
     assert done.returncode == 2, done.stderr
     assert "nothing was executed" in done.stdout and sentence in done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_skipped_takes_no_time() -> None:
+    code, document = conform(f"{sys.executable} -c '{NO_ROLES}'", "RMQS-3.06")
+    assert code == 2
+    assert document["seconds"] == 0, "counted from the first row that ends, if none has begun"
 
 
 def test_a_command_that_is_no_adapter_is_a_harness_error() -> None:

@@ -18,13 +18,14 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from conformance.results import Result, Step, Verdict
-from conformance.suite.console import RunProgress, around, print_failure, print_results, shortened
+from conformance.results import Result, RuleResult, Step, Verdict
+from conformance.suite.console import RunProgress, around, print_failure, print_results, print_rule, shortened
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios
 from conformance.suite.present import replay_command
 from fakebrokers.cli import main
 from tests.conformance.suite.hostile import HOSTILE, results, row
+from tests.marked import PASSWORD
 
 ROOT = Path(__file__).parents[3]
 MUTANT = f"{sys.executable} -m conformance.mutants rabbitmq-stream confirm-by-position"
@@ -58,11 +59,30 @@ def test_the_adapters_own_trouble_comes_first() -> None:
     assert line.index("broke its protocol") < line.index("exit status 7") < line.index("is nacked")
 
 
+def test_a_violated_rule_says_where_its_reasons_are() -> None:
+    out = io.StringIO()
+    rule = RuleResult(
+        "beats", "pzq", "", "MUST", Verdict.FAIL, ("PZQ-1.01",), "5.1 s without", "Never silent."
+    )
+    print_rule(Console(file=out, width=200, color_system=None, highlight=False), rule)
+    lines = out.getvalue().splitlines()
+    assert lines[1] == "FAIL rule beats MUST · pzq 1 row: 5.1 s without"
+    assert "  why         fakebrokers explain beats" in lines
+
+
 def test_known_failures_are_counted_by_root_cause() -> None:
     causes = ["frames are read by field", "no time-out", "frames are read by field"]
     known = [msgspec.structs.replace(row(), cause=cause, tags=("expected",)) for cause in causes]
     assert "3 known failures from 2 root causes" in printed(*known)
     assert "root cause" not in printed(row())
+
+
+def test_failures_by_one_criterion_are_counted_together() -> None:
+    rows = [msgspec.structs.replace(row(), id=f"RMQS-3.0{n}", criterion="op-ends") for n in (1, 2, 3)]
+    other = msgspec.structs.replace(row(), id="RMQS-3.04", criterion="in-time")
+    known = msgspec.structs.replace(rows[2], cause="no time-out", tags=("expected",))
+    assert "2 rows fail by op-ends: RMQS-3.01 RMQS-3.02\n" in printed(*rows[:2], known, other)
+    assert "rows fail by" not in printed(rows[0], known, other)
 
 
 def test_the_block_says_what_is_required_what_was_done_and_what_came() -> None:
@@ -96,7 +116,7 @@ def test_the_command_is_the_one_that_was_given() -> None:
     assert again == ["fakebrokers", "conform", *options, "NET-1.01"]
     varied = next(s for s in all_scenarios() if s.variant)
     assert f"--variant {varied.variant} " in replay_command(varied, who=("--client", "x"), seed=0)
-    target = "rabbitmq-stream://me:secret@127.0.0.1:5552"
+    target = f"rabbitmq-stream://me:{PASSWORD}@127.0.0.1:5552"
     shown = replay_command(net, who=("--client", "x"), seed=0, target=target)
     assert "--target 'rabbitmq-stream://me:***@127.0.0.1:5552' " in shown
     guest = "rabbitmq-stream://guest:guest@127.0.0.1:5552"

@@ -43,7 +43,7 @@ async def demands_nothing(broker: Any, client: Client, expect: Expect) -> None:
 
 
 async def never_connects(broker: Any, client: Client, expect: Expect) -> None:
-    expect.that(True, "all is well")
+    expect.that(True, "all is well", id="all-is-well")
 
 
 async def one_fault_too_many(broker: Any, client: Client, expect: Expect) -> None:
@@ -51,7 +51,7 @@ async def one_fault_too_many(broker: Any, client: Client, expect: Expect) -> Non
     broker.faults.add(drop(role="confirm", name="no confirm"))
     broker.faults.remove("no confirm")
     await client.connect(timeout=0.5)
-    expect.that(True, "all is well")
+    expect.that(True, "all is well", id="all-is-well")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_an_excuse_has_a_reason() -> None:
 def test_a_failure_names_the_faults_that_never_took_place() -> None:
     async def script(broker: Any, client: Client, expect: Expect) -> None:
         await one_fault_too_many(broker, client, expect)
-        expect.that(False, "it works")
+        expect.that(False, "it works", id="it-works")
 
     found = run(script)
     assert found.verdict is Verdict.FAIL

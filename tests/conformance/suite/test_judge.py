@@ -14,14 +14,16 @@ import pytest
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase, Failure, op
 from conformance.adapter.messages import Hello, body_bytes
+from conformance.invariants import Finding
 from conformance.results import Verdict
 from conformance.suite import Client, Expect, evaluation
 from conformance.suite.bench import Bench
 from conformance.suite.catalogue import requirement
 from conformance.suite.expect import Unsupported
+from conformance.suite.expectations import Expectations, Known
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.lag import LagMeter
-from conformance.suite.runner import Foresee, Runner
+from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
 from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
@@ -73,11 +75,11 @@ def run(script: Script, **more: Any) -> Judgement:
 
 async def passes(broker: Any, client: Client, expect: Expect) -> None:
     await client.connected()
-    expect.outcome(await client.publish("ok"), "acked", "it is acked")
+    expect.outcome(await client.publish("ok"), "acked", "it is acked", id="it-is-acked")
 
 
 async def violates(broker: Any, client: Client, expect: Expect) -> None:
-    expect.outcome(await client.publish("refused"), "acked", "it is acked")
+    expect.outcome(await client.publish("refused"), "acked", "it is acked", id="it-is-acked")
 
 
 def test_a_pass() -> None:
@@ -105,7 +107,7 @@ def test_a_preparation_that_fails_is_no_kill() -> None:
 
 def test_what_is_tolerated_is_non_strict() -> None:
     async def script(broker: Any, client: Client, expect: Expect) -> None:
-        expect.tolerate(False, "it should be quick", "it was slow")
+        expect.tolerate(False, "it should be quick", "it was slow", id="it-should-be-quick")
 
     found = run(script)
     assert found.verdict is Verdict.NON_STRICT
@@ -114,7 +116,7 @@ def test_what_is_tolerated_is_non_strict() -> None:
 
 def test_what_was_never_tried_is_inconclusive() -> None:
     async def script(broker: Any, client: Client, expect: Expect) -> None:
-        expect.exercised(False, "the fault did not fire")
+        expect.exercised(False, "the fault did not fire", id="the-fault-did-not-fire")
 
     assert run(script).verdict is Verdict.INCONCLUSIVE
 
@@ -168,8 +170,8 @@ def test_a_mistake_in_the_suite_or_the_fake_is_never_the_clients() -> None:
 
 def test_an_answer_that_lacks_something_is_the_clients_failure() -> None:
     async def script(broker: Any, client: Client, expect: Expect) -> None:
-        value = expect.ok(await client.publish("ok"), "it is acked")
-        expect.equal(value["meta"]["offset"], 5, "its offset")
+        value = expect.ok(await client.publish("ok"), "it is acked", id="it-is-acked")
+        expect.equal(value["meta"]["offset"], 5, "its offset", id="its-offset")
 
     found = run(script)
     assert (found.verdict, found.criterion_id) == (Verdict.FAIL, "answer")
@@ -188,7 +190,7 @@ def test_what_the_client_refuses_by_itself_was_never_tried() -> None:
 def test_a_hang_is_a_failure_even_if_the_script_gave_up() -> None:
     async def script(broker: Any, client: Client, expect: Expect) -> None:
         await client.begin_publish("hang", timeout=0.5)
-        expect.exercised(False, "the message did not come")
+        expect.exercised(False, "the message did not come", id="the-message-did-not-come")
 
     found = run(script)
     assert (found.verdict, found.tags) == (Verdict.FAIL, ("hang",))
@@ -224,7 +226,7 @@ def test_a_harness_that_stood_still_excuses_as_much_as_that(took: float, verdict
         await asyncio.sleep(0.1)
         time.sleep(0.4)  # the loop stands still
         await asyncio.sleep(0.1)
-        expect.within(took, 1.0, "in time")
+        expect.within(took, 1.0, "in time", id="in-time")
 
     async def work() -> Judgement:
         adapter = InProcessAdapter(Puppet, "rabbitmq-stream")
@@ -291,20 +293,20 @@ class Sequel:
         self.runs += 1
         end = self._ends.pop(0)
         if end == "late":
-            expect.within(2.0, 1.0, "in time")
+            expect.within(2.0, 1.0, "in time", id="in-time")
         expect.lapsed = "slow" in end
         if "lax" in end:
-            expect.tolerate(False, "it is strict")
+            expect.tolerate(False, "it is strict", id="it-is-strict")
             return
         if end == "dead":
             await client.adapter.kill()
-        expect.that(end == "good", "it works", end, id="worse" if end == "worse" else "")
+        expect.that(end == "good", "it works", end, id="worse" if end == "worse" else "works")
 
 
-def settle(sequel: Sequel, foresee: Foresee = lambda _: None) -> Judgement:
+def settle(sequel: Sequel, known: Expectations | None = None) -> Judgement:
     async def work() -> Judgement:
         bench = Bench(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
-        runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", foresee=foresee)
+        runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", known=known)
         (found,) = await runner.run([row(sequel)])
         return found
 
@@ -321,6 +323,9 @@ def settle(sequel: Sequel, foresee: Foresee = lambda _: None) -> Judgement:
         (["late", "good"], Verdict.PASS, False, 2),  # late among many, in time apart
         (["late", "late", "late"], Verdict.FAIL, False, 3),
         (["late", "late", "good", "good"], Verdict.PASS, True, 4),
+        (["slow", "slow", "slow"], Verdict.FAIL, False, 3),  # silent each time, apart from others too
+        (["slow", "good"], Verdict.PASS, False, 2),  # silent among many, not apart
+        (["dead", "dead"], Verdict.FAIL, False, 2),  # nobody dies of being late
     ],
 )
 def test_a_failure_gets_a_second_opinion(ends: list[str], verdict: Verdict, flaky: bool, runs: int) -> None:
@@ -329,6 +334,11 @@ def test_a_failure_gets_a_second_opinion(ends: list[str], verdict: Verdict, flak
     assert found.verdict is verdict
     assert ("flaky" in found.tags) is flaky
     assert sequel.runs == runs
+    if "slow" in ends and verdict is Verdict.FAIL:
+        assert "apart from others; client and harness waited 0.0" in found.reason
+
+
+KNOWN = Expectations(known=(Known(id="RMQS-3.06", protocol="rabbitmq-stream", cause="it is broken"),))
 
 
 @pytest.mark.parametrize(
@@ -365,15 +375,70 @@ def test_what_surprises_where_the_machine_kept_the_client_waiting(
 ) -> None:
     waits = iter(starved)
     monkeypatch.setattr(LagMeter, "is_starved", property(lambda _: next(waits)))
-
-    def foresee(judgement: Judgement) -> bool | None:
-        return judgement.verdict is Verdict.FAIL if known else None
-
     sequel = Sequel(*ends)
-    found = settle(sequel, foresee)
+    found = settle(sequel, KNOWN if known else None)
     assert (found.verdict, sequel.runs) == (verdict, runs)
     if verdict is Verdict.INCONCLUSIVE:
         assert "for a processor" in found.reason and found.timing
+        assert known is ("a pass, which nobody expected" in found.reason)
+
+
+RULE = Known(rule="beats", protocol="rabbitmq-stream", cause="it is slow")
+
+
+@pytest.mark.parametrize(
+    ("shown", "starved", "known", "stand", "doubted", "notes", "runs"),
+    [
+        ([[], []], [False] * 2, (), [], [], 0, 1),
+        ([["beats"]] * 3, [False] * 3, (), ["beats"], [], 0, 3),  # the first of them among many others
+        ([["beats"], []], [False] * 2, (), [], [], 0, 2),  # among many others only
+        ([["beats"], ["beats"], [], ["beats"]], [False] * 4, (), ["beats"], [], 0, 4),
+        ([["beats"], ["beats"], [], []], [False] * 4, (), [], [], 1, 4),
+        ([["beats"], ["beats"], ["wire-legal"], ["beats"]], [False] * 4, (), ["beats"], [], 1, 4),
+        ([["beats"]] * 4, [True] * 4, (), ["beats"], ["beats"], 0, 4),  # the machine may have done it
+        ([["beats"]] * 4, [True, True, True, False], (), ["beats"], [], 0, 4),  # it did not
+        ([["beats"]], [True], (RULE,), ["beats"], [], 0, 1),  # as known
+        ([["wire-legal"]] * 3, [False] * 3, (RULE,), ["wire-legal"], [], 0, 3),
+    ],
+)
+def test_what_rules_found_stands_where_two_runs_show_it(
+    shown: list[list[str]],
+    starved: list[bool],
+    known: tuple[Known, ...],
+    stand: list[str],
+    doubted: list[str],
+    notes: int,
+    runs: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    each = iter(zip(shown, starved, strict=True))
+    count = 0
+
+    async def once(_: Runner, item: Scenario, *, fresh: bool = False) -> Judgement:
+        nonlocal count
+        count += 1
+        names, is_starved = next(each)
+        findings = tuple(Finding(name, "what happened") for name in names)
+        return Judgement(item, Verdict.PASS, findings=findings, is_starved=is_starved)
+
+    monkeypatch.setattr(Runner, "once", once)
+    found = settle(Sequel(), Expectations(known=known))
+    assert found.verdict is Verdict.PASS  # a row is decided by its own criteria
+    assert [finding.name for finding in found.broken] == stand
+    assert (sorted(found.doubted), len(found.notes), count) == (doubted, notes, runs)
+    assert "flaky" not in found.tags, "the row itself ended the same each time"
+
+
+def test_a_failure_is_not_flaky_for_what_rules_find_in_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    each = iter([[], ["beats"], ["beats"], ["wire-legal"], []])
+
+    async def once(_: Runner, item: Scenario, *, fresh: bool = False) -> Judgement:
+        findings = tuple(Finding(name, "what happened") for name in next(each))
+        return Judgement(item, Verdict.FAIL, criterion_id="works", reason="bad", findings=findings)
+
+    monkeypatch.setattr(Runner, "once", once)
+    found = settle(Sequel())
+    assert (found.verdict, found.tags) == (Verdict.FAIL, ())
 
 
 async def no_event(broker: Any, client: Client, expect: Expect) -> None:
@@ -385,16 +450,16 @@ async def no_message(broker: Any, client: Client, expect: Expect) -> None:
 
 
 async def no_frame(broker: Any, client: Client, expect: Expect) -> None:
-    await expect.wire(broker, "a frame comes", within_s=0.1, kind="Frame")
+    await expect.wire(broker, "a frame comes", within_s=0.1, kind="Frame", id="a-frame-comes")
 
 
 async def not_reached(broker: Any, client: Client, expect: Expect) -> None:
-    await expect.reached(broker, "a frame comes", within_s=0.1, kind="Frame")
+    await expect.reached(broker, "a frame comes", within_s=0.1, kind="Frame", id="a-frame-comes")
 
 
 async def times_out(broker: Any, client: Client, expect: Expect) -> None:
     await client.connected()
-    expect.ok(await client.publish("timeout"), "it is published")
+    expect.ok(await client.publish("timeout"), "it is published", id="it-is-published")
 
 
 @pytest.mark.parametrize(

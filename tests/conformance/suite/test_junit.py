@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
-from conformance.results import Verdict
+from conformance.results import RuleResult, Verdict
 from conformance.suite.junit import junit
 from tests.conformance.suite.hostile import CHARACTERS, results, row, with_everywhere
 
@@ -78,3 +79,15 @@ def test_markup_in_names_is_text() -> None:
     (suite,) = ElementTree.fromstring(junit(with_everywhere(name)))
     assert suite.get("name") == f"{name} {name}"
     assert [case.get("classname") for case in suite] == [f"{name}/{name}"] * 3
+
+
+def test_a_violated_rule_is_a_case_of_its_own() -> None:
+    rule = RuleResult(
+        "beats", "pzq", "", "MUST", Verdict.FAIL, ("PZQ-1.01", "PZQ-1.02"), "silent for 9 s", "It beats."
+    )
+    known = msgspec.structs.replace(rule, tags=("expected",), cause="no timer")
+    (suite,) = ElementTree.fromstring(junit(msgspec.structs.replace(results(), rules=(rule, known))))
+    assert [suite.get(name) for name in ("tests", "failures", "skipped")] == ["2", "1", "1"]
+    failure = suite[0][0]
+    assert (suite[0].get("name"), failure.get("message")) == ("beats It beats.", "2 rows: silent for 9 s")
+    assert "seen in the runs of PZQ-1.01, PZQ-1.02" in (failure.text or "")

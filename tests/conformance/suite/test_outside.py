@@ -13,7 +13,7 @@ import pytest
 from conformance.mutants.registry import find_mutant
 from conformance.suite import outside
 from conformance.suite.catalogue import families, requirement, sources
-from conformance.suite.criteria import criteria_of
+from conformance.suite.declared import declared_by
 from conformance.suite.load import add_folder, all_scenarios, remove_folder, select
 from fakebrokers.errors import UsageError
 
@@ -45,7 +45,7 @@ from ._words import CRITERION
 
 @scenario("ACME-1.01", roles=["publisher"])
 async def one(broker, client, expect):
-    expect.that(True, CRITERION)
+    expect.that(True, CRITERION, id="all-is-well")
 """
 MUTANT = """\
 from conformance.mutants.registry import mutant
@@ -90,7 +90,7 @@ def test_a_folder_is_loaded_like_what_comes_along(tmp_path: Path) -> None:
     assert item.key == ("ACME-1.01", "rabbitmq-stream", "")
     assert select(all_scenarios(), ids=["acme-1"]) == [item]
     assert [text.partition(":")[0] for text in sources(requirement("ACME-1.01"))] == ["A1", "R7"]
-    assert "all-is-well" in criteria_of(item).ids
+    assert "all-is-well" in declared_by(item).ids
     assert find_mutant("rabbitmq-stream", "acme-worst").title == "The worst."
 
 
@@ -138,7 +138,7 @@ BROKEN = [
     ("acme", '"high"', '"urgent"', 16, "expected one of critical, high, medium, low"),
     ("acme", '["A1", "R7"]', '["A2"]', 17, "there is no sentence 'A2'"),
     ("acme", 'passes = "It works"\n', "passes =\n", 19, "expected TOML"),
-    ("orders", "ACME-1.01", "ACME-1.02", 5, "did you mean ACME-1.01?"),
+    ("orders", "ACME-1.01", "ACME-1.02", 5, "did you mean 'ACME-1.01'?"),
     ("orders", "ACME-1.01", "RMQS-3.06", 5, "two scripts for RMQS-3.06: the other one is in "),
     ("orders", "async def", "async deaf", 6, "expected Python"),
     ("orders", ".._words", "_words", 2, "write `from ._words import ...`"),

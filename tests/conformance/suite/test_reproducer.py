@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import os
-import socket
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,9 +27,8 @@ from conformance.suite.judge import Judgement, judge
 from conformance.suite.load import all_scenarios
 from conformance.suite.reproducer import PythonClient, python_client, reproducer
 from conformance.suite.scenario import Scenario
-from conformance.suite.story import one_line
-from fakebrokers import PZQ, RabbitMQStream
-from fakebrokers.faults import drop, slice_
+from conformance.suite.story import one_line, told
+from fakebrokers import RabbitMQStream
 from fakebrokers.rabbitmq_stream.frames import PublishError
 
 ROOT = Path(__file__).parents[3]
@@ -174,50 +173,37 @@ def test_a_librarys_file_needs_nothing_of_the_suite(tmp_path: Path, name: str, s
     assert "1 passed" in pytest_says(good)
 
 
-PROGRAM = """
-import asyncio, os, sys
-import rstream
+@pytest.mark.full
+def test_a_client_with_an_adapter_of_its_own_gets_a_file_that_runs_it(tmp_path: Path) -> None:
+    """For every failure, whatever the script did to the fake."""
+    words = "-m", "conformance.mutants", "rabbitmq-stream", "confirm-by-position"
+    failed = judged(
+        the_scenario("rabbitmq-stream", "RMQS-3.02"),
+        InProcessAdapter(find_mutant("rabbitmq-stream", "confirm-by-position").adapter, "rabbitmq-stream"),
+    )
+    who = "--adapter", shlex.join([sys.executable, *words])
+    text = reproducer(failed, who=who, seed=7, folder=ROOT)
+    assert imported(text) == {"fakebrokers"} and "inside the fake" not in text
+    name = reproducer_name(failed.scenario)
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    said = pytest_says(tmp_path)
+    assert f"Failed: {failed.criterion}" in said
+    assert "1 failed" in said
+    (tmp_path / name).write_text(
+        text.replace("conformance.mutants", "conformance.reference").replace(f" {words[3]}", "")
+    )
+    assert "1 passed" in pytest_says(tmp_path)
 
-async def main():
-    input()
-    where = {"host": os.environ["HOST"], "port": int(os.environ["PORT"])}
-    async with rstream.Producer(**where, username="guest", password="guest") as producer:
-        input()
-        try:
-            await producer.send_wait("orders", b"message 0", timeout=2)
-        except TimeoutError:
-            sys.exit(1)  # neither confirmed nor refused
 
-asyncio.run(main())
-"""
-
-
-def test_the_brokers_side_alone_carries_streams_faults_and_frames_by_hand(tmp_path: Path) -> None:
-    client = find("rstream")
-    if not client.runnable:
-        pytest.skip(f"missing: {'; '.join(client.missing)}")
-    adapter = ProcessAdapter(client.command, "rabbitmq-stream", env=client.env)
-    failed = judged(the_scenario("rabbitmq-stream", "RMQS-3.05"), adapter)
-    text = write(tmp_path, failed, None)
-    assert imported(text) == {"fakebrokers"}
-    body = text.partition("def test_")[2]
-    order = [
-        "create_stream('orders')",
-        "start(broker)",
-        "go(program)  # connect",
-        "confirms are lost",
-        "'Publish': 1",
-        "say(",
-    ]
-    assert [body.index(each) for each in order] == sorted(body.index(each) for each in order)
-    assert "errors=((1, 999),)" in body
-
-    assert "say with CLIENT='...' which program" in pytest_says(tmp_path)
-    (tmp_path / "program.py").write_text(PROGRAM)
-    said = pytest_says(tmp_path, CLIENT=f"{sys.executable} {tmp_path / 'program.py'}")
-    assert f"AssertionError: {failed.criterion}" in said
-    (tmp_path / "program.py").write_text(PROGRAM.replace("sys.exit(1)", "sys.exit(0)"))
-    assert "1 passed" in pytest_says(tmp_path, CLIENT=f"{sys.executable} {tmp_path / 'program.py'}")
+def test_the_file_of_an_adapter_names_what_it_ran() -> None:
+    item = next(one for one in all_scenarios() if (one.id, one.variant) == ("MOL-1.01", "mqtt"))
+    text = reproducer(Judgement(item, Verdict.FAIL, reason="why"), who=("--client", "moleculer-0.15"), seed=3)
+    code = text[text.index("from fakebrokers") :]
+    assert code == (
+        "from fakebrokers.suite import scenarios\n\ntest_mol_1_01_mqtt = scenarios(\n    'moleculer-0.15',\n"
+        "    'MOL-1.01',\n    protocol='moleculer',\n    variant='mqtt',\n    seed=3,\n)\n"
+    )
+    assert reproducer(Judgement(item, Verdict.FAIL)) == ""  # an adapter class is in no file
 
 
 def recorded(server: Any, act: Callable[[Any], None]) -> tuple[Any, ...]:
@@ -226,46 +212,6 @@ def recorded(server: Any, act: Callable[[Any], None]) -> tuple[Any, ...]:
     with server:
         act(server)
     return tuple(deeds.done)
-
-
-def test_faults_that_are_there_from_the_start_are_given_to_the_server() -> None:
-    def act(broker: RabbitMQStream) -> None:
-        broker.faults.add(drop(role="confirm", name="first"))
-        broker.create_stream("orders", max_age="1h")
-        broker.faults.add(drop(role="deliver", name="second"))
-        broker.faults.remove("first")
-        broker.faults.add(drop(role="reject", name="third"))
-
-    failed = Judgement(
-        the_scenario("rabbitmq-stream", "RMQS-3.05"), Verdict.FAIL, deeds=recorded(RabbitMQStream(), act)
-    )
-    text = reproducer(failed)
-    room: dict[str, Any] = {"__name__": "reproduced"}
-    exec(text, room)
-    assert [fault["name"] for fault in room["FAULTS"]["faults"]] == ["first", "second"]
-    steps = text.partition("def test_")[2].partition("def ")[0]
-    order = ["create_stream('orders', max_age='1h')", "faults.remove('first')", "'third'", "start(broker)"]
-    assert [steps.index(each) for each in order] == sorted(steps.index(each) for each in order)
-
-
-def test_the_proxys_faults_are_given_to_the_proxy(tmp_path: Path) -> None:
-    def act(pzq: PZQ) -> None:
-        assert pzq.proxy is not None
-        pzq.proxy.faults.add(slice_(1))
-
-    failed = Judgement(the_scenario("pzq", "NET-1.01"), Verdict.FAIL, deeds=recorded(PZQ(proxied=True), act))
-    room: dict[str, Any] = {"__name__": "reproduced"}
-    exec(reproducer(failed), room)  # the text itself, but for the program
-    pieces: list[bytes] = []
-
-    def start(broker: PZQ) -> None:
-        with socket.create_connection((broker.host, broker.port), 5) as client:
-            pieces.append(client.recv(100))
-
-    room |= {"start": start, "ended": lambda _: None}
-    test: Callable[[], None] = room["test_net_1_01"]
-    test()
-    assert pieces == [b"\xff"]
 
 
 def test_what_the_fake_does_of_itself_is_no_deed() -> None:
@@ -283,10 +229,10 @@ def test_what_the_fake_does_of_itself_is_no_deed() -> None:
     ]
 
 
-def test_a_deed_that_cannot_be_written_says_where_it_was_done() -> None:
-    (deed,) = recorded(RabbitMQStream(), lambda broker: broker.call(lambda: None))
-    assert deed.text == ""
-    assert "test_reproducer" in deed.place
+def test_a_deed_that_cannot_be_written_is_not_told() -> None:
+    deeds = recorded(RabbitMQStream(), lambda broker: broker.call(lambda: None))
+    assert [deed.text for deed in deeds] == [""]
+    assert told(deeds) == []
 
 
 def test_megabytes_are_not_written_down_and_a_long_deed_is_told_briefly() -> None:
@@ -296,7 +242,7 @@ def test_megabytes_are_not_written_down_and_a_long_deed_is_told_briefly() -> Non
         broker.publish("s", [bytes(1000)])
 
     _, megabytes, long = recorded(RabbitMQStream(), write)
-    assert megabytes.text == "" and "test_reproducer" in megabytes.place
+    assert megabytes.text == ""
     assert len(long.text) > 4000
     assert len(one_line(long)) == 400
 
@@ -333,13 +279,13 @@ def test_the_file_compiles_whatever_a_client_says(client: str | None) -> None:
         transcript=tuple(msgspec.json.encode(sane(entry)) for entry in entries),
         deeds=recorded(RabbitMQStream(), lambda broker: broker.create_stream(encoded)),
     )
-    text = reproducer(failed, python_client(client) if client else None)
+    text = reproducer(failed, python_client(client) if client else None, who=("--adapter", encoded))
     assert all(character.isprintable() or character == "\n" for character in text)
     compile(text, "reproducer", "exec")
     room: dict[str, Any] = {"__name__": "reproduced"}
     if client is None:
-        exec(text, room)
-        assert "import os; #" in room["CRITERION"]  # as a value
+        with pytest.raises(ValueError, match="No closing quotation"):
+            exec(text, room)  # the command is a value, and nothing is run
         assert text.isascii()
 
 
@@ -354,4 +300,3 @@ def test_a_frame_by_hand_is_written_with_what_it_needs() -> None:
     with server, pytest.raises(Exception, match="c1"):
         server.say("c1", PublishError(0, ((7, 17),)))
     assert deeds.done[0].text == "broker.say('c1', PublishError(publisher_id=0, errors=((7, 17),)))"
-    assert [name for name, _ in deeds.done[0].names] == ["PublishError"]

@@ -12,10 +12,14 @@ from conformance.adapter.base import AdapterFailed
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.adapter.messages import Hello
+from conformance.invariants import Finding
 from conformance.results import Verdict
 from conformance.suite import Client, Expect
 from conformance.suite.catalogue import requirement
 from conformance.suite.clients import Judged, in_process
+from conformance.suite.expectations import Expectations, Known
+from conformance.suite.judgement import Judgement
+from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
 from conformance.suite.station import Station
 from fakebrokers.errors import UsageError
@@ -54,8 +58,8 @@ def passing(runs: list[str], late: int = 0, wrong: int = 0) -> Scenario:
 
     async def script(broker: Any, client: Client, expect: Expect) -> None:
         runs.append("run")
-        expect.within(2.0 if len(runs) <= late else 0.0, 1.0, "in time")
-        expect.that(len(runs) > wrong, "right", "wrong")
+        expect.within(2.0 if len(runs) <= late else 0.0, 1.0, "in time", id="in-time")
+        expect.that(len(runs) > wrong, "right", "wrong", id="right")
 
     return row(script)
 
@@ -83,10 +87,30 @@ def test_what_fails_is_tried_again(
 def test_what_is_known_to_fail_is_tried_once(puppet: Judged) -> None:
     runs: list[str] = []
     item = passing(runs, wrong=9)
-    station = Station(puppet, foresee=lambda judgement: judgement.verdict is Verdict.FAIL or None)
+    known = Expectations(known=(Known(id="PZQ-1.01", protocol="pzq", cause="it is wrong"),))
+    station = Station(puppet, known=known)
     assert station.judge(item).verdict is Verdict.FAIL
     station.close()
     assert len(runs) == 1
+
+
+def test_what_a_rule_found_is_new_once(puppet: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = iter(["beats", "beats", "wire-legal", "", "no-storm"])
+
+    async def settle(_: Runner, item: Scenario, **__: bool) -> Judgement:
+        name = next(shown)
+        return Judgement(item, Verdict.PASS, findings=(Finding(name, "what"),) if name else ())
+
+    monkeypatch.setattr(Runner, "settle", settle)
+    station = Station(
+        puppet, known=Expectations(known=(Known(rule="no-storm", protocol="pzq", cause="no pause"),))
+    )
+    new = []
+    for _ in range(5):
+        station.judge(passing([]))
+        new.append([rule.rule for rule in station.new_rules])
+    station.close()
+    assert new == [["beats"], [], ["wire-legal"], [], []]
 
 
 def test_a_client_is_kept_until_it_is_closed(puppet: Judged) -> None:

@@ -61,7 +61,7 @@ class Stage:
             self.inside.remove(name)
             if name in self.late:
                 self.late.remove(name)
-                expect.within(2.0, 1.0, "in time")
+                expect.within(2.0, 1.0, "in time", id="in-time")
 
         return script
 

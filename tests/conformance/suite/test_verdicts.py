@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.results import Result, Verdict
-from conformance.suite.verdicts import executed_share, exit_code
+from conformance.results import Result, RuleResult, Verdict
+from conformance.suite.verdicts import executed_share, exit_code, judged
 from fakebrokers.commands import ExitCode
 
 
@@ -39,6 +39,28 @@ def row(verdict: Verdict, level: Any = "MUST", *tags: str) -> Result:
 )
 def test_the_first_code_of_the_contract_wins(rows: list[Result], strict: bool, code: ExitCode) -> None:
     assert exit_code(rows, strict=strict) is code
+
+
+def rule(level: Any = "MUST", verdict: Verdict = Verdict.FAIL, *tags: str) -> RuleResult:
+    return RuleResult("beats", "pzq", "", level, verdict, ("PZQ-1.01", "PZQ-1.02"), "silent", tags=tags)
+
+
+@pytest.mark.parametrize(
+    ("found", "strict", "code"),
+    [
+        (rule(), False, ExitCode.FAILED),
+        (rule("SHOULD"), False, ExitCode.OK),
+        (rule("SHOULD"), True, ExitCode.FAILED),
+        (rule("MUST", Verdict.FAIL, "expected"), True, ExitCode.OK),
+        (rule("MUST", Verdict.INCONCLUSIVE), True, ExitCode.OK),
+        (rule("MUST", Verdict.PASS, "unexpected pass"), False, ExitCode.OK),
+        (rule("MUST", Verdict.PASS, "unexpected pass"), True, ExitCode.REGRESSION),
+    ],
+)
+def test_a_rule_counts_once(found: RuleResult, strict: bool, code: ExitCode) -> None:
+    rows = [row(Verdict.PASS)]
+    assert exit_code(rows, [found], strict=strict) is code
+    assert judged(rows, [rule(), rule()])[1] == ["beats was violated, and nobody expected it"]
 
 
 def test_an_incomplete_adapter_is_inconclusive() -> None:

@@ -37,8 +37,8 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def test_only_what_fits_is_known(tmp_path: Path) -> None:
     expected = load_expected(written(tmp_path, FILE))
-    known = Finding("one-loss-event", "0 losses were told, there were 2")
-    other = Finding("one-loss-event", "3 losses were told, there were 2")
+    known = Finding("one-loss-event", "0 losses were reported, there were 2")
+    other = Finding("one-loss-event", "3 losses were reported, there were 2")
     assert expected.news([known, other], RESET) == [other]
     assert expected.news([known], Spec("toy", "base")) == [known]
     ordered = Spec("toy", "base", (), (Change(1, "credit", 0),))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.invariants import judge
@@ -18,7 +20,7 @@ from conformance.reference.moleculer.registry import Registry
 from conformance.reference.registry import without_sockets
 from conformance.sweep.acts.inside import opened
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Facts, Sent
+from conformance.sweep.facts import Facts, Sent, Should
 from conformance.sweep.order import Order
 from conformance.sweep.room import room_of
 from conformance.sweep.run import run, runner
@@ -26,7 +28,7 @@ from conformance.sweep.specs import EVERY, Aside, Bend, Spec
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.tape import Moment, Row
 from conformance.sweep.universe import universe
-from conformance.sweep.view import Conn
+from conformance.sweep.view import Conn, Seen
 from fakebrokers.core.frames import Malformed, kind_of
 from fakebrokers.moleculer.packets import Discover, Event, Info, Packet, Pong, Request, Response
 from scenarios.moleculer.sweep import legal
@@ -171,7 +173,9 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(
     invariant: str, mutant: str, base: str, bend: Bend | None
 ) -> None:
     spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
-    assert invariant in [finding.name for finding in judge(runner(PROTOCOL, mutant)(spec))]
+    found = {finding.name: finding for finding in judge(runner(PROTOCOL, mutant)(spec))}
+    assert invariant in found
+    assert not re.search(r"\bb'|\b(None|UNSET|Counter|frozenset)\b|[(\[{]'", found[invariant].detail)
     assert judge(runner(PROTOCOL)(spec)) == []
 
 
@@ -187,13 +191,25 @@ def test_connections_that_end_at_once_are_no_reason_to_try_again_at_once() -> No
         (Pong(time=1, id="a", arrived=2), ""),
         (Pong(time=1, id="a"), "arrived of PONG is missing"),
         (Response(id="a", meta={}, headers={}, success=True, data=1), ""),
-        (Response(id="a", meta={}, headers={}, success="yes"), "success of RES is 'yes'"),
+        (Response(id="a", meta={}, headers={}, success="yes"), 'success of RES is "yes"'),
         (Response(id="a", meta={}, headers=None, success=False, data=1, error={"name": "E", "message": ""}),
          "a RES without success that has data"),
     ],
 )  # fmt: skip
 def test_packets_have_what_every_packet_has(packet: Packet, problem: str) -> None:
     assert legal.problem(packet) == problem
+
+
+def test_what_no_node_needs_of_another_is_asked_for_and_no_more() -> None:
+    info = Info(
+        services=[], ipList=["::1"], hostname=None, client={"type": "x"}, config={}, instanceID="i",
+        metadata={}, seq=1, ver="5", sender="n",
+    )  # fmt: skip
+    assert isinstance(legal.problem(info), Should)
+    assert not isinstance(legal.problem(msgspec.structs.replace(info, seq=0)), Should)
+    odd = msgspec.structs.replace(info, services=[{"actions": {}}])
+    assert not isinstance(legal.problem(odd), Should)
+    assert legal.problem(msgspec.structs.replace(info, hostname="h")) == ""
 
 
 class Mute(Post):
@@ -221,7 +237,7 @@ class CountsAnew(MoleculerClient):
 
 
 @pytest.mark.parametrize(
-    ("part", "word"), [(AnotherEachTime, "of instance"), (CountsAnew, "with seq 1 behind")]
+    ("part", "word"), [(AnotherEachTime, "with instanceID"), (CountsAnew, "with seq 1 after")]
 )
 def test_a_node_that_does_not_stay_who_it_is_is_found(part: type, word: str) -> None:
     found = judge(run(without_sockets(adapter_of(REFERENCE, [part])), Spec(PROTOCOL, "again")))
@@ -259,6 +275,26 @@ def test_only_what_took_too_long_is_called_so(limit_ms: int, after_s: float, is_
     asked = Request(id="1", action="s.slow", timeout=limit_ms, **by)
     answer = Response(id="1", success=False, error={"code": 504}, **by)
     assert (wrong_answer(asked, answer, after_s) == "") is is_right
+
+
+@pytest.mark.parametrize(
+    ("params", "data", "is_right"),
+    [
+        ({}, {"data": {}}, True),
+        ({}, {"data": None}, True),
+        ({}, {}, True),
+        ({"params": None}, {"data": {}}, True),
+        ({}, {"data": {"n": 1}}, False),
+        ({"params": {"n": 1}}, {"data": {}}, False),
+    ],
+    ids=["an empty object", "null", "nothing", "an empty object for null", "another", "for what is there"],
+)
+def test_what_an_action_makes_of_params_that_are_not_there(
+    params: Mapping[str, Any], data: Mapping[str, Any], is_right: bool
+) -> None:
+    by: dict[str, Any] = {"ver": "5", "sender": "n"}
+    asked = Request(id="1", action="s.echo", timeout=0, **params, **by)
+    assert (wrong_answer(asked, Response(id="1", success=True, **data, **by), 0.1) == "") is is_right
 
 
 def test_a_closed_node_offers_nothing_more() -> None:
@@ -387,3 +423,48 @@ def test_an_answer_is_for_who_has_asked_on_its_connection() -> None:
     assert [one.answer for one in facts.asked_back] == [None, answer]
     second._answer_back(key, answer, Moment(4, 0, 4.0))
     assert [one.answer for one in facts.asked_back] == [answer, answer]
+
+
+@pytest.mark.parametrize(("behind_s", "in_time"), [(0.04, True), (0.06, False)])
+def test_an_answer_may_come_just_before_the_end_of_its_question(behind_s: float, in_time: bool) -> None:
+    """The CR LF after a payload may be on its way still when the client answers."""
+    facts = Facts()
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready = Moment(1, 0, 0.5)
+    tracking = Tracking(conn, facts)
+    key, answer = ("REQ", "1"), Response(id="1", success=True, ver="5", sender="n")
+    tracking._answer_back(key, answer, Moment(2, 0, 1.0))
+    assert [text for _, text in facts.misused] == ['Response "1" answers nothing that was asked']
+    tracking._asked_back(Request(id="1", ver="5", sender="p"), key, Moment(3, 0, 1.0 + behind_s))
+    [question] = facts.asked_back
+    assert (question.answer is answer, not facts.misused) == (in_time, in_time)
+
+
+@pytest.mark.parametrize(
+    ("sent", "ready"),
+    [
+        (("sub", "pub"), 6),
+        (("pub", "sub"), 6),
+        (("sub",), None),
+        (("pub",), None),
+        (("sub", "ping", "pub"), None),
+        (("ping", "pub", "sub"), None),
+    ],
+)
+def test_a_client_that_speaks_and_listens_has_done_its_handshake(
+    sent: tuple[str, ...], ready: int | None
+) -> None:
+    lines = {
+        "sub": b"SUB MOL.RES.client 1\r\n",
+        "pub": b'PUB MOL.DISCOVER 29\r\n{"ver":"4","sender":"client"}\r\n',
+        "ping": b"PING\r\n",
+    }
+    rows = [("out", b"INFO {}\r\n"), ("in", b"CONNECT {}\r\n"), ("in", b"PING\r\n"), ("out", b"PONG\r\n")]
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    codecs = {"in": ReadingCodec("server"), "out": ReadingCodec("client")}
+    for number, (direction, data) in enumerate([*rows, *(("in", lines[each]) for each in sent)], 1):
+        for frame, _ in codecs[direction].feed(data):
+            conn.frames.append(Seen(Moment(number, 0, float(number)), direction, frame, len(data)))
+    assert len(conn.frames) == 4 + len(sent)
+    Tracking(conn, Facts()).run()
+    assert (conn.ready and conn.ready.row) == ready

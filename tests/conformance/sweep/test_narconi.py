@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -15,6 +16,7 @@ from conformance.reference.narconi.websockets import WebSockets
 from conformance.reference.registry import without_sockets
 from conformance.sweep.run import run, runner
 from conformance.sweep.specs import EVERY, Aside, Bend, Change, Spec
+from fakebrokers import Narconi
 from fakebrokers.core.frames import Malformed
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
@@ -22,6 +24,7 @@ from fakebrokers.narconi.websocket import BINARY, CLOSE, PING, TEXT, accept_key,
 from scenarios.narconi.sweep import legal
 from scenarios.narconi.sweep.model import EMPTY, MODEL, carries, taken
 from scenarios.narconi.sweep.reading import Answers, Requests
+from tests.eventually import PATIENCE_S
 
 PROTOCOL = "narconi"
 RST = Bend("c1", "out", 5, "rst")
@@ -224,12 +227,12 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(
     ("changed", "problem"),
     [
         ({}, ""),
-        ({"Host": None}, "a request with 0 headers Host"),
-        ({"Sec-WebSocket-Version": "8"}, "an upgrade to version ['8']"),
-        ({"Sec-WebSocket-Key": "abc"}, "an upgrade with the key 'abc'"),
+        ({"Host": None}, "a request with 0 Host headers"),
+        ({"Sec-WebSocket-Version": "8"}, 'an upgrade with the version ["8"]'),
+        ({"Sec-WebSocket-Key": "abc"}, 'an upgrade with the key "abc"'),
         (
             {"Sec-WebSocket-Protocol": "consume, publish"},
-            "an upgrade with the sub-protocols ['consume, publish']",
+            'an upgrade with the sub-protocols ["consume, publish"]',
         ),
     ],
 )
@@ -405,3 +408,22 @@ def test_an_upgrade_is_one_to_a_websocket(before: bytes, after: bytes, is_accept
     asked, accepted = upgrade("publish")
     found = read(asked, accepted.replace(before, after) + encode_frame(PING, b"a"))
     assert [type(frame) for frame in found] == [f.WsAccept, f.WsPing][: 1 + is_accepted]
+
+
+def test_of_the_headers_that_a_server_sends_only_metadata_has_to_be_handed_on() -> None:
+    given = {"Content-Type": "text/plain", "x-msg-x-a": "1", "X-Msg-Timestamp": "5"}
+    of_http = {"Date": "Thu, 01 Jan 1970 00:00:00 GMT", "Transfer-Encoding": "chunked", "max-x": "1"}
+    heard = {"redelivered": False, "ts": 5, "headers": {**given, **of_http}}
+    assert MODEL.properties_of(heard) == {"redelivered": False, "ts": 5, "headers": given}
+    assert MODEL.properties_of({**heard, "headers": "odd"})["headers"] == "odd"
+
+
+def test_what_is_stored_under_one_name_in_two_projects_counts_for_both() -> None:
+    with Narconi() as broker:
+        for project in ("gold", "silver"):
+            broker.publish(project, "orders", project.encode())
+            broker.publish(project, project, b"x")
+        assert [body for _, body in MODEL.stored(broker)["orders"]] == [b"gold", b"silver"]
+        taken_from = Request(broker.messages_url("gold", "orders"), method="DELETE")
+        urlopen(taken_from, timeout=PATIENCE_S).close()
+        assert sorted(MODEL.stored(broker)) == ["gold", "silver"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 from conformance.invariants import judge
+from conformance.invariants.rules import rules
 from conformance.sweep.page import lines_of, page, write_page
 from conformance.sweep.run import runner
 from conformance.sweep.specs import Bend, Spec
@@ -18,8 +20,10 @@ def test_it_says_what_was_done_what_was_violated_and_where(tmp_path: Path) -> No
     text = write_page(case, findings, tmp_path / "x.replay.json").read_text()
     assert (tmp_path / "x.html").exists()
     assert "The frame gets lost, and nothing else." in text
-    assert "A message is acknowledged to the application only behind its confirm." in text
+    assert "A message is acknowledged to the application only after its confirm." in text
     assert "fakebrokers replay x.replay.json" in text
+    rule = rules()["ack-needs-confirm"]
+    assert f"<p>{escape(rule.why)}</p>" in text and escape(rule.clauses("rabbitmq-stream")[0]) in text
     assert '<tr class="proof">' in text
 
 

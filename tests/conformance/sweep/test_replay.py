@@ -113,3 +113,10 @@ def test_where_runs_differ_most_of_them_decide(found: Replay, broken: str, fails
     again = replay(found, lambda _: next(cases), tries=3)
     assert again.fails is fails
     assert left - len(list(cases)) == runs
+
+
+def test_a_recorded_session_is_named_with_the_command_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_text('{"recording":1,"protocol":"pzq","wire":"zmq","scheme":"tcp"}\n')
+    with pytest.raises(UsageError, match=r"is a recorded session: 'fakebrokers serve PROTOCOL --replay "):
+        load(path)

@@ -13,6 +13,7 @@ type Failure struct {
 	Definite bool   `json:"definite"` // the op surely had no effect and will have none; false in doubt
 	Code     any    `json:"code"`     // the number on the wire, where there is one
 	Text     string `json:"text"`
+	Type     string `json:"type,omitempty"` // name of a remote error, where the protocol has such names
 }
 
 func (f *Failure) Error() string { return f.Kind + ": " + f.Text }
@@ -26,6 +27,12 @@ func Fail(kind, text string) *Failure {
 // Surely says that the op had no effect, where its kind does not imply it.
 func (f *Failure) Surely() *Failure {
 	f.Definite = true
+	return f
+}
+
+// Named says what a remote error is called, where the protocol has such names.
+func (f *Failure) Named(name string) *Failure {
+	f.Type = name
 	return f
 }
 

@@ -12,7 +12,9 @@ package kit
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -34,12 +36,15 @@ type Facts struct {
 	Version   string   `json:"library_version"` // see ModuleVersion
 	Protocols []string `json:"protocols"`
 	Roles     []string `json:"roles"`
-	Caps      Fields   `json:"caps"`     // capabilities: true, or what ADAPTER.md says
+	Caps      Fields   `json:"caps"`     // capabilities: true, or what ADAPTER.md says; "mol.call.node": false
 	Limits    Fields   `json:"limits"`   // time-outs that do not follow `timeout_ms`, and other bounds
 	Settles   string   `json:"settles"`  // "auto", "manual" or "none", the default
 	Restart   string   `json:"restart"`  // "per_scenario" where the library leaves goroutines that nobody can end
 	Contract  Fields   `json:"contract"` // what the library may do besides; see ADAPTER.md
 	Formats   []string `json:"formats"`  // how a body becomes a record, such as "raw" or "amqp"
+
+	Transporters []string `json:"transporters,omitempty"` // moleculer: what carries its packets ...
+	Serializers  []string `json:"serializers,omitempty"`  // ... and how they are written
 }
 
 // with is a copy of some fields and more.
@@ -204,7 +209,8 @@ func (a *Adapter) Subscribed(c *Call) (*Subscription, error) {
 	if err := c.Decode(&args); err != nil {
 		return nil, err
 	}
-	sub := &Subscription{adapter: a, sub: c.Args.Sub, target: c.Args.Target, plan: args.OnMessage, filled: make(chan struct{})}
+	sub := &Subscription{adapter: a, sub: c.Args.Sub, target: c.Args.Target, plan: args.OnMessage,
+		native: map[string]any{}, filled: make(chan struct{})}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.subs[c.Args.Sub] = sub
@@ -235,12 +241,24 @@ func (a *Adapter) attempt(c *Call) Fields {
 	}
 	result, err := op(c)
 	if err != nil {
-		return Fields{"ok": false, "error": a.Classify(err)}
+		return Fields{"ok": false, "error": a.classified(err)}
 	}
 	if result == nil {
 		result = Fields{}
 	}
 	return Fields{"ok": true, "result": result}
+}
+
+// classified asks Classify. If that panics, it is a bug of the adapter and not of the library.
+func (a *Adapter) classified(err error) *Failure {
+	defer func() {
+		if bug := recover(); bug != nil {
+			fmt.Fprintln(os.Stderr, string(debug.Stack()))
+			fmt.Fprintln(os.Stderr, "Classify panicked:", bug)
+			leave(ownBug)
+		}
+	}()
+	return a.Classify(err)
 }
 
 // receive starts one request on a goroutine of its own, and returns when it has begun.

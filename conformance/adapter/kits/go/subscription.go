@@ -17,6 +17,7 @@ type Subscription struct {
 	plan    plan
 	mutex   sync.Mutex
 	count   int
+	native  map[string]any
 	buffer  []Fields
 	filled  chan struct{}
 }
@@ -35,6 +36,7 @@ type Message struct {
 	Position any
 	Headers  Fields
 	TS       any
+	Native   any    // what the library needs to settle it; see Subscription.Native
 	More     Fields // redelivered, key, meta
 }
 
@@ -45,6 +47,9 @@ func (s *Subscription) Deliver(message Message) {
 	ordinal, ref := s.count, fmt.Sprintf("%s#%d", s.sub, s.count)
 	line := with(Fields{"ref": ref, "sub": s.sub, "target": s.target, "body": message.Body, "ts": message.TS,
 		"position": message.Position, "headers": with(message.Headers, nil), "redelivered": nil, "meta": Fields{}}, message.More)
+	if message.Native != nil {
+		s.native[ref] = message.Native
+	}
 	if s.plan.Mode == "event" {
 		s.adapter.Emit("message", line)
 	} else {
@@ -67,9 +72,25 @@ func (s *Subscription) Deliver(message Message) {
 		answer := s.adapter.attempt(&Call{request: inner, begun: func() {}})
 		s.adapter.Emit("done", with(answer, Fields{"sub": s.sub, "ref": ref, "index": index, "op": inner.Op}))
 	}
+	if s.plan.AutoSettle == "ack" {
+		s.mutex.Lock()
+		delete(s.native, ref)
+		s.mutex.Unlock()
+	}
 	if sleeps || len(s.plan.Do) > 0 {
 		s.adapter.Emit("returned", Fields{"sub": s.sub, "ref": ref, "raised": false})
 	}
+}
+
+// Native is what the library needs to settle a message, by its ref. It is kept, as scripts may settle twice, except
+// where `auto_settle` leaves the script nothing to settle.
+func (s *Subscription) Native(ref string) (any, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if native, found := s.native[ref]; found {
+		return native, nil
+	}
+	return nil, Fail("invalid", "no message "+ref+" to settle")
 }
 
 // take gives up to max buffered messages: at once if there are any, else when one comes within the time.

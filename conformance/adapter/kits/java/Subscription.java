@@ -7,6 +7,7 @@ import com.google.gson.JsonObject;
 import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** Does with the messages of one subscription what the script wants ({@code on_message}). */
 public final class Subscription {
@@ -18,6 +19,7 @@ public final class Subscription {
   private final String sub;
   private final JsonObject plan;
   private final Queue<JsonObject> buffer = new ArrayDeque<>();
+  private final Map<String, Object> natives = new ConcurrentHashMap<>();
   private int count;
 
   Subscription(Kit kit, Call call) {
@@ -34,11 +36,24 @@ public final class Subscription {
    * @param details the other members of the message: position, key, headers, redelivered, ts, meta
    */
   public void deliver(byte[] body, Map<String, ?> details) {
+    deliver(Body.report(body), null, details);
+  }
+
+  /**
+   * The same for a message that is settled, or has several parts.
+   *
+   * @param body a body as it is reported: see {@link Body#report}, which takes a list of parts, too
+   * @param settles what the library needs to settle it, see {@link #nativeOf}; null where there is no such thing
+   */
+  public void deliver(JsonElement body, Object settles, Map<String, ?> details) {
     int ordinal;
     String ref;
     synchronized (this) {
       ordinal = ++count;
       ref = sub + "#" + ordinal;
+      if (settles != null) {
+        natives.put(ref, settles);
+      }
       JsonObject message = message(ref, body, details);
       if ("event".equals(word("mode"))) {
         kit.emit("message", message);
@@ -66,12 +81,24 @@ public final class Subscription {
     }
   }
 
-  private JsonObject message(String ref, byte[] body, Map<String, ?> details) {
+  /**
+   * What the library needs to settle a message, by its ref. It is kept, as scripts may settle twice, except where
+   * {@code auto_settle} leaves the script nothing to settle.
+   */
+  public Object nativeOf(String ref) {
+    Object found = natives.get(ref);
+    if (found == null) {
+      throw new Failure("invalid", "no message " + ref + " to settle");
+    }
+    return found;
+  }
+
+  private JsonObject message(String ref, JsonElement body, Map<String, ?> details) {
     JsonObject message = new JsonObject();
     message.addProperty("ref", ref);
     message.addProperty("sub", sub);
     message.addProperty("target", target);
-    message.add("body", Body.report(body));
+    message.add("body", body);
     message.add("headers", new JsonObject());
     for (String name : new String[] {"redelivered", "ts", "position"}) {
       message.add(name, JsonNull.INSTANCE);
@@ -119,6 +146,9 @@ public final class Subscription {
       done.addProperty("index", index);
       done.add("op", inner.get("op"));
       kit.emit("done", done);
+    }
+    if ("ack".equals(word("auto_settle"))) {
+      natives.remove(ref);
     }
   }
 

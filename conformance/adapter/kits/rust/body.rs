@@ -69,6 +69,15 @@ pub fn report_key(key: &[u8]) -> Value {
     }
 }
 
+/// A key or a position of a request as bytes: text, or a body; `None` without one.
+pub fn key_bytes(key: &Value) -> Result<Option<Vec<u8>>, Failure> {
+    match key {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.as_bytes().to_vec())),
+        body => body_bytes(body).map(Some),
+    }
+}
+
 /// How a number is reported: a string of digits where a number of JSON would not be exact.
 pub fn number(value: u64) -> Value {
     if value > EXACT_MAX {

@@ -14,13 +14,15 @@ pub struct Failure {
     /// The number on the wire, where there is one.
     pub code: Option<i64>,
     pub text: String,
+    /// Name of a remote error, where the protocol has such names.
+    pub name: Option<String>,
 }
 
 impl Failure {
     /// As definite as its kind implies.
     pub fn new(kind: &'static str, text: impl Display) -> Self {
         let definite = matches!(kind, "auth" | "invalid" | "refused" | "unsupported");
-        Failure { kind, definite, code: None, text: text.to_string() }
+        Failure { kind, definite, code: None, text: text.to_string(), name: None }
     }
 
     /// The peer refused, with a code.
@@ -33,9 +35,18 @@ impl Failure {
         Failure { definite: true, ..self }
     }
 
+    /// What a remote error is called, where the protocol has such names.
+    pub fn named(self, name: impl Display) -> Self {
+        Failure { name: Some(name.to_string()), ..self }
+    }
+
     /// The `error` object of a line.
     pub fn report(&self) -> Value {
-        json!({"kind": self.kind, "definite": self.definite, "code": self.code, "text": self.text})
+        let mut line = json!({"kind": self.kind, "definite": self.definite, "code": self.code, "text": self.text});
+        if let Some(name) = &self.name {
+            line["type"] = json!(name);
+        }
+        line
     }
 }
 

@@ -28,13 +28,13 @@ mod order;
 mod serve;
 mod subscription;
 
-pub use body::{body_bytes, body_parts, number, report_body, report_key};
+pub use body::{body_bytes, body_parts, key_bytes, number, report_body, report_key};
 pub use call::Call;
 pub use failure::Failure;
 pub use lines::Kit;
 pub use order::first_step;
 pub use serve::{locked_version, Adapter};
-pub use subscription::Subscription;
+pub use subscription::{Native, Subscription};
 
 /// What an op gives back: the `result` object, or how it did not work out.
 pub type Answer = Result<serde_json::Value, Failure>;

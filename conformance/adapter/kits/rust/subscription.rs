@@ -1,7 +1,8 @@
 //! What a script wants to be done with messages.
 
-use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::any::Any;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{json, Value};
@@ -9,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::call::milliseconds;
 use crate::lines::outcome;
-use crate::{report_body, Call, Kit};
+use crate::{report_body, Call, Failure, Kit};
 
 /// Does with the messages of one subscription what the script wants (`on_message`).
 pub struct Subscription {
@@ -17,9 +18,15 @@ pub struct Subscription {
     pub sub: String,
     pub target: String,
     plan: Value,
+    /// Whatever the library has for the subscription.
+    pub handle: Mutex<Option<Native>>,
+    natives: Mutex<HashMap<String, Native>>,
     kept: Mutex<(u64, VecDeque<Value>)>, // how many came, and those that nobody has taken
     filled: Notify,
 }
+
+/// Something of the library's; `downcast` gives it back as what it is.
+pub type Native = Arc<dyn Any + Send + Sync>;
 
 impl Subscription {
     pub(crate) fn new(call: &Call) -> Self {
@@ -28,6 +35,8 @@ impl Subscription {
             sub: call.text("sub").to_owned(),
             target: call.text("target").to_owned(),
             plan: call.args["on_message"].clone(),
+            handle: Mutex::new(None),
+            natives: Mutex::new(HashMap::new()),
             kept: Mutex::new((0, VecDeque::new())),
             filled: Notify::new(),
         }
@@ -36,7 +45,25 @@ impl Subscription {
     /// Reports one message and does what the script wants; await it where the library hands messages over.
     /// `details` are the other members of the message: position, key, headers, redelivered, ts, meta.
     pub async fn deliver(&self, body: &[u8], details: Value) {
-        let (ordinal, reference) = self.report(body, details);
+        self.deliver_native(report_body(body), None, details).await;
+    }
+
+    /// The same for a message of several parts.
+    pub async fn deliver_parts(&self, parts: &[Vec<u8>], native: Option<Native>, details: Value) {
+        let reported = parts.iter().map(|part| report_body(part)).collect();
+        self.deliver_native(Value::Array(reported), native, details).await;
+    }
+
+    /// What the library needs to settle a message, by its ref. It is kept, as scripts may settle twice, except where
+    /// `auto_settle` leaves the script nothing to settle.
+    pub fn native(&self, reference: &str) -> Result<Native, Failure> {
+        let found = self.natives.lock().unwrap().get(reference).cloned();
+        found.ok_or_else(|| Failure::new("invalid", format!("no message {reference} to settle")))
+    }
+
+    /// The same for a message that is settled: `native` is what the library needs for it, `body` as it is reported.
+    pub async fn deliver_native(&self, body: Value, native: Option<Native>, details: Value) {
+        let (ordinal, reference) = self.report(body, native, details);
         let sleeps = self.plan["sleep_ms"].as_f64().filter(|ms| *ms > 0.0 && self.concerns("sleep_on", ordinal));
         if let Some(ms) = sleeps {
             if self.plan["block"].as_bool().unwrap_or(false) {
@@ -59,16 +86,22 @@ impl Subscription {
             done["op"] = request["op"].clone();
             self.kit.emit("done", done);
         }
+        if self.plan["auto_settle"] == "ack" {
+            self.natives.lock().unwrap().remove(&reference);
+        }
         if takes_time {
             self.kit.emit("returned", json!({"sub": self.sub, "ref": reference, "raised": false}));
         }
     }
 
-    fn report(&self, body: &[u8], details: Value) -> (u64, String) {
+    fn report(&self, body: Value, native: Option<Native>, details: Value) -> (u64, String) {
         let mut kept = self.kept.lock().unwrap();
         kept.0 += 1;
         let reference = format!("{}#{}", self.sub, kept.0);
-        let mut line = json!({"ref": reference, "sub": self.sub, "target": self.target, "body": report_body(body),
+        if let Some(native) = native {
+            self.natives.lock().unwrap().insert(reference.clone(), native);
+        }
+        let mut line = json!({"ref": reference, "sub": self.sub, "target": self.target, "body": body,
             "headers": {}, "redelivered": null, "ts": null, "position": null, "meta": {}});
         for (name, value) in details.as_object().into_iter().flatten() {
             line[name] = value.clone();

@@ -106,4 +106,5 @@ PROFILE = Profile(
     roles=_BOTH,
     ops=ops_in(globals()),
     capabilities={"compression.zlib": "compressed messages"},
+    settles=True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.adapter.stage import NAME, Stage
+from conformance.adapter.stage import NAME, Op, Stage, consume, publish
 from fakebrokers import BlazingMQ
 
 
@@ -10,9 +10,27 @@ def stage() -> Stage:
     """See `conformance.adapter.stage`."""
     broker = BlazingMQ()
     uri = f"bmq://bmq.test.mem.priority/{NAME}"
-    opened = {"session": NAME, "target": NAME, "uri": uri, "flags": ["write"], "options": {}}
+
+    def opened(name: str, flag: str) -> Op:
+        where = uri.replace(NAME, name)  # one of its own: no session opens one twice
+        return "bmq.open_queue", {
+            "session": NAME,
+            "target": name,
+            "uri": where,
+            "flags": [flag],
+            "options": {},
+        }
 
     def stored() -> list[bytes]:
         return [message.data for message in broker.messages(uri)]
 
-    return Stage(broker, lambda: NAME, stored, ("bmq.open_queue", opened))
+    return Stage(
+        broker,
+        lambda: NAME,
+        stored,
+        opened(NAME, "write"),
+        tries={
+            "publisher": publish,
+            "consumer": lambda name: (opened(f"{name}-read", "read"), *consume(f"{name}-read")),
+        },
+    )

@@ -185,6 +185,18 @@ class Listen(Arguments, frozen=True):
     on_message: OnMessage | UnsetType = UNSET
 
 
+class Pinged(Incoming, frozen=True, rename={"sender": "from"}):
+    """One of several nodes that were asked.
+
+    Attributes:
+        rtt_ms: Null without an answer.
+        from: The node.
+    """
+
+    sender: str
+    rtt_ms: float | None = None
+
+
 class PingResult(Incoming, frozen=True, rename={"sender": "from"}):
     """What came back.
 
@@ -192,11 +204,13 @@ class PingResult(Incoming, frozen=True, rename={"sender": "from"}):
         arrived: Null where the library does not show it.
         rtt_ms: Null without an answer.
         from: The node that answered.
+        nodes: Of a ping of all: those that answered, and any others that were asked.
     """
 
     arrived: Any = None
     rtt_ms: float | None = None
     sender: str | None = None
+    nodes: list[Pinged] | None = None
 
 
 class Ping(Arguments, frozen=True):

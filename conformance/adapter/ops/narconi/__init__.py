@@ -82,10 +82,20 @@ class Post(Arguments, frozen=True):
     headers: dict[str, Any] | UnsetType = UNSET
 
 
+class Taken(Message, frozen=True, kw_only=True):
+    """A message that was taken.
+
+    Attributes:
+        sub: Null or empty: it came by no subscription.
+    """
+
+    sub: str | None = None  # type: ignore[assignment]
+
+
 class TakeResult(Incoming, frozen=True):
     """A message, or null if there was none."""
 
-    message: Message | None
+    message: Taken | None
 
 
 class Take(Arguments, frozen=True):
@@ -106,4 +116,5 @@ PROFILE = Profile(
         "encoding": "content encodings",
         "keepalive": "WebSocket pings by the client",
     },
+    settles=True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.adapter.stage import NAME, Stage
+from conformance.adapter.stage import NAME, Stage, consume, publish
 from fakebrokers import Narconi
 
 
@@ -11,7 +11,17 @@ def stage() -> Stage:
     broker = Narconi()
 
     def prepare() -> str:
-        broker.ensure("test", NAME)
+        broker.create_queue("test", NAME)
         return NAME
 
-    return Stage(broker, prepare, lambda: [message.payload for message in broker.messages("test", NAME)])
+    return Stage(
+        broker,
+        prepare,
+        lambda: [message.payload for message in broker.messages("test", NAME)],
+        tries={
+            "publisher": publish,
+            "consumer": consume,
+            "admin": lambda name: (("narc.ensure_queue", {"session": NAME, "target": name}),),
+            "http": lambda name: (("narc.post", {"session": NAME, "target": name, "body": {"text": "one"}}),),
+        },
+    )

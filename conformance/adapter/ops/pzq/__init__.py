@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from conformance.adapter.messages import Message
 from conformance.adapter.ops import messaging
 from conformance.adapter.ops.define import Arguments, Incoming, Op, Profile, ops_in
 
@@ -36,6 +38,30 @@ class Monitor(Arguments, frozen=True):
     session: str
 
 
+def _message_rule(message: Message) -> str:
+    """The meta of a message: what is there has to be what it is said to be."""
+    identity = message.meta.get("pzq_id")
+    if identity is not None and not _is_base64(identity):
+        return f"meta.pzq_id: expected base64 text (the first part of the message), got {identity!r:.80}"
+    for name in ("sent_us", "timeout_us"):
+        if (value := message.meta.get(name)) is not None and not _is_integer(value):
+            return f"meta.{name}: expected an integer, or its digits, got {value!r:.80}"
+    return ""
+
+
+def _is_integer(value: Any) -> bool:
+    """Of any size: the wire's own may be nonsense."""
+    digits = value.removeprefix("-").isdigit() if isinstance(value, str) else False
+    return digits or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _is_base64(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and base64.b64decode(value, validate=True) is not None
+    except ValueError:
+        return False
+
+
 PROFILE = Profile(
     protocol="pzq",
     roles=("publisher", "consumer", "monitor"),
@@ -44,4 +70,8 @@ PROFILE = Profile(
         "caller_key": "the user gives the id of a message",
         "filter_expired": "the library drops messages that have expired",
     },
+    message_rule=_message_rule,
+    settles=True,
+    parts=True,
+    addresses=("receive", "send", "monitor"),
 )

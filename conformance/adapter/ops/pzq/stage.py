@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.adapter.stage import Stage
+from conformance.adapter.stage import NAME, Stage, consume, publish
 from fakebrokers import PZQ
 
 
 def stage() -> Stage:
     """See `conformance.adapter.stage`."""
     broker = PZQ()
-    return Stage(broker, lambda: "", lambda: [b"".join(message.body) for message in broker.messages])
+    return Stage(
+        broker,
+        lambda: "",
+        lambda: [b"".join(message.body) for message in broker.messages()],
+        tries={
+            "publisher": publish,
+            "consumer": consume,
+            "monitor": lambda _: (("pzq.monitor", {"session": NAME}),),
+        },
+    )

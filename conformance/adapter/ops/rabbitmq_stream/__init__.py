@@ -27,14 +27,29 @@ class Connect(session.Connect, frozen=True):
     options: ConnectOptions | UnsetType = UNSET
 
 
+class Routing(Outgoing, frozen=True):
+    """How a message finds its partition of a super stream.
+
+    Attributes:
+        by: `hash` of the key, or the `key` itself, for which the server knows the partitions.
+    """
+
+    by: Literal["hash", "key"]
+    key: str
+
+
 class Publish(messaging.Publish, frozen=True):
     """By a publisher with a name.
 
     Attributes:
         name: Reference of the publisher; the adapter declares one for each target and name, as a user has to.
+        routing: The target is a super stream.
+        filtered: With the [filter value](#filter-values) of the body.
     """
 
     name: str | UnsetType = UNSET
+    routing: Routing | UnsetType = UNSET
+    filtered: bool | UnsetType = UNSET
 
 
 class PublishMany(messaging.PublishMany, frozen=True):
@@ -65,18 +80,33 @@ class Offset(Outgoing, frozen=True):
             raise ValueError(f"Object missing required field `value` for {self.type}")
 
 
+class Filter(Outgoing, frozen=True):
+    """Which messages are wanted, by their [filter values](#filter-values).
+
+    Attributes:
+        unfiltered: Those without a value, too.
+    """
+
+    values: list[str]
+    unfiltered: bool | UnsetType = UNSET
+
+
 class SubscribeOptions(messaging.SubscribeOptions, frozen=True):
     """Where to begin, and as whom.
 
     Attributes:
         offset: Without it the library's default, or `first`.
         name: Reference of the consumer.
+        super_stream: The target is a super stream: all its partitions are read; a message has the name of its
+            partition as `partition` in its meta, if the library shows it.
     """
 
     offset: Offset | UnsetType = UNSET
     credit: int | UnsetType = UNSET
     name: str | UnsetType = UNSET
     properties: dict[str, Any] | UnsetType = UNSET
+    super_stream: bool | UnsetType = UNSET
+    filter: Filter | UnsetType = UNSET
 
 
 class Subscribe(messaging.Subscribe, frozen=True):
@@ -131,6 +161,31 @@ class Metadata(Arguments, frozen=True):
 
     session: str
     targets: list[str]
+
+
+class StreamsResult(Incoming, frozen=True):
+    """Names of streams, in the order of the server."""
+
+    streams: list[str]
+
+
+class Partitions(Arguments, frozen=True):
+    """Ask for the partitions of a super stream."""
+
+    spec = Op("rmqs.partitions", StreamsResult)
+
+    session: str
+    target: str
+
+
+class Route(Arguments, frozen=True):
+    """Ask for the partitions that a key of a super stream leads to."""
+
+    spec = Op("rmqs.route", StreamsResult)
+
+    session: str
+    target: str
+    key: str
 
 
 class StoreOffset(Arguments, frozen=True):
@@ -234,6 +289,8 @@ PROFILE = Profile(
         "lazy_subscribe": "`subscribe` returns before the broker has answered; a refusal comes as an `error` "
         "event with `sub`",
         "offset_without_consumer": "`rmqs.store_offset` works without a subscription of that name",
+        "super_streams": "`routing` of `publish`, `super_stream` of `subscribe`",
+        "filters": "`filtered` of `publish`, `filter` of `subscribe`",
     },
     formats=("raw", "amqp"),
     message_rule=_message_rule,

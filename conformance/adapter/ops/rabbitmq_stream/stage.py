@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.adapter.stage import NAME, Stage
+from conformance.adapter.stage import NAME, Stage, consume, publish
 from fakebrokers import RabbitMQStream
 
 
@@ -14,4 +14,13 @@ def stage() -> Stage:
         broker.create_stream(NAME)
         return NAME
 
-    return Stage(broker, prepare, lambda: [message.body for message in broker.messages(NAME)])
+    return Stage(
+        broker,
+        prepare,
+        lambda: [message.body for message in broker.messages(NAME)],
+        tries={
+            "publisher": publish,
+            "consumer": consume,
+            "admin": lambda name: (("rmqs.metadata", {"session": NAME, "targets": [name]}),),
+        },
+    )

@@ -54,8 +54,8 @@ public final class Adapter {
     facts.restart = "per_scenario"; // an Environment that lost its broker goes on to look for it while it closes
     facts.callbacks = List.of("message", "confirm", "session");
     for (String cap : new String[] {"ack_timeout", "auto_reconnect", "callback_raise", "callback_sleep", "crc",
-        "endpoints", "named_publisher", "offset_without_consumer", "properties", "reentrant", "sac", "subentry",
-        "tls"}) {
+        "endpoints", "filters", "named_publisher", "offset_without_consumer", "properties", "reentrant", "sac", "subentry",
+        "super_streams", "tls"}) {
       facts.caps.put(cap, true);
     }
     // Connecting takes a second more when it fails: build() waits for its event loop to be shut down.
@@ -173,7 +173,7 @@ public final class Adapter {
 
   private static Object publish(Call call) {
     CompletableFuture<Publisher.Outcome> outcome = session(call).publisher(call, kit, 0)
-        .send(call.body(), call.integer("key"), call.object("headers"));
+        .send(call.body(), call.integer("key"), call.object("headers"), text(call.object("routing"), "key", null));
     if (!call.waits()) {
       outcome.thenAccept(end -> tell(call, end));
       return report("sent", null);
@@ -201,7 +201,7 @@ public final class Adapter {
       JsonElement key = Call.member(item, "key");
       JsonObject headers = item.has("headers") ? item.getAsJsonObject("headers") : new JsonObject();
       ends.add(publisher
-          .send(Body.bytes(item.get("body")), key == null ? null : key.getAsLong(), headers)
+          .send(Body.bytes(item.get("body")), key == null ? null : key.getAsLong(), headers, null)
           .thenApply(end -> tell(call, end)));
     }
     if (!call.waits()) {
@@ -225,14 +225,23 @@ public final class Adapter {
     JsonObject options = call.object("options");
     Subscription subscription = kit.subscribed(call);
     OffsetSpecification start = offset(options);
+    boolean isSuper = options.has("super_stream") && options.get("super_stream").getAsBoolean();
     ConsumerBuilder builder = session.environment.consumerBuilder()
-        .stream(call.text("target"))
         .offset(start)
         .listeners(session.listener(kit, call.text("target")))
         .messageHandler((context, message) -> subscription.deliver(message.getBodyAsBinary(), Map.of(
             "position", Long.toString(context.offset()),
             "ts", context.timestamp(),
-            "headers", headers(message.getApplicationProperties()))));
+            "headers", headers(message.getApplicationProperties()),
+            "meta", isSuper ? Map.of("partition", context.stream()) : Map.of())));
+    if (isSuper) {
+      builder.superStream(call.text("target"));
+    } else {
+      builder.stream(call.text("target"));
+    }
+    if (options.has("filter")) {
+      Filters.apply(builder, options.getAsJsonObject("filter"));
+    }
     JsonObject properties = options.has("properties") ? options.getAsJsonObject("properties") : new JsonObject();
     String name = text(options, "name", text(properties, "name", null));
     if (name != null) {

@@ -1,42 +1,51 @@
 import com.google.gson.JsonObject;
 import com.rabbitmq.stream.ConfirmationStatus;
 import com.rabbitmq.stream.Constants;
+import com.rabbitmq.stream.Message;
 import com.rabbitmq.stream.MessageBuilder;
 import com.rabbitmq.stream.Producer;
 import com.rabbitmq.stream.compression.Compression;
 import fakebrokers.kit.Failure;
 import fakebrokers.kit.Kit;
 import java.time.Duration;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.Function;
 
 /** A Producer with a thread of its own, which hands it messages in line order. */
 final class Publisher {
   static final Duration CONFIRM_TIMEOUT = Duration.ofSeconds(10);
 
   private final Kit kit;
-  private final Callable<Producer> declare;
+  private final Declaration declare;
   private final ExecutorService turns = Executors.newSingleThreadExecutor(work -> {
     Thread thread = new Thread(work);
     thread.setDaemon(true);
     return thread;
   });
   private final Set<CompletableFuture<Outcome>> open = ConcurrentHashMap.newKeySet();
+  private final Map<Message, String> routes = Collections.synchronizedMap(new IdentityHashMap<>());
   private Producer producer; // null until it is declared, in a turn
 
-  Publisher(Kit kit, Callable<Producer> declare) {
+  Publisher(Kit kit, Declaration declare) {
     this.kit = kit;
     this.declare = declare;
   }
 
   static Compression compression(String word) {
     return word.equals("gzip") ? Compression.GZIP : Compression.NONE;
+  }
+
+  /** Makes a Producer, which may ask for the routing keys of messages. */
+  interface Declaration {
+    Producer with(Function<Message, String> routes) throws Exception;
   }
 
   /** Something to do with a Producer. */
@@ -50,7 +59,7 @@ final class Publisher {
     turns.execute(() -> {
       try {
         if (producer == null) {
-          producer = declare.call();
+          producer = declare.with(routes::get);
         }
         end.complete(work.with(producer));
       } catch (Exception error) {
@@ -61,7 +70,7 @@ final class Publisher {
   }
 
   /** Sends one message; the future ends with its outcome. */
-  CompletableFuture<Outcome> send(byte[] body, Long key, JsonObject headers) {
+  CompletableFuture<Outcome> send(byte[] body, Long key, JsonObject headers, String route) {
     CompletableFuture<Outcome> end = new CompletableFuture<>();
     open.add(end);
     end.whenComplete((outcome, error) -> open.remove(end));
@@ -74,7 +83,12 @@ final class Publisher {
         var properties = builder.applicationProperties();
         headers.entrySet().forEach(each -> properties.entry(each.getKey(), each.getValue().getAsString()));
       }
-      to.send(builder.build(), status -> {
+      Message message = builder.build();
+      if (route != null) {
+        routes.put(message, route);
+      }
+      to.send(message, status -> {
+        routes.remove(message);
         end.complete(new Outcome(status));
         kit.trip("confirm");
       });
@@ -129,6 +143,7 @@ final class Publisher {
         // not sent: the queue of the Producer was full, or it has no connection
         case Constants.CODE_MESSAGE_ENQUEUEING_FAILED -> new Failure("timeout", text).surely();
         case Constants.CODE_PRODUCER_NOT_AVAILABLE -> new Failure("connection", text);
+        case Constants.CODE_NO_ROUTE_FOUND -> new Failure("invalid", text).surely();
         case Constants.CODE_PRODUCER_CLOSED -> new Failure("closed", text);
         default -> new Failure("refused", text, (int) status.getCode());
       };

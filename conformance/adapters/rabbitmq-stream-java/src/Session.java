@@ -1,3 +1,4 @@
+import com.google.gson.JsonElement;
 import com.rabbitmq.stream.Environment;
 import com.rabbitmq.stream.Resource;
 import com.rabbitmq.stream.Resource.State;
@@ -25,7 +26,14 @@ final class Session {
   }
 
   private static List<String> key(Call call) {
-    return List.of(call.text("target"), call.text("name", ""), call.text("subentry", ""));
+    JsonElement by = call.object("routing").get("by");
+    return List.of(call.text("target"), call.text("name", ""), call.text("subentry", ""),
+        by == null ? "" : by.getAsString(), Boolean.toString(isFiltered(call)));
+  }
+
+  private static boolean isFiltered(Call call) {
+    JsonElement wanted = Call.member(call.args, "filtered");
+    return wanted != null && wanted.getAsBoolean();
   }
 
   /** The publisher for a target, a name and a kind of batch; it declares itself with its first message. */
@@ -33,11 +41,19 @@ final class Session {
     if (isClosed) {
       throw new Failure("closed", "the session is closed").surely();
     }
-    return publishers.computeIfAbsent(key(call), key -> new Publisher(kit, () -> {
+    return publishers.computeIfAbsent(key(call), key -> new Publisher(kit, routes -> {
       var builder = environment.producerBuilder()
-          .stream(key.get(0))
           .confirmTimeout(Publisher.CONFIRM_TIMEOUT)
           .listeners(listener(kit, key.get(0)));
+      if (key.get(3).isEmpty()) {
+        builder.stream(key.get(0));
+      } else {
+        var routing = builder.superStream(key.get(0)).routing(routes);
+        (key.get(3).equals("key") ? routing.key() : routing.hash()).producerBuilder();
+      }
+      if (Boolean.parseBoolean(key.get(4))) {
+        builder.filterValue(message -> Filters.valueOf(message.getBodyAsBinary()));
+      }
       if (!key.get(1).isEmpty()) {
         builder.name(key.get(1));
       }

@@ -26,7 +26,7 @@ async def walk(adapter: Adapter, broker: BlazingMQ) -> None:
     for number in range(3):
         posted = await do("publish", session="s", target="w", body={"text": f"out {number}"}, wait=True)
         assert posted["outcome"] == "acked"
-        broker.post(Q, b"in %d" % number)
+        broker.publish(Q, b"in %d" % number)
         got = await adapter.wait_messages("c", number + 1, 2.0)
         assert [body_bytes(message.body) for message in got] == [b"in %d" % n for n in range(number + 1)]
         await do("settle", sub="c", ref=got[-1].ref, how="ack")

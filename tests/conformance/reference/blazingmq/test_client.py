@@ -33,7 +33,15 @@ PROTOCOL = "blazingmq"
 Go = Callable[..., Awaitable[Result]]
 
 
-@pytest.mark.parametrize("client", mutants_of(PROTOCOL), ids=lambda client: client.name)
+#: No broker can read what it opens with.
+UNREADABLE = "names-its-own-language"
+
+
+@pytest.mark.parametrize(
+    "client",
+    [each for each in mutants_of(PROTOCOL) if each.name != UNREADABLE],
+    ids=lambda client: client.name,
+)
 def test_a_mutant_walks_the_happy_path(client: Mutant) -> None:
     async def work() -> None:
         adapter = InProcessAdapter(without_sockets(client.adapter), PROTOCOL)
@@ -164,7 +172,7 @@ def test_what_comes_before_the_callback_goes_first() -> None:
     async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
         uri = Q + "early"
         for number in range(20):
-            broker.post(uri, b"m%d" % number)
+            broker.publish(uri, b"m%d" % number)
         opened = adapter.begin(
             "bmq.open_queue", {"session": "s", "target": "e", "uri": uri, "flags": ["read"]}, 5000
         )
@@ -228,7 +236,7 @@ def test_a_callback_that_outlives_its_queue_confirms_nothing() -> None:
         assert (await go("bmq.open_queue", session="s", target="w", uri=uri, flags=["read"])).ok
         lazy = {"mode": "event", "sleep_ms": 200, "auto_settle": "ack"}
         assert (await go("subscribe", session="s", sub="w", target="w", on_message=lazy)).ok
-        broker.post(uri, b"m")
+        broker.publish(uri, b"m")
         broker.faults.add(delay(1.0, kind="disconnectResponse"))
         await asyncio.sleep(0.1)
         assert (await go("close", session="s")).ok

@@ -10,7 +10,7 @@ import pytest
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.profile import missing_ops
-from conformance.reference.kit import ClientError, Memory, Runtime
+from conformance.reference.kit import ClientError, Memory, Network, Runtime
 from conformance.reference.pzq.client import PzqClient
 from conformance.reference.pzq.consumer import Delivery, number
 from conformance.reference.registry import command, reference, without_sockets
@@ -19,6 +19,7 @@ from fakebrokers.core import virtual
 from fakebrokers.faults import Plan, drop, fault
 from fakebrokers.pzq.faults import WithoutDelimiter, refuse_message, silent_monitor
 from tests.conformance.reference.pzq.happy_path import walk
+from tests.eventually import eventually_async
 
 
 def test_in_memory() -> None:
@@ -27,7 +28,7 @@ def test_in_memory() -> None:
         assert missing_ops(await adapter.start(), "pzq") == []
         async with PZQ(memory=True) as broker:
             await walk(adapter, broker)
-            assert broker.messages == []
+            assert broker.messages() == []
         await adapter.shutdown()
 
     virtual.run(work())
@@ -69,7 +70,7 @@ def test_a_message_without_an_answer_is_sent_once_more_and_then_unknown() -> Non
                 await client.publish((b"x",), b"id", 2.0)
             assert (caught.value.kind, caught.value.definite) == ("timeout", False)
             assert asyncio.get_running_loop().time() == pytest.approx(2.0)
-            assert [message.body for message in broker.messages] == [(b"x",), (b"x",)]
+            assert [message.body for message in broker.messages()] == [(b"x",), (b"x",)]
             assert client.pending == 0
             client.abort()
 
@@ -121,8 +122,8 @@ def test_an_error_callback_that_raises_ends_nothing(caplog: pytest.LogCaptureFix
             broker.faults.add(fault(WithoutDelimiter(), role="deliver", nth=1))
             client = PzqClient(Runtime(Memory(), on_error=told), broker.where)
             client.subscribe(surface)
-            broker.put(b"bad")
-            broker.put(b"good")
+            broker.publish(b"bad")
+            broker.publish(b"good")
             await asyncio.sleep(0.5)
             client.abort()
         assert got == [(b"good",)]
@@ -142,7 +143,7 @@ def test_a_clock_that_is_wrong_moves_expiry_only() -> None:
             await adapter.call("subscribe", subscribe, 1000)
             for number, offset_ms in enumerate((3_600_000, 0), 1):
                 await adapter.call("set_clock", {"offset_ms": offset_ms}, 1000)
-                broker.put(b"x")
+                broker.publish(b"x")
                 found = (await adapter.wait_messages("c", number, 1.0))[-1]
                 assert found.meta["expired"] is (offset_ms > 0)
             stats = (await adapter.call("stats", {}, 1000)).value
@@ -150,6 +151,23 @@ def test_a_clock_that_is_wrong_moves_expiry_only() -> None:
         await adapter.kill()
 
     virtual.run(work())
+
+
+def test_a_consumer_at_two_brokers_acknowledges_to_each_over_sockets() -> None:
+    async def work() -> None:
+        async with PZQ() as one, PZQ() as two:
+            for broker in (one, two):
+                broker.publish(b"x")
+            client = PzqClient(Runtime(Network()), {**one.where, "send": [one.send_url, two.send_url]})
+
+            async def surface(delivery: Delivery) -> None:
+                await consumer.settle(delivery, True)
+
+            consumer = client.subscribe(surface)
+            await eventually_async(lambda: not one.messages() and not two.messages())
+            client.abort()
+
+    asyncio.run(work())
 
 
 def test_an_endpoint_without_a_fake_is_a_connection_error() -> None:

@@ -1,0 +1,1 @@
+"""What clients of Narconi share, in each language."""

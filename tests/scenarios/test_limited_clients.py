@@ -1,0 +1,67 @@
+"""A correct client that takes no short heartbeats, and lacks what others have, fails nothing for it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from conformance.adapter.kit import AdapterBase, Failure
+from conformance.mutants import matrix
+from conformance.reference.registry import reference
+from conformance.results import Verdict
+from conformance.suite.load import all_scenarios
+from conformance.suite.scenario import Scenario
+from tests.scenarios.proofs import in_memory
+
+LEAST_S = 5.0
+GOOD = {Verdict.PASS, Verdict.NON_STRICT}
+#: They ask for short heartbeats, and wait as long as the client's take.
+PATIENT = [
+    *("MOL-1.08", "MOL-1.09", "MOL-1.12", "MOL-1.13", "MOL-2.01", "MOL-2.03", "MOL-2.04", "MOL-2.05"),
+    *("MOL-2.12", "MOL-3.21"),
+]
+#: They call one node of several, or emit to some groups.
+NEED_MORE = ["MOL-1.07", "MOL-4.01"]
+
+
+class Limited(AdapterBase):
+    """Refuses shorter heartbeats, as it says, and arguments that it does not have."""
+
+    limits: ClassVar = {"heartbeat_min_s": LEAST_S}
+    lacks = "mol.call.node mol.emit.groups"
+
+    async def _perform(self, request: dict[str, Any]) -> Any:
+        args = request.get("args") or {}
+        if (args.get("options") or {}).get("heartbeat_s", LEAST_S) < LEAST_S:
+            raise Failure("invalid", "heartbeats of 5 s or more")
+        if any(f"{request['op']}.{name}" in self.lacks.split() for name in args):
+            raise Failure("unsupported", "there is no such argument")
+        return await super()._perform(request)
+
+
+def judged(item: Scenario, monkeypatch: pytest.MonkeyPatch) -> matrix.Judgement:
+    client = type("LimitedReference", (Limited, reference(item.protocol)), {})
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    return matrix.run(item)
+
+
+def rows(*ids: str) -> list[Scenario]:
+    found = [item for item in all_scenarios() if item.id in ids and item.variant in ("", "nats")]
+    assert {item.id for item in found} == set(ids)
+    return [item for item in found if in_memory(item)]
+
+
+@pytest.mark.parametrize("item", rows(*PATIENT), ids=lambda item: item.id)
+def test_no_row_demands_a_shorter_heartbeat(item: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = judged(item, monkeypatch)
+    assert found.verdict in GOOD, found.reason
+
+
+@pytest.mark.parametrize("item", rows(*NEED_MORE), ids=lambda item: item.id)
+def test_what_needs_an_argument_that_is_not_there_is_skipped(
+    item: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = judged(item, monkeypatch)
+    assert found.verdict is Verdict.UNSUPPORTED, found.reason
+    assert "the library has no " in found.reason
