@@ -5,7 +5,7 @@
 #   setup_servers     the real RabbitMQ, NATS, Redis and Mosquitto
 #   setup_browser     Chromium and Playwright
 #   setup_clients     the bundled clients in JavaScript, Go and Java, and rbfly; with --rust that in Rust too
-#   setup_helpers     what the packages for other languages are tested with, and Toxiproxy; --rust as well
+#   setup_helpers     what the packages for other languages are tested with, Toxiproxy and faketime; --rust as well
 #   setup_all         all of these, and the documentation's packages; --rust as well
 #
 # Each says what it installs and why, and does it once: a second run starts at once. Only setup_python has to
@@ -61,6 +61,24 @@ find_python() {
     return 1
 }
 
+# What the fakes and the plugin are tried on.
+readonly python_versions="3.11 3.12 3.13 3.14"
+
+# Those of them that are on this machine, a version and a program in each line: on the PATH, of pyenv (which does
+# not show all that it has), or fetched by uv.
+found_pythons() {
+    local version found
+    for version in $python_versions; do
+        for found in "python$version" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$version".*/bin/python \
+            "${XDG_DATA_HOME:-$HOME/.local/share}"/uv/python/cpython-"$version".*/bin/python; do
+            if "$found" -c "import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$version')" 2>/dev/null; then
+                echo "$version $found"
+                break
+            fi
+        done
+    done
+}
+
 make_venv() {
     local python
     python=$(find_python) || { apt_install python3 && python=$(find_python); } || {
@@ -70,8 +88,11 @@ make_venv() {
     "$python" -m venv .venv || { apt_install python3-venv && "$python" -m venv --clear .venv; }
 }
 
-# What pyproject.toml says about packages, and not about tools.
-python_packages() { sed '/^\[tool\.pytest/,$d' pyproject.toml; }
+# What pyproject.toml says about packages, and not about tools; and their versions.
+python_packages() {
+    sed '/^\[tool\.pytest/,$d' pyproject.toml
+    cat ci/constraints.txt
+}
 
 # Make sure of one of its extras; a copy marks a finished installation.
 install_extra() {
@@ -89,8 +110,8 @@ install_extra() {
 # pip has to.
 pip_install() {
     [ -x .venv/bin/uv ] || .venv/bin/python -m pip install --quiet --no-compile uv || return
-    .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" ||
-        .venv/bin/python -m pip install --quiet --no-compile "$@"
+    .venv/bin/uv pip install --quiet --python .venv/bin/python --constraint ci/constraints.txt "$@" ||
+        .venv/bin/python -m pip install --quiet --no-compile --constraint ci/constraints.txt "$@"
 }
 
 setup_python() { install_extra test "lint, types and tests"; }
@@ -126,6 +147,8 @@ setup_clients() {
 setup_helpers() {
     want go golang "the packages for Go and Toxiproxy"
     fetch_go_modules
+    want tshark tshark "the page on journals in Wireshark"
+    want faketime faketime "fakes on a machine whose clock jumps"
     [ "${1:-}" != --rust ] || build_rust_programs tests
 }
 
@@ -194,7 +217,7 @@ build_go_adapters() {
 }
 
 # What a Java adapter is made of, as one text.
-java_sources() { (cd "$1" && cat pom.xml src/*.java "$OLDPWD"/conformance/adapter/kits/java/*); }
+java_sources() { (cd "$1" && cat pom.xml lockfile.json src/*.java "$OLDPWD"/conformance/adapter/kits/java/*); }
 
 build_java_adapters() {
     command -v mvn >/dev/null || return 0

@@ -8,13 +8,14 @@ import gc
 import os
 import signal
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from fakebrokers.server import FakeServer
+from tests import marked, real_time
 from tests.eventually import PATIENCE_S
-from tests.real_time import guard
 
 # How long one example takes says nothing on a busy machine; pytest-timeout catches what hangs. A push tries
 # few examples of each property, and the same ones each time: a failure is that of the change. The night
@@ -29,7 +30,8 @@ settings.load_profile("fakebrokers")
 for wait in (FakeServer.wait_for, FakeServer.wait_for_async):
     wait.__kwdefaults__["timeout"] = PATIENCE_S
 
-guard()
+real_time.guard()
+marked.guard()
 
 # A shell ignores SIGINT in what it starts in the background, and programs inherit that: without this a test
 # run in the background would send Ctrl-C to programs that cannot hear it.
@@ -37,10 +39,51 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse names that are others in each process: workers that collect other tests run none.
+
+    Two workers see such a name only where their hash seeds happen to order a set differently.
+    """
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        for value in callspec.params.values() if callspec else ():
+            if isinstance(value, set | frozenset) and len(value) > 1 and repr(value) in item.name:
+                raise pytest.UsageError(f"{item.nodeid}: named after a set; give it an id of its own")
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays: no garbage collection has to walk through it again."""
     gc.collect()
     gc.freeze()
+
+
+#: Files with the password of the tests; what the workers of xdist have found comes with them.
+SHOWN: list[str] = []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the run if a test has left the password of all logins in a file."""
+    base = session.config._tmp_path_factory._basetemp  # type: ignore[attr-defined]
+    is_worker = hasattr(session.config, "workeroutput")
+    if base is not None and (is_worker or not session.config.getoption("numprocesses", None)):
+        SHOWN.extend(marked.files_that_show_it(base))
+    if is_worker:
+        session.config.workeroutput["marked"] = SHOWN
+    elif SHOWN:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist has ended."""
+    SHOWN.extend(getattr(node, "workeroutput", {}).get("marked", ()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which files."""
+    for path in SHOWN:
+        terminalreporter.write_line(f"ERROR the password of the tests is kept in {path}", red=True)
 
 
 #: A test that needs something which can be installed skips with a reason that starts like this.

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
-from fakebrokers.core.virtual import VirtualLoop
+from fakebrokers.core.virtual import VirtualTime
 
 TESTS = Path(__file__).parent
 _HERE, _BENCHMARKS = f"{TESTS}/", f"{TESTS}/benchmarks/"
@@ -223,6 +223,6 @@ def _require(code: CodeType, rows: set[str], what: str) -> None:
 
 def _is_virtual() -> bool:
     try:
-        return isinstance(asyncio.get_running_loop(), VirtualLoop)
+        return isinstance(asyncio.get_running_loop(), VirtualTime)
     except RuntimeError:
         return False

@@ -120,7 +120,7 @@ def test_the_fixture_in_a_project(name: str, tmp_path: Path) -> None:
 
 def project(folder: Path, *client: str, known: str = "") -> None:
     """What the examples ask for: the adapter of a client of our own, and the failures that are known."""
-    place = folder / "conformance"
+    place = folder / "client-gate"
     place.mkdir(exist_ok=True)
     module, *arguments = client
     (place / "adapter.py").write_text(
@@ -141,8 +141,8 @@ def judge(
         assert done.returncode == 0, done.stdout + done.stderr
     done = run(conform.replace(" --report", " RMQS-3.02 --report"), folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    if not (folder / "conformance" / "baseline.json").exists():
-        shutil.copy(folder / "report" / "results.json", folder / "conformance" / "baseline.json")
+    if not (folder / "client-gate" / "baseline.json").exists():
+        shutil.copy(folder / "report" / "results.json", folder / "client-gate" / "baseline.json")
     return run(gate, folder, **more)
 
 
@@ -165,7 +165,7 @@ def test_the_gate_stops_a_new_failure_and_lets_a_known_one_pass(tmp_path: Path) 
     done = judge("github-gate.yml", tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
     assert done.returncode == 1, done.stdout + done.stderr
     assert "::error title=failed%3A RMQS-3.02/rabbitmq-stream::" in done.stdout
-    assert "| failed | RMQS-3.02/rabbitmq-stream | MUST |" in summary.read_text()
+    assert "| failed | `RMQS-3.02/rabbitmq-stream` | MUST |" in summary.read_text()
     known = '[[known]]\nid = "RMQS-3.02"\nprotocol = "rabbitmq-stream"\ncause = "confirms by position"\n'
     project(tmp_path, *defective, known=known)
     done = judge("gitlab-gate.yml", tmp_path)
@@ -236,18 +236,18 @@ def test_the_gate_in_a_node_project(name: str, tmp_path: Path) -> None:
         pytest.skip(
             "missing: rabbitmq-stream-js-client (cd conformance/adapters/rabbitmq-stream-js && npm ci)"
         )
-    (tmp_path / "conformance").mkdir()
+    (tmp_path / "client-gate").mkdir()
     shutil.copytree(TOP / "conformance" / "adapters" / "_node", tmp_path / "_node")
-    shutil.copy(CLIENT / "adapter.mjs", tmp_path / "conformance")
-    (tmp_path / "conformance" / "node_modules").symlink_to((CLIENT / "node_modules").resolve())
-    (tmp_path / "conformance" / "known-failures.toml").write_text("version = 1\n")
+    shutil.copy(CLIENT / "adapter.mjs", tmp_path / "client-gate")
+    (tmp_path / "client-gate" / "node_modules").symlink_to((CLIENT / "node_modules").resolve())
+    (tmp_path / "client-gate" / "known-failures.toml").write_text("version = 1\n")
     done = judge(name, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^rabbitmq-stream-js-client (\S+) against \1$", done.stdout, re.MULTILINE)
     assert uploaded(name) and all((tmp_path / path).exists() for path in uploaded(name))
     (suite,) = ElementTree.parse(tmp_path / "report" / "junit.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("1", "0")
-    baseline = tmp_path / "conformance" / "baseline.json"
+    baseline = tmp_path / "client-gate" / "baseline.json"
     earlier = json.loads(baseline.read_text())
     earlier["results"].append({**earlier["results"][0], "id": "RMQS-3.01"})
     baseline.write_text(json.dumps(earlier))
@@ -263,7 +263,7 @@ KITS = TOP / "conformance" / "adapter" / "kits"
 #: Of each language: its program, what the adapter is made of, and where the kit lies for it.
 MADE_OF = {
     "go": ("go", ("go.mod", "go.sum", "*.go"), "../../adapter/kits/go"),
-    "java": ("mvn", ("pom.xml", "src/*.java"), "../../adapter/kits/java"),
+    "java": ("mvn", ("pom.xml", "lockfile.json", "src/*.java"), "../../adapter/kits/java"),
     "rust": ("cargo", ("Cargo.toml", "Cargo.lock", "src/*.rs"), "../../adapter/kits/rust"),
 }
 OFFLINE = {"GOPROXY": "off", "GOFLAGS": "-mod=mod -buildvcs=false", "CARGO_NET_OFFLINE": "true"}
@@ -278,7 +278,7 @@ def built_project(language: str, folder: Path) -> None:
         pytest.skip(f"missing: {missing}")
     if not (source / "build" / "built-from").exists():
         pytest.skip(f"missing: what {source.name} is made of (ci/test builds it)")
-    place = folder / "conformance"
+    place = folder / "client-gate"
     shutil.rmtree(place / "src", ignore_errors=True)
     shutil.copytree(KITS / language, place / "kit", dirs_exist_ok=True)
     for path in (path for part in parts for path in source.glob(part)):
@@ -304,7 +304,7 @@ def test_the_gate_in_a_project_that_is_built(language: str, tmp_path: Path, monk
         folder.mkdir(exist_ok=True)
         shutil.rmtree(folder / "report", ignore_errors=True)
     built_project(language, folder)
-    (folder / "conformance" / "baseline.json").unlink(missing_ok=True)
+    (folder / "client-gate" / "baseline.json").unlink(missing_ok=True)
     done = judge(f"github-gate-{language}.yml", folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^\S+ (\S+) against \1$", done.stdout, re.MULTILINE)

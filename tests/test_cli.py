@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import click
 import pytest
 
 from fakebrokers import __version__, cli
@@ -22,6 +23,7 @@ from fakebrokers.core.wire import Wire
 from fakebrokers.protocol import _REGISTERED as protocol_table
 from fakebrokers.protocol import Protocol, protocols
 from tests.eventually import PATIENCE_S
+from tests.marked import PASSWORD
 
 COMMAND = [sys.executable, "-m", "fakebrokers"]
 #: What ships; in another process nothing else is registered.
@@ -151,13 +153,13 @@ def test_serve_with_a_control_port_that_is_taken(start: Start) -> None:
 
 
 def test_serve_with_what_a_stock_client_needs(start: Start) -> None:
-    flags = "--nodes 2 --tls --user bob:secret --management 0 --advertise localhost --control 0"
+    flags = f"--nodes 2 --tls --user bob:{PASSWORD} --management 0 --advertise localhost --control 0"
     process = start("rabbitmq-stream", *flags.split())
     words = ready(process)
     urls = dict(word.split("=", 1) for word in words[3:])
     assert urls.keys() == {"node2", "tls", "management", "ca", "control"}
     assert Path(urls["ca"].removeprefix("file://")).read_text().startswith("-----BEGIN CERTIFICATE")
-    login = {"Authorization": "Basic " + base64.b64encode(b"bob:secret").decode()}
+    login = {"Authorization": "Basic " + base64.b64encode(f"bob:{PASSWORD}".encode()).decode()}
     request = urllib.request.Request(urls["management"] + "/api/nodes", headers=login)
     with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
         assert [node["name"] for node in json.loads(answer.read())] == [
@@ -213,7 +215,7 @@ class Recorder:
         self.options = options
 
     @classmethod
-    def options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, object]:
+    def _options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, object]:
         return {"port": int(environ["PORT"]), "size": 5} if "PORT" in environ else {}
 
 
@@ -228,7 +230,11 @@ class Recorder:
             {"transporter": "counted", "port": 12},
         ),
         (["two-wires", "--port", "default"], {"port": 11}),
-        (["pzq", "--journal", "here"], {"journal_dir": Path("here")}),
+        (["pzq", "--journal", "here"], {"journal_dir": Path("here"), "journal_frames": False}),
+        (
+            ["pzq", "--journal", "here", "--journal-frames"],
+            {"journal_dir": Path("here"), "journal_frames": True},
+        ),
         (["pzq", "--seed", "7"], {"seed": 7}),
         (["rabbitmq-stream", "--nodes", "3", "--tls"], {"nodes": 3, "tls": True}),
         (["narconi", "--certificate", "expired"], {"tls": "expired"}),
@@ -237,8 +243,8 @@ class Recorder:
             {"management": True, "advertised_host": "b"},
         ),
         (
-            ["moleculer", "--management", "8222", "--user", "a:b:c"],
-            {"management": 8222, "user": "a", "password": "b:c"},
+            ["moleculer", "--management", "8222", "--user", f"a:b:{PASSWORD}"],
+            {"management": 8222, "user": "a", "password": f"b:{PASSWORD}"},
         ),
         (
             ["moleculer", "--transporter", "mqtt", "--namespace", "x"],
@@ -285,7 +291,7 @@ class Defective:
     def __init__(self, **options: object) -> None: ...
 
     @classmethod
-    def options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, object]:
+    def _options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, object]:
         return {}
 
     def start(self) -> None:
@@ -339,6 +345,8 @@ def test_serve_tells_of_a_defect_of_the_fake(
         (["serve", "moleculer", "--serializer", "X"], "no serializer 'X'; one of: "),
         (["serve", "narconi", "--certificate", "x"], "'x' is not one of 'good', 'expired', 'wrong-host'"),
         (["serve", "pzq", "--control", "65536"], "65536 is not in the range"),
+        (["serve", "pzq", "--journal-frames"], "--journal-frames says what --journal DIR is to hold"),
+        (["proxy", "127.0.0.1:1", "--journal-frames"], "--journal-frames says what --journal DIR is to hold"),
     ],
 )
 def test_wrong_usage_is_explained(args: list[str], message: str) -> None:
@@ -387,3 +395,28 @@ def test_help_for_serve_lists_the_protocols() -> None:
 
 def test_version() -> None:
     assert fakebrokers("--version").stdout == f"fakebrokers {__version__}\n"
+
+
+def all_options() -> dict[tuple[str, str], click.Option]:
+    """Each option of each command, by both names."""
+    context = click.Context(cli.cli)
+    found = {}
+    for name in cli.cli.list_commands(context):
+        command = cli.cli.get_command(context, name)
+        for each in command.params if command else ():
+            if isinstance(each, click.Option):
+                found[name, each.opts[0]] = each
+    return found
+
+
+def test_each_seed_says_of_what() -> None:
+    told = {name: each.help or "" for (name, option), each in all_options().items() if option == "--seed"}
+    assert {"serve", "proxy", "conform", "sweep", "mutants"} <= set(told)
+    assert [name for name, text in told.items() if not text.startswith("Seed of ")] == []
+
+
+def test_all_targets_are_given_alike() -> None:
+    targets = {name: each for (name, option), each in all_options().items() if option == "--target"}
+    assert {"conform", "chaos", "compare"} <= set(targets)
+    assert {each.metavar for each in targets.values()} == {"URL"}
+    assert all("HOST:PORT" in (each.help or "") for each in targets.values())

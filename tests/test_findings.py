@@ -7,9 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ci.site.findings import FOLDER, causes, page
@@ -21,6 +22,7 @@ from conformance.suite.catalogue import requirements
 from tests.cargo import missing_cargo
 from tests.eventually import PATIENCE_S
 from tests.pages import TOP, npm_package
+from tests.real_rabbitmq import real_rabbitmq
 
 FINDINGS = findings()
 #: The libraries of the programs in JavaScript.
@@ -119,6 +121,23 @@ def test_a_program_shows_what_the_page_says(finding: Finding, tmp_path: Path) ->
     shows(finding, set_up(finding, tmp_path), tmp_path)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "finding", [each for each in FINDINGS if each.on_real_server], ids=lambda finding: finding.on_real_server
+)
+def test_a_real_server_shows_the_same(
+    finding: Finding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/usr/sbin")
+    alone = msgspec.structs.replace(finding, program=finding.on_real_server)
+    with ExitStack() as stack:
+        if "nats" in alone.program or "redis" in alone.program:
+            needed("nats-server" if "nats" in alone.program else "redis-server")
+        else:
+            monkeypatch.setenv("PORT", str(stack.enter_context(real_rabbitmq()).port))
+        shows(alone, set_up(alone, tmp_path), tmp_path)
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_the_programs_in_rust_show_what_the_page_says(tmp_path: Path) -> None:
@@ -134,7 +153,7 @@ def test_the_programs_in_rust_show_what_the_page_says(tmp_path: Path) -> None:
 
 def test_the_list_is_whole() -> None:
     programs = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"findings.toml", "README.md"}
-    assert sorted(finding.program for finding in FINDINGS) == sorted(programs)
+    assert sorted(each for finding in FINDINGS for each in finding.programs) == sorted(programs)
     assert {finding.severity for finding in FINDINGS} <= set(SEVERITIES)
     assert {id for finding in FINDINGS for id in finding.scenarios} <= requirements().keys()
 
@@ -150,9 +169,10 @@ def test_each_cause_stands_once_with_its_scenarios() -> None:
         {"id": "A-1.02", "cause": "it forgets (lib 1.2.3)"},
         {"id": "A-1.02", "cause": "it forgets (lib 1.2.3)"},
         {"id": "A-1.03", "cause": "it crashes (lib 1.2.3, a.py)"},
+        {"rule": "beats", "rows": ["A-1.02"], "cause": "it forgets (lib 1.2.3)"},
     ]
     assert causes(iter(rows)) == {
-        "it forgets": ["A-1.01", "A-1.02"],
+        "it forgets": ["A-1.01", "A-1.02", "beats"],
         "it crashes (lib 1.2.3, a.py)": ["A-1.03"],
     }
 

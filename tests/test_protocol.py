@@ -19,6 +19,7 @@ from fakebrokers.protocol import (
     Protocol,
     find_protocol,
     fixture_name,
+    instead_of,
     is_available,
     protocol_names,
     protocols,
@@ -166,3 +167,11 @@ def test_a_wire_without_a_usual_port_takes_any() -> None:
         6379,
         1883,
     ]
+
+
+def test_of_many_words_an_error_names_those_that_are_like_the_wrong_one() -> None:
+    words = [f"RMQS-{section}.{number:02}" for section in range(9) for number in range(30)]
+    told = instead_of("rmqs_3.077", words)
+    assert told.startswith("; did you mean 'RMQS-3.07'? The closest of 270: RMQS-3.07, ")
+    assert len(told) < 150
+    assert instead_of("xyz", words) == "."

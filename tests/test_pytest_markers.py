@@ -37,8 +37,8 @@ def run(pytester: pytest.Pytester):
         ("fault=[]", "marker fakebrokers: PZQ has no 'fault'; did you mean 'faults'? It has: host, *"),
         ("nodes=3", "*PZQ has no 'nodes'; if it is for another fake of this test, name that *"),
         ("'pzq', nodes=3", "*PZQ has no 'nodes'. It has: *"),
-        ("drop()", "marker fakebrokers: expected names of protocols by position and *; got Fault(*"),
-        ("faults=drop()", "marker fakebrokers: expected a list of faults, *such as faults=?it?; got Fault(*"),
+        ("drop()", "marker fakebrokers: expected names of protocols by position and *; got drop()*"),
+        ("faults=drop()", "marker fakebrokers: expected a list of faults, *such as faults=?it?; got drop()*"),
         ("faults=3", "marker fakebrokers: expected a list of faults, a plan or a plan's path, *got 3"),
         ("'pqz'", "there is no protocol 'pqz'; did you mean 'pzq'? Choose from: *"),
         ("faults=[{'effect': {'type': 'dorp'}}]", "*did you mean 'drop'*"),
@@ -61,7 +61,102 @@ def test_a_wrong_word_in_another_marker_of_a_protocol_that_is_not_meant_is_refus
     @pytest.mark.fakebrokers("narcnoi", seed=3)
     def test_typo(pzq): ...
     """
-    run(tests).assert_outcomes(passed=1, errors=1)
+    run(tests).assert_outcomes(passed=0, errors=2)
+
+
+# markers without effect
+
+
+@pytest.mark.parametrize(
+    ("test", "sentence"),
+    [
+        ("def test_it(): ...", "this test has no fake; name a fixture such as rabbitmq_stream"),
+        (
+            "def test_it(pzq_session): ...",
+            "the fake of pzq_session is made for a whole session; name the fixture pzq or pzq_factory",
+        ),
+        (
+            "def test_it(fake_pzq_module): ...",
+            "the fake of fake_pzq_module is made for a whole module; name the fixture pzq or pzq_factory,"
+            " or put the marker on the module",
+        ),
+    ],
+)
+def test_a_marker_that_nothing_uses_is_an_error(run, test: str, sentence: str) -> None:
+    result = run(f"    @pytest.mark.fakebrokers(nodes=3)\n    {test}\n")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"E *UsageError: marker fakebrokers(nodes=3) has no effect: {sentence}"])
+
+
+def test_a_marker_for_another_protocol_is_an_error(run) -> None:
+    tests = """
+    @pytest.mark.fakebrokers("narconi", seed=3)
+    def test_it(pzq, blazingmq_factory): ...
+    """
+    result = run(tests)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E *marker fakebrokers('narconi', seed=3) has no effect: this test has blazingmq_factory, pzq;"
+            " name the fixture narconi, or mark another protocol"
+        ]
+    )
+
+
+def test_markers_that_reach_a_fake_on_other_ways_have_an_effect(run) -> None:
+    tests = """
+    @pytest.fixture
+    def broker(request):
+        return request.getfixturevalue("fake_pzq")
+
+    @pytest.mark.fakebrokers(seed=3)
+    @pytest.mark.parametrize("name", ["pzq"])
+    def test_by_name(name, broker):
+        assert broker.engine.injector.seed == 3
+
+    @pytest.mark.fakebrokers("pzq", "narconi", seed=4)
+    def test_one_of_two(fake_narconi):
+        assert fake_narconi.engine.injector.seed == 4
+
+    @pytest.mark.fakebrokers(seed=5)
+    class TestSome:
+        def test_with(self, pzq):
+            assert pzq.engine.injector.seed == 5
+
+        def test_without(self): ...
+    """
+    run(tests).assert_outcomes(passed=4)
+    run(tests, "-k", "test_without").assert_outcomes(passed=1, deselected=3)
+
+
+def test_a_marker_of_a_class_that_none_of_its_tests_uses(run, pytester: pytest.Pytester) -> None:
+    tests = """
+    @pytest.mark.fakebrokers(seed=5)
+    class TestNone:
+        def test_without(self): ...
+        def test_session(self, pzq_session): ...
+    """
+    run(tests).assert_outcomes(errors=2)
+    one = pytester.runpytest(
+        *QUICK, "test_a_marker_of_a_class_that_none_of_its_tests_uses.py::TestNone::test_without"
+    )
+    one.assert_outcomes(passed=1)  # of the others nobody knows
+
+
+def test_markers_of_a_class_and_a_module_make_their_fakes(run) -> None:
+    tests = """
+    pytestmark = pytest.mark.fakebrokers(seed=5)
+
+    def test_module(pzq_module):
+        assert pzq_module.engine.injector.seed == 5
+
+    @pytest.mark.fakebrokers("pzq", seed=6, faults=[drop(kind="Stored", name="lost")])
+    class TestIt:
+        def test_class(self, pzq_class, pzq_module):
+            assert (pzq_class.engine.injector.seed, pzq_module.engine.injector.seed) == (6, 5)
+            assert pzq_class.faults.names == ("lost",)
+    """
+    run(tests).assert_outcomes(passed=2)
 
 
 def test_a_factory_with_a_wrong_word(run) -> None:
@@ -142,7 +237,7 @@ def test_one_fake_for_the_whole_session(run) -> None:
 
 def test_it_is_stopped_at_the_end(run, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = []
-    monkeypatch.setattr(Toy, "closed", lambda self: stopped.append(self.port))
+    monkeypatch.setattr(Toy, "_closed", lambda self: stopped.append(self.port))
     run("    def test_one(pzq_session): ...\n    def test_two(pzq_session): ...\n").assert_outcomes(passed=2)
     assert len(stopped) == 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +84,63 @@ def test_each_protocol_has_a_fixture_and_a_factory(run, info: Protocol) -> None:
         assert talk(other, "get a") == "value a"
     """
     passes(run(tests.replace("NAME", info.fixture)), 2)
+
+
+@pytest.mark.parametrize("info", protocols(), ids=lambda info: info.fixture)
+def test_each_fixture_has_a_second_name_for_the_same_fake(run, info: Protocol) -> None:
+    tests = """
+    def test_one(NAME, fake_NAME):
+        assert NAME is fake_NAME
+
+    def test_several(fake_NAME_factory):
+        assert fake_NAME_factory().port != fake_NAME_factory().port
+
+    class TestShared:
+        def test_shared(self, SCOPED):
+            assert all(one is other for one, other in zip([SHARED], [FAKES], strict=True))
+
+    def test_a_failure_shows_each_journal_once(fake_NAME, fake_NAME_session):
+        assert False
+    """
+    shared = [f"NAME_{scope}" for scope in ("class", "module", "session")]
+    fakes = [f"fake_{name}" for name in shared]
+    tests = tests.replace("SCOPED", ", ".join([*shared, *fakes]))
+    tests = tests.replace("SHARED", ", ".join(shared)).replace("FAKES", ", ".join(fakes))
+    result = run(tests.replace("NAME", info.fixture))
+    result.assert_outcomes(passed=3, failed=1)
+    titles = [line.strip("- ") for line in result.outlines if line.startswith("---") and "journal" in line]
+    assert titles == [f"fakebrokers journal: {name}" for name in (info.fixture, f"{info.fixture}_session")]
+
+
+def test_one_broker_for_a_class_or_a_module(run) -> None:
+    tests = """
+    PORTS = []
+
+    class TestOne:
+        def test_first(self, pzq_class, pzq_module):
+            PORTS.extend([pzq_class.port, pzq_module.port])
+            talk(pzq_class, "put a 1")
+
+        def test_second(self, pzq_class, pzq_module):
+            assert PORTS == [pzq_class.port, pzq_module.port]
+            assert talk(pzq_class, "get a") == "value a 1"
+
+    class TestOther:
+        def test_third(self, pzq_class, pzq_module):
+            assert pzq_class.port != pzq_module.port == PORTS[1]
+            assert talk(pzq_class, "get a") == "value a"
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", PORTS[0]))
+
+        def test_unmet(self, pzq_class):
+            pzq_class.expect(role="publish", count=2)
+
+    def test_without_a_class(pzq_class):
+        talk(pzq_class, "put a 1")
+    """
+    result = run(tests)
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines(["*expected 2 x publish, got none", "*- fakebrokers journal: pzq_class -*"])
 
 
 def test_each_test_gets_a_fresh_broker_that_is_stopped_afterwards(run) -> None:
@@ -359,7 +415,7 @@ def test_a_marker_for_a_protocol_that_does_not_exist(run) -> None:
 def test_the_marker_is_registered(run) -> None:
     tests = """
     @pytest.mark.fakebrokers(seed=1)
-    def test_marked(): ...
+    def test_marked(pzq): ...
     """
     passes(run(tests, "--strict-markers"), 1)
     run("", "--markers").stdout.fnmatch_lines(["@pytest.mark.fakebrokers(*protocols, faults=None*"])
@@ -376,25 +432,71 @@ def test_a_protocol_that_this_version_lacks(run, monkeypatch: pytest.MonkeyPatch
 # what it costs
 
 
-def test_importing_the_plugin_is_cheap() -> None:
-    """A small part of what pytest itself takes, and nothing that is slow to import."""
-    code = (
-        "import sys, time; begun = time.process_time();"
-        "import pytest; before = set(sys.modules); between = time.process_time();"
-        "import fakebrokers.pytest_plugin; end = time.process_time();"
-        "print((end - between) / (between - begun), *sorted(set(sys.modules) - before))"
+def test_a_thousand_tests_grow_the_process_by_less_than_5_mb(pytester: pytest.Pytester) -> None:
+    """Counted in bytes, and in a process of its own: this one keeps each call of a hook."""
+    pytester.makeconftest(
+        """
+        import gc, tracemalloc
+
+        ended, taken = [], []
+
+        def pytest_runtest_logfinish():
+            ended.append(None)
+            if len(ended) in (10, 30):
+                gc.collect()
+                taken.append(tracemalloc.get_traced_memory()[0])
+
+        def pytest_sessionstart(): tracemalloc.start()
+
+        def pytest_sessionfinish(): print("GROWN", (taken[1] - taken[0]) // 20)
+        """
     )
-    parts = []
-    for _ in range(3):
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("n", range(30))
+        def test_it(rabbitmq_stream, fake_pzq, narconi_factory, n):
+            rabbitmq_stream.create_stream("orders")
+            rabbitmq_stream.publish("orders", [bytes(100_000)])
+            narconi_factory(), narconi_factory()
+        """
+    )
+    result = pytester.runpytest_subprocess(*QUICK, "-p", "no:xdist", "-s", "-q")
+    passes(result, 30)
+    (grown,) = [int(line.split()[-1]) for line in result.outlines if "GROWN" in line]
+    assert grown < 5000
+
+
+#: What pytest loads of this package in a project that does not use it: small modules, and nothing of others'.
+LOADED_ANYWAY = {
+    "fakebrokers",
+    "fakebrokers.errors",
+    "fakebrokers.protocol",
+    "fakebrokers.pytest_fixtures",
+    "fakebrokers.pytest_plugin",
+    "fakebrokers.pytest_settings",
+}
+
+
+def test_a_project_that_does_not_use_it_loads_next_to_nothing(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "from hypothesis import given, strategies\n\n"
+        "@given(strategies.none())\ndef test_passing(nothing): ...\n\n"
+        "def test_failing(): assert False\n"
+    )
+    loaded = []
+    for switch in ((), ("-p", "no:fakebrokers")):
+        arguments = ["-q", f"--rootdir={tmp_path}", *QUICK, "-p", "no:xdist", *switch, str(tmp_path)]
+        code = f"import pytest, sys; pytest.main({arguments!r}); print(*sys.modules)"
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=PATIENCE_S,
+            cwd=tmp_path,
         )
-        part, *modules = done.stdout.split()
-        parts.append(float(part))
-    assert {name.partition(".")[0] for name in modules} == {"fakebrokers"}
-    assert not [
-        name
-        for name in modules
-        if name in ("fakebrokers.server", "fakebrokers.core.frames", "fakebrokers.faults")
-    ]
-    assert statistics.median(parts) < 0.15
+        assert "1 failed, 1 passed" in done.stdout
+        loaded.append(set(done.stdout.splitlines()[-1].split()))
+    assert loaded[0] - loaded[1] == LOADED_ANYWAY

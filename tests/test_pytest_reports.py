@@ -216,7 +216,7 @@ def test_the_journal_of_a_server_that_belongs_to_a_fake_is_shown_too(
     run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Toy()
-    monkeypatch.setattr(Toy, "companions", property(lambda self: {} if self is other else {"proxy": other}))
+    monkeypatch.setattr(Toy, "_companions", property(lambda self: {} if self is other else {"proxy": other}))
     result = run("    def test_it(pzq): assert False\n")
     result.stdout.fnmatch_lines(["*- fakebrokers journal: pzq -*", "*- fakebrokers journal: pzq.proxy -*"])
 
@@ -248,3 +248,76 @@ def test_errors_inside_the_fake_keep_their_frames(run) -> None:
     result = run(tests)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*toy.py:*: RuntimeError"])
+
+
+# fakes that are no fixture's
+
+
+OWN = """
+    from tests.toy import Toy
+
+    @pytest.fixture(scope="session")
+    def long(): yield from kept()
+
+    def kept():
+        with Toy() as toy:
+            yield toy
+
+    def test_before(long):
+        talk(long, "put before")
+
+    def test_quiet(long):
+        with Toy():
+            pass
+
+    def test_failing(long, pzq):
+        talk(pzq, "put fixture")
+        with Toy(seed=7) as first:
+            talk(first, "put first")
+        with Toy() as second:
+            talk(second, "put second")
+            assert False
+
+    def test_other(long):
+        talk(long, "put long")
+        assert False
+"""
+
+
+def test_every_fake_that_lived_in_a_failed_test_shows_its_journal(run) -> None:
+    result = run(OWN)
+    result.assert_outcomes(passed=2, failed=2)
+    lines = result.outlines
+    shown = [line.strip("- ") for line in lines if line.startswith("---") and "journal" in line]
+    assert shown == [f"fakebrokers journal: {title}" for title in ("pzq", "Toy", "Toy (2)", "Toy")]
+    put = [line.split("#")[1].split()[0] for line in lines if " c1 -> Put " in line or " c2 -> Put " in line]
+    assert put == ["fixture", "first", "second", "before", "long"]
+    result.stdout.fnmatch_lines(["seed 7, profile real; again: *--fakebrokers-seed=7"])
+
+
+def test_of_many_fakes_the_last_ones_show_their_journals(run) -> None:
+    tests = """
+    from tests.toy import Toy
+
+    def test_failing():
+        fakes = [Toy() for _ in range(9)]
+        for n, fake in enumerate(fakes):
+            with fake:
+                talk(fake, f"put order{n}")
+        assert not fakes
+    """
+    result = run(tests)
+    put = [line.split("#")[1].split()[0] for line in result.outlines if " c1 -> Put " in line]
+    assert put == [f"order{n}" for n in range(4, 9)]
+
+
+# projects that have nothing to do with it
+
+
+def test_the_plugin_is_no_frame_of_what_others_leak(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nfilterwarnings = error\n")
+    pytester.makepyfile("import socket\n\ndef test_leaks():\n    socket.socket()\n")
+    result = pytester.runpytest(*QUICK)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*ResourceWarning: unclosed <socket*"])
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")

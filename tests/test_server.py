@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import socket
+import sys
 import threading
 import time
 import warnings
@@ -253,7 +254,7 @@ def test_kill() -> None:
         toy.kill()
         assert second.recv(1) == b""
         toy.kill("c1")  # it has ended already: a test that races with its client need not look first
-        with pytest.raises(UsageError, match=r"expected a connection that stands \(none\), got 'c3'"):
+        with pytest.raises(UsageError, match=r"expected a connection that is open \(none\), got 'c3'"):
             toy.kill("c3")
 
 
@@ -351,3 +352,23 @@ def test_a_fresh_fake_accepts_a_connection_for_a_millisecond_of_the_processor() 
             times.append(time.process_time() - began)
         toy.stop()
     assert sorted(times)[100] < 0.001
+
+
+@pytest.mark.parametrize("where", ["Driver", "Toy._bound", "Toy._serve"])
+def test_a_start_that_is_interrupted_leaves_no_descriptor(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with Toy():
+        pass  # the loop thread is there
+    gc.collect()
+    before = sorted(os.listdir("/proc/self/fd"))
+    toy = Toy(journal_dir=tmp_path)
+    owner, _, name = where.rpartition(".")
+    monkeypatch.setattr(Toy if owner else sys.modules["fakebrokers.core.lifetime"], name, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        toy.start()
+    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert toy.journal.sink is None

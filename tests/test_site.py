@@ -12,10 +12,11 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from ci.site import effect_pages, reference_pages
+from ci.site import effect_pages, reference_pages, rule_page
 from ci.site.architecture import picture
 from ci.site.pictures import sequence
 from ci.site.shown_effects import EXAMPLES, Arrow, Talk, example, missing, talk
+from conformance.invariants.rules import rules
 from fakebrokers.cli import cli
 from fakebrokers.commands import ExitCode
 from fakebrokers.faults.registry import COMMON
@@ -111,6 +112,15 @@ def test_the_columns_of_the_journal_are_told() -> None:
     text = reference_pages.journal()
     assert "| `heartbeat_limit_ms` | number or null | Silence of the fake" in text
     assert all(f"### {table}\n" in text for table in ("runs", "frames", "ops", "metrics"))
+
+
+def test_each_rule_for_all_runs_is_there_with_its_reasons() -> None:
+    text = rule_page.page()
+    for name, rule in rules().items():
+        assert f"\n## {name}\n" in text
+        assert all(part in text for part in (*rule.sentences, rule.why, rule.example, rule.reason))
+    assert re.search(r"\* RabbitMQ Stream: correlation ids \(`docs/protocols/\S+`, 2\)\.", text)
+    assert "* **Judges**: moleculer\n" in text
 
 
 def test_the_architecture_is_a_picture() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import subprocess
-import sys
 
 import pytest
 from hypothesis import find, given, settings
@@ -20,7 +18,6 @@ from fakebrokers.faults.effects import Drop
 from fakebrokers.protocol import Protocol, protocols
 from fakebrokers.rabbitmq_stream.build import delete_stream
 from fakebrokers.strategies import DRAWS, fault_plans, faults
-from tests.eventually import PATIENCE_S
 from tests.toy import Lines, Toy
 
 SHIPPED = [each for each in protocols() if each.server.startswith("fakebrokers.")]
@@ -143,15 +140,3 @@ def test_a_client_that_tries_again_always_gets_there(plan: Plan) -> None:
             return False
 
     assert virtual.run(work())
-
-
-def test_without_hypothesis_it_says_what_to_install() -> None:
-    code = (
-        "import sys; sys.modules['hypothesis'] = None\n"
-        "try: import fakebrokers.strategies\n"
-        "except ModuleNotFoundError as error: print(error, end='')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S
-    )
-    assert done.stdout == "fakebrokers.strategies needs Hypothesis: pip install hypothesis"

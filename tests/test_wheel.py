@@ -1,4 +1,4 @@
-"""The built wheel, in a clean virtual environment, beside a project that has folders named like ours."""
+"""The built wheels, in clean virtual environments, beside a project that has folders named like ours."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from zipfile import ZipFile
 import pytest
 
 from conformance.mutants.kills import known_kills
+from fakebrokers import __version__
 
 ROOT = Path(__file__).parents[1]
 
@@ -91,7 +92,7 @@ from conformance.suite import scenario
 async def one(broker, client, expect):
     await client.connected()
     result = await client.publish("orders", b"tea")
-    expect.outcome(result, "acked", "it is stored")
+    expect.outcome(result, "acked", "it is stored", id="it-is-stored")
 """,
 }
 
@@ -105,27 +106,39 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Our wheel, built without a download."""
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Our wheels, the one that is light and that of the suite, built without a download."""
     pytest.importorskip("hatchling", reason="missing: hatchling (pip install hatchling)")
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
-    run(*build, ROOT)
-    (built,) = folder.glob("*.whl")
-    return built
+    for project in (ROOT, ROOT / "conformance"):
+        run(*build, project)
+    [light] = folder.glob("fakebrokers-*.whl")
+    [suite] = folder.glob("fakebrokers_suite-*.whl")
+    return light, suite
 
 
-@pytest.fixture(scope="module")
-def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of programs of a virtual environment that holds the wheel and what it asks for."""
-    folder = tmp_path_factory.mktemp("venv")
+def environment(folder: Path, *what: str | Path) -> Path:
+    """The folder of programs of a virtual environment that holds this and what it asks for."""
     venv.create(folder, with_pip=True)
     programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
-    pip = [programs / "python", "-m", "pip", "install", "--quiet", wheel]
+    pip = [programs / "python", "-m", "pip", "install", "--quiet", *what]
     done = subprocess.run(pip, capture_output=True, text=True, check=False, timeout=240)
     if done.returncode != 0:
         pytest.skip(f"missing: a package index that pip can reach ({done.stderr.strip().splitlines()[-1]})")
     return programs
+
+
+@pytest.fixture(scope="module")
+def light(wheels: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with what everybody gets."""
+    return environment(tmp_path_factory.mktemp("venv"), wheels[0])
+
+
+@pytest.fixture(scope="module")
+def clean(wheels: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the suite."""
+    return environment(tmp_path_factory.mktemp("venv"), f"{wheels[0]}[suite]", wheels[1])
 
 
 @pytest.fixture
@@ -137,20 +150,45 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_in_the_wheel(wheel: Path) -> None:
-    names = ZipFile(wheel).namelist()
-    info = f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
-    assert {name.partition("/")[0] for name in names} == {"conformance", "fakebrokers", "scenarios", info}
-    assert not [name for name in names if "node_modules" in name or "__pycache__" in name]
-    assert "fakebrokers/py.typed" in names
-    assert f"{info}/licenses/LICENSE" in names
+def test_what_is_in_the_wheels(wheels: tuple[Path, Path]) -> None:
+    found: dict[str, set[str]] = {}
+    for wheel in wheels:
+        names = ZipFile(wheel).namelist()
+        info = f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
+        for name in names:
+            assert "node_modules" not in name and "__pycache__" not in name
+            found.setdefault(name.partition("/")[0].replace(info, "info"), set()).add(name)
+        assert f"{info}/METADATA" in names
+    assert set(found) == {"conformance", "fakebrokers", "info", "scenarios"}
+    assert {name.partition("/")[0] for name in ZipFile(wheels[0]).namelist() if ".dist-info" not in name} == {
+        "fakebrokers"
+    }
+    assert "fakebrokers/py.typed" in found["fakebrokers"]
+    assert any(name.endswith("licenses/LICENSE") for name in found["info"])
+    assert "conformance/known-findings/README.md" in found["conformance"]
+    assert "conformance/pyproject.toml" not in found["conformance"]
     source = {
         str(path.relative_to(ROOT))
         for package in ("conformance", "fakebrokers", "scenarios")
         for path in (ROOT / package).rglob("*.py")
         if "node_modules" not in path.parts
     }
-    assert source <= set(names)
+    assert source <= set().union(*found.values())
+
+
+def test_the_two_wheels_need_each_other_in_the_same_version(wheels: tuple[Path, Path]) -> None:
+    asked = []
+    for wheel in wheels:
+        [name] = [each for each in ZipFile(wheel).namelist() if each.endswith("METADATA")]
+        lines = ZipFile(wheel).read(name).decode().splitlines()
+        asked.append([line.partition(": ")[2] for line in lines if line.startswith("Requires-Dist: ")])
+    core, extras = [each for each in asked[0] if ";" not in each], [each for each in asked[0] if ";" in each]
+    assert [re.split("[<=>]", each)[0] for each in core] == ["msgspec", "pytest"]
+    suite = [each for each in extras if each.startswith("fakebrokers-suite")]
+    assert {
+        f"fakebrokers-suite=={__version__}; extra == '{name}'" for name in ("all", "spark", "suite")
+    } <= set(suite)
+    assert asked[1] == [f"fakebrokers[suite]=={__version__}"]
 
 
 @pytest.mark.parametrize("mode", ["prepend", "append", "importlib"])
@@ -178,8 +216,34 @@ def test_a_client_of_its_own_repository(clean: Path, tmp_path: Path) -> None:
     assert "exit code 0" in run(clean / "fakebrokers", "conform", *who, cwd=tmp_path)
 
 
-def test_a_light_install_brings_nothing_heavy(clean: Path) -> None:
-    listed = run(clean / "python", "-m", "pip", "list", "--format=freeze").lower()
-    names = {line.partition("=")[0] for line in listed.splitlines()}
-    assert {"fakebrokers", "msgspec", "pyzmq", "aiohttp"} <= names
-    assert not names & {"pyspark", "pyarrow", "pandas", "allure-pytest", "hypothesis", "cryptography"}
+def packages(programs: Path) -> set[str]:
+    """The names of what is installed."""
+    listed = run(programs / "python", "-m", "pip", "list", "--format=freeze").lower()
+    return {line.partition("=")[0] for line in listed.splitlines()}
+
+
+def test_what_everybody_gets_is_msgspec_and_pytest(light: Path) -> None:
+    pytest_itself = {"iniconfig", "packaging", "pluggy", "pygments"}
+    assert packages(light) - pytest_itself - {"pip", "setuptools"} == {"fakebrokers", "msgspec", "pytest"}
+
+
+def test_the_suite_brings_no_spark(clean: Path) -> None:
+    assert {"fakebrokers", "fakebrokers-suite", "pyzmq", "aiohttp", "pyarrow"} <= packages(clean)
+    assert not packages(clean) & {"pyspark", "pandas", "allure-pytest", "hypothesis"}
+
+
+def test_the_light_one_runs_a_test_and_says_what_the_rest_takes(light: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "from fakebrokers.errors import UsageError\n"
+        "def test_it(rabbitmq_stream, narconi, moleculer):\n"
+        "    rabbitmq_stream.create_stream('orders')\n"
+        "    with pytest.raises(UsageError, match='PZQ needs zmq: pip install .*fakebrokers.*pzq'):\n"
+        "        from fakebrokers import PZQ\n"
+    )
+    assert " 1 passed in " in run(light / "python", "-m", "pytest", cwd=tmp_path)
+    done = subprocess.run(
+        [light / "fakebrokers", "doctor"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 3
+    assert re.search(r"the command line needs click: pip install '.*fakebrokers-.*\[cli\]'", done.stderr)

@@ -192,10 +192,10 @@ class Toy(FakeServer):
     protocol = PROTOCOL
     broker: ToyBroker
 
-    def make_broker(self, clock: Clock) -> ToyBroker:
+    def _make_broker(self, clock: Clock) -> ToyBroker:
         return ToyBroker()
 
-    def endpoints(self) -> list[Endpoint]:
+    def _endpoints(self) -> list[Endpoint]:
         return [Endpoint(WIRE, self.new_session, self._wanted_port)]
 
     def new_session(self, transport: Any) -> tuple[Session, Codec]:

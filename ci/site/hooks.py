@@ -11,7 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from ci.site import architecture, effect_pages, findings, reference_pages
+from ci.site import architecture, effect_pages, findings, reference_pages, rule_page, statement_page
 
 TOP = Path(__file__).parents[2]
 
@@ -57,6 +57,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/exit-codes.md": reference_pages.exit_codes(),
         "reference/control-api.md": reference_pages.control_api(),
         "reference/journal.md": reference_pages.journal(),
+        "reference/rules.md": rule_page.page(),
+        "reference/statements.md": statement_page.page(),
     }
     made |= {f"reference/effects/{name}.svg": picture for name, picture in effect_pages.pictures()}
     made |= {page: _without_links_out((TOP / source).read_text("utf-8")) for source, page in PAGES.items()}

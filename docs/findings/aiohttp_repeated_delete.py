@@ -15,9 +15,9 @@ async def take_an_order(url):
 
 
 with Narconi() as narconi:
-    narconi.ensure("shop", "orders")
-    narconi.put("shop", "orders", b"tea")
-    narconi.put("shop", "orders", b"milk")
+    narconi.create_queue("shop", "orders")
+    narconi.publish("shop", "orders", b"tea")
+    narconi.publish("shop", "orders", b"milk")
     narconi.faults.add(rst(role="deliver", nth=1, pass_frame=False))
     asyncio.run(take_an_order(narconi.messages_url("shop", "orders")))
     print("left:", [message.payload for message in narconi.messages("shop", "orders")])

@@ -7,7 +7,7 @@ from fakebrokers import BlazingMQ
 from fakebrokers.faults import silent
 
 told = []
-with BlazingMQ(heartbeat_ms=1000, max_missed=3) as broker:
+with BlazingMQ(heartbeat_s=1.0, max_missed=3) as broker:
     session = blazingmq.Session(told.append, broker=broker.url)
     time.sleep(0.5)
     told.clear()

@@ -79,7 +79,7 @@ def test_batches_of_a_hundred(tmp_path: Path) -> None:
     broker = RabbitMQStream()
     broker.create_stream("s")
     engine, now = broker.engine, time.monotonic()
-    endpoint = broker.endpoints()[0]
+    endpoint = broker._endpoints()[0]
     connection = engine.accept(endpoint.wire, *endpoint.new_session(None), Nowhere(), now)
     secret = b"\0guest\0guest"
     for request in (

@@ -45,7 +45,7 @@ NARCONI_FAKE = """
 import sys
 from fakebrokers import Narconi
 broker = Narconi().start()
-broker.ensure("shop", "orders")
+broker.create_queue("shop", "orders")
 print(broker.port, flush=True)
 sys.stdin.read()
 """

@@ -73,6 +73,6 @@ def rate(work: Callable[[Narconi], None], narconi: Narconi) -> float:
 @pytest.mark.benchmark
 def test_throughput() -> None:
     with Narconi() as narconi:
-        narconi.ensure("gold", "q")
+        narconi.create_queue("gold", "q")
         assert rate(publish, narconi) > FLOOR
         assert rate(consume, narconi) > FLOOR

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import statistics
+import subprocess
+import sys
 import time
 
 import pytest
@@ -50,3 +53,16 @@ def test_speed_of_publish() -> None:
         list(codec.feed(wire))
         best = min(best, time.perf_counter() - started)
     assert best < 250e-6
+
+
+@pytest.mark.parametrize(("command", "limit_s"), [("--help", 0.3), ("list", 0.8)])
+def test_a_command_is_there_in_little_processor_time(command: str, limit_s: float) -> None:
+    """Seconds of the processor, the best of five, with everything compiled."""
+    times = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "fakebrokers", command], stdout=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    print(f"fakebrokers {command}: {min(times):.2f} s of the processor")
+    assert min(times) <= limit_s

@@ -138,10 +138,10 @@ class Echo(FakeServer):
     protocol = PROTOCOL
     broker: EchoBroker
 
-    def make_broker(self, clock: Clock) -> EchoBroker:
+    def _make_broker(self, clock: Clock) -> EchoBroker:
         return EchoBroker()
 
-    def endpoints(self) -> list[Endpoint]:
+    def _endpoints(self) -> list[Endpoint]:
         pairs = ((LINES, EchoCodec), (COUNTED, CountedCodec))
         return [
             Endpoint(wire, lambda _, codec=codec: (EchoSession(self.broker), codec()))
