@@ -65,5 +65,5 @@ def writes_once_it_can(case: Case) -> Iterator[Violation]:
 
 
 def _asked_by(case: Case, at: Moment) -> Iterator[Question]:
-    """What was asked before, on connections that stand."""
+    """What was asked before, on connections that are open."""
     return (one for one in case.facts.questions if one.asked < at and one.conn.stands(at))

@@ -165,7 +165,7 @@ def end_connection(brokers: Brokers, at: dict[str, str], given: HowToEnd) -> Non
 def _no_connection(brokers: Brokers, at: dict[str, str]) -> Refusal:
     there = ", ".join(row["name"] for row in brokers.find(at["broker"]).connections) or "none"
     return Refusal(
-        404, "connection", f"expected a connection that stands ({there}), got {at['connection'][:100]!r}"
+        404, "connection", f"expected a connection that is open ({there}), got {at['connection'][:100]!r}"
     )
 
 

@@ -80,7 +80,7 @@ class MemoryListener:
         self._state = "hole"
 
     def close(self) -> None:
-        """Be found no more. The connections that stand end with their clients."""
+        """Be found no more. The connections that are open end with their clients."""
         _endpoints.pop(self._address, None)
 
     def connect(self, client: asyncio.Protocol) -> MemoryLink:

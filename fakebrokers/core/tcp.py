@@ -361,7 +361,7 @@ class TcpListener:
             accepted.close()
 
     def refuse(self, *, after_step: bool = False) -> None:
-        """Refuse new connections and keep the port; the connections that stand go on. On the loop."""
+        """Refuse new connections and keep the port; the connections that are open go on. On the loop."""
         self.give_back()
         self.reserve()
 
@@ -379,7 +379,7 @@ class TcpListener:
         return holds_socket(host, int(port)) if port.isdecimal() else None
 
     def give_back(self) -> None:
-        """Refuse new connections and give the port back; those that stand go on. On the loop."""
+        """Refuse new connections and give the port back; those that are open go on. On the loop."""
         self._let_go_of_fillers()
         if self._socket is not None:
             if self.listening:

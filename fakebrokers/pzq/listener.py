@@ -191,7 +191,7 @@ class ZmqListener(ABC):
         """The socket is bound."""
 
     def refuse(self, *, after_step: bool = False) -> None:
-        """Refuse new connections; libzmq ends those that stand. On the loop."""
+        """Refuse new connections; libzmq ends those that are open. On the loop."""
         self._fill_hole()
         self._wanted = False
         if after_step:

@@ -102,7 +102,7 @@ class MemoryZmqListener:
             client.reconnect()
 
     def refuse(self, *, after_step: bool = False) -> None:
-        """Take no connections; those that stand go on."""
+        """Take no connections; those that are open go on."""
         self.listening = False
 
     def black_hole(self) -> None:

@@ -159,7 +159,7 @@ def judge_gaps(
 
 
 async def fall_silent(broker: RabbitMQStream, expect: Expect) -> int:
-    """From here on nothing is said on the connections that stand, but all is read; returns the longest T.
+    """From here on nothing is said on the connections that are open, but all is read; returns the longest T.
 
     No FIN either, though the server would end the connection of a client that is silent too.
     """

@@ -188,7 +188,7 @@ class Facts(ABC):
         return self.holds(body, name)
 
     def is_open(self) -> list[str]:
-        """The connections that stand."""
+        """The connections that are open."""
         return [found["name"] for found in self.wire.connections]
 
     def accepted(self, since: int = 0) -> list[float]:

@@ -51,7 +51,7 @@ class SetClock(Action, frozen=True):
 
 
 class Refuse(Effect, frozen=True, tag="refuse"):
-    """No listener: new connections are refused. Those that stand go on.
+    """No listener: new connections are refused. Those that are open go on.
 
     Attributes:
         for_s: For how many seconds; None until the fault is released.
@@ -68,7 +68,7 @@ class Refuse(Effect, frozen=True, tag="refuse"):
 
 
 class BlackHole(Effect, frozen=True, tag="black-hole"):
-    """New connects hang: the accept queue is full. Those that stand go on.
+    """New connects hang: the accept queue is full. Those that are open go on.
 
     Attributes:
         for_s: For how many seconds; None until the fault is released.
