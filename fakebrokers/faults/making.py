@@ -1,30 +1,93 @@
 """How effects become functions that build faults; `build` has those of all protocols.
 
-    move_leader = builder(MoveLeader)
+    @builder(MoveLeader)
+    def move_leader(stream: str, node: int | None = None, **fault: Unpack[FaultArgs]) -> Fault: ...
+
     move_leader("orders", node=2, role="publish", nth=10)
 
-The types of such functions stand in a stub beside their module, which `stubs` writes from the same classes.
+The head of such a function is for type checkers and editors: it says again what the effect's class and
+`Match` say. What is called is made from the classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from itertools import chain
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypedDict, Unpack
 
 import msgspec
 
+from fakebrokers.core.frames import Role
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Realism
-from fakebrokers.faults.match import Match
+from fakebrokers.faults.match import Direction, Match, Moment, Scope
 from fakebrokers.faults.plan import Fault
 from fakebrokers.faults.read import convert, one_of, struct_from
 from fakebrokers.faults.registry import effect_name
-from fakebrokers.faults.source import function_name
+
+P = ParamSpec("P")
+
+RealismWord = Literal["legal", "environment", "illegal"]
+MomentWord = Literal["accept", "ready", "partial", "idle"]
+RoleWord = Literal[
+    "handshake", "open", "shut", "publish", "confirm", "reject", "deliver", "ack", "flow", "heartbeat",
+    "close", "request", "response", "event", "data", "malformed",
+]  # fmt: skip
 
 
-def fault(*acts: Effect | Fault, name: str = "", realism: Realism | str | None = None, **match: Any) -> Fault:
+class _EveryFault(TypedDict, total=False):
+    """What no effect has a setting of the same name for."""
+
+    realism: Realism | RealismWord | None
+    direction: Direction | None
+    role: Role | RoleWord | None
+    where: Mapping[str, Any]
+    on: Moment | MomentWord | None
+    connection: str | None
+    peer: str | None
+    nth: int | None
+    first: int | None
+    every: int | None
+    byte: int | None
+    probability: float | None
+    per: Literal["frame", "connection"]
+    unit: Literal["frame", "item"]
+    scope: Scope | None
+
+
+class FaultArgs(_EveryFault, total=False):
+    """What stands with a fault, and what has to fit: see `Match`."""
+
+    name: str
+    kind: str | None
+    after_s: float | None
+
+
+class NamedArgs(_EveryFault, total=False):
+    """The same of an effect with a setting ``name``."""
+
+    kind: str | None
+    after_s: float | None
+
+
+class InjectArgs(_EveryFault, total=False):
+    """The same of an effect with a setting ``kind``."""
+
+    name: str
+    after_s: float | None
+
+
+class EndArgs(_EveryFault, total=False):
+    """The same of an effect with a setting ``after_s``."""
+
+    name: str
+    kind: str | None
+
+
+def fault(*acts: Effect | Fault, **match: Unpack[FaultArgs]) -> Fault:
     """Several effects in one step: ``fault(truncate(), rst(), role="confirm", nth=2)``."""
+    name, realism = match.pop("name", ""), match.pop("realism", None)
     where = name or "fault"
     built = Fault(
         name=name,
@@ -61,8 +124,8 @@ def sweep(what: Fault, limit: int = 10_000) -> Iterator[Fault]:
         yield msgspec.structs.replace(what, match=msgspec.structs.replace(match, nth=nth))
 
 
-def builder(kind: type[Effect]) -> Callable[..., Fault]:
-    """A function that builds faults with this effect.
+def builder(kind: type[Effect]) -> Callable[[Callable[P, Fault]], Callable[P, Fault]]:
+    """Makes a function that builds faults with this effect of one that only declares what it takes.
 
     Arguments named like a setting of the effect go to the effect, ``name`` and ``realism`` to the fault, all
     others to the `Match`; the settings may be given by position. Any other word is a `PlanError`.
@@ -72,18 +135,23 @@ def builder(kind: type[Effect]) -> Callable[..., Fault]:
     own = kind.__struct_fields__
     known = tuple(dict.fromkeys((*own, *Match.__struct_fields__, "name", "realism")))
 
-    def make(*args: Any, **options: Any) -> Fault:
-        if len(args) > len(own):
-            raise PlanError(tag, f"expected at most {len(own)} settings, got {len(args)}")
-        settings = dict(zip(own, args, strict=False))
-        for option in options:
-            if option not in known:
-                raise PlanError(f"{tag}.{option}", f"expected {one_of(known, option)}")
-            if option in settings:
-                raise PlanError(f"{tag}.{option}", "expected one value, got one by position and one by name")
-        settings.update({each: options.pop(each) for each in own if each in options})
-        return fault(struct_from(settings, kind, tag), **options)
+    def decorate(declared: Callable[P, Fault]) -> Callable[P, Fault]:
+        @wraps(declared)
+        def make(*args: Any, **options: Any) -> Fault:
+            if len(args) > len(own):
+                raise PlanError(tag, f"expected at most {len(own)} settings, got {len(args)}")
+            settings = dict(zip(own, args, strict=False))
+            for option in options:
+                if option not in known:
+                    raise PlanError(f"{tag}.{option}", f"expected {one_of(known, option)}")
+                if option in settings:
+                    raise PlanError(
+                        f"{tag}.{option}", "expected one value, got one by position and one by name"
+                    )
+            settings.update({each: options.pop(each) for each in own if each in options})
+            return fault(struct_from(settings, kind, tag), **options)
 
-    make.__name__ = make.__qualname__ = function_name(kind)
-    make.__doc__ = kind.__doc__
-    return make
+        make.__doc__ = kind.__doc__
+        return make
+
+    return decorate

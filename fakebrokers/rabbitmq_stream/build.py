@@ -2,13 +2,23 @@
 
     move_leader("orders", role="publish", nth=10)
 
-The types of these functions are in the stub beside this file; see `fakebrokers.faults.build`.
+See `fakebrokers.faults.build`.
 """
 
 from __future__ import annotations
 
-from fakebrokers.faults.making import builder
+from typing import Unpack
+
+from fakebrokers.faults.making import FaultArgs, builder
+from fakebrokers.faults.plan import Fault
 from fakebrokers.rabbitmq_stream.faults import DeleteStream, MoveLeader
 
-delete_stream = builder(DeleteStream)
-move_leader = builder(MoveLeader)
+
+@builder(DeleteStream)
+def delete_stream(stream: str, **fault: Unpack[FaultArgs]) -> Fault:
+    """A stream of the virtual host "/" is deleted; whoever uses it gets a MetadataUpdate."""
+
+
+@builder(MoveLeader)
+def move_leader(stream: str, node: int | None = None, **fault: Unpack[FaultArgs]) -> Fault:
+    """Another node leads a stream of the virtual host "/"; whoever uses it gets a MetadataUpdate."""

@@ -19,9 +19,9 @@ from fakebrokers.faults.effects import Drop, Truncate
 from fakebrokers.faults.match import Moment
 from fakebrokers.faults.registry import COMMON
 from fakebrokers.faults.source import function_name
-from fakebrokers.faults.stubs import build_module
 from fakebrokers.protocol import find_protocol
 from fakebrokers.strategies import fault_plans
+from tests.faults.builders import build_module
 
 PROTOCOLS = ("rabbitmq-stream", "blazingmq", "pzq", "narconi", "moleculer")
 
