@@ -14,12 +14,12 @@ public class JavaBodyWithoutEnd {
     broker.call("faults", "{\"match\": {\"direction\": \"out\", \"nth\": 1},"
         + " \"effect\": {\"type\": \"slice\", \"at\": -6, \"gap_s\": 60}}");
     var request = HttpRequest.newBuilder(URI.create(broker.url + "/projects/shop/queues/orders/messages"))
-        .timeout(Duration.ofSeconds(1)).DELETE().build();
+        .timeout(Duration.ofSeconds(5)).DELETE().build();
     var answer = HttpClient.newHttpClient().sendAsync(request, HttpResponse.BodyHandlers.ofString());
     try {
-      System.out.println("it ends: " + answer.get(5, TimeUnit.SECONDS));
+      System.out.println("it ends: " + answer.get(10, TimeUnit.SECONDS));
     } catch (TimeoutException error) {
-      System.out.println("the request has a time-out of 1 s; after 5 s it has not ended");
+      System.out.println("the request has a time-out of 5 s; after 10 s it has not ended");
     }
     System.exit(0);
   }

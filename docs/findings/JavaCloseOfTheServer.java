@@ -13,7 +13,9 @@ public class JavaCloseOfTheServer {
     environment.consumerBuilder().stream("orders").offset(OffsetSpecification.first())
         .messageHandler((context, message) -> got.incrementAndGet()).build();
     broker.call("publish", "{\"name\": \"orders\", \"bodies\": [{\"base64\": \"AFN1oAN0ZWE=\"}]}");
-    Thread.sleep(500);
+    while (got.get() == 0) {
+      Thread.sleep(20);
+    }
     // as when an administrator closes the connection of the consumer
     for (String name : new String[] {"c1", "c2"}) {
       broker.call("say_close", "{\"connection\": \"" + name + "\", \"code\": 1, \"reason\": \"CONNECTION_FORCED\"}");
@@ -21,7 +23,7 @@ public class JavaCloseOfTheServer {
     Thread.sleep(3000);
     broker.call("publish", "{\"name\": \"orders\", \"bodies\": [{\"base64\": \"AFN1oAN0ZWE=\"}]}");
     Thread.sleep(1000);
-    System.out.println("before the Close and behind it one message each was sent; got: " + got);
+    System.out.println("before the Close and after it one message each was sent; got: " + got);
     System.exit(0);
   }
 }

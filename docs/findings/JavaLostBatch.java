@@ -29,6 +29,9 @@ public class JavaLostBatch {
     environment.consumerBuilder().stream("orders").offset(OffsetSpecification.first())
         .listeners(context -> states.add(context.currentState()))
         .messageHandler((context, message) -> got.incrementAndGet()).build();
+    while (states.size() < 2) {
+      Thread.sleep(20);
+    }
     Thread.sleep(1500);
     System.out.println("four messages are stored; the application has all of them: " + (got.get() == 4));
     System.out.println("it is told: " + states);

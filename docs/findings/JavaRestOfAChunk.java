@@ -18,7 +18,9 @@ public class JavaRestOfAChunk {
           }
           handled.add(context.offset());
         }).build();
-    Thread.sleep(1500);
+    while (!handled.contains(10L)) {
+      Thread.sleep(20);
+    }
     System.out.println("of 11 messages one cannot be read; handled: " + handled);
     System.exit(0);
   }

@@ -12,5 +12,5 @@ with BlazingMQ() as broker:
     with blazingmq.Session(lambda event: None, broker=broker.url) as session:
         session.open_queue(QUEUE, write=True)
         session.post(QUEUE, b"tea", on_ack=lambda ack: None)
-        time.sleep(2)
+        time.sleep(60)
         print("the process lives")

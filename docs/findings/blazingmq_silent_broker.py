@@ -9,7 +9,8 @@ from fakebrokers.faults import silent
 told = []
 with BlazingMQ(heartbeat_s=1.0, max_missed=3) as broker:
     session = blazingmq.Session(told.append, broker=broker.url)
-    time.sleep(0.5)
+    while not told:  # that it is connected
+        time.sleep(0.02)
     told.clear()
     broker.faults.add(silent())
     time.sleep(8)

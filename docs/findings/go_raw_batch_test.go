@@ -23,15 +23,16 @@ func TestRawBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	producer.BatchSend([]message.StreamMessage{amqp.NewMessage([]byte("tea"))})
-	broker.WaitFor("PublishConfirm", 1, 5*time.Second)
+	broker.WaitFor("PublishConfirm", 1, time.Minute)
 
 	// the batch says that its data are packed by a method that came later (6)
 	broker.AddFault(`{"match": {"role": "deliver"},
 		"effect": {"type": "corrupt", "at": 57, "xor": 112, "mend": true}}`)
-	handle := func(_ stream.ConsumerContext, message *amqp.Message) { fmt.Printf("surfaced: %q\n", message.GetData()) }
+	bodies := make(chan []byte, 1)
+	handle := func(_ stream.ConsumerContext, message *amqp.Message) { bodies <- message.GetData() }
 	first := stream.NewConsumerOptions().SetOffset(stream.OffsetSpecification{}.First())
 	if _, err := environment.NewConsumer("orders", handle, first); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second)
+	fmt.Printf("delivered: %q\n", <-bodies)
 }

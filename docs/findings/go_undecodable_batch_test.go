@@ -26,7 +26,7 @@ func TestUndecodableBatch(t *testing.T) {
 		orders = append(orders, amqp.NewMessage([]byte(order)))
 	}
 	producer.BatchSend(orders)
-	broker.WaitFor("PublishConfirm", 1, 5*time.Second)
+	broker.WaitFor("PublishConfirm", 1, time.Minute)
 
 	// one byte of the compressed data is wrong, and the checksum right
 	broker.AddFault(`{"match": {"role": "deliver"}, "effect": {"type": "corrupt", "at": -10, "mend": true}}`)
@@ -35,6 +35,6 @@ func TestUndecodableBatch(t *testing.T) {
 	if _, err := environment.NewConsumer("orders", handle, first); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * time.Second)
+	time.Sleep(time.Minute)
 	t.Log("the process lives")
 }

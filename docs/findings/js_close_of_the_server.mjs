@@ -7,6 +7,6 @@ const client = await rabbit.connect({ hostname, port, username: "guest", passwor
 console.log("connected")
 // as when an administrator closes the connection
 await broker.call("say_close", { connection: "c1", code: 1, reason: "CONNECTION_FORCED" }).catch(() => {})
-await new Promise((resolve) => setTimeout(resolve, 1000))
+await new Promise((resolve) => setTimeout(resolve, 60_000))
 console.log("the process lives")
 process.exit()

@@ -17,6 +17,6 @@ const handle = async (message) => {
 }
 const creditPolicy = creditsOnChunkCompleted(2, 1) // two chunks at a time
 await client.declareConsumer({ stream: "orders", offset: rabbit.Offset.first(), creditPolicy }, handle)
-await new Promise((resolve) => setTimeout(resolve, 1500))
+while (began.length < 6) await new Promise((resolve) => setTimeout(resolve, 100))
 console.log("handled:", began.join(" "))
 process.exit()

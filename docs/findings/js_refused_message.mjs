@@ -8,9 +8,7 @@ await broker.addFault({ match: { role: "publish", nth: 1 }, effect: { type: "rep
 const { host: hostname, port } = broker
 const client = await rabbit.connect({ hostname, port, username: "guest", password: "guest", vhost: "/" })
 const shop = await client.declarePublisher({ stream: "orders", publisherRef: "shop" })
-const told = []
-shop.on("publish_confirm", (code, ids) => told.push({ code, ids }))
+const told = new Promise((resolve) => shop.on("publish_confirm", (code, ids) => resolve([{ code, ids }])))
 await shop.send(Buffer.from("tea"))
-await new Promise((resolve) => setTimeout(resolve, 1000))
-console.log("refused with code 18; the publisher is told:", told)
+console.log("refused with code 18; the publisher is told:", await told)
 process.exit()

@@ -7,7 +7,7 @@ const shop = new ServiceBroker({ nodeID: "shop", transporter: bus.url, logger: f
 await shop.start()
 await shop.waitForServices("store")
 const call = shop.call("store.take").then(() => "answered", (error) => error.name)
-await new Promise((resolve) => setTimeout(resolve, 200))
+await bus.waitFor({ kind: "Request", timeout: 60 })
 await shop.stop()
 const limit = new Promise((resolve) => setTimeout(() => resolve("waits still, 4 s after the node has stopped"), 4000))
 console.log("the call:", await Promise.race([call, limit]))

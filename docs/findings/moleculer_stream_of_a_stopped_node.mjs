@@ -19,7 +19,7 @@ list.resume()
 const ended = new Promise((resolve) => {
   for (const event of ["end", "error", "close"]) list.on(event, () => resolve(event))
 })
-await new Promise((resolve) => setTimeout(resolve, 500))
+await new Promise((resolve) => list.once("data", resolve))
 await store.stop()
 const limit = new Promise((resolve) => setTimeout(resolve, 4000, "waits still, 4 s after the other node has stopped"))
 console.log("the reader of the stream:", await Promise.race([ended, limit]))

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process"
 const port = 20000 + (process.pid % 10000)
 const server = spawn("nats-server", ["-a", "127.0.0.1", "-p", String(port)])
 process.on("exit", () => server.kill("SIGKILL"))
-await new Promise((resolve) => setTimeout(resolve, 1000))
+await new Promise((resolve) => server.stderr.on("data", (text) => /Server is ready/.test(text) && resolve()))
 const shop = new ServiceBroker({ nodeID: "shop", transporter: `nats://127.0.0.1:${port}`, logger: false })
 await shop.start()
 server.kill("SIGSTOP") // its host is gone, as far as the node can see

@@ -11,6 +11,7 @@ async def publish(broker):
     await producer.start()
     orders = [bytes(1000) for _ in range(100)]
     await producer.send_batch("orders", orders, on_publish_confirm=confirmed.append)
+    await broker.wait_for_async(kind="Close", timeout=60)
     await asyncio.sleep(1)
     print("sent: 100, confirmed:", len(confirmed))
 

@@ -17,9 +17,10 @@ async def consume(broker):
     await consumer.start()
     first = ConsumerOffsetSpecification(OffsetType.FIRST, None)
     await consumer.subscribe("orders", on_message, offset_specification=first)
-    await asyncio.sleep(0.5)
     broker.publish("orders", [b"order 11"])
-    await asyncio.sleep(0.5)
+    async with asyncio.timeout(60):
+        while b"order 11" not in done:
+            await asyncio.sleep(0.02)
     print("of 11 messages one cannot be read; handled:", done)
     await consumer.close()
 

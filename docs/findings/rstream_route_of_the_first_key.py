@@ -21,7 +21,7 @@ async def place_orders(broker):
     ) as producer:
         for order in (b"amer tea", b"emea milk", b"apac salt"):
             await producer.send(order)
-        await asyncio.sleep(1)
+        await broker.wait_for_async(role="confirm", timeout=60)
 
 
 with RabbitMQStream() as broker:

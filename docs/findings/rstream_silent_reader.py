@@ -21,12 +21,13 @@ async def consume(broker):
     first = ConsumerOffsetSpecification(OffsetType.FIRST, None)
     await consumer.subscribe("orders", on_message, offset_specification=first, decoder=None)
     broker.publish("orders", [b"tea"])
-    await asyncio.sleep(0.3)
+    async with asyncio.timeout(60):
+        while not got:
+            await asyncio.sleep(0.02)
     for connection in broker.connections:
         broker.say_raw(
             connection["name"], bytes.fromhex("00000004 0063 0001")
         )  # a frame with the unknown key 99
-    await asyncio.sleep(0.3)
     broker.publish("orders", [b"milk"])
     await asyncio.sleep(1)
     print("got:", got, "told of a loss:", told)

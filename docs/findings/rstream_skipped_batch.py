@@ -11,7 +11,7 @@ async def main(broker):
     user = {"host": broker.host, "port": broker.port, "username": "guest", "password": "guest"}
     async with Producer(**user, default_batch_publishing_delay=0.1) as producer:
         await producer.send_sub_entry("orders", [b"tea", b"milk", b"salt"], CompressionType.Gzip)
-        await broker.wait_for_async(role="confirm")
+        await broker.wait_for_async(role="confirm", timeout=60)
         await producer.send_wait("orders", b"bread")
 
     consumer = Consumer(**user, on_close_handler=told.append)
@@ -20,7 +20,9 @@ async def main(broker):
     await consumer.subscribe(
         "orders", lambda message, _: got.append(bytes(message)), offset_specification=first
     )
-    await asyncio.sleep(1)
+    async with asyncio.timeout(60):
+        while b"bread" not in got:
+            await asyncio.sleep(0.02)
     print("four messages are stored; got:", got, "told of an error:", told)
     await consumer.close()
 

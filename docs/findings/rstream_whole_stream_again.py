@@ -17,10 +17,11 @@ async def consume(broker):
     await consumer.start()
     new_ones = ConsumerOffsetSpecification(OffsetType.NEXT, None)
     await consumer.subscribe("orders", on_message, offset_specification=new_ones, decoder=None)
-    await asyncio.sleep(0.2)
-    (subscribed,) = await broker.wait_for_async(kind="Subscribe")
+    (subscribed,) = await broker.wait_for_async(kind="SubscribeResponse", timeout=60)
     broker.kill(subscribed.connection, "rst")
-    await asyncio.sleep(5)
+    async with asyncio.timeout(60):
+        while len(got) < 100:
+            await asyncio.sleep(0.02)
     print("asked for new messages only, of which there were none; got:", len(got))
     await asyncio.wait([asyncio.create_task(consumer.close())], timeout=1)
 
