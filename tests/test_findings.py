@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ci.site.findings import FOLDER, causes, page
+from ci.site.findings import FOLDER, causes, listed
 from conformance.adapters.registry import find
 from conformance.findings import SEVERITIES, Finding, findings, write_findings
 from conformance.report.links import Links
@@ -158,9 +158,11 @@ def test_the_list_is_whole() -> None:
     assert {id for finding in FINDINGS for id in finding.scenarios} <= requirements().keys()
 
 
-def test_the_page_in_the_repository_is_that_of_the_list() -> None:
-    written = (FOLDER / "README.md").read_text(encoding="utf-8")
-    assert written == page(), "run: python -m ci.site.findings"
+def test_each_finding_is_on_the_page_with_its_programs() -> None:
+    text = listed()
+    for finding in FINDINGS:
+        assert f"]({'#' + finding.anchor}) |" in text and f"\n## {finding.title}\n" in text
+        assert all((FOLDER / each).read_text(encoding="utf-8") in text for each in finding.programs)
 
 
 def test_each_cause_stands_once_with_its_scenarios() -> None:

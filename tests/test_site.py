@@ -12,11 +12,12 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from ci.site import effect_pages, reference_pages, rule_page
+from ci.site import effect_pages, reference_pages, rule_page, scenario_page
 from ci.site.architecture import picture
 from ci.site.pictures import sequence
 from ci.site.shown_effects import EXAMPLES, Arrow, Talk, example, missing, talk
 from conformance.invariants.rules import rules
+from conformance.suite.load import all_scenarios
 from fakebrokers.cli import cli
 from fakebrokers.commands import ExitCode
 from fakebrokers.faults.registry import COMMON
@@ -123,6 +124,11 @@ def test_each_rule_for_all_runs_is_there_with_its_reasons() -> None:
     assert "* **Judges**: moleculer\n" in text
 
 
+def test_each_scenario_is_told() -> None:
+    text = scenario_page.page()
+    assert all(f"| {item.id} | {item.level} |" in text for item in all_scenarios())
+
+
 def test_the_architecture_is_a_picture() -> None:
     words = [each.text for each in ElementTree.fromstring(picture()).iter() if each.text]
     assert {"received", "heard", "said", "sent", "journal", "session"} <= set(words)
@@ -182,3 +188,4 @@ def test_every_page_is_on_the_site(site: Path) -> None:
         assert (site / (built.with_name("index.html") if built.stem == "README" else built)).is_file(), page
     assert (site / "reference" / "effects" / "drop.svg").is_file()
     assert "stored: 1" in (site / "findings" / "index.html").read_text(encoding="utf-8")
+    assert "RMQS-3.09" in (site / "reference" / "scenarios.html").read_text(encoding="utf-8")

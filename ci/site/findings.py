@@ -1,8 +1,4 @@
-"""The page of what stock clients get wrong, from `docs/findings/findings.toml` and the programs beside it.
-
-``python -m ci.site.findings`` writes it, to be read in the repository. On the site all other known failures
-stand below.
-"""
+"""The page of what stock clients get wrong, from `docs/findings/findings.toml` and the programs beside it."""
 
 from __future__ import annotations
 
@@ -18,24 +14,6 @@ TOP = Path(__file__).parents[2]
 FOLDER = TOP / "docs" / "findings"
 EXPECTATIONS = TOP / "ci" / "expectations"
 
-INTRODUCTION = """# Findings
-
-What stock clients get wrong, each root cause once. Each program below is whole: it needs the client's
-library and fakebrokers, and runs as printed. They are run by this project's tests. What is shown here was run
-by hand against the fake, and against a real server where one could be had; *behind the proxy* means that
-`fakebrokers proxy` stood in front of it and made the fault.
-
-Programs in other languages than Python start `fakebrokers serve` by themselves, through a file of
-`conformance/helpers` that has to be beside them:
-
-| language | put beside the program | run it with |
-| --- | --- | --- |
-| JavaScript | `helpers/node/fakebrokers.mjs`, and the client by `npm install` | `node PROGRAM.mjs` |
-| Go | the files of `helpers/go` | `go test -v .` |
-| Java | `helpers/java/FakeBroker.java` | `javac -cp 'JARS/*' *.java`, `java -cp 'JARS/*:.' PROGRAM` |
-| Rust | the files of `helpers/rust`, the program as `src/main.rs` | `cargo run` |
-"""
-
 REST = """## Everything else that is known
 
 From the files of known failures (`ci/expectations`), by which the project's own CI judges the clients. What
@@ -45,18 +23,13 @@ is told above is not repeated. `fakebrokers explain ID` says what a scenario dem
 """
 
 
-def page() -> str:
-    """The page, in Markdown, as it stands in the repository."""
+def listed() -> str:
+    """All of them, in Markdown; the page in the repository, `docs/findings/README.md`, stands before it."""
     found = findings()
-    parts = [INTRODUCTION, "| severity | client | |", "| --- | --- | --- |"]
+    parts = ["| severity | client | |", "| --- | --- | --- |"]
     parts += [f"| {each.severity} | {each.name} | [{each.title}](#{each.anchor}) |" for each in found]
-    parts += ["", *(section(each) for each in found)]
-    return "\n".join(parts).rstrip() + "\n"
-
-
-def rest() -> str:
-    """What stands below it on the site."""
-    return "\n".join([REST, *_rest(findings())])
+    parts += ["", *(section(each) for each in found), REST, *_rest(found)]
+    return "\n".join(parts)
 
 
 def _rest(found: Sequence[Finding]) -> Iterator[str]:
@@ -86,7 +59,3 @@ def causes(rows: Iterator[Mapping[str, Any]]) -> dict[str, list[str]]:
 def _name(row: Mapping[str, Any]) -> str:
     """The scenario of a known failure, or the rule for all runs."""
     return str(row.get("id") or row["rule"])
-
-
-if __name__ == "__main__":
-    (FOLDER / "README.md").write_text(page(), encoding="utf-8")

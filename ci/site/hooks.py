@@ -11,17 +11,26 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from ci.site import architecture, effect_pages, findings, reference_pages, rule_page, statement_page
+from ci.site import (
+    architecture,
+    effect_pages,
+    findings,
+    reference_pages,
+    rule_page,
+    scenario_page,
+    statement_page,
+)
 
 TOP = Path(__file__).parents[2]
 
 #: Files of the repository that are pages, and where.
 PAGES = {
     "conformance/ADAPTER.md": "reference/adapter-protocol.md",
-    "scenarios/README.md": "reference/scenarios.md",
     "conformance/helpers/README.md": "how-to/other-languages.md",
     "CHANGELOG.md": "changelog.md",
 }
+#: Pages that are made in place of a shorter one in the repository.
+MADE = {"scenarios/README.md": "reference/scenarios.md"}
 WORKER = "assets/worker.js"
 WORKER_OF_THE_THEME = "https://unpkg.com/iframe-worker/shim"
 #: Pages that are written when they are there; all others join the guides.
@@ -58,6 +67,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/control-api.md": reference_pages.control_api(),
         "reference/journal.md": reference_pages.journal(),
         "reference/rules.md": rule_page.page(),
+        MADE["scenarios/README.md"]: scenario_page.page(),
         "reference/statements.md": statement_page.page(),
     }
     made |= {f"reference/effects/{name}.svg": picture for name, picture in effect_pages.pictures()}
@@ -78,13 +88,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     def link(named: re.Match[str]) -> str:
         path = named[1]
-        target = PAGES.get(path, path.removeprefix("docs/"))
+        target = (PAGES | MADE).get(path, path.removeprefix("docs/"))
         if files.get_file_from_path(target) is None or target == here:
             return named[0]
         return f"[`{path}`]({relpath(target, str(Path(here).parent))})"
 
     if here == "findings/README.md":
-        markdown += "\n" + findings.rest()
+        markdown += "\n" + findings.listed()
     if not here.startswith("reference/api/"):
         markdown = _without_references(markdown)
     return re.sub(r"(?<!\[)`((?:docs|conformance|scenarios)/[\w/-]+\.md)`", link, markdown)

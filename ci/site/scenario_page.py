@@ -1,23 +1,15 @@
-"""The scenario reference, ``scenarios/README.md``, written from the scenarios themselves.
-
-python -m conformance.suite.reference        writes it
-"""
+"""The page of all scenarios, from the catalogue."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from conformance.suite.catalogue import Family, Requirement, families
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
 
-PLACE = Path(__file__).parents[2] / "scenarios" / "README.md"
-
-_INTRODUCTION = """\
+INTRODUCTION = """\
 # Scenarios
 
-What a client is judged by. This file is written from the scenarios themselves, by
-`python -m conformance.suite.reference`.
+What a client is judged by.
 
 **MUST** follows from a sentence of the protocol's document, or the client breaks correctness or crashes
 without it; **SHOULD** is good practice that real clients were hurt by; **MAY** is an optional feature.
@@ -25,12 +17,12 @@ without it; **SHOULD** is good practice that real clients were hurt by; **MAY** 
 """
 
 
-def reference() -> str:
-    """The text of the file."""
+def page() -> str:
+    """All scenarios, by family and section."""
     rows: dict[str, list[Scenario]] = {}
     for item in all_scenarios():
         rows.setdefault(item.id, []).append(item)
-    parts = [_INTRODUCTION]
+    parts = [INTRODUCTION]
     for family in families().values():
         mine = [each for each in family.scenarios if each.id in rows]
         if mine:
@@ -73,7 +65,3 @@ def _row(item: Requirement, found: list[Scenario]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
-
-
-if __name__ == "__main__":
-    PLACE.write_text(reference(), encoding="utf-8")
