@@ -1,11 +1,13 @@
-"""Files that somebody names: read with a bound, and refused in one sentence."""
+"""Files that somebody names, read with a bound, and refused in one sentence; and how ours of JSON look."""
 
 from __future__ import annotations
 
+import json
 import stat
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -66,3 +68,17 @@ def unfit(path: object, what: str, error: Exception) -> UsageError:
     """What to say of a content that cannot be read."""
     why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
     return UsageError(f"{path}: expected {what}: {why}")
+
+
+def by_rows(document: Mapping[str, Any]) -> str:
+    """A document as JSON, with a line for each row of its tables: what changes one row changes one line."""
+    return "{" + ",\n".join(f"{json.dumps(name)}: {_rows(table)}" for name, table in document.items()) + "}\n"
+
+
+def _rows(table: Any) -> str:
+    if isinstance(table, Mapping):
+        rows = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in table.items()]
+        return "{\n" + ",\n".join(rows) + "\n}"
+    if isinstance(table, list):
+        return "[\n" + ",\n".join(map(json.dumps, table)) + "\n]"
+    return json.dumps(table)

@@ -19,6 +19,7 @@ import msgspec
 from conformance.files import json_of
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
+from fakebrokers.schemas import DIALECT, components
 
 RESULTS_VERSION = 1
 
@@ -286,7 +287,6 @@ def load(path: Path) -> Results:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a results file; ``results.schema.json`` holds it."""
-    schema = msgspec.json.schema(Results)
-    schema["$defs"]["Results"]["properties"]["version"]["const"] = RESULTS_VERSION
-    dialect = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": dialect, "title": "fakebrokers results", **schema}
+    (whole,), inside = components([Results])
+    inside["Results"]["properties"]["version"]["const"] = RESULTS_VERSION
+    return {"$schema": DIALECT, "title": "fakebrokers results", **whole, "$defs": inside}

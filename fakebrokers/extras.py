@@ -1,7 +1,7 @@
 """What is installed on demand: which extra brings it, and what to type.
 
 `ADDRESS` is the only place that says where pip finds this project. Messages take it from here; documents and
-examples are compared with it by ``tests/test_addresses.py``, and ``python -m tests.addresses`` writes them.
+examples are compared with it by ``tests/test_addresses.py``, and ``python -m ci.generate`` writes them.
 """
 
 from __future__ import annotations

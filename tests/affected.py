@@ -28,6 +28,7 @@ LEFT_OUT = ("benchmark", "full", "nightly")
 PROTOCOLS = ("blazingmq", "moleculer", "narconi", "pzq", "rabbitmq_stream")
 PROOFS = "tests/scenarios/test_proofs.py"
 SUITE = "tests/conformance/suite"
+GENERATED = "tests/test_generate.py"
 #: Folders that are read as a whole, without a file being named, and the tests that do.
 READ_BY = {
     "ci/examples": ["tests/test_ci_examples.py"],
@@ -36,9 +37,9 @@ READ_BY = {
     "ci/site": ["tests/test_site.py"],
     "conformance/adapters": ["tests/conformance/adapter/test_registry.py"],
     "conformance/mutants/kills.json": [PROOFS],
-    "docs": ["tests/test_docs.py", "tests/test_pages.py", "tests/test_readme.py"],
+    "docs": [GENERATED, "tests/test_docs.py", "tests/test_pages.py", "tests/test_readme.py"],
     "docs/findings": ["tests/test_findings.py"],
-    "scenarios": [f"{SUITE}/test_catalogue.py", f"{SUITE}/test_sentences.py"],
+    "scenarios": [f"{SUITE}/test_catalogue.py", GENERATED],
 }
 #: What all scenarios of a protocol rest on, beside the fake itself.
 PROVED = ("scenarios/", "conformance/mutants/", "conformance/reference/")

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
+from ci import addresses
+from ci.addresses import TOP, files, with_addresses
 from fakebrokers import __version__, extras
-from tests import addresses
-from tests.addresses import TOP, files, with_addresses
-
-
-@pytest.mark.parametrize("path", list(files()), ids=lambda path: str(path.relative_to(TOP)))
-def test_a_document_says_the_address(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text == with_addresses(text, is_yaml=path.suffix == ".yml"), "python -m tests.addresses writes it"
 
 
 def test_no_program_says_an_address_of_its_own() -> None:

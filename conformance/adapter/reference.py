@@ -1,7 +1,4 @@
-"""The tables of ``ADAPTER.md`` and ``schema.json``, written from the types of the ops.
-
-python -m conformance.adapter.reference        writes both
-"""
+"""The tables of ``ADAPTER.md``, from the types of the ops."""
 
 from __future__ import annotations
 
@@ -24,9 +21,8 @@ from conformance.adapter.ops import core
 from conformance.adapter.ops.define import EVERY_ROLE, Arguments, Nothing, Op
 from conformance.adapter.ops.events import EVENTS
 from conformance.adapter.profile import profiles
-from conformance.adapter.schema import camel, schema_text, structs_in, told
+from conformance.adapter.schema import camel, structs_in, told
 
-SCHEMA_FILE = Path(__file__).with_name("schema.json")
 GUIDE_FILE = Path(__file__).parents[1] / "ADAPTER.md"
 
 _PART = re.compile(r"(?<=<!-- written from the types: )(\S+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -180,8 +176,3 @@ def _about(kind: Struct) -> str:
 
 def _code(words: Sequence[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
-
-
-if __name__ == "__main__":
-    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
-    GUIDE_FILE.write_text(guide(GUIDE_FILE.read_text(encoding="utf-8")), encoding="utf-8")

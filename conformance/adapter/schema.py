@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from inspect import cleandoc
 from typing import Any
@@ -14,18 +13,17 @@ from conformance.adapter.ops import values
 from conformance.adapter.ops.define import Nothing
 from conformance.adapter.ops.events import EVENTS
 from conformance.adapter.profile import all_ops, ops_of, profiles
+from fakebrokers.schemas import DIALECT
 
 Json = dict[str, Any]
 
-LINE_WIDTH = 110
-
 _FRAME: Json = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$schema": DIALECT,
     "$id": f"urn:fakebrokers:adapter-protocol:{PROTOCOL_VERSION}",
     "title": f"Adapter protocol, version {PROTOCOL_VERSION}",
     "description": "One line between the runner and an adapter. ADAPTER.md explains it. Members that are not "
     "named here are allowed everywhere and ignored. NAME.args and NAME.result belong to the op NAME; the "
-    "members of all protocols stand together. Written by python -m conformance.adapter.reference.",
+    "members of all protocols stand together.",
     "oneOf": [{"$ref": "#/$defs/request"}, {"$ref": "#/$defs/response"}, {"$ref": "#/$defs/event"}],
 }
 _COUNTER: Json = {"n": {"type": "integer", "minimum": 1}, "t": {"type": "number", "minimum": 0}}
@@ -55,11 +53,6 @@ def schema() -> Json:
     short = {name: _with_names(each, named, top=True) for name, each in defs.items()}
     lines = {"request": _request(defs), "response": _response(), "event": _event()}
     return {**_FRAME, "$defs": {**lines, **dict(sorted(short.items()))}}
-
-
-def schema_text() -> str:
-    """The schema as it stands in the tree."""
-    return _laid_out(schema()) + "\n"
 
 
 # One protocol's definitions.
@@ -297,18 +290,3 @@ def _event() -> Json:
 
 def _if(member: str, value: str, then: Json) -> Json:
     return {"if": {"properties": {member: {"const": value}}, "required": [member]}, "then": then}
-
-
-def _laid_out(value: Any, indent: str = "", used: int = 0) -> str:
-    """JSON on one line where it fits, else a member to each line."""
-    flat = json.dumps(value)
-    if len(indent) + used + len(flat) < LINE_WIDTH or not isinstance(value, dict | list) or not value:
-        return flat
-    inner = f"{indent}  "
-    if isinstance(value, dict):
-        keys = {name: f"{json.dumps(name)}: " for name in value}
-        parts = [key + _laid_out(value[name], inner, len(key)) for name, key in keys.items()]
-    else:
-        parts = [_laid_out(each, inner) for each in value]
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
-    return f"{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{indent}{closing}"

@@ -7,11 +7,12 @@ in the night all of them: it stays true.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conformance.files import by_rows
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Key
 
@@ -63,12 +64,7 @@ def write_kills(rows: Sequence[Row], place: Path = PLACE) -> list[Row]:
     """
     proven = {(row.id, row.protocol, row.variant): tuple(row.killed_by) for row in rows if row.is_proven}
     kept = known_kills(place) | proven
-    place.write_text(_text((item.key, kept[item.key]) for item in all_scenarios() if item.key in kept))
+    listed = [(*item.key, kept[item.key]) for item in all_scenarios() if item.key in kept]
+    place.write_text(by_rows({"scenarios": [dict(zip(_FIELDS, each, strict=True)) for each in listed]}))
     known_kills.cache_clear()
     return [row for row in rows if not row.is_proven]
-
-
-def _text(rows: Iterable[tuple[Key, tuple[str, ...]]]) -> str:
-    """The shape of ``fakebrokers mutants --json``, a line for each scenario."""
-    lines = [json.dumps(dict(zip(_FIELDS, (*key, killers), strict=True))) for key, killers in rows]
-    return '{"scenarios": [\n' + ",\n".join(lines) + "\n]}\n"

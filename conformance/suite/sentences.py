@@ -1,15 +1,12 @@
 """What a script tries, above the script: requirement, fault and pass criterion, from the catalogue.
 
-The catalogue is the source. The docstrings of the scripts are written from it:
-
-python -m conformance.suite.sentences        writes them
+The catalogue is the source, from which the docstrings of the scripts are written.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -60,20 +57,9 @@ def rewritten(source: str, wanted: Mapping[str, str]) -> str:
     return "".join(lines)
 
 
-def write() -> int:
-    """Write the docstrings of all scripts; returns how many modules that has changed."""
+def modules() -> Mapping[Path, Mapping[str, str]]:
+    """The docstrings by module, and by the name of the script."""
     places: defaultdict[Path, dict[str, str]] = defaultdict(dict)
     for script, text in docstrings().items():
         places[Path(inspect.getsourcefile(script) or "")][script.__name__] = text
-    changed = 0
-    for path, wanted in places.items():
-        before = path.read_text("utf-8")
-        after = rewritten(before, wanted)
-        if after != before:
-            path.write_text(after, "utf-8")
-            changed += 1
-    return changed
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{write()} modules changed\n")
+    return places

@@ -5,26 +5,21 @@ clients (``ci/expectations``), and the findings that name it (``docs/findings``)
 that finds most of what none before it has found. All of them are MUST, so what they find the gate finds too.
 A scenario that keeps any client busy for more than a few seconds is not among them: how long each takes is
 in the report of ``ci/conform``.
-
-    python -m conformance.suite.smoke [REPORT ...]
-
-writes ``smoke.json`` anew. Without reports, what was slow stays what is slow.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from conformance.adapters.registry import bundled
 from conformance.findings import findings
 from conformance.mutants.kills import known_kills
 from conformance.results import Verdict, load
 from conformance.suite.expectations import load as load_expectations
-from conformance.suite.load import SMOKE, all_scenarios, joined, written
+from conformance.suite.load import all_scenarios, joined, written
 from conformance.suite.scenario import Key, Scenario
 from fakebrokers.protocol import find_protocol
 
@@ -98,12 +93,7 @@ def slow_in(reports: Iterable[Path]) -> list[str]:
     return sorted({name for (_, name), seconds in quickest.items() if seconds > SLOW_S})
 
 
-def main(*reports: str) -> None:
-    """Write the file."""
-    slow = slow_in(map(Path, reports)) if reports else written()["slow"]
-    document = {"slow": slow, "rows": computed(all_scenarios(), slow)}
-    SMOKE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def document(reports: Iterable[Path] = ()) -> dict[str, Any]:
+    """What ``smoke.json`` holds. Without reports, what was slow stays what is slow."""
+    slow = slow_in(reports) or written()["slow"]
+    return {"slow": slow, "rows": computed(all_scenarios(), slow)}

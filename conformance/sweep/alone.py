@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from conformance.files import by_rows
 from conformance.invariants import INVARIANTS, judge
 from conformance.invariants.registry import ALIVE
 from conformance.sweep.acts import ACTS
@@ -72,7 +73,7 @@ def add_proofs(found: Iterable[Kill], place: Path = PLACE) -> Proofs:
         if act and act not in proofs.acts and not proof.violated(spec=without(kill.spec)):
             proofs.acts[act] = proof
     ordered = Proofs(dict(sorted(proofs.invariants.items())), dict(sorted(proofs.acts.items())))
-    place.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
+    place.write_text(by_rows(msgspec.to_builtins(ordered)))
     return ordered
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from fakebrokers.journal.keys import U64_MAX
 from fakebrokers.journal.lines import SCHEMA_MINOR, SCHEMA_VERSION
+from fakebrokers.schemas import DIALECT, components
 
 #: A number of 64 bits without a sign, as offsets and publishing ids are. What does not fit is no row's: the
 #: reader leaves the column empty and says so in `note`.
@@ -179,9 +180,9 @@ TABLES: dict[str, type[msgspec.Struct]] = {
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of the rows; ``schema.json`` holds it."""
-    _, components = msgspec.json.schema_components(tuple(TABLES.values()))
+    _, inside = components(TABLES.values())
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": DIALECT,
         "title": "fakebrokers journal",
         "version": SCHEMA_VERSION,
         "minor": SCHEMA_MINOR,
@@ -189,5 +190,5 @@ def json_schema() -> dict[str, Any]:
             table: {"type": "array", "items": {"$ref": f"#/$defs/{row.__name__}"}}
             for table, row in TABLES.items()
         },
-        "$defs": components,
+        "$defs": inside,
     }

@@ -82,10 +82,8 @@ def test_what_is_no_results_file_is_refused(tmp_path: Path, content: str, proble
         load(tmp_path / "none.json")
 
 
-def test_the_schema_in_the_tree_is_that_of_the_values() -> None:
+def test_the_version_of_results() -> None:
     assert RESULTS_VERSION == 1
-    text = (ROOT / "conformance" / "results.schema.json").read_text()
-    assert json.loads(text) == json.loads(json.dumps(json_schema()))
 
 
 def test_the_schema_accepts_a_written_file_and_refuses_another_version() -> None:

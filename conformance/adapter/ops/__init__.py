@@ -2,5 +2,5 @@
 
 ``core`` has those that every protocol knows. A protocol has a module of its own here, named like its
 fixture, which says in its `Profile` what it adds; `conformance.adapter.profile` finds it. ``schema.json`` and
-the tables of ``ADAPTER.md`` are written from them by ``python -m conformance.adapter.reference``.
+the tables of ``ADAPTER.md`` are written from them by ``python -m ci.generate``.
 """

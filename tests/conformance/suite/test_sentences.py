@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import ast
-import inspect
-
-import pytest
 
 from conformance.suite.catalogue import Requirement, requirement
-from conformance.suite.scenario import Script
 from conformance.suite.sentences import WIDTH, docstrings, rewritten, sentences
 
 ITEM = Requirement(
@@ -35,13 +31,6 @@ async def it_works(
 async def other() -> None:
     """Stays."""
 '''
-
-
-@pytest.mark.parametrize(
-    ("script", "wanted"), [pytest.param(*each, id=each[0].__name__) for each in docstrings().items()]
-)
-def test_the_sentences_of_the_catalogue_stand_with_the_script(script: Script, wanted: str) -> None:
-    assert inspect.getdoc(script) == wanted, "run `python -m conformance.suite.sentences`"
 
 
 def test_a_docstring_is_written_and_written_again() -> None:

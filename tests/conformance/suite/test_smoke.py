@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from conformance import results
 from conformance.results import Result, Results, Verdict
-from conformance.suite import load, smoke
+from conformance.suite import smoke
 from conformance.suite.load import all_scenarios, joined, select, written
 from conformance.suite.scenario import Key
 from fakebrokers.protocol import protocols
@@ -23,12 +22,6 @@ FOUND = {
     ("A-4", "p", ""): {"z"},
     ("A-5", "p", ""): set[str](),
 }
-
-
-def test_the_file_is_what_the_program_writes() -> None:
-    assert written()["rows"] == smoke.computed(all_scenarios(), written()["slow"]), (
-        "write it anew: python -m conformance.suite.smoke"
-    )
 
 
 @pytest.mark.parametrize(("count", "ids"), [(1, "A-2"), (2, "A-2 A-3"), (3, "A-2 A-3 A-1"), (9, "all")])
@@ -70,17 +63,13 @@ def report(folder: Path, seconds: dict[Key, float]) -> str:
     return str(folder)
 
 
-def test_what_is_slow_in_all_reports_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_slow_in_all_reports_is_left_out(tmp_path: Path) -> None:
     first, second = (item.key for item in select(all_scenarios(), protocol="pzq", which="smoke")[:2])
     over, below = smoke.SLOW_S + 0.1, smoke.SLOW_S - 0.1
     reports = [
         report(tmp_path / "1", {first: over, second: over}),
         report(tmp_path / "2", {first: over, second: below}),
     ]
-    place = tmp_path / "smoke.json"
-    for module in (load, smoke):
-        monkeypatch.setattr(module, "SMOKE", place)
-    smoke.main(*reports)
-    document = json.loads(place.read_text())
+    document = smoke.document(map(Path, reports))
     assert document["slow"] == [joined(*first)]
     assert first[0] not in document["rows"]["pzq"] and second[0] in document["rows"]["pzq"]

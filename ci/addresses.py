@@ -1,6 +1,6 @@
 """Where documents and examples say that pip finds this project: all of them as `fakebrokers.extras` says.
 
-``python -m tests.addresses`` writes them anew, on the day of a release for instance.
+`ci.generate` writes them, on the day of a release for instance.
 """
 
 from __future__ import annotations
@@ -55,12 +55,3 @@ def with_addresses(text: str, *, is_yaml: bool) -> str:
 def _installing(found: re.Match[str]) -> str:
     extras = found["extras"].split(",") if found["extras"] else []
     return found["before"] + installing(*extras).removeprefix("pip install ")
-
-
-if __name__ == "__main__":
-    for path in files():
-        before = path.read_text(encoding="utf-8")
-        after = with_addresses(before, is_yaml=path.suffix == ".yml")
-        if after != before:
-            path.write_text(after, encoding="utf-8")
-            print(path.relative_to(TOP))
