@@ -149,7 +149,6 @@ setup_helpers() {
     fetch_go_modules
     want tshark tshark "the page on journals in Wireshark"
     want faketime faketime "fakes on a machine whose clock jumps"
-    [ "${1:-}" != --rust ] || build_rust_programs tests
 }
 
 setup_all() {

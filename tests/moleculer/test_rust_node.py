@@ -19,12 +19,10 @@ import pytest
 
 from fakebrokers import Moleculer
 from fakebrokers.moleculer.node import Node
+from tests.cargo import build
 from tests.eventually import PATIENCE_S
 
-pytestmark = pytest.mark.nightly  # the build of all crates takes minutes
-
-FOLDER = Path(__file__).parent / "rust_node"
-PROGRAM = FOLDER / "build" / "debug" / "rust-node"
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]  # the build of all crates takes minutes
 
 Process = subprocess.Popen[str]
 
@@ -33,10 +31,15 @@ def fails(context: Any) -> None:
     raise ValueError("no")
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The node, built."""
+    source = Path(__file__).with_name("rust_node.rs")
+    return build(source, tmp_path_factory.mktemp("rust"), "--no-default-features")
+
+
 @pytest.fixture
 def bus() -> Iterator[Moleculer]:
-    if not PROGRAM.exists():
-        pytest.skip(f"missing: {PROGRAM} (cd {FOLDER} && cargo build --locked --target-dir build)")
     with Moleculer() as moleculer:
         yield moleculer
 
@@ -47,10 +50,10 @@ def python(bus: Moleculer) -> Node:
 
 
 @pytest.fixture
-def rust(bus: Moleculer, python: Node) -> Iterator[Process]:
+def rust(bus: Moleculer, python: Node, program: Path) -> Iterator[Process]:
     """A process of it that has joined; its stdin takes calls."""
     pipe = subprocess.PIPE
-    with subprocess.Popen([PROGRAM, bus.url], stdin=pipe, stdout=pipe, text=True) as process:
+    with subprocess.Popen([program, bus.url], stdin=pipe, stdout=pipe, text=True) as process:
         try:
             bus.wait_for(kind="Info", count=4, timeout=PATIENCE_S)  # its own, and python-1's, in and out
             yield process
