@@ -1,4 +1,4 @@
-"""Which tests use real time: real sleeps, time-outs below 5 s, and clocks on the wall.
+"""Which tests use real time: real sleeps, time-outs below a minute, and clocks on the wall.
 
 Each is in ``real_time.toml`` with its reason, by ``FILE::NAME``, or by ``FILE`` where one reason holds for
 all of it; `NAME` is a function or class of the module. `uses_in` finds them in the source. What asyncio
@@ -23,7 +23,7 @@ from fakebrokers.core.virtual import VirtualTime
 TESTS = Path(__file__).parent
 _HERE, _BENCHMARKS = f"{TESTS}/", f"{TESTS}/benchmarks/"
 LIST = TESTS / "real_time.toml"
-SHORT_S = 5.0
+SHORT_S = 60.0
 CLOCKS = {f"time.{name}{unit}" for name in ("monotonic", "perf_counter", "time") for unit in ("", "_ns")}
 SLEEPS = {"time.sleep", "threading.Timer"}
 #: By function: the place of a time-out among its arguments.
@@ -178,8 +178,8 @@ def _number(node: ast.expr, known: Known) -> float | None:
 
 
 def guard() -> None:
-    """From now on whoever sleeps on a real loop, waits there for less than 5 s, or asks it for the time fails
-    unless it is listed.
+    """From now on whoever sleeps on a real loop, waits there for less than a minute, or asks it for the
+    time fails unless it is listed.
     """
     rows = set(listed())
     for name, place in _ON_A_LOOP.items():

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.eventually import PATIENCE_S
+
 TOP = Path(__file__).parents[1]
 NOTES = TOP / "docs" / "protocols"
 
@@ -122,7 +124,7 @@ def run_pytest(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments],
         cwd=folder, env={"PATH": "/usr/bin", "COLUMNS": "80", "PYTHONPATH": path},
-        capture_output=True, text=True, check=False, timeout=55,
+        capture_output=True, text=True, check=False, timeout=PATIENCE_S,
     )  # fmt: skip
     return done.stdout
 

@@ -14,6 +14,7 @@ import pytest
 
 from conformance.mutants.registry import find_mutant
 from conformance.reference.registry import command
+from tests.eventually import PATIENCE_S
 
 TOP = Path(__file__).parents[1]
 PAGE = (TOP / "docs" / "own-scenarios.md").read_text(encoding="utf-8")
@@ -36,7 +37,9 @@ def acme(tmp_path: Path) -> Path:
 def run(cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", "fakebrokers", *arguments]
     env = {**os.environ, "PYTHONPATH": str(TOP)}
-    return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(
+        words, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 def conform(cwd: Path, adapter: str, *more: str) -> subprocess.CompletedProcess[str]:
@@ -122,7 +125,7 @@ def test_a_reproducer_holds_the_script_and_its_helpers(acme: Path) -> None:
         env={"PATH": "/usr/bin", "PYTHONPATH": str(TOP)},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert "the refused order ends nacked" in again.stdout and "1 failed" in again.stdout

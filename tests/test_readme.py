@@ -29,7 +29,7 @@ def run_pytest(folder: Path) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=PATIENCE_S,
     )
     return done.stdout
 

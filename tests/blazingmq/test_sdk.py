@@ -286,7 +286,7 @@ def test_a_shutdown_in_order_loses_nothing(broker: BlazingMQ) -> None:
         "client = Client(confirm=False)",
     )
     told(program)
-    broker.shut_down(timeout_s=30)
+    broker.shut_down(timeout_s=PATIENCE_S)
     let_go_on(program)
     told(program)
     broker.start_node(1)

@@ -143,7 +143,7 @@ def test_a_shutdown_in_order() -> None:
         peer = Peer(broker).open()
         peer.post(1, ack=False)
         peer.push()
-        broker.shut_down(timeout_s=30)
+        broker.shut_down(timeout_s=PATIENCE_S)
         peer.send(Confirm((ConfirmMessage(0, guid(1)),)))
         with pytest.raises(EOFError):
             peer.next()

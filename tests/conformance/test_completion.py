@@ -11,6 +11,7 @@ import pytest
 from conformance.adapters.registry import bundled
 from conformance.suite.catalogue import requirements
 from fakebrokers.protocol import protocol_names
+from tests.eventually import PATIENCE_S
 
 
 def completed(line: str) -> list[str]:
@@ -23,7 +24,12 @@ def completed(line: str) -> list[str]:
     }
     program = "from fakebrokers.cli import cli; cli.main(prog_name='fakebrokers')"
     done = subprocess.run(
-        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-c", program],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.stderr == ""
     return [each.removeprefix("plain,") for each in done.stdout.splitlines()]

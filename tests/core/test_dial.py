@@ -18,7 +18,7 @@ def dialler(toy: Toy) -> TcpDialler:
     return TcpDialler(toy._driver, Endpoint(WIRE, toy.new_session))
 
 
-def dial(toy: Toy, port: int, timeout: float = 5.0) -> None:
+def dial(toy: Toy, port: int, timeout: float = PATIENCE_S) -> None:
     asyncio.run_coroutine_threadsafe(
         dialler(toy).dial("127.0.0.1", port, timeout),
         toy._driver.loop,  # type: ignore[union-attr]

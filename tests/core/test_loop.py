@@ -52,7 +52,7 @@ def test_results_and_errors_come_back() -> None:
     ("wait", "sentence"),
     [
         (lambda toy: toy.wait_for(role="confirm"), "wait_for would block .*: await wait_for_async"),
-        (lambda toy: toy.check(timeout=9.0), "check would block .*: await check_async"),
+        (lambda toy: toy.check(timeout=90.0), "check would block .*: await check_async"),
     ],
 )
 def test_a_wait_in_a_running_loop_is_refused_at_once(wait: Callable[[Toy], object], sentence: str) -> None:

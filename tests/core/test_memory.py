@@ -213,7 +213,7 @@ def test_waiting_needs_the_async_twin() -> None:
         with pytest.raises(UsageError, match="await wait_for_async"):
             toy.wait_for(role="confirm")
         link.write(b"put a\n")
-        waiting = asyncio.create_task(toy.wait_for_async(role="confirm", timeout=50.0))
+        waiting = asyncio.create_task(toy.wait_for_async(role="confirm", timeout=60.0))
         (record,) = await waiting
         assert record.keys == ("a",)
         toy.faults.release("h")

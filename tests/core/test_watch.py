@@ -10,6 +10,7 @@ from conformance.reference.kit import Memory, Network, Runtime
 from conformance.reference.rabbitmq_stream.client import StreamClient
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import truncate
+from tests.eventually import PATIENCE_S
 from tests.onlooker import Onlooker
 
 
@@ -22,9 +23,9 @@ def test_both_ways_and_both_ends(in_memory: bool) -> None:
         async with broker:
             network = Memory({}) if in_memory else Network({})
             client = StreamClient(Runtime(network), [f"{broker.host}:{broker.port}"])
-            await client.connect(5.0)
-            await client.create("orders", timeout=5.0)
-            await client.close(5.0)
+            await client.connect(PATIENCE_S)
+            await client.create("orders", timeout=PATIENCE_S)
+            await client.close(PATIENCE_S)
         assert seen.rows[0] == ("accepted", "c1")
         assert b"orders" in b"".join(seen.of("written"))
         assert b"advertised_host" in b"".join(seen.of("handed over"))
@@ -40,7 +41,7 @@ def test_a_broker_that_reads_no_more_says_so() -> None:
         broker._watcher = seen
         async with broker:
             client = StreamClient(Runtime(Network({})), [f"{broker.host}:{broker.port}"])
-            await client.connect(5.0)
+            await client.connect(PATIENCE_S)
             assert seen.of("reads") == []
             broker.kill("c1", "half-open")
             assert seen.of("reads") == [False]

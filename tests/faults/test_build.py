@@ -24,6 +24,7 @@ from fakebrokers.faults.plan import Fault
 from fakebrokers.faults.registry import COMMON
 from fakebrokers.faults.source import function_name
 from fakebrokers.protocol import Protocol
+from tests.eventually import PATIENCE_S
 from tests.faults.builders import SHIPPED, build_module, builders, functions_in, widened
 
 TOP = Path(__file__).parents[2]
@@ -175,7 +176,7 @@ def test_a_type_checker_finds_wrong_words(tmp_path: Path) -> None:
         [sys.executable, "-m", "mypy", "--config-file=", "--strict", "--follow-imports=silent",
          f"--cache-dir={tmp_path / 'cache'}", "checked.py"],
         cwd=tmp_path, env={"MYPYPATH": str(TOP), "PATH": "/usr/bin"},
-        capture_output=True, text=True, timeout=55, check=False,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     errors = [line for line in done.stdout.splitlines() if ": error: " in line]
     first = CHECKED.count("\n") + 1

@@ -71,7 +71,7 @@ def run_script(text: str) -> str:
     """What a program in JavaScript prints."""
     program = [str(shutil.which("node")), "-e", text]
     done = subprocess.run(
-        program, cwd=PACKAGES.parent, capture_output=True, text=True, timeout=50, check=False
+        program, cwd=PACKAGES.parent, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

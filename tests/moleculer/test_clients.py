@@ -44,12 +44,12 @@ def test_nats_py(moleculer: Moleculer) -> None:
 
         subscription = await client.subscribe("foo.*", cb=hear)
         await client.publish("foo.bar", b"hello")
-        assert await asyncio.wait_for(heard.get(), 10) == ("foo.bar", b"hello")
+        assert await asyncio.wait_for(heard.get(), PATIENCE_S) == ("foo.bar", b"hello")
         await client.subscribe("help", "workers", help)
-        answer = await client.request("help", b"please", timeout=10, headers={"a": "b"})
+        answer = await client.request("help", b"please", timeout=PATIENCE_S, headers={"a": "b"})
         assert answer.data == b"I can help"
         with pytest.raises(nats.errors.NoRespondersError):
-            await client.request("nobody", b"", timeout=10)
+            await client.request("nobody", b"", timeout=PATIENCE_S)
         await subscription.unsubscribe(limit=1)
         await client.drain()
 

@@ -68,7 +68,7 @@ def talk(moleculer: Moleculer, node: Node, real: RealNode, heard: list[Any]) -> 
     assert real.do("ping", "fake-1") == "fake-1"
     real.do("emit", "shop.open", {"n": 1})
     real.do("broadcast", "shop.open", {"n": 2})
-    assert node.call("real-1.add", {"a": 4, "b": 5}, timeout=30) == 9
+    assert node.call("real-1.add", {"a": 4, "b": 5}, timeout=PATIENCE_S) == 9
     with pytest.raises(RemoteError, match="Error: boom"):
         node.call("real-1.fail")
     assert node.call("real-1.down") == Stream((b"one", b"two"))
@@ -141,7 +141,7 @@ def test_the_balancer_can_be_left_to_the_bus(package: str) -> None:
                 "MOL.REQB.real-1.add"  # an INFO may tell of the action before the node has subscribed to it
             )
             moleculer.wait_for(lambda record: record.frame.subject == topic, kind="Sub", timeout=PATIENCE_S)  # type: ignore[union-attr]
-            assert node.call("real-1.add", {"a": 1, "b": 2}, timeout=30) == 3
+            assert node.call("real-1.add", {"a": 1, "b": 2}, timeout=PATIENCE_S) == 3
             real.do("emit", "shop.x", 1)
             assert node.ping("real-1").sender == "real-1"
             assert heard == [1]

@@ -9,6 +9,7 @@ import pytest
 from fakebrokers import Moleculer
 from fakebrokers.journal import Tap
 from scenarios.moleculer._steps import introduce
+from tests.eventually import PATIENCE_S
 
 SUBSCRIBE = (b"SUBSCRIBE", b"MOL.INFO.client")
 DISCOVER = (b"PUBLISH", b"MOL.DISCOVER", b'{"ver":"5","sender":"client"}')
@@ -32,7 +33,7 @@ def test_who_asks_before_it_listens_is_told_again(listens_first: bool) -> None:
         steps = [(listening, SUBSCRIBE), (asking, DISCOVER)]
         for connection, words in steps if listens_first else reversed(steps):
             connection.sendall(command(*words))
-            connection.settimeout(5)
+            connection.settimeout(PATIENCE_S)
             assert connection.recv(1000)  # the server has taken it in
         assert told() == listens_first
         introduce(broker, node)

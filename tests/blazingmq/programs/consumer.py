@@ -38,7 +38,7 @@ def main(uri: str, messages: str) -> None:
         options = blazingmq.QueueOptions(max_unconfirmed_messages=10, consumer_priority=1)
         session.open_queue(uri, read=True, options=options)
         print("ready", flush=True)
-        printer.done.wait(10)
+        printer.done.wait(60)
         session.configure_queue(uri, blazingmq.QueueOptions(0, 0, 0))
         session.close_queue(uri)
 

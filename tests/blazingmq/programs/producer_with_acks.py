@@ -41,7 +41,7 @@ def main(uri: str, *words: str) -> None:
                 property_type_overrides={"number": blazingmq.PropertyType.SHORT} if with_properties else None,
                 on_ack=partial(on_ack, word),
             )
-        all_answered.wait(10)
+        all_answered.wait(60)
         session.close_queue(uri)
 
 

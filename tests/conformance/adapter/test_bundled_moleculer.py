@@ -94,10 +94,10 @@ def test_calls(client: Client) -> None:
     async def script(broker: Moleculer, node: Node, adapter: ProcessAdapter, go: Go) -> None:
         state = (await go("state")).value
         assert (state["open"], state["pending"] or 0) == (True, 0)  # not every library tells how many
-        answered = await go("mol.call", action="p.echo", params={"n": 1}, meta={"m": 2}, timeout_ms=41_500)
+        answered = await go("mol.call", action="p.echo", params={"n": 1}, meta={"m": 2}, timeout_ms=91_500)
         assert answered.ok, str(answered)
         assert {"from": "peer", **answered.value} == {"data": {"n": 1}, "meta": {"m": 2}, "from": "peer"}
-        assert (node.requests[0].timeout, node.requests[0].meta) == (41_500, {"m": 2})
+        assert (node.requests[0].timeout, node.requests[0].meta) == (91_500, {"m": 2})
         refused = await go("mol.call", action="p.fail")
         assert refused.error is not None
         assert (refused.kind, refused.code, refused.error.type) == (Kind.REFUSED, 422, "BAD")

@@ -25,6 +25,7 @@ from conformance.suite.load import all_scenarios
 from conformance.suite.present import replay_command
 from fakebrokers.cli import main
 from tests.conformance.suite.hostile import HOSTILE, results, row
+from tests.eventually import PATIENCE_S
 from tests.marked import PASSWORD
 
 ROOT = Path(__file__).parents[3]
@@ -155,7 +156,7 @@ def test_lines_of_progress_where_there_is_no_terminal() -> None:
         progress.begin(second)
         progress.end(Judgement(first, Verdict.FAIL))
         came.clear()
-        assert came.wait(10)
+        assert came.wait(PATIENCE_S)
     said = out.getvalue().splitlines()[-1]
     assert "1 of 3; 1 fail; running " + second.label in said
     ended = out.getvalue()

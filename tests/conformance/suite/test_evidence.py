@@ -11,12 +11,13 @@ from conformance.suite.load import all_scenarios
 from conformance.suite.present import to_result
 from fakebrokers import PZQ
 from fakebrokers.faults import slice_
+from tests.eventually import PATIENCE_S
 
 
 def test_the_proxys_records_stand_among_the_fakes() -> None:
     with PZQ(proxied=True) as pzq:
         pzq.restart()  # a record of the fake itself
-        with socket.create_connection((pzq.host, pzq.port), 5) as client:
+        with socket.create_connection((pzq.host, pzq.port), PATIENCE_S) as client:
             assert client.recv(1) == b"\xff"
     found = records_of(pzq)
     assert [record.at for record in found] == sorted(record.at for record in found)

@@ -16,6 +16,7 @@ from conformance.suite.catalogue import families, requirement, sources
 from conformance.suite.declared import declared_by
 from conformance.suite.load import add_folder, all_scenarios, remove_folder, select
 from fakebrokers.errors import UsageError
+from tests.eventually import PATIENCE_S
 
 CATALOGUE = """\
 family = "ACME"
@@ -196,4 +197,4 @@ def test_child_processes_know_the_folders(tmp_path: Path) -> None:
     add_folder(written(tmp_path / "acme"))
     code = "from conformance.mutants.registry import find_mutant as f; f('rabbitmq-stream', 'acme-worst')"
     env = {"PYTHONPATH": str(Path(__file__).parents[3]), **outside.environment()}
-    subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=PATIENCE_S)

@@ -123,7 +123,7 @@ def test_who_is_told_that_it_is_offline_says_that_it_is_not(fake: Node, real: Re
 def test_a_node_that_hangs_up_is_gone(moleculer: Moleculer, fake: Node, real: Real) -> None:
     real.say(GossipResponse(online={"real": [INFO, 1, 20]}, **SIGNED))
     moleculer.wait_for(kind="GossipResponse")
-    future = fake.start_call("shop.buy", timeout=30)
+    future = fake.start_call("shop.buy", timeout=PATIENCE_S)
     real.next(Request)
     assert real.accepted is not None
     real.accepted.close()
