@@ -290,7 +290,6 @@ def built_project(language: str, folder: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(400)  # of all crates, on a busy machine
 @pytest.mark.parametrize(
     "language", [pytest.param(each, marks=pytest.mark.nightly) if each == "rust" else each for each in BUILT]
 )

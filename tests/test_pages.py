@@ -36,7 +36,6 @@ def name_of(page: Path) -> str:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
     skip_without(page)

@@ -148,7 +148,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 def test_the_site_needs_no_network(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 40
@@ -161,7 +160,6 @@ def test_the_site_needs_no_network(site: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 def test_search_works_without_a_server(site: Path) -> None:
     sync = pytest.importorskip("playwright.sync_api", reason="missing: playwright (pip install playwright)")
     if (browser_path := shutil.which("chromium")) is None:
@@ -181,7 +179,6 @@ def test_search_works_without_a_server(site: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 def test_every_page_is_on_the_site(site: Path) -> None:
     for page in DOCS.rglob("*.md"):
         built = page.relative_to(DOCS).with_suffix(".html")

@@ -17,7 +17,7 @@ from fakebrokers import __version__
 
 ROOT = Path(__file__).parents[1]
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.full
 
 #: A project under test; nothing of it may get in our way, and we not in its.
 PROJECT = {

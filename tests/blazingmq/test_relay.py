@@ -18,7 +18,6 @@ from fakebrokers.proxy.replay import Replay
 from tests.blazingmq.sdk import need_sdk, run
 
 need_sdk()
-pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from tests.blazingmq.sdk import finish, let_go_on, need_sdk, run, run_program, s
 from tests.eventually import PATIENCE_S, eventually
 
 need_sdk()
-pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture

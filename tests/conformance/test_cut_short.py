@@ -34,7 +34,6 @@ def interrupted(
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_conform_reports_what_had_ended(tmp_path: Path, number: signal.Signals, code: int) -> None:
     done = interrupted([*CONFORM, "--report", str(tmp_path), "-n", "4"], tmp_path / "journal", number)
@@ -51,7 +50,6 @@ def test_conform_reports_what_had_ended(tmp_path: Path, number: signal.Signals, 
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 def test_a_run_that_is_killed_leaves_no_older_verdict(tmp_path: Path) -> None:
     for name in ("index.html", "junit.xml"):
         (tmp_path / name).write_text("of an earlier run: conformant")
@@ -63,7 +61,6 @@ def test_a_run_that_is_killed_leaves_no_older_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_main_job_reports_what_had_ended(tmp_path: Path, number: signal.Signals, code: int) -> None:
     command = [sys.executable, "-m", "conformance.campaign", "--client", "reference-rabbitmq-stream"]

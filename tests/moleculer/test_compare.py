@@ -20,7 +20,7 @@ SEQUENCES = int(os.environ.get("FAKEBROKERS_SEQUENCES", "50"))
 
 
 @pytest.mark.full
-@pytest.mark.timeout(60 + 4 * SEQUENCES)
+@pytest.mark.timeout(600 + 4 * SEQUENCES)
 @pytest.mark.parametrize("transporter", SERVERS)
 def test_beside_the_real_server(transporter: str) -> None:
     required(transporter)

@@ -16,7 +16,7 @@ from tests.eventually import PATIENCE_S
 from tests.proxy.stream_client import StreamClient
 from tests.real_rabbitmq import RealRabbit, real_rabbitmq, required
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ from tests.rabbitmq_stream.bench import HANDSHAKE
 from tests.rabbitmq_stream.test_measured import ANSWERS
 from tests.real_rabbitmq import RealRabbit, real_rabbitmq, required
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.full
 
 CREATE = (Create(10, "s", {}), DeclarePublisher(11, 1, "", "s"))
 

@@ -38,7 +38,7 @@ DIALECT = WIRE.load_dialect()
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300 + 4 * SEQUENCES)
+@pytest.mark.timeout(600 + 4 * SEQUENCES)
 def test_beside_the_real_server() -> None:
     required()
     with real_rabbitmq() as real:

@@ -15,14 +15,12 @@ IN_MEMORY = [item for item in provable() if in_memory(item)]
 IN_REAL_TIME = [item for item in provable() if not in_memory(item)]
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("item", IN_MEMORY, ids=lambda item: item.label)
 def test_it_can_be_passed_and_failed(item: Scenario) -> None:
     prove(item)
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("item", IN_REAL_TIME, ids=lambda item: item.label)
 def test_it_can_be_passed_and_failed_in_real_time(item: Scenario) -> None:
     prove(item)

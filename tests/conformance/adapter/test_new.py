@@ -44,9 +44,8 @@ OFFLINE = {
 RUST = ADAPTERS / "rabbitmq-stream-rust" / "build" / "starting-point"
 
 
-#: The build of all crates takes minutes.
-IN_RUST = (pytest.mark.timeout(400), pytest.mark.nightly)
-MARKS = {"python": (), "rust": IN_RUST}
+#: In Rust the build of all crates takes minutes.
+MARKS = {"python": (), "rust": pytest.mark.nightly}
 EACH = [pytest.param(name, marks=MARKS.get(name, pytest.mark.full)) for name in LANGUAGES]
 
 

@@ -84,7 +84,6 @@ def test_two_shards_judged_together_give_the_anomalies_of_one_run(parted: list[l
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_shards_are_analysed_as_one_run(parted: list[list[Path]], tmp_path: Path, engine: str) -> None:

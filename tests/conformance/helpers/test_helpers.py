@@ -12,7 +12,7 @@ import pytest
 
 HELPERS = Path(__file__).parents[3] / "conformance" / "helpers"
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.full
 
 
 def run(folder: str, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:

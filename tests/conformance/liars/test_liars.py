@@ -154,7 +154,6 @@ def test_a_liar_passes_nothing_that_it_has_not_done(kind: str, protocol: str) ->
 
 
 @pytest.mark.full
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("kind", ["absent", "greeter"])
 def test_nor_over_sockets(kind: str, protocol: str) -> None:

@@ -96,7 +96,6 @@ def left() -> list[str]:
     return found
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("protocol", "kinds"),
     [
@@ -118,7 +117,6 @@ def test_who_breaks_is_blamed_in_bounded_memory_and_leaves_nothing(protocol: str
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("protocol", "section"), [("rabbitmq-stream", "RMQS-3"), ("narconi", "NARC-2"), ("pzq", "PZQ-1")]
 )

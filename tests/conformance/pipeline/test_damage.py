@@ -27,7 +27,7 @@ from tests.toy import FRAMES, Get
 
 RUNS = 12
 REQUIRED = "FAKEBROKERS_REQUIRE_SPARK"
-SPARK = pytest.param("spark", marks=[pytest.mark.full, pytest.mark.timeout(300)])
+SPARK = pytest.param("spark", marks=pytest.mark.full)
 ENGINES = ["local", SPARK]
 
 

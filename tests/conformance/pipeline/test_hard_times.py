@@ -25,7 +25,6 @@ from tests.eventually import eventually
 
 pytestmark = [
     pytest.mark.full,
-    pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore"),  # PySpark leaves sockets to the garbage collector
 ]
 REQUIRED = "FAKEBROKERS_REQUIRE_SPARK"

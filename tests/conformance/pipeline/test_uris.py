@@ -18,8 +18,6 @@ from fakebrokers.journal import RunJournal
 from fakebrokers.journal.seal import seal
 from tests.object_store import Store, serving
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
@@ -121,7 +119,6 @@ def test_places_that_nobody_can_open_are_told(tmp_path: Path, store: Store, plac
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
 def test_spark(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")

@@ -15,7 +15,7 @@ import pytest
 from conformance.report import write_report
 from tests.eventually import PATIENCE_S
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore")]
 
 _spec = importlib.util.spec_from_file_location("browser_sample", Path(__file__).parent / "sample.py")
 assert _spec is not None and _spec.loader is not None

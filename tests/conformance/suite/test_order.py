@@ -39,7 +39,6 @@ def verdicts(seed: int, parallel: int) -> dict[str, str]:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(120)
 def test_two_random_orders_give_the_same_verdicts() -> None:
     one_by_one, together = verdicts(1, 1), verdicts(2, 6)
     assert one_by_one == together

@@ -137,7 +137,6 @@ def test_a_run_that_was_broken_off_accuses_nobody_of_what_faults_may_have_done(t
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("protocol", protocols())
 def test_nobody_blames_the_reference_client(protocol: str, tmp_path: Path) -> None:
     for item in all_scenarios():
