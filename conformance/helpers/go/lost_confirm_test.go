@@ -32,7 +32,7 @@ func loseTheThirdConfirm(t *testing.T, server, broker *Broker) {
 		t.Fatal(err)
 	}
 	defer environment.Close()
-	options := stream.NewProducerOptions().SetConfirmationTimeOut(time.Second)
+	options := stream.NewProducerOptions().SetConfirmationTimeOut(5 * time.Second)
 	producer, err := environment.NewProducer("orders", options)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func loseTheThirdConfirm(t *testing.T, server, broker *Broker) {
 		if err := producer.Send(amqp.NewMessage([]byte(body))); err != nil {
 			t.Fatal(err)
 		}
-		broker.WaitFor("PublishConfirm", number+1, 5*time.Second)
+		broker.WaitFor("PublishConfirm", number+1, time.Minute)
 	}
 	told := map[string]bool{}
 	for len(told) < 4 {
@@ -51,7 +51,7 @@ func loseTheThirdConfirm(t *testing.T, server, broker *Broker) {
 			for _, status := range batch {
 				told[string(status.GetMessage().GetData()[0])] = status.IsConfirmed()
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("no outcome of all four messages: %v", told)
 		}
 	}

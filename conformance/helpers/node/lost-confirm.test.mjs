@@ -33,7 +33,7 @@ async function loseTheThirdConfirm(server, broker) {
   publisher.on("publish_confirm", (code, ids) => confirmed.push(...ids))
   for (const [index, body] of ["tea", "milk", "salt", "rice"].entries()) {
     await publisher.send(Buffer.from(body))
-    await broker.waitFor({ kind: "PublishConfirm", count: index + 1 })
+    await broker.waitFor({ kind: "PublishConfirm", count: index + 1, timeout: 60 })
   }
   while (confirmed.length < 3) await new Promise((resolve) => setTimeout(resolve, 10))
   await client.close()
