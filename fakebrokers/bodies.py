@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from fakebrokers.errors import UsageError
-from fakebrokers.faults.read import shown
+from fakebrokers.reading import shown
 
 Body: TypeAlias = bytes | bytearray | memoryview | str
 

@@ -32,8 +32,8 @@ from typing import (
 from msgspec import Meta
 
 from fakebrokers.errors import PlanError, UsageError
-from fakebrokers.faults.read import convert, struct_from
 from fakebrokers.protocol import instead_of
+from fakebrokers.reading import convert, struct_from
 from fakebrokers.renamed import warn_of_old
 
 if TYPE_CHECKING:

@@ -43,9 +43,9 @@ from fakebrokers.faults.effects import (
 from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.match import Direction, Match
 from fakebrokers.faults.plan import Fault, Plan
-from fakebrokers.faults.read import one_of
 from fakebrokers.faults.registry import effect_name
 from fakebrokers.protocol import Protocol, find_protocol
+from fakebrokers.reading import one_of
 
 with needs("strategies", "fakebrokers.strategies"):
     from hypothesis import strategies as st

@@ -17,8 +17,8 @@ from conformance.sweep.room import room_of
 from conformance.sweep.tape import Tape
 from fakebrokers.faults.match import Match
 from fakebrokers.faults.plan import Fault, Plan, fault_from
-from fakebrokers.faults.read import convert
 from fakebrokers.protocol import find_protocol
+from fakebrokers.reading import convert
 
 if TYPE_CHECKING:
     from conformance.adapter.result import Result

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from conformance.suite.catalogue import Family, Requirement, families, requirement
+from conformance.suite.subjects import Subject, elsewhere, find
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
     from conformance.suite.client import Client
     from conformance.suite.expect import Expect
-    from scenarios.subjects import Subject
 
 Script = Callable[[Any, "Client", "Expect"], Awaitable[None]]
 
@@ -206,15 +206,11 @@ def registered() -> list[Scenario]:
 
 def _judged_by(family: Family, scenario_id: str) -> list[str]:
     """The protocols for which a requirement holds, those of other projects too."""
-    from scenarios.subjects import elsewhere
-
     ours = {protocol: covered.holds for protocol, covered in family.protocols.items()}
     return [protocol for protocol, holds in {**ours, **elsewhere()}.items() if scenario_id in holds]
 
 
 def _subject_if_any(protocol: str) -> type[Subject] | None:
-    from scenarios.subjects import find
-
     with suppress(UsageError):
         return find(protocol)
     return None
@@ -234,8 +230,6 @@ def _own_row(said: _Declared, protocol: str) -> Scenario:
 
 def _shared_rows(said: _Declared, protocol: str) -> list[Scenario]:
     """The rows of a family for several protocols: one protocol's, as its subject wants them."""
-    from scenarios.subjects import find
-
     subject, item = find(protocol), said.requirement
     changes: dict[str, Any] = {}
     for name in ("", item.section, item.id):

@@ -13,10 +13,10 @@ from fakebrokers.control.values import builtins_of, plain
 from fakebrokers.core.frames import Frame, KeyType
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.match import Match
-from fakebrokers.faults.read import struct_from
 from fakebrokers.journal import Record, Tap
 from fakebrokers.journal.keys import expand, key_text
 from fakebrokers.options import Seconds
+from fakebrokers.reading import struct_from
 from fakebrokers.server import FakeServer
 
 Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]

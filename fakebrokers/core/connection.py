@@ -23,7 +23,7 @@ from fakebrokers.journal import Journal, Tap
 from fakebrokers.journal.record import State
 
 if TYPE_CHECKING:
-    from fakebrokers.faults.effect import Action
+    from fakebrokers.core.host import Action
 
 #: Bytes that faults may hold back in each direction before nothing more is read.
 IN_LANE_LIMIT = 1024 * 1024

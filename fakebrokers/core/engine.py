@@ -20,8 +20,8 @@ from fakebrokers.faults.plan import Plan
 from fakebrokers.journal import Journal
 
 if TYPE_CHECKING:
-    from fakebrokers.core.host import Host
-    from fakebrokers.faults.effect import Action, Effect
+    from fakebrokers.core.host import Action, Host
+    from fakebrokers.faults.effect import Effect
 
 
 class Clock:

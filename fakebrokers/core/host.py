@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from fakebrokers.core.engine import Engine
 from fakebrokers.core.listeners import Listeners
+
+
+class Action(Protocol):
+    """What a fault does to a fake as a whole."""
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        """Do it, because of the fault of that name at that connection."""
 
 
 class Host:

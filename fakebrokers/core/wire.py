@@ -11,7 +11,7 @@ import msgspec
 
 from fakebrokers.core.frames import Frame, FrameTable, Role, frame_table, kind_of
 from fakebrokers.errors import PlanError, UsageError
-from fakebrokers.faults.read import field_value, one_of
+from fakebrokers.reading import field_value, one_of
 
 if TYPE_CHECKING:
     from fakebrokers.core.dialect import Dialect

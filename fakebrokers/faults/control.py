@@ -9,8 +9,8 @@ from fakebrokers.core.engine import Engine
 from fakebrokers.errors import PlanError, UnmetExpectation
 from fakebrokers.faults.injector import Rule
 from fakebrokers.faults.plan import Fault, Plan, PlanSource, fault_from, load_plan
-from fakebrokers.faults.read import shown
 from fakebrokers.protocol import Protocol as Described
+from fakebrokers.reading import shown
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from fakebrokers.faults.effect import Effect
 from fakebrokers.faults.levels import names_of_items
 from fakebrokers.faults.match import OF_ITEMS
 from fakebrokers.faults.plan import Fault, Plan, made_up_name
-from fakebrokers.faults.read import one_of
 from fakebrokers.faults.registry import check_effect, effect_name
 from fakebrokers.faults.toml import inline
+from fakebrokers.reading import one_of
 
 if TYPE_CHECKING:
     from fakebrokers.faults.pipe import Pipe

@@ -23,8 +23,8 @@ from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Realism
 from fakebrokers.faults.match import Direction, Match, Moment, Scope
 from fakebrokers.faults.plan import Fault
-from fakebrokers.faults.read import convert, one_of, struct_from
 from fakebrokers.faults.registry import effect_name
+from fakebrokers.reading import convert, one_of, struct_from
 
 P = ParamSpec("P")
 

@@ -10,8 +10,8 @@ import msgspec
 
 from fakebrokers.core.frames import Frame, Role
 from fakebrokers.errors import PlanError
-from fakebrokers.faults.read import shown
 from fakebrokers.faults.source import call
+from fakebrokers.reading import shown
 
 Direction = Literal["in", "out"]
 Scope = Literal["connection", "peer", "run"]

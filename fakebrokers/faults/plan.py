@@ -13,11 +13,11 @@ import msgspec
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Realism
 from fakebrokers.faults.match import Match, Scope
-from fakebrokers.faults.read import check_plain, convert, one_of, shown, struct_from
 from fakebrokers.faults.registry import effect_types, find_effect
 from fakebrokers.faults.source import call, function_name, given, written
 from fakebrokers.faults.toml import to_toml
 from fakebrokers.protocol import Protocol, find_protocol
+from fakebrokers.reading import check_plain, convert, one_of, shown, struct_from
 
 PLAN_VERSION = 2
 #: Versions that can be read. In version 1 all faults without a scope counted in each connection.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import effects
 from fakebrokers.faults.effect import Effect
-from fakebrokers.faults.read import one_of
+from fakebrokers.reading import one_of
 
 if TYPE_CHECKING:
     from fakebrokers.protocol import Protocol

@@ -16,7 +16,6 @@ from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.tls import Tls, certificate_of
 from fakebrokers.errors import UsageError
-from fakebrokers.faults.read import one_of
 from fakebrokers.options import U32, Port, ServerOptions, check_names
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.chunking import RULES, Chunking, PerStep
@@ -28,6 +27,7 @@ from fakebrokers.rabbitmq_stream.profile import PROFILES, Profile
 from fakebrokers.rabbitmq_stream.protocol import PROTOCOL, WIRE
 from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.rabbitmq_stream.stream import Message, Stream
+from fakebrokers.reading import one_of
 from fakebrokers.renamed import warn_of_old
 from fakebrokers.server import FakeServer
 

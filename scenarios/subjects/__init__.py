@@ -31,11 +31,7 @@ Where a protocol needs a script of its own for a requirement, that stands in the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
-from importlib.util import find_spec
-
-from fakebrokers.errors import UsageError
+from conformance.suite.subjects import elsewhere, find, register
 from scenarios.subjects.base import Check, Subject
 from scenarios.subjects.facts import Op
 
@@ -44,39 +40,3 @@ CONSUMER = ("consumer",)
 ROLES = ("publisher", "consumer")
 
 __all__ = ["CONSUMER", "PUBLISHER", "ROLES", "Check", "Op", "Subject", "elsewhere", "find", "register"]
-
-#: Module and ids of the protocols of other projects.
-_REGISTERED: dict[str, tuple[str, tuple[str, ...]]] = {}
-
-
-def register(protocol: str, module: str, holds: Sequence[str]) -> None:
-    """Run the scenarios with these ids for a protocol whose subject is ``SUBJECT`` in `module`.
-
-    Raises:
-        UsageError: Another subject has that name.
-    """
-    entry = (module, tuple(holds))
-    if _REGISTERED.setdefault(protocol, entry) != entry or find_spec(_shipped(protocol)) is not None:
-        raise UsageError(f"there is a subject for {protocol} already")
-
-
-def elsewhere() -> dict[str, tuple[str, ...]]:
-    """The protocols of other projects, and the ids that hold for each."""
-    return {protocol: holds for protocol, (_, holds) in _REGISTERED.items()}
-
-
-def find(protocol: str) -> type[Subject]:
-    """The subject of a protocol.
-
-    Raises:
-        UsageError: There is none.
-    """
-    module, _ = _REGISTERED.get(protocol, (_shipped(protocol), ()))
-    if protocol not in _REGISTERED and find_spec(module) is None:
-        raise UsageError(f"there is no subject for {protocol}")
-    subject: type[Subject] = import_module(module).SUBJECT
-    return subject
-
-
-def _shipped(protocol: str) -> str:
-    return f"{__name__}.{protocol.replace('-', '_')}"

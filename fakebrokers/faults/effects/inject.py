@@ -10,7 +10,7 @@ import msgspec
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import MOST_TIMES, Effect, Passage, Realism
 from fakebrokers.faults.match import Match
-from fakebrokers.faults.read import one_of
+from fakebrokers.reading import one_of
 
 if TYPE_CHECKING:
     from fakebrokers.core.wire import Wire

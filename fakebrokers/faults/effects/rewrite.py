@@ -13,7 +13,7 @@ from fakebrokers.faults.match import Match
 
 if TYPE_CHECKING:
     from fakebrokers.core.wire import Wire
-from fakebrokers.faults.read import field_value
+from fakebrokers.reading import field_value
 
 
 class Rewrite(Effect, frozen=True, tag="rewrite"):
