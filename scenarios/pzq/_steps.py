@@ -9,11 +9,12 @@ from conformance.adapter.base import Call
 from conformance.adapter.messages import Event, Message, body_bytes, same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
+from conformance.suite.expect import slug
 from fakebrokers.journal import Record, Tap
 from fakebrokers.pzq.frames import ConsumerAck, Produce, ProduceAck, ProduceNack
 from fakebrokers.pzq.server import PZQ
 from scenarios import _common
-from scenarios._common import until
+from scenarios._common import limit_s, until
 
 PUBLISHER = ("publisher",)
 CONSUMER = ("consumer",)
@@ -23,6 +24,41 @@ MONITOR = ("monitor",)
 QUICK = {"ack_timeout_s": 1.0, "reaper_interval_s": 0.5}
 #: A fake that loses no acknowledgement of a producer that pipelines.
 ROOMY = {"high_water_marks": (0, 1, 1)}
+#: How an op ends that waits for a peer, where there is none, or none that speaks ZMTP.
+NO_PEER = ("timeout", "connection", "protocol")
+
+
+# connections
+
+
+def begun(
+    client: Client, expect: Expect, result: Result, kinds: Sequence[str] = NO_PEER, *, timeout: float = 5.0
+) -> bool:
+    """Whether an op that needs a connection has worked, where none can be had.
+
+    With libzmq it has, and connects in the background. In a library that waits for its peer the op fails by
+    its deadline, which is demanded: the application knows then, and nothing is left to wait for.
+    """
+    if result.ok:
+        return True
+    op, kind = result.op, "connect" if result.op == "connect" else "request"
+    criterion = f"{op} works in the background, or ends {', '.join(kinds)}"
+    expect.failed(result, kinds, criterion, id=slug("{}-works-in-the-background-or-ends-so", op))
+    limit = limit_s(client.deadline_s(kind, timeout))
+    expect.within(
+        result.elapsed_ms / 1000,
+        limit,
+        f"{op} ends by its deadline",
+        id=slug("{}-ends-by-its-deadline", op),
+    )
+    return False
+
+
+async def connected_again(client: Client, expect: Expect, session: str = "s1", **options: Any) -> None:
+    """What an application does whose library does not connect again: a session anew, by the same name."""
+    closing = await client.close(session)
+    expect.ended(closing, "close ends by its deadline", id="close-ends-by-its-deadline")
+    await client.connected(session, **options)
 
 
 # producers

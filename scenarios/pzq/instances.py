@@ -151,7 +151,7 @@ def _judge_names(client: Client, expect: Expect, bodies: Sequence[Sequence[bytes
     )
 
 
-@scenario("PZQ-2.26", roles=CONSUMER, timeout_s=40)
+@scenario("PZQ-2.26", roles=CONSUMER, timeout_s=40, revision=2)
 async def one_of_three_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
     """One of three instances restarts.
 
@@ -159,7 +159,8 @@ async def one_of_three_restarts(broker: PZQ, client: Client, expect: Expect) -> 
     runner settles the messages of the other two, which get another one each; 0.5 s later it is back
     Pass: Both "1" and both new messages come while the second instance is away; when it is back its
     unacknowledged message is surfaced again and acknowledged there, and so is a new one; no acknowledgement
-    comes to another instance; no second subscription is needed
+    comes to another instance; no second subscription is needed (a client without `auto_reconnect` is
+    connected anew by the script)
     """
     with instances(broker, 3) as brokers:
         keys = [[each.publish(b"%d" % n)] for n, each in enumerate(brokers)]
@@ -177,6 +178,9 @@ async def one_of_three_restarts(broker: PZQ, client: Client, expect: Expect) -> 
                 await acknowledged_there(brokers[n], expect, key, n)
         await asyncio.sleep(0.5)
         gone.restart()
+        if not client.reconnects("consumer"):
+            expect.ended(await client.close(), "close ends by its deadline", id="close-ends-by-its-deadline")
+            await consuming_from(client, expect, brokers)
         criterion = "the message of the instance that is back is surfaced again"
         copies = await surfaced(
             client,

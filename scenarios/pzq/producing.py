@@ -20,7 +20,9 @@ from scenarios.pzq._steps import (
     PUBLISHER,
     ROOMY,
     answer,
+    begun,
     came,
+    connected_again,
     goes_on,
     process_ends,
     produced,
@@ -120,14 +122,15 @@ def _refused_here(result: Result) -> bool:
     return result.error is not None and result.error.kind == "invalid"
 
 
-@scenario("PZQ-1.16", roles=PUBLISHER, timeout_s=40)
+@scenario("PZQ-1.16", roles=PUBLISHER, timeout_s=40, revision=2)
 async def restart_between_produces(broker: PZQ, client: Client, expect: Expect) -> None:
     """Broker restart between produces.
 
     Fault: Read one produce, store it, do not answer; close listener and connections, bind again after 2 s
     with the store
     Pass: The one in flight ends `timeout`/`connection`, or `acked` only if a "1" for its id is in the journal
-    (repeat by the client); a produce sent after the restart is `acked` within 5 s on the same session
+    (repeat by the client); a produce sent after the restart is `acked` within 5 s on the same session (a
+    client without `auto_reconnect` is connected anew by the script)
     """
     await client.connected()
     broker.faults.add(drop(role="confirm", nth=1, name=LOST))
@@ -154,6 +157,8 @@ async def restart_between_produces(broker: PZQ, client: Client, expect: Expect) 
             "the one in flight ends timeout or connection",
             id="the-one-in-flight-ends-timeout-or-connection",
         )
+    if not client.reconnects("producer"):
+        await connected_again(client, expect)
     after = await publish(client, b"after the restart", timeout=5.0)
     expect.outcome(
         after,
@@ -170,33 +175,37 @@ async def restart_between_produces(broker: PZQ, client: Client, expect: Expect) 
     expect.within(after.elapsed_ms / 1000, limit_s(5.0), "within 5 s", id="within-n-s")
 
 
-@scenario("PZQ-1.17", roles=PUBLISHER, timeout_s=60)
+@scenario("PZQ-1.17", roles=PUBLISHER, timeout_s=90, revision=2)
 async def broker_unreachable(broker: PZQ, client: Client, expect: Expect) -> None:
     """Broker unreachable.
 
     Fault: (a) nothing listens; one produce with a deadline of 1 s, then `close` (deadline 3 s); (b) the same,
     but a listener appears 1 s after the op ended and before `close`
-    Pass: produce ends `timeout`/`connection` at its deadline; in b the message may arrive late, unless the op
-    said `definite: true`; `close` and `shutdown` end in their deadlines (bounded linger)
+    Pass: produce ends `timeout`/`connection` at its deadline, or the connect does, where it waits for the
+    daemon; in b the message may arrive late, unless the op said `definite: true`; `close` and `shutdown` end
+    in their deadlines (bounded linger)
     """
+    await client.connected("before")
+    expect.prepared(await publish(client, b"while somebody listens", session="before"))
+    expect.ended(await client.close("before"), "before: close ends", id="before-close-ends")
     broker.crash()
     for session, comes_back in (("a", False), ("b", True)):
-        await client.connected(session)
-        deadline = client.deadline_s("publish", 1.0)
         body = f"while nobody listens, {session}".encode()
-        result = await publish(client, body, timeout=1.0, session=session)
-        expect.failed(
-            result,
-            UNKNOWN,
-            f"{session}: the produce ends timeout or connection",
-            id=slug("{}-the-produce-ends-timeout-or-connection", session),
-        )
-        expect.within(
-            result.elapsed_ms / 1000,
-            limit_s(deadline),
-            f"{session}: at its deadline",
-            id=slug("{}-at-its-deadline", session),
-        )
+        result = await client.connect(session, timeout=1.0)
+        if begun(client, expect, result, UNKNOWN, timeout=1.0):
+            result = await publish(client, body, timeout=1.0, session=session)
+            expect.failed(
+                result,
+                UNKNOWN,
+                f"{session}: the produce ends timeout or connection",
+                id=slug("{}-the-produce-ends-timeout-or-connection", session),
+            )
+            expect.within(
+                result.elapsed_ms / 1000,
+                limit_s(client.deadline_s("publish", 1.0)),
+                f"{session}: at its deadline",
+                id=slug("{}-at-its-deadline", session),
+            )
         if comes_back:
             await asyncio.sleep(1.0)
             broker.restart()
