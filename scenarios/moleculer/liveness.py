@@ -140,6 +140,7 @@ async def peer_goes_silent(broker: Moleculer, client: Client, expect: Expect) ->
         "p.echo",
         id="a-call-to-a-peer-that-beats-is-answered",
     )
+    node.send("HEARTBEAT", cpu=0)  # the last one: the silence begins here, not up to a second ago
     node.kill()
     silent_since = now()
     early = await row(client)

@@ -283,7 +283,7 @@ class Tracking:
         level = asked.level + 1 if isinstance(asked.level, int) else frame.level
         wanted = level, asked.requestID or asked.id
         limits = [one.timeout for one in (asked, frame) if isinstance(one.timeout, int | float)]
-        if len(limits) == 2 and limits[0] > 0 and not 0 < limits[1] <= limits[0]:
+        if len(limits) == 2 and limits[0] > 0 and not 0 < round(limits[1], 6) <= limits[0]:
             text = f"timeout of a REQ is {limits[1]} ms, that of the request that causes it {limits[0]} ms"
             self.facts.broken.append((at, text))
         if (frame.level, frame.requestID) != wanted or not isinstance(frame.caller, str):
