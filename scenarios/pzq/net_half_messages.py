@@ -197,7 +197,7 @@ async def rst_in_mid_message(subject: PzqSubject, client: Client, expect: Expect
 
     Fault: Half of the frame of a phase, then rst; one run for each of the phases of the protocol; the
     listener stays open and later connections are clean. pzq: phases: greeting, ack, delivery; libzmq retries
-    the handshake by itself
+    the handshake by itself, a client without `auto_reconnect` is connected anew by the script
     Pass: Nothing of that message is surfaced, acknowledged or counted as `acked` (a resend that is confirmed
     after a reconnect is `acked`); each pending op ends by its deadline; process alive. Where a client retries
     the handshake by itself, the next connection must work

@@ -27,7 +27,8 @@ async def garbage_instead_of_the_greeting(subject: PzqSubject, client: Client, e
     """Garbage before the first frame.
 
     Fault: The first connection gets 64 bytes (fixed seed, first byte 0x7F: a huge length field) and stays
-    open; later connections are clean. pzq: in place of the greeting; fin after 1 s; libzmq retries by itself
+    open; later connections are clean. pzq: in place of the greeting; fin after 1 s; libzmq retries by itself,
+    a client without `auto_reconnect` is connected anew by the script
     Pass: connect ends by its deadline with `protocol`, `connection` or `timeout`; or, for clients that retry
     by themselves, the clean connection works within 30 s. Until then CPU under 50 % of a core, RSS growth
     under 32 MiB, nothing surfaced, process alive
