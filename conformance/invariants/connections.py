@@ -54,27 +54,28 @@ def state_agrees(case: Case) -> Iterator[Violation]:
         if done.result is None or not done.result.ok or done.ended is None or "sessions" in case.notes:
             continue
         begun, ended = done.begun, done.ended
-        standing = [
-            conn
-            for conn in case.conns.values()
-            if conn.ready is not None
-            and conn.ready < ended
-            and (conn.ended is None or conn.ended > begun or conn.ended.t + case.slack_s > begun.t)
-        ]
+        ready = [conn for conn in case.conns.values() if _was_ready(case, conn, begun, ended)]
         if done.result.value["open"]:
-            if not standing and not case.model.connects_late:
+            if not ready and not case.model.connects_late:
                 text = "the session is called open without a connection"
                 yield May("reads_odd", text) if _is_odd(case, begun) else text, ended
         elif closing is None or begun < closing:
-            good = [
-                conn
-                for conn in standing
-                if conn.serves(ended) and conn.serves(begun) and _works(conn, begun)
-                and (conn.ended is None or conn.ended.t > ended.t + case.slack_s)
-            ]  # fmt: skip
+            good = [conn for conn in ready if _worked_all_the_time(case, conn, begun, ended)]
             if good:
                 text = f"the client does not call its session open, and {good[0].name} works"
                 yield May("many_connections", text), ended
+
+
+def _was_ready(case: Case, conn: Conn, begun: Moment, ended: Moment) -> bool:
+    """Whether a connection was ready at any time between."""
+    has_not_ended = conn.ended is None or conn.ended > begun or conn.ended.t + case.slack_s > begun.t
+    return conn.ready is not None and conn.ready < ended and has_not_ended
+
+
+def _worked_all_the_time(case: Case, conn: Conn, begun: Moment, ended: Moment) -> bool:
+    """Whether a connection had been used before, and could be until the end, as far as one can tell."""
+    lasts = conn.ended is None or conn.ended.t > ended.t + case.slack_s
+    return conn.serves(ended) and conn.serves(begun) and _works(conn, begun) and lasts
 
 
 def _is_odd(case: Case, until: Moment) -> bool:
@@ -103,37 +104,41 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     """
     if "sessions" in case.notes or "raises" in case.notes or case.model.unseen_connections:
         return
-    closing = case.mark("close")
     told = case.session_events("connection_lost")
-    ended = [
-        conn
-        for conn in case.conns.values()
-        if conn.is_session
-        and conn.ready is not None
-        and conn.ended is not None
-        and (closing is None or conn.ended < closing)
-    ]
-    lost = [conn for conn in ended if conn.parting is None or _was_hopeless(case, conn)]
-    lost += [conn for conn in case.conns.values() if conn.deaf is not None and conn not in lost]
-    closing_too = [
-        conn for conn in case.conns.values()
-        if closing is not None and conn.ready is not None and conn.ended is not None and conn.ended > closing
-        and conn.is_session
-        and (conn.lost() is not None or (case.model.answers_in_order and _an_op_ended(case, conn.ended)))
-    ]  # fmt: skip
-    is_new = bool(told) and told[-1].at.t + case.slack_s > case.ended_s  # the broker need not know of it
-    if len(told) - is_new * bool(case.slack_s) > len(lost) + len(closing_too):
+    lost, closing_too = _losses(case)
+    most = len(lost) + closing_too
+    if case.slack_s and told and told[-1].at.t + case.slack_s > case.ended_s:
+        most += 1  # of which the broker need not know yet
+    if len(told) > most:
         text = f"{len(told)} losses were reported, there were {len(lost)}"
         yield May("reads_odd" if _is_odd(case, told[-1].at) else "many_connections", text), told[-1].at
-    sure = [
-        conn
-        for conn in lost
-        if conn.ended and conn.parting is None and conn.lost() and _works(conn, conn.ended)
-        and (not case.slack_s or conn.ended.t + TELLS_S + case.slack_s < case.ended_s)
-    ]  # fmt: skip
+    sure = [conn for conn in lost if _has_to_be_reported(case, conn)]
     if len(told) < len(sure):
         text = f"{len(told)} losses were reported, there were {len(sure)}"
         yield May("many_connections", text), sure[-1].ended
+
+
+def _losses(case: Case) -> tuple[list[Conn], int]:
+    """The connections that were lost before the session was closed; how many may have been while it was."""
+    closing = case.mark("close")
+    lost, closing_too = list[Conn](), 0
+    for conn in case.conns.values():
+        if not conn.is_session or conn.ready is None or conn.ended is None:
+            continue
+        if closing is None or conn.ended < closing:
+            lost += [conn] if conn.parting is None or _was_hopeless(case, conn) else []
+        elif conn.ended > closing:
+            by_answer = case.model.answers_in_order and _an_op_ended(case, conn.ended)
+            closing_too += conn.lost() is not None or by_answer
+    lost += [conn for conn in case.conns.values() if conn.deaf is not None and conn not in lost]
+    return lost, closing_too
+
+
+def _has_to_be_reported(case: Case, conn: Conn) -> bool:
+    """Whether the client used it, knows nothing of a parting, and had the time to report the loss."""
+    if conn.ended is None or conn.parting is not None or not conn.lost() or not _works(conn, conn.ended):
+        return False
+    return not case.slack_s or conn.ended.t + TELLS_S + case.slack_s < case.ended_s
 
 
 def _was_hopeless(case: Case, conn: Conn) -> bool:

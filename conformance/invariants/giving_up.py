@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from conformance.invariants.registry import May, Violation, invariant
@@ -148,29 +148,36 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if result.word in ("refused", "auth", "invalid", "cancelled", "hang", "crashed"):
             continue
-        # what the application has given it: a deadline that the library fixes is the latest moment
-        own_s = (done.args.get("timeout_ms") or done.call.timeout_ms or math.inf) / 1000
-        if done.ended.t >= done.begun.t + min(own_s, done.timeout_s) - SLACK_S - case.slack_s:
+        if done.ended.t >= _latest_s(done) - SLACK_S - case.slack_s:
             continue
         if any(done.begun < close < done.ended for close in closes):
             continue
-        if any(
-            one.answer is not None and asks.apt and not asks.apt(done.args, one.answer) for one in questions
-        ):
+        answers = [one.answer for one in questions if one.answer is not None]
+        if asks.apt and not all(asks.apt(done.args, answer) for answer in answers):
             continue
-        if done.op in case.model.closing and has_twin(case, done):
-            continue  # the other one has closed it
-        if "silent" in case.notes:
-            continue  # who has to answer is taken for dead
-        if any(done.begun < dropped.at < done.ended for dropped in case.facts.dropped):
-            continue  # whoever was to answer may be gone
-        if any(case.model.is_silent(case, one, done.ended) for one in questions):
-            continue
-        is_odd = case.model.answers_in_order and any(_is_odd(one, done.ended) for one in questions)
-        if is_odd or _has_lost_its_own(case, done):
+        if _may_have_no_answer(case, done, questions, done.ended) or _has_lost_its_own(case, done):
             continue
         if all(_stood(case, one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and no connection was lost", done.ended
+
+
+def _latest_s(done: Done) -> float:
+    """When an op ends at the latest, as the application says, or the library that fixes a deadline."""
+    own_s = (done.args.get("timeout_ms") or done.call.timeout_ms or math.inf) / 1000
+    return float(done.begun.t + min(own_s, done.timeout_s))
+
+
+def _may_have_no_answer(case: Case, done: Done, questions: Sequence[Question], ended: Moment) -> bool:
+    """Whether who has to answer may be taken for dead, be gone, or have answered what cannot be read; or
+    another op has closed the same."""
+    if "silent" in case.notes or (done.op in case.model.closing and has_twin(case, done)):
+        return True
+    if any(done.begun < dropped.at < ended for dropped in case.facts.dropped):
+        return True
+    return any(
+        case.model.is_silent(case, one, ended) or (case.model.answers_in_order and _is_odd(one, ended))
+        for one in questions
+    )
 
 
 def _has_lost_its_own(case: Case, done: Done) -> bool:

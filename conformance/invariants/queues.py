@@ -292,28 +292,38 @@ def drains_before_the_end(case: Case) -> Iterator[Violation]:
     for done in case.done("unsubscribe") if words is not None else ():
         if not done.args.get("drain") or done.result is None or not done.result.ok or done.ended is None:
             continue
-        targets = {
-            one.args["target"] for one in case.done("subscribe") if one.args["sub"] == done.args["sub"]
-        }
-        windows = [
-            one for one in case.facts.windows
-            if one.target in targets and one.opened is not None and one.opened < done.begun
-            and one.conn.serves(done.begun)
-        ]  # fmt: skip
-        if len(windows) != 1 or len(targets) != 1:
-            continue
-        [window] = windows
-        lost, parting = window.conn.lost(), window.conn.parting
-        if lost is not None and lost < done.ended and (parting is None or lost < parting):
+        window = _window_of(case, done)
+        if window is None or _was_cut_off(window, done.ended):
             continue
         if not any(type(seen.frame) is words and seen.at > done.begun for seen in window.conn.of("in")):
             text = f"{window.target} was ended, and nothing was sent that asks the server to stop"
             yield text, done.ended
-        came = Counter(record.position for arrival in window.arrivals for record in arrival.records)
-        confirmed = Counter(one.key for one in case.facts.confirmed if one.conn is window.conn)
-        open_ = [key for key in came if key is not None and came[key] > confirmed[key]]
-        if open_ and not _acks_many(case):
-            yield f"{window.target} was ended, and messages {shown(open_)} were not confirmed", done.ended
+        if (left := _not_confirmed(case, window)) and not _acks_many(case):
+            yield f"{window.target} was ended, and messages {shown(left)} were not confirmed", done.ended
+
+
+def _window_of(case: Case, done: Done) -> Window | None:
+    """What an op ends on the wire; None where one cannot tell which it is."""
+    targets = {one.args["target"] for one in case.done("subscribe") if one.args["sub"] == done.args["sub"]}
+    windows = [
+        one
+        for one in case.facts.windows
+        if one.target in targets and one.opened and one.opened < done.begun and one.conn.serves(done.begun)
+    ]
+    return windows[0] if len(windows) == len(targets) == 1 else None
+
+
+def _was_cut_off(window: Window, ended: Moment) -> bool:
+    """Whether its connection was lost by then, and not because the client had parted."""
+    lost, parting = window.conn.lost(), window.conn.parting
+    return lost is not None and lost < ended and (parting is None or lost < parting)
+
+
+def _not_confirmed(case: Case, window: Window) -> list[Any]:
+    """The keys of messages that came more often than they were confirmed."""
+    came = Counter(record.position for arrival in window.arrivals for record in arrival.records)
+    confirmed = Counter(one.key for one in case.facts.confirmed if one.conn is window.conn)
+    return [key for key in came if key is not None and came[key] > confirmed[key]]
 
 
 def _acks_many(case: Case) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from conformance.invariants.answers import agree, difference, shared
 from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
-from conformance.sweep.model import AnyOrder, Asks, OneOf, Whole
+from conformance.sweep.model import Asks
 from conformance.sweep.showing import shown
 from conformance.sweep.tape import Moment
 from fakebrokers.core.frames import Role
@@ -85,28 +86,45 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
     """
     for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
-        if asks.none is not None and done.result.ok and asks.none(done.result.value):
-            continue
-        accepted = [one.frame for one in _come(case, done, questions) if one.accepted]
-        parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
-        is_answered = all(any(isinstance(one, part) for one in accepted) for part in parts)
-        if done.result.ok and not is_answered:
+        if done.result.ok and not _is_accepted(case, done, asks, questions):
             text = f"{done.op} was ok without an answer that accepts it"
             was_refused = done.op in case.model.creating and bool(_come(case, done, questions))
             word = "takes_existing" if was_refused else "reads_odd" if case.has_unread(done) else ""
             yield May(word, text) if word else text, done.ended
-    for done in case.done("subscribe") if case.model.subscribe_asks else ():
+    if case.model.subscribe_asks and case.facts.windows:
+        yield from _subscribed_without_answer(case)
+    if not (case.model.unseen_connections or case.model.connects_late):
+        yield from _connected_without_handshake(case)
+
+
+def _is_accepted(case: Case, done: Done, asks: Asks, questions: Sequence[Question]) -> bool:
+    """Whether all that an op asks for was answered with yes, or it returned that there is nothing."""
+    assert done.result is not None
+    if asks.none is not None and asks.none(done.result.value):
+        return True
+    accepted = [one.frame for one in _come(case, done, questions) if one.accepted]
+    parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
+    return all(any(isinstance(one, part) for one in accepted) for part in parts)
+
+
+def _succeeded(case: Case, op: str) -> Iterator[tuple[Done, Moment]]:
+    """The ops of that name that were ok, and when they ended."""
+    for done in case.done(op):
         if done.result is not None and done.result.ok and done.ended is not None:
-            opened = [w for w in case.facts.windows if w.opened and done.begun < w.opened < done.ended]
-            if not opened and case.facts.windows:
-                yield May("lazy_subscribe", "subscribe was ok without an answer that accepts it"), done.ended
-    unseen = case.model.unseen_connections or case.model.connects_late
-    for done in () if unseen else case.done("connect"):
-        if done.result is None or not done.result.ok or done.ended is None:
-            continue
-        if not any(conn.ready and case.may_precede(conn.ready, done.ended) for conn in case.conns.values()):
+            yield done, done.ended
+
+
+def _subscribed_without_answer(case: Case) -> Iterator[Violation]:
+    for done, ended in _succeeded(case, "subscribe"):
+        if not any(window.opened and done.begun < window.opened < ended for window in case.facts.windows):
+            yield May("lazy_subscribe", "subscribe was ok without an answer that accepts it"), ended
+
+
+def _connected_without_handshake(case: Case) -> Iterator[Violation]:
+    for done, ended in _succeeded(case, "connect"):
+        if not any(conn.ready and case.may_precede(conn.ready, ended) for conn in case.conns.values()):
             text = "connect was ok before a handshake was done"
-            yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
+            yield May("reads_odd", text) if case.has_unread(done) else text, ended
 
 
 @invariant("refused-needs-answer")
@@ -202,55 +220,10 @@ def answer_value(case: Case) -> Iterator[Violation]:
         more = asks.also or (lambda args, answer: {})
         wanted = [{**asks.value(one.answer), **more(done.args, one.answer)} for one in come]
         got = done.result.value
-        if wanted and not any(_agree(got, each) for each in wanted):
-            path, one, other = _difference(got, max(wanted, key=partial(_shared, got)))
+        if wanted and not any(agree(got, each) for each in wanted):
+            path, one, other = difference(got, max(wanted, key=partial(shared, got)))
             text = f"{done.op} returned {path} {shown(one)}".replace("  ", " ")
             yield f"{text}, the answer has {shown(other)}", done.ended
-
-
-def _agree(got: Any, said: Any) -> bool:
-    """Whether what an op returned agrees with an answer in all that it says."""
-    if isinstance(said, OneOf):
-        return any(_agree(got, each) for each in said)
-    if isinstance(said, Whole) and isinstance(got, Mapping) and said.keys() != got.keys():
-        return False
-    if isinstance(said, Mapping):
-        return isinstance(got, Mapping) and all(_agree(got[name], said[name]) for name in said if name in got)
-    if isinstance(said, AnyOrder) and isinstance(got, list):
-        return len(got) == len(said) and all(any(_agree(one, other) for one in got) for other in said)
-    if isinstance(said, list):
-        if all(isinstance(one, Mapping) and "name" in one for one in (*said, *(got if got else ()))):
-            said, got = sorted(said, key=_name), sorted(got, key=_name)  # rows with names have no order
-        pairs = list(zip(got, said, strict=False)) if isinstance(got, list) else []
-        return isinstance(got, list) and len(got) == len(said) and all(_agree(*pair) for pair in pairs)
-    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in (got, said)):
-        return bool(got == said)  # 1 and 1.0 are one number
-    return str(got) == str(said)
-
-
-def _shared(got: Any, said: Any) -> int:
-    """In how many members they agree: an op returned that of several answers with which it shares most."""
-    if not (isinstance(got, Mapping) and isinstance(said, Mapping)):
-        return 0
-    return sum(_agree(got[name], said[name]) for name in said if name in got)
-
-
-def _difference(got: Any, said: Any) -> tuple[str, Any, Any]:
-    """Where two values differ first: the path to it, and what is there in each."""
-    steps: list[tuple[str, Any, Any]] = []
-    if isinstance(got, Mapping) and isinstance(said, Mapping):
-        steps = [(str(name), got[name], said[name]) for name in said if name in got]
-    elif isinstance(got, list) and type(said) is list and len(got) == len(said):
-        steps = [(str(number), *pair) for number, pair in enumerate(zip(got, said, strict=True))]
-    for step, one, other in steps:
-        if not _agree(one, other):
-            path, one, other = _difference(one, other)
-            return f"{step}.{path}".rstrip("."), one, other
-    return "", got, said
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    return str(row["name"])
 
 
 @invariant("answer-counts")
@@ -277,22 +250,26 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
         if len(questions) != 1 or done.ended is None or done.result.word in ("cancelled", "hang"):
             continue
         [one] = questions
-        if one.answered is None or not one.conn.serves(one.answered) or _is_unread(case, one):
+        if one.answered is None or not _ends_its_op(case, done, asks, one, one.answered):
             continue
-        if asks.apt is not None and not asks.apt(done.args, one.answer):
-            continue
-        if any(done.begun < close.begun < one.answered for close in case.done("close", "abort")):
-            continue
-        if one.answered.t > done.begun.t + done.timeout_s - SLACK_S - case.slack_s or has_twin(case, done):
-            continue
-        if any(done.begun < end.begun < one.answered for end in case.done("close", "abort")):
-            continue  # the application has called it off
         late_s = done.ended.t - one.answered.t
         words = ("ok",) if one.accepted else ("refused", "auth")
         if case.before(one.answered, done.ended) and done.result.word not in words:
             yield f"{done.op} ended {done.result.word}, and had been answered", one.answered, done.ended
         elif late_s > (BUSY_S if case.slack_s else AT_ONCE_S):
             yield f"{done.op} went on for {late_s:.1f} s after its answer", one.answered
+
+
+def _ends_its_op(case: Case, done: Done, asks: Asks, one: Question, answered: Moment) -> bool:
+    """Whether an answer came intact, in time, and for this op alone, before the application closed."""
+    if not one.conn.serves(answered) or _is_unread(case, one):
+        return False
+    if asks.apt is not None and not asks.apt(done.args, one.answer):
+        return False
+    if any(done.begun < close.begun < answered for close in case.done("close", "abort")):
+        return False
+    in_time = answered.t <= done.begun.t + done.timeout_s - SLACK_S - case.slack_s
+    return in_time and not has_twin(case, done)
 
 
 def has_twin(case: Case, done: Done) -> bool:
@@ -400,21 +377,30 @@ def untouched_works(case: Case) -> Iterator[Violation]:
         return
     if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
         return
+    yield from _not_sent(case)
+    yield from _not_written(case)
+    for done in case.ops:
+        if done.result is not None and done.result.word == "internal":
+            yield f"{done.op} failed inside the client: {done.result}", done.ended
+    for done in () if "abandons" in case.notes else case.done("unsubscribe", "subscribe", "close"):
+        if done.result is not None and done.result.word == "timeout":
+            yield f"{done.op} did not end in time: {done.result}", done.ended
+
+
+def _not_sent(case: Case) -> Iterator[Violation]:
+    """Ops that failed by themselves, and asked nothing."""
     for done, asks, questions in asked_by_ops(case):
         result = done.result
         if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
             continue
-        if any(_is_same_under_way(case, asks, done, other) for other in case.done(done.op)):
-            continue
-        yield f"{done.op} failed, and nothing was sent: {result}", done.ended
+        if not any(_is_same_under_way(case, asks, done, other) for other in case.done(done.op)):
+            yield f"{done.op} failed, and nothing was sent: {result}", done.ended
+
+
+def _not_written(case: Case) -> Iterator[Violation]:
+    """Messages of unknown outcome that were never written, where all that was written could be read."""
     written = {one.body for one in case.facts.written}
-    for told in case.told:
-        is_late = told.done.phase in ("close", "closed") or None in written
+    for told in () if None in written else case.told:
+        is_late = told.done.phase in ("close", "closed")
         if told.word == "unknown" and told.body is not None and told.body not in written and not is_late:
             yield f"{told}, and it was never written whole", told.at
-    for done in case.ops:
-        if done.result is not None and done.result.word == "internal":
-            yield f"{done.op} failed inside the client: {done.result}", done.ended
-    for done in case.done("unsubscribe", "subscribe", "close"):
-        if done.result is not None and done.result.word == "timeout" and "abandons" not in case.notes:
-            yield f"{done.op} did not end in time: {done.result}", done.ended

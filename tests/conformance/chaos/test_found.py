@@ -9,7 +9,7 @@ import pytest
 from conformance.chaos.run import runner
 from conformance.chaos.schedule import Schedule, Step
 from conformance.chaos.verdict import Word, verdict_on
-from conformance.invariants.requests import _agree
+from conformance.invariants.answers import agree
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import MetadataResponse
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
@@ -135,8 +135,8 @@ def test_the_order_of_replicas_says_nothing() -> None:
     stream = StreamMetadata("S", Code.OK, 0, (2, 1))
     said = whereabouts(MetadataResponse(correlation_id=1, brokers=nodes, streams=(stream,)))
     row = {"name": "S", "exists": True, "code": 1, "leader": "h:0", "replicas": ["h:1", "h:2"]}
-    assert _agree({"streams": [row]}, said)
-    assert not _agree({"streams": [{**row, "replicas": ["h:1", "h:1"]}]}, said)
+    assert agree({"streams": [row]}, said)
+    assert not agree({"streams": [{**row, "replicas": ["h:1", "h:1"]}]}, said)
 
 
 def test_a_node_answers_what_comes_with_the_word_that_it_listens() -> None:

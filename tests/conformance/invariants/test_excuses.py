@@ -11,6 +11,7 @@ import pytest
 
 from conformance.adapter.messages import Error
 from conformance.adapter.result import Result
+from conformance.invariants.answers import agree
 from conformance.invariants.connections import one_loss_event, silent_behind_goodbye, state_agrees
 from conformance.invariants.deliveries import delivers_what_came
 from conformance.invariants.giving_up import _has_lost, _stood, gives_up_for_a_reason, sound
@@ -19,7 +20,6 @@ from conformance.invariants.outcomes import ack_needs_confirm
 from conformance.invariants.recovery import one_subscription_each, subscriptions
 from conformance.invariants.registry import May
 from conformance.invariants.requests import (
-    _agree,
     _is_unread,
     _turned_away,
     ok_needs_answer,
@@ -239,7 +239,7 @@ def test_what_a_client_says_last(stderr: str, words: str) -> None:
     ],
 )
 def test_the_same_number_written_otherwise_is_the_same(got: Any, said: Any, same: bool) -> None:
-    assert _agree({"data": {"n": got}}, {"data": {"n": said}}) is same
+    assert agree({"data": {"n": got}}, {"data": {"n": said}}) is same
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from conformance.invariants.requests import _difference
+from conformance.invariants.answers import difference
 from conformance.sweep.model import AnyOrder
 from conformance.sweep.showing import counted, frame_at, message, named, shown
 from conformance.sweep.tape import Moment
@@ -64,4 +64,4 @@ def test_a_frame_by_its_moment() -> None:
     ],
 )
 def test_where_answer_and_result_differ(got: Any, said: Any, where: tuple[str, Any, Any]) -> None:
-    assert _difference(got, said) == where
+    assert difference(got, said) == where
