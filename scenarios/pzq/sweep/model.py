@@ -53,7 +53,7 @@ OPS = {
         MonitorRequest,
         lambda args, frame: frame.command == b"MONITOR" and not any(frame.envelope),
         values,
-        apt=lambda args, answer: bool(values(answer)["values"]),
+        apt=lambda args, answer: not answer.extra and bool(values(answer)["values"]),
     )
 }
 

@@ -22,6 +22,7 @@ from conformance.sweep.tape import Moment
 from conformance.sweep.told import Heard, Told
 from conformance.sweep.view import Conn, Seen
 from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.pzq.frames import MonitorReply, MonitorRequest
 
 PROTOCOL = "rabbitmq-stream"
 
@@ -98,6 +99,24 @@ def test_an_answer_that_may_be_read_may_be_called_unreadable(apt: bool) -> None:
     asks = Asks(Frame, lambda args, frame: True, apt=lambda args, frame: apt)
     case.shared["asked"] = [(done, asks, [question])]
     assert bool(list(protocol_errors_for_a_reason(case))) is apt
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"), [(MonitorReply(b"messages: 1"), 1), (MonitorReply(b"messages: 1", (b"more",)), 0)]
+)
+def test_a_reply_of_the_monitor_in_two_parts_may_be_called_unreadable(
+    reply: MonitorReply, found: int
+) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    question = Question(conn, MonitorRequest(b"MONITOR"), None, Moment(2, 0, 2.0))
+    question.answer = reply
+    done: Any = SimpleNamespace(op="pzq.monitor", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
+    done.result = SimpleNamespace(ok=False, word="protocol")
+    done.call, done.timeout_s = SimpleNamespace(timeout_ms=5000), 5.0
+    case = case_of(conn)
+    case.room = room_of("pzq")
+    case.shared["asked"] = [(done, case.model.ops["pzq.monitor"], [question])]
+    assert len(list(gives_up_for_a_reason(case))) == found
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,11 @@ class Subscribe(messaging.Subscribe, frozen=True):
 
 
 class MonitorResult(Incoming, frozen=True):
-    """What the monitor told, by name."""
+    """What the monitor told.
+
+    Attributes:
+        values: By name: an integer, or its digits; any other text as it is.
+    """
 
     values: dict[str, Any]
 
