@@ -38,6 +38,7 @@ FEATURES = (
     Feature("the name of a remote error", ("type", "type", "Named", "type", "named")),
     Feature("messages as the script wants", ("deliver", "deliver", "Deliver", "deliver", "deliver")),
     Feature("the library's subscription", ("handle", "handle", "Handle", "handle", "handle")),
+    Feature("a new ref", ("next_ref", "nextRef", "NextRef", "nextRef", "next_ref")),
     Feature("what settles a message, by ref", ("native_of", "nativeOf", "Native", "nativeOf", "native")),
     Feature("parts of a body", ("body_parts", "bodyParts", "Body", "parts", "body_parts")),
     Feature("a message of several parts", ("report_body", "reportBody", "Parts", "report", "deliver_parts")),

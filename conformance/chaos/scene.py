@@ -169,8 +169,8 @@ class Scene(Stage):
         done = self.memo.setdefault(("settled", sub), set())
         before = len(done)
         for event in list(self.adapter.events):
-            if event.event == "message" and event["sub"] == sub and event["ref"] not in done:
-                done.add(event["ref"])
+            if event.event == "message" and event["sub"] == sub and event.n not in done:
+                done.add(event.n)
                 await self.op("settle", sub=sub, ref=event["ref"], how="ack")
         return len(done) - before
 

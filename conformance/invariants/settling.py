@@ -72,9 +72,14 @@ def _orders(case: Case) -> list[Order]:
 
 def _orders_of(case: Case) -> list[Order]:
     plans, found = _plans(case), []
-    by_ref = {(heard["sub"], heard["ref"]): _key(heard) for heard in case.heard("message")}
+    named = defaultdict(
+        list
+    )  # a ref is good for one generation of a session, and may name another message later
+    for heard in case.heard("message"):
+        named[heard["sub"], heard["ref"]].append(heard)
     for done in case.done("settle"):
-        key = by_ref.get((done.args["sub"], done.args["ref"]))
+        meant = [heard for heard in named[done.args["sub"], done.args["ref"]] if heard.at < done.begun]
+        key = _key(meant[-1]) if meant else None
         if key is not None and done.result is not None:
             how = done.args.get("how", "ack")
             found.append(Order(key, how == "ack", done.begun, done.begun.t, done.result.ok))

@@ -28,7 +28,6 @@ var (
 	})
 	mutex    sync.Mutex
 	sessions = map[string]*narconi{}
-	taken    int
 )
 
 func main() {
@@ -133,10 +132,7 @@ func take(n *narconi, c *kit.Call) (any, error) {
 	if kinds := response.Header.Values("Content-Type"); len(kinds) > 0 {
 		headers["Content-Type"] = kinds[0]
 	}
-	mutex.Lock()
-	defer mutex.Unlock()
-	taken++
-	message := kit.Fields{"ref": "taken#" + strconv.Itoa(taken), "sub": "", "target": c.Args.Target, "body": kit.Body{body},
+	message := kit.Fields{"ref": a.NextRef(), "sub": "", "target": c.Args.Target, "body": kit.Body{body},
 		"headers": headers, "redelivered": nil, "ts": nil, "position": nil, "meta": kit.Fields{}}
 	if flags := response.Header.Values("x-msg-redelivered"); len(flags) > 0 {
 		message["redelivered"] = flags[0] == "true"

@@ -40,11 +40,10 @@ func (all *oneOrMore) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &(*all)[0])
 }
 
-// subscribed is what a subscription holds: its consumer, and what came of it by its reference.
+// subscribed is what a subscription holds: its consumer, which may deliver before the op has it.
 type subscribed struct {
 	consumer *consumer
 	mutex    sync.Mutex
-	came     map[string]delivery
 }
 
 var (
@@ -183,14 +182,11 @@ func subscribe(s *session, c *kit.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, came, found := c.Args.Sub, 0, &subscribed{came: map[string]delivery{}}
+	name, found := c.Args.Sub, &subscribed{}
 	sub.Handle = found
 	take := func(d delivery) { // by one goroutine
-		came++
-		found.mutex.Lock()
-		found.came[name+"#"+strconv.Itoa(came)] = d
-		found.mutex.Unlock()
-		sub.Deliver(kit.Message{Position: kit.Key(d.id), More: kit.Fields{"body": d.body.Parts(), "meta": meta(d)}})
+		more := kit.Fields{"body": d.body.Parts(), "meta": meta(d)}
+		sub.Deliver(kit.Message{Position: kit.Key(d.id), Native: d, More: more})
 	}
 	damaged := func(err error) {
 		a.Emit("error", kit.Fields{"sub": name, "where": "decode", "error": kit.Classify(err)})
@@ -233,18 +229,23 @@ func settle(c *kit.Call) (any, error) {
 	if err := c.Decode(&wanted); err != nil {
 		return nil, err
 	}
-	found, err := subscriptionOf(c)
+	sub, err := a.Subscription(c.Args.Sub)
 	if err != nil {
 		return nil, err
 	}
-	found.mutex.Lock()
-	message, known := found.came[wanted.Ref]
-	found.mutex.Unlock()
+	message, err := sub.Native(wanted.Ref)
+	if err != nil {
+		return nil, err
+	}
 	status := map[string]string{"ack": "1", "nack": "0"}[wanted.How]
-	if !known || status == "" {
+	if status == "" {
 		return nil, kit.Fail("invalid", "nothing to "+wanted.How)
 	}
-	written := found.consumer.settle(message, status)
+	found := sub.Handle.(*subscribed)
+	found.mutex.Lock()
+	settling := found.consumer
+	found.mutex.Unlock()
+	written := settling.settle(message.(delivery), status)
 	c.Begun()
 	return nil, <-written
 }

@@ -133,6 +133,10 @@ def test_parts_and_what_settles_them_go_through_each_kit(language: str, tmp_path
             assert settled.ok, str(settled)
             unknown = await adapter.call("settle", {"sub": "c", "ref": "no such", "how": "ack"})
             assert unknown.kind is Kind.INVALID
+            assert (await adapter.call("subscribe", wanted)).ok  # again by that name: to each its own refs
+            assert (await adapter.call("publish", {"session": "s", "target": "", "body": body})).ok
+            refs = [found.ref for found in await adapter.wait_messages("c", 3, 5.0)]
+            assert len(set(refs)) == len(refs) == 3
             assert adapter.violations == []
         finally:
             await adapter.kill()

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from conformance.adapter.messages import Event
 from conformance.invariants import judge
+from conformance.invariants.settling import _orders_of
 from conformance.sweep.run import runner
 from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.tape import Moment
+from conformance.sweep.told import Heard
 
 PROTOCOL = "pzq"
 
@@ -46,3 +53,22 @@ def test_a_defect_violates_it_and_the_correct_client_does_not(
     found = {finding.name: finding for finding in judge(runner(PROTOCOL, mutant)(spec))}
     assert invariant in found and "b'" not in found[invariant].detail
     assert judge(runner(PROTOCOL)(spec)) == []
+
+
+def test_a_ref_names_what_came_last_by_it() -> None:
+    """Adapters may count refs in a subscription, and so begin anew with each."""
+
+    def came(row: int, key: str) -> Heard:
+        fields = {"sub": "c1", "ref": "c1#1", "position": key, "meta": {}}
+        heard = Heard(Event(event="message", t=0.0, n=row, fields=fields))
+        heard.at = Moment(row, 0, float(row))
+        return heard
+
+    def settled(row: int) -> Any:
+        args = {"sub": "c1", "ref": "c1#1", "how": "ack"}
+        return SimpleNamespace(args=args, begun=Moment(row, 0, float(row)), result=SimpleNamespace(ok=True))
+
+    ops = {"settle": [settled(2), settled(4)]}
+    messages = [came(1, "first"), came(3, "second")]
+    case: Any = SimpleNamespace(done=lambda op: ops.get(op, []), heard=lambda name: messages, shared={})
+    assert [order.key for order in _orders_of(case)] == [b"first", b"second"]

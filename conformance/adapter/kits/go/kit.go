@@ -70,6 +70,7 @@ type Adapter struct {
 
 	mutex sync.Mutex // of everything below
 	lines int
+	refs  int
 	open  map[int64]*Call
 	subs  map[string]*Subscription
 }
@@ -199,6 +200,14 @@ func invalid(err error) error {
 // Emit writes an event line; from any goroutine.
 func (a *Adapter) Emit(event string, fields Fields) {
 	a.write(with(fields, Fields{"event": event}))
+}
+
+// NextRef is a new message reference.
+func (a *Adapter) NextRef() string {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.refs++
+	return "m" + strconv.Itoa(a.refs)
 }
 
 // Subscribed keeps a new subscription under its name. Messages may come before the library has said yes.

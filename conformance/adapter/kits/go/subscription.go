@@ -2,7 +2,6 @@ package kit
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -44,7 +43,7 @@ type Message struct {
 func (s *Subscription) Deliver(message Message) {
 	s.mutex.Lock()
 	s.count++
-	ordinal, ref := s.count, fmt.Sprintf("%s#%d", s.sub, s.count)
+	ordinal, ref := s.count, s.adapter.NextRef()
 	line := with(Fields{"ref": ref, "sub": s.sub, "target": s.target, "body": message.Body, "ts": message.TS,
 		"position": message.Position, "headers": with(message.Headers, nil), "redelivered": nil, "meta": Fields{}}, message.More)
 	if message.Native != nil {

@@ -50,7 +50,7 @@ public final class Subscription {
     String ref;
     synchronized (this) {
       ordinal = ++count;
-      ref = sub + "#" + ordinal;
+      ref = kit.nextRef();
       if (settles != null) {
         natives.put(ref, settles);
       }

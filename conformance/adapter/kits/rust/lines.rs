@@ -5,6 +5,7 @@ use std::fs::File;
 use std::future::Future;
 use std::io::Write;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) facts: Value,
     pub(crate) open: Mutex<HashMap<i64, Option<AbortHandle>>>,
     pub(crate) subs: Mutex<HashMap<String, Arc<Subscription>>>,
+    pub(crate) refs: AtomicU64,
     pub(crate) begun: Instant,
     pub(crate) output: Mutex<(File, u64)>, // and how many lines it has got
 }
@@ -34,6 +36,11 @@ impl Kit {
     pub fn emit(&self, event: &str, mut fields: Value) {
         fields["event"] = json!(event);
         self.write(fields);
+    }
+
+    /// A new message reference.
+    pub fn next_ref(&self) -> String {
+        format!("m{}", self.0.refs.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     pub(crate) fn write(&self, mut line: Value) {

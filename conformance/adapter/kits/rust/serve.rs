@@ -9,6 +9,7 @@ use std::mem::ManuallyDrop;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, FromRawFd, RawFd};
 use std::process::exit;
+use std::sync::atomic::AtomicU64;
 use std::sync::{mpsc, Arc, Mutex};
 use std::time::Instant;
 
@@ -66,6 +67,7 @@ impl Adapter {
             ops: self.ops,
             open: Mutex::new(HashMap::new()),
             subs: Mutex::new(HashMap::new()),
+            refs: AtomicU64::new(0),
             begun: Instant::now(),
             output: Mutex::new((own_stdout(), 0)),
         }));

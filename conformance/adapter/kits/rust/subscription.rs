@@ -97,7 +97,7 @@ impl Subscription {
     fn report(&self, body: Value, native: Option<Native>, details: Value) -> (u64, String) {
         let mut kept = self.kept.lock().unwrap();
         kept.0 += 1;
-        let reference = format!("{}#{}", self.sub, kept.0);
+        let reference = self.kit.next_ref();
         if let Some(native) = native {
             self.natives.lock().unwrap().insert(reference.clone(), native);
         }

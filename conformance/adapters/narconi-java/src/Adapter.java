@@ -20,7 +20,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
@@ -34,7 +33,6 @@ public final class Adapter {
   private static final Map<String, Narconi> sessions = new ConcurrentHashMap<>();
   private static final Pattern READING = Pattern.compile("^parsing |[Ii]nvalid|unexpected|exceeded");
   private static final Predicate<String> NUMBER = Pattern.compile("\\d{1,18}").asMatchPredicate();
-  private static final AtomicLong taken = new AtomicLong();
   private static final Kit kit = new Kit(facts());
 
   private Adapter() {}
@@ -141,7 +139,7 @@ public final class Adapter {
       }
     });
     Map<String, Object> message = new LinkedHashMap<>();
-    message.put("ref", "taken#" + taken.incrementAndGet());
+    message.put("ref", kit.nextRef());
     message.put("sub", "");
     message.put("target", target);
     message.put("body", Body.report(response.body()));
