@@ -50,12 +50,7 @@ conformance.gate.decide
 conformance.invariants.closing.close_ends
 conformance.invariants.giving_up.leaving_ends_requests
 conformance.invariants.giving_up.protocol_errors_for_a_reason
-conformance.invariants.outcomes.answer_counts
 conformance.invariants.queues.delivers_what_came
-conformance.invariants.recovery._subscriptions
-conformance.invariants.recovery.comes_back
-conformance.invariants.waiting.writes_once_it_can
-conformance.invariants.wire.answers_questions
 conformance.report.model._clients
 conformance.suite.console.print_results
 conformance.suite.taped._notes

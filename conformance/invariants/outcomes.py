@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from conformance.invariants.connections import was_quiet
 from conformance.invariants.registry import May, Violation, invariant
@@ -203,14 +203,9 @@ def answer_counts(case: Case) -> Iterator[Violation]:
             continue  # the application does not wait for it
         if len(writings[told.place]) != 1 and not case.model.repeats:
             continue  # which of several copies an answer is for, is not for us to say
-        written = writings[told.place][0]
-        words = [
-            one for one in settled.get(told.place, ())
-            if (one.conn is written.conn or case.model.repeats) and one.at > written.at
-        ]  # fmt: skip
-        if not words or not words[0].is_open or not words[0].conn.serves(words[0].at):
+        first = _first_answer(case, writings[told.place][0], settled.get(told.place, ()))
+        if first is None or not first.is_open or not first.conn.serves(first.at):
             continue
-        first = words[0]
         late = first.at.t > told.deadline_s - SLACK_S - case.slack_s
         if not case.before(first.at, told.at) or late or first.at < told.done.begun:
             continue
@@ -220,6 +215,12 @@ def answer_counts(case: Case) -> Iterator[Violation]:
         if told.word not in (wanted, "sent") and not may_be_about(case, told):
             place = named(told.place)
             yield f"{told}, and the broker had answered {wanted} for {place}", first.at, told.at
+
+
+def _first_answer(case: Case, written: Written, answers: Iterable[Settled]) -> Settled | None:
+    """The first confirm or refusal after a message was written that may be for it."""
+    of_it = (one for one in answers if one.conn is written.conn or case.model.repeats)
+    return next((one for one in of_it if one.at > written.at), None)
 
 
 @invariant("failed-yet-stored")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.invariants.registry import May, Violation, invariant
+from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question, Window
 from conformance.sweep.showing import counted, shown
@@ -57,25 +58,34 @@ def comes_back(case: Case) -> Iterator[Violation]:
     """
     if not case.reconnects or not case.is_clear or _has_given_up(case) or "unheard" in case.notes:
         return
-    for done in reversed(case.ops):
-        if done.phase == "probe" and done.op != "state" and done.result is not None:
-            result = done.result
-            if not case.is_connected:
-                break
-            if result.ok or result.word in ("hang", "unsupported"):
-                return
-            asked = any(done.begun < one.asked for one in case.facts.questions)
-            if result.word == "refused" and (asked or not case.is_truthful):
-                return
-            if not _was_refused(case) and not _was_told_gone(case, done.args.get("target")):
-                yield f"{done.op} after all faults were over: {result}", done.begun, done.ended
-            return
+    last = _last_probe(case)
+    if last is not None and case.is_connected:
+        if _fails_without_cause(case, last):
+            yield f"{last.op} after all faults were over: {last.result}", last.begun, last.ended
+        return
     connects = [done for done in case.done("connect") if done.result is not None]
     calm = case.mark("calm")
     for done in connects[-1:]:
         assert done.result is not None
         if calm is not None and done.begun > calm and not done.result.ok and not _was_refused(case):
             yield f"connect after all faults were over: {done.result}", done.begun
+
+
+def _last_probe(case: Case) -> Done | None:
+    """The last op that was tried after all faults were over."""
+    ended = (done for done in reversed(case.ops) if done.result is not None and done.phase == "probe")
+    return next((done for done in ended if done.op != "state"), None)
+
+
+def _fails_without_cause(case: Case, done: Done) -> bool:
+    """Whether an op failed that the server has not refused."""
+    result = done.result
+    if result is None or result.ok or result.word in ("hang", "unsupported"):
+        return False
+    asked = any(done.begun < one.asked for one in case.facts.questions)
+    if result.word == "refused" and (asked or not case.is_truthful):
+        return False
+    return not _was_refused(case) and not _was_told_gone(case, done.args.get("target"))
 
 
 def _has_given_up(case: Case) -> bool:
@@ -374,6 +384,17 @@ def _ends(case: Case, subscribes: Iterable[Any]) -> dict[Any, list[Moment]]:
     return ends
 
 
+def _asked_between(case: Case, target: Any, begun: Moment, end: Moment | None) -> list[Window]:
+    """The windows of a target that were asked for in that time."""
+    later = (one for one in case.facts.windows if one.target == target and one.asked > begun)
+    return [one for one in later if end is None or one.asked < end]
+
+
+def _had_ended(ends: Mapping[Any, Sequence[Moment]], done: Done, at: Moment) -> bool:
+    """Whether a subscription had been ended by then."""
+    return any(end < at for end in ends[done.args["sub"]])
+
+
 def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
     ops = [
         one for one in case.done("subscribe") if one.result is not None and not case.model.spreads(one.args)
@@ -388,17 +409,10 @@ def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
         if names[sub] > 1:
             continue
         end = min((at for at in ends[sub] if at > done.begun), default=None)
-        if any(
-            other is not done
-            and (end is None or other.begun < end)
-            and not any(at < done.begun for at in ends[other.args["sub"]])
-            for other in by_target[target]
-        ):
+        others = [other for other in by_target[target] if end is None or other.begun < end]
+        if any(not _had_ended(ends, other, done.begun) for other in others if other is not done):
             continue  # which of the two a window is of, nobody can tell
-        lives = [
-            window for window in case.facts.windows
-            if window.target == target and window.asked > done.begun and (end is None or window.asked < end)
-        ]  # fmt: skip
+        lives = _asked_between(case, target, done.begun, end)
         if not any(window.is_disputed for window in lives):
             yield done, lives
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from conformance.invariants.giving_up import sound
 from conformance.invariants.registry import Violation, invariant
 from conformance.invariants.requests import asked_by_ops
+from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.tape import Moment
@@ -44,24 +45,32 @@ def asks_once_it_can(case: Case) -> Iterator[Violation]:
 @invariant("asks-once-it-can")
 def writes_once_it_can(case: Case) -> Iterator[Violation]:
     """A message that waits for a connection is written once there is one and no answer is outstanding."""
-    if case.model.answers_move or case.model.connects_late or not case.is_truthful or case.facts.dropped:
-        return
     written = {one.body for one in case.facts.written}
-    settled = {one.place for one in case.facts.settled}
-    if None in written or any(one.accepted is False for one in case.facts.questions):
-        return  # what stands in a packed message is not known; and a refusal makes its own pauses
+    if None in written or not _nothing_holds_up(case):
+        return  # what is in a packed message is not known
     for told in case.told:
-        done, result = told.done, told.done.result
-        if result is None or result.word not in ("timeout", "hang") or done.ended is None:
+        done, late = told.done, told.done.ended
+        if late is None or told.body in written or not _waited_in_vain(done):
             continue
-        if told.body in written or any(one.place not in settled for one in case.facts.written):
-            continue  # too many without an outcome may hold up those behind them
-        late = done.ended
         early = next((m for m, row in case.moments() if row.t > late.t - WRITES_S), None)
         if early is None or early < done.begun or not sound(case, early, late):
             continue
         if all(one.answered is not None and one.answered < early for one in _asked_by(case, late)):
             yield f"{told} was not written, and there was a connection", early, late
+
+
+def _nothing_holds_up(case: Case) -> bool:
+    """Whether all connects at once, nobody refuses or leaves anything, and each message has its outcome."""
+    if case.model.answers_move or case.model.connects_late or not case.is_truthful or case.facts.dropped:
+        return False
+    if any(one.accepted is False for one in case.facts.questions):
+        return False  # a refusal makes its own pauses
+    settled = {one.place for one in case.facts.settled}
+    return all(one.place in settled for one in case.facts.written)
+
+
+def _waited_in_vain(done: Done) -> bool:
+    return done.result is not None and done.result.word in ("timeout", "hang")
 
 
 def _asked_by(case: Case, at: Moment) -> Iterator[Question]:

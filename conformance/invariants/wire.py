@@ -154,18 +154,11 @@ def answers_questions(case: Case) -> Iterator[Violation]:
     """
     for question in case.facts.asked_back:
         conn = question.conn
-        if question.answered is None and (conn.garbage is not None or conn.partial):
-            continue
-        ended = conn.ended
-        latest_s = question.asked.t + PARTING_S + case.slack_s
-        parted = conn.parting is not None and latest_s < conn.parting.t
-        left_s = (case.ended_s if ended is None else ended.t) - question.asked.t
-        due = left_s > case.model.answer_within_s + case.slack_s or parted
-        due = due and conn.deaf is None
-        due = due or _was_left(case, question)
-        if question.answered is None and due and conn.goodbye in (None, question.asked):
-            yield f"{_question(question)} got no answer", question.asked
-        elif question.answered is not None and type(question.frame) in case.model.questions:
+        if question.answered is None:
+            is_unreadable = conn.garbage is not None or conn.partial
+            if not is_unreadable and conn.goodbye in (None, question.asked) and _is_due(case, question):
+                yield f"{_question(question)} got no answer", question.asked
+        elif type(question.frame) in case.model.questions:
             after_s = question.answered.t - question.asked.t
             within_s = max(case.model.answer_within_s, BUSY_S * bool(case.slack_s)) + case.slack_s
             if after_s > within_s:
@@ -183,6 +176,15 @@ def _question(question: Question) -> str:
     """A request by its kind and, where it has one, its id."""
     *_, key = question.key if isinstance(question.key, tuple) else (question.key,)
     return f"{kind_of(question.frame)}{'' if key is None else f' {shown(key)}'}"
+
+
+def _is_due(case: Case, question: Question) -> bool:
+    """Whether the client had the time to answer, or has left without an answer."""
+    conn, asked_s = question.conn, question.asked.t
+    parted = conn.parting is not None and asked_s + PARTING_S + case.slack_s < conn.parting.t
+    left_s = (case.ended_s if conn.ended is None else conn.ended.t) - asked_s
+    had_time = left_s > case.model.answer_within_s + case.slack_s or parted
+    return (had_time and conn.deaf is None) or _was_left(case, question)
 
 
 def _was_left(case: Case, question: Question) -> bool:
