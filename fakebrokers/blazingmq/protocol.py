@@ -7,7 +7,13 @@ from fakebrokers.blazingmq.frames import FRAMES
 from fakebrokers.core.wire import Wire
 from fakebrokers.protocol import Protocol
 
-WIRE = Wire("events", FRAMES, port=30114, relay="fakebrokers.blazingmq.relay:BlazingRelay")
+WIRE = Wire(
+    "events",
+    FRAMES,
+    port=30114,
+    relay="fakebrokers.blazingmq.relay:BlazingRelay",
+    dialect="fakebrokers.blazingmq.dialect.dialect:EVENTS",
+)
 
 PROTOCOL = Protocol(
     name="blazingmq",

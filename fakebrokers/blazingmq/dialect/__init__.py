@@ -1,0 +1,1 @@
+"""How the fake BlazingMQ is compared with a real broker."""
