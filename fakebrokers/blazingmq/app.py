@@ -6,7 +6,7 @@ A queue that is no fanout has one app, `codes.DEFAULT_APP`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fakebrokers.blazingmq.routing import Outcome, Router, Subscriber
@@ -14,15 +14,57 @@ from fakebrokers.blazingmq.routing import Outcome, Router, Subscriber
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.handle import Stream
     from fakebrokers.blazingmq.message import Message
+    from fakebrokers.blazingmq.queue import Queue
 
-Waiting = dict[bytes, "Message"]
+
+class Waiting:
+    """Messages that wait, in order. Those that no subscription wants are tried again after `touch` only."""
+
+    def __init__(self) -> None:
+        self._all: dict[bytes, Message] = {}
+        self._tried: dict[bytes, Message] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._all.values())
+
+    def add(self, message: Message) -> None:
+        """One more, the last in turn."""
+        self._all[message.guid] = self._tried[message.guid] = message
+
+    def touch(self) -> None:
+        """Subscriptions have changed."""
+        if len(self._tried) < len(self._all):
+            self._tried = dict(self._all)
+
+    def keep(self, app: str) -> None:
+        """Forget those that the app need not get any more."""
+        for guid in [guid for guid, each in self._all.items() if app not in each.waiting]:
+            del self._all[guid]
+            self._tried.pop(guid, None)
+
+    def deliver(self, attempt: Callable[[Message], Outcome]) -> None:
+        """Try them in turn, until nobody takes anything or the next one has to wait."""
+        done: list[bytes] = []
+        unwanted: list[bytes] = []
+        for guid, message in self._tried.items():
+            outcome = attempt(message)
+            if outcome in (Outcome.ALL_FULL, Outcome.HELD_BACK):
+                break
+            if outcome in (Outcome.SENT, Outcome.GONE):
+                done.append(guid)
+            elif outcome is Outcome.UNWANTED:
+                unwanted.append(guid)
+        for guid in done:
+            del self._all[guid]
+        for guid in done + unwanted:
+            del self._tried[guid]
 
 
 class App:
-    """Delivers in the order in which messages came, but what comes back is first.
-
-    A message that came back and that no subscription wants any more does not keep the others waiting, as it
-    does in the broker (mqbblp_queueengineutil, `RedeliveryList`), where they wait until subscriptions change.
+    """Delivers in the order in which messages came, but what comes back is first, and keeps others waiting.
 
     Attributes:
         authorised: False for an app that the domain does not list: it may be opened, and gets nothing.
@@ -30,20 +72,22 @@ class App:
         redelivery: What came back.
     """
 
-    def __init__(self, name: str, authorised: bool = True) -> None:
+    def __init__(self, queue: Queue, name: str, authorised: bool = True) -> None:
         self.name = name
         self.authorised = authorised
         self.streams: list[Stream] = []
-        self.redelivery: Waiting = {}
+        self.redelivery = Waiting()
+        self._queue = queue
         self._router = Router()
-        self._aside: Waiting = {}  # wanted by somebody who was full
-        self._unwanted: Waiting = {}  # by any subscription there is
-        self._fresh: deque[Message] = deque()  # never tried
+        self._aside = Waiting()  # wanted by somebody who was full, or by nobody
+        self._behind: deque[Message] = deque()  # other apps have had their turn, this one has not
+        self._stopped = False  # it has to catch up with what is behind, and may then go on with the queue
+        self._hold = queue.timers.new(self._held_long_enough)
 
     @property
     def undelivered(self) -> int:
         """Messages that nobody has."""
-        lists = (self.redelivery.values(), self._aside.values(), self._unwanted.values(), self._fresh)
+        lists = (self.redelivery, self._aside, self._behind, self._queue.ahead)
         return sum(self.name in message.waiting for each in lists for message in each)
 
     # who takes messages
@@ -51,88 +95,101 @@ class App:
     def rebuild(self) -> None:
         """Subscriptions have changed: those of all streams are put together anew."""
         self._router = Router(self.streams)
-        self._aside = {**self._unwanted, **self._aside} if self._unwanted else self._aside
-        self._unwanted = {}
+        self._hold.cancel()
+        self.redelivery.touch()
+        self._aside.touch()
 
     def usable(self) -> None:
         """Somebody who was full takes messages again."""
         self._router.reopen()
         self.deliver()
 
+    def confirmed(self, stream: Stream, guid: bytes) -> None:
+        """A consumer is done with a message; if others are held back because of it, they need not wait."""
+        if self._hold.is_set and self._router.forgive(stream, guid):
+            self._hold.set(self._queue.now)
+
     # messages
 
-    def choose_at_once(self, message: Message) -> Subscriber | None:
-        """Who gets a message that has just come; it waits if nobody does."""
-        if not self.authorised:
-            return None
-        if not self._router or self.redelivery or self._fresh:
-            self._fresh.append(message)
-            return None
+    def offer(self, message: Message) -> Subscriber | Outcome:
+        """Who gets a message whose turn it is; `Outcome.ALL_FULL`: the app stops there."""
+        if self.redelivery or self._stopped or not self.authorised:
+            self._stopped = self.authorised
+            return Outcome.ALL_FULL
+        if self.name not in message.waiting:
+            return Outcome.GONE
         chosen = self._router.choose(message)
-        if isinstance(chosen, Subscriber):
-            return chosen
-        self._put_aside(message, chosen)
-        return None
+        if chosen is Outcome.ALL_FULL:
+            self._stopped = True
+        elif isinstance(chosen, Outcome):
+            self._aside.add(message)
+        return chosen
+
+    def fall_behind(self, message: Message) -> None:
+        """The app has stopped at a message, and others have not."""
+        if self.authorised:
+            self._behind.append(message)
 
     def everybody(self, message: Message) -> Iterable[Subscriber]:
         """Who gets a message of a broadcast queue."""
         return self._router.everybody(message)
 
     def take_back(self, messages: Iterable[Message]) -> None:
-        """A consumer is gone, and these come again, behind what came back before."""
-        self.redelivery.update({each.guid: each for each in messages if self.name in each.waiting})
+        """A consumer is gone, and these come again, after what came back before."""
+        for message in messages:
+            if self.name in message.waiting:
+                self.redelivery.add(message)
 
     def forget_gone(self) -> None:
         """Hold on to no message that was purged or has expired."""
-        self.redelivery = self._still_waiting(self.redelivery)
-        self._aside = self._still_waiting(self._aside)
-        self._unwanted = self._still_waiting(self._unwanted)
-        self._fresh = deque([each for each in self._fresh if self.name in each.waiting])
-
-    def _still_waiting(self, waiting: Waiting) -> Waiting:
-        return {guid: each for guid, each in waiting.items() if self.name in each.waiting}
+        self.redelivery.keep(self.name)
+        self._aside.keep(self.name)
+        self._behind = deque([each for each in self._behind if self.name in each.waiting])
 
     def deliver(self) -> None:
         """Hand out what waits, as far as there are takers."""
         if not self.authorised or not self._router:
             return
-        self.redelivery = self._deliver_waiting(self.redelivery)
-        self._aside = self._deliver_waiting(self._aside)
-        if not self.redelivery:
-            self._catch_up()
-
-    def _deliver_waiting(self, waiting: Waiting) -> Waiting:
-        left: Waiting = {}
-        outcome = Outcome.GONE
-        for guid, message in waiting.items():
-            if outcome is not Outcome.ALL_FULL:
-                outcome = self._try(message)
-            if outcome is Outcome.UNWANTED:
-                self._unwanted[guid] = message
-            elif outcome not in (Outcome.SENT, Outcome.GONE):
-                left[guid] = message
-        return left
+        self._hold.cancel()
+        self.redelivery.deliver(self._try)
+        if not self._hold.is_set:
+            self._aside.deliver(self._try)
+        if self.redelivery:
+            return
+        self._stopped = False
+        self._catch_up()
+        if not self._stopped:
+            self._queue.advance()
 
     def _catch_up(self) -> None:
-        while self._fresh:
-            outcome = self._try(self._fresh[0])
+        while self._behind:
+            outcome = self._try(self._behind[0])
             if outcome is Outcome.ALL_FULL:
+                self._stopped = True
                 return
-            message = self._fresh.popleft()
+            message = self._behind.popleft()
             if outcome not in (Outcome.SENT, Outcome.GONE):
-                self._put_aside(message, outcome)
+                self._aside.add(message)
 
     def _try(self, message: Message) -> Outcome:
         if self.name not in message.waiting:
             return Outcome.GONE
-        chosen = self._router.choose(message)
-        if isinstance(chosen, Outcome):
-            return chosen
-        chosen.stream.deliver(message, [chosen], out_of_order=True)
-        return Outcome.SENT
-
-    def _put_aside(self, message: Message, outcome: Outcome) -> None:
-        if outcome is Outcome.ALL_FULL:
-            self._fresh.append(message)
+        delay = self._queue.delay_of(message, self.name)
+        chosen: Subscriber | Outcome | float
+        if delay:
+            chosen = self._router.choose_patiently(message, delay, self._queue.now)
         else:
-            (self._unwanted if outcome is Outcome.UNWANTED else self._aside)[message.guid] = message
+            chosen = self._router.choose(message)
+        if isinstance(chosen, float):
+            self._hold.set(self._queue.now + chosen)
+            return Outcome.HELD_BACK
+        if isinstance(chosen, Subscriber):
+            chosen.stream.deliver(message, [chosen], out_of_order=True)
+            self._router.sent(chosen.stream, message.guid, self._queue.now)
+            return Outcome.SENT
+        return chosen
+
+    def _held_long_enough(self, now: float) -> None:
+        self._queue.elapsed(now)
+        self.deliver()
+        self._queue.flush()

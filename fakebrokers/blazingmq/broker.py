@@ -48,6 +48,7 @@ class BlazingBroker(Broker):
         sessions: All connections.
         queues: By canonical name.
         guids: Makes the GUIDs of clients that make none.
+        now: See `queue.Host`.
     """
 
     def __init__(
@@ -65,6 +66,8 @@ class BlazingBroker(Broker):
         self.sessions: dict[Session, None] = {}
         self.queues: dict[str, Queue] = {}
         self.guids = GuidMaker(_MAKER)
+        self.now = 0.0
+        self._negotiated = 0
         self._usage: dict[str, Usage] = {}
         self._pushed: dict[Session, None] = {}
 
@@ -101,7 +104,7 @@ class BlazingBroker(Broker):
             if domain.max_queues and len(there) >= domain.max_queues:
                 raise Refused(Category.E_REFUSED, f"Domain has {len(there)} queues already", -1)
             usage = self._usage.setdefault(name.domain, Usage())
-            queue = self.queues[name.canonical] = Queue(name.canonical, domain, usage, self.timers)
+            queue = self.queues[name.canonical] = Queue(name.canonical, domain, usage, self)
         return queue
 
     def queue(self, uri: str) -> Queue:
@@ -144,6 +147,11 @@ class BlazingBroker(Broker):
         """It is gone."""
         self.sessions.pop(session, None)
         self._pushed.pop(session, None)
+
+    def negotiated(self) -> int:
+        """A client has said who it is; how many have by now."""
+        self._negotiated += 1
+        return self._negotiated
 
     def pushed(self, session: Session) -> None:
         """A session has deliveries to say."""

@@ -112,7 +112,7 @@ class Domains:
             return self._configured[name]
         mode = name.removesuffix(_SUFFIX).rpartition(".")[2]
         if mode not in get_args(Mode):
-            raise Refused(Category.E_REFUSED, "Failed to retrieve domain config", -1)
+            raise Refused(Category.E_UNKNOWN, f"Domain file 'etc/domains/{name}.json' doesn't exist", -1)
         return self.configure(name, {"mode": mode, "app_ids": EXAMPLE_APPS if mode == "fanout" else ()})
 
 

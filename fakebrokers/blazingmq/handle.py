@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fakebrokers.blazingmq.codes import DEFAULT_APP, NO_PRIORITY, AckStatus, Category
 from fakebrokers.blazingmq.flow import Flow
+from fakebrokers.blazingmq.learner import Received, Sent
 from fakebrokers.blazingmq.options import SubscriptionInfo
 from fakebrokers.blazingmq.refusals import Refused
 from fakebrokers.blazingmq.routing import Consumer, Subscriber
@@ -117,6 +118,7 @@ class Handle:
     Attributes:
         q_id: The client's number of it.
         streams: By app.
+        sent, received: What is known of the schemas of properties.
     """
 
     def __init__(self, queue: Queue, client: Client, q_id: int) -> None:
@@ -124,6 +126,8 @@ class Handle:
         self.client = client
         self.q_id = q_id
         self.streams: dict[str, Stream] = {}
+        self.sent: Sent = {}
+        self.received: Received = {}
 
     @property
     def reads(self) -> int:
@@ -230,6 +234,7 @@ class Handle:
         stream = self.streams.get(DEFAULT_APP)
         if stream is None or not stream.writes:
             return AckStatus.UNKNOWN
+        message.schema_id = self.queue.learner.collect(self.sent, message.schema_id)
         return self.queue.post(message)
 
     def confirm(self, guid: bytes, sub_id: int) -> None:
@@ -239,5 +244,7 @@ class Handle:
             return
         has_room = stream.confirm(guid)
         self.queue.confirm(guid, stream.app_id)
+        app = self.queue.app(stream.app_id)
+        app.confirmed(stream, guid)
         if has_room:
-            self.queue.app(stream.app_id).usable()
+            app.usable()

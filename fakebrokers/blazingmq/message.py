@@ -83,6 +83,11 @@ class Message(msgspec.Struct, eq=False, gc=False):
         whole = min(most, _MOST_ATTEMPTS) or UNLIMITED
         return whole if self._attempts is None else self._attempts.get(app, whole)
 
+    def failed_attempts_left(self, app: str) -> int | None:
+        """What remains for an app that clients were lost with it for; None: none were."""
+        left = self._attempts.get(app) if self._attempts is not None else None
+        return None if left is None else left & ~_POISONOUS
+
     def attempt_failed(self, app: str, most: int) -> bool:
         """A client was lost with it; whether no attempt remains.
 

@@ -25,21 +25,25 @@ class Profile(msgspec.Struct, frozen=True):
         name: What users ask for.
         features: What the broker says it can. Without ``MPS`` clients send properties in the old style;
             without ``SUBSCRIPTIONS`` the C++ SDK sends configureQueueStream.
+        user_agent: What the broker calls itself.
         broker_version: 999999 is a development version, as the broker's container images have it.
         heartbeat_interval_ms, max_missed_heartbeats: What brokerResponse tells the client.
         watches_clients: The broker asks a silent client for a sign of life, and cuts it off after
-            `max_missed_heartbeats` + 1 silent intervals. Off in a broker's own default configuration; the
-            Java SDK stops reading at the first request.
+            `max_missed_heartbeats` + 1 silent intervals. On in the configurations that a broker is shipped
+            with; off here, since the Java SDK stops reading at the first request.
         asks_always: It asks at every interval, whatever the client sends.
         min_sdk_version: Older clients are refused.
         push_option: How deliveries say which subscription they are for.
         statuses: Other numbers for ACKs than the wire's, by the usual ones.
         checks_crc: A message with a wrong CRC is refused; a broker stores it unread.
+        poison_delays_s: How long a consumer's last message out of turn keeps back a message that clients were
+            lost with: attempts that remain at most, and seconds; the first that fits.
         negotiation_timeout_s: Until then the client must have said who it is.
     """
 
     name: str
     features: str = f"{_ENCODINGS};{_HIGH_AVAILABILITY};{PROPERTIES_EX};{_SUBSCRIPTIONS}"
+    user_agent: str = "bmqbrkr:99.99.99"
     broker_version: int = 999_999
     heartbeat_interval_ms: int = 3000
     max_missed_heartbeats: int = 10
@@ -49,6 +53,7 @@ class Profile(msgspec.Struct, frozen=True):
     push_option: PushOption = PushOption.IDS
     statuses: Mapping[int, int] = {}
     checks_crc: bool = False
+    poison_delays_s: tuple[tuple[int, float], ...] = ((2, 3.0), (4, 1.0))
     negotiation_timeout_s: float = 180.0
 
     @property
@@ -60,13 +65,14 @@ class Profile(msgspec.Struct, frozen=True):
 REAL = Profile("real")
 
 #: A broker whose configuration leaves out what can be left out.
-PLAIN = Profile("plain", features=_ENCODINGS)
+PLAIN = Profile("plain", features=f"{_ENCODINGS};{_HIGH_AVAILABILITY}")
 
 #: Exactly what the document about the Node SDK says: heartbeats at every interval, and its numbers of ACKs.
 SEED = Profile(
     "seed",
     watches_clients=True,
     asks_always=True,
+    poison_delays_s=(),
     statuses={AckStatus.STORAGE_FAILURE: 3, AckStatus.NOT_READY: 15},
 )
 

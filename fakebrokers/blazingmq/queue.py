@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fakebrokers.blazingmq.app import App
 from fakebrokers.blazingmq.codes import DEFAULT_APP, AckStatus, Category
+from fakebrokers.blazingmq.learner import Learner
 from fakebrokers.blazingmq.refusals import Refused
+from fakebrokers.blazingmq.routing import Outcome, Subscriber
 from fakebrokers.core.timers import Timers
 
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.domains import Domain
     from fakebrokers.blazingmq.handle import Client, Handle, Stream
     from fakebrokers.blazingmq.message import Message
-    from fakebrokers.blazingmq.routing import Subscriber
+    from fakebrokers.blazingmq.profile import Profile
 
 _SUCCESS = AckStatus.SUCCESS  #: by itself: looks into an enum cost, and this is asked of every message
+
+
+class Host(Protocol):
+    """The broker of a queue.
+
+    Attributes:
+        now: When what happens now happens, monotonic seconds.
+    """
+
+    now: float
+    profile: Profile
+
+    @property
+    def timers(self) -> Timers:
+        """All timers of the fake."""
+
+    def flush(self) -> None:
+        """Say all deliveries."""
 
 
 class Usage:
@@ -37,26 +57,58 @@ class Queue:
         messages: What is stored, by GUID, in the order in which it came.
         apps: By name.
         handles: Of all clients, in the order in which they were opened.
+        ahead: What no app has had its turn with.
+        learner: Numbers the schemas of properties.
     """
 
-    def __init__(self, uri: str, domain: Domain, usage: Usage, timers: Timers) -> None:
+    def __init__(self, uri: str, domain: Domain, usage: Usage, host: Host) -> None:
         self.uri = uri
         self.domain = domain
         self.messages: dict[bytes, Message] = {}
         self.bytes = 0
         self.handles: dict[Handle, None] = {}
         names = domain.app_ids if domain.mode == "fanout" else (DEFAULT_APP,)
-        self.apps = {name: App(name) for name in names}
+        self.ahead: deque[Message] = deque()
+        self.learner = Learner()
+        self._host = host
+        self.apps = {name: App(self, name) for name in names}
         self._authorised = frozenset(names)
         self._limited = domain.has_limits
         self._usage = usage
         self._history: OrderedDict[bytes, float] = OrderedDict()
-        self._expiry = timers.new(self._expire)
+        self._expiry = self.timers.new(self._expire)
+
+    # what apps ask
+
+    @property
+    def timers(self) -> Timers:
+        """Where its timers are."""
+        return self._host.timers
+
+    @property
+    def now(self) -> float:
+        """See `Host`."""
+        return self._host.now
+
+    def elapsed(self, now: float) -> None:
+        """A timer has run: it is `now`."""
+        self._host.now = now
+
+    def flush(self) -> None:
+        """Say what was delivered."""
+        self._host.flush()
+
+    def delay_of(self, message: Message, app: str) -> float:
+        """How long a consumer's last message keeps one back that clients were lost with, seconds."""
+        left = message.failed_attempts_left(app)
+        if left is None:
+            return 0.0
+        return next((delay for most, delay in self._host.profile.poison_delays_s if left <= most), 0.0)
 
     def app(self, name: str) -> App:
         """The app of that name; one that the domain does not list gets nothing."""
         if name not in self.apps:
-            self.apps[name] = App(name, authorised=False)
+            self.apps[name] = App(self, name, authorised=False)
         return self.apps[name]
 
     def reconfigure(self, domain: Domain) -> None:
@@ -112,7 +164,8 @@ class Queue:
         status = self._room_for(message) if self._limited else _SUCCESS
         if status is _SUCCESS:
             self._store(message)
-            self._hand_out(message)
+            self.ahead.append(message)
+            self.advance()
         return status
 
     def _is_known(self, message: Message) -> bool:
@@ -150,15 +203,31 @@ class Queue:
         self._usage.bytes += sign * message.size
         self._usage.messages += sign
 
-    def _hand_out(self, message: Message) -> None:
-        """One delivery for each handle, whatever number of its streams get the message."""
-        takers: dict[Handle, list[Subscriber]] = {}
-        for app in self.apps.values():
-            taker = app.choose_at_once(message)
-            if taker is not None:
-                takers.setdefault(taker.stream.handle, []).append(taker)
-        for together in takers.values():
-            together[0].stream.deliver(message, together, out_of_order=False)
+    def advance(self) -> None:
+        """Give each app its turn with what came, until all stop.
+
+        One delivery for each handle, whatever number of its streams get the message.
+        """
+        while self.ahead:
+            message = self.ahead[0]
+            if not message.waiting:
+                self.ahead.popleft()
+                continue
+            takers: dict[Handle, list[Subscriber]] = {}
+            stopped = []
+            for app in self.apps.values():
+                taker = app.offer(message)
+                if taker is Outcome.ALL_FULL:
+                    stopped.append(app)
+                elif isinstance(taker, Subscriber):
+                    takers.setdefault(taker.stream.handle, []).append(taker)
+            if len(stopped) == len(self.apps):
+                return
+            self.ahead.popleft()
+            for app in stopped:
+                app.fall_behind(message)
+            for together in takers.values():
+                together[0].stream.deliver(message, together, out_of_order=False)
 
     def _broadcast(self, message: Message) -> None:
         for app in self.apps.values():
@@ -193,6 +262,7 @@ class Queue:
         return len(meant)
 
     def _forget_gone(self) -> None:
+        self.ahead = deque([each for each in self.ahead if each.waiting])
         for app in self.apps.values():
             app.forget_gone()
 

@@ -14,3 +14,8 @@ class Refused(FakeBrokerError):
         self.code = code
         self.text = text
         super().__init__(f"{category.name}: {text}")
+
+
+def stopping() -> Refused:
+    """The broker goes down; clients may try another one."""
+    return Refused(Category.E_REFUSED, "Self node is stopping.", -11)

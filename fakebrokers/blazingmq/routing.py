@@ -6,7 +6,8 @@ turn; groups are asked by their priorities, highest first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,6 +46,7 @@ class Outcome(Enum):
     ALL_FULL = auto()  #: nobody takes anything
     UNWANTED = auto()  #: no subscription matches
     GONE = auto()  #: confirmed, expired or purged meanwhile
+    HELD_BACK = auto()  #: clients were lost with it, and its next one has just got another
 
 
 class Subscriber:
@@ -128,6 +130,7 @@ class Router:
                 if group.priority == consumer.priority:
                     group.subscribers.append(Subscriber(stream, consumer, flow))
         self.groups = sorted(best.values(), key=lambda group: -group.priority)
+        self._last: dict[Stream, tuple[bytes, float]] = {}  # what each got out of turn, and when
 
     def __bool__(self) -> bool:
         return bool(self.groups)
@@ -155,6 +158,41 @@ class Router:
         if all_full:
             return Outcome.ALL_FULL
         return Outcome.NO_CAPACITY if not all(group.open for group in self.groups) else Outcome.UNWANTED
+
+    def choose_patiently(self, message: Message, delay: float, now: float) -> Subscriber | Outcome | float:
+        """Who gets a message that clients were lost with, or the seconds until somebody may.
+
+        Args:
+            delay: Seconds since a consumer got its last message out of turn.
+        """
+        left = []
+        for subscriber in self._matching(message):
+            _, at = self._last.get(subscriber.stream, (b"", -math.inf))
+            if at + delay <= now:
+                return subscriber
+            left.append(at + delay - now)
+        return min(left, default=Outcome.HELD_BACK)
+
+    def sent(self, stream: Stream, guid: bytes, now: float) -> None:
+        """A stream got a message out of turn."""
+        self._last[stream] = guid, now
+
+    def forgive(self, stream: Stream, guid: bytes) -> bool:
+        """A message is confirmed; whether it was the last one that its consumer got out of turn."""
+        if self._last.get(stream, (b"", 0.0))[0] != guid:
+            return False
+        del self._last[stream]
+        return True
+
+    def _matching(self, message: Message) -> Iterator[Subscriber]:
+        """Whoever may take a message, one of each stream."""
+        served = set()
+        for group in self.groups:
+            if group.wants(message):
+                for subscriber in group.subscribers:
+                    if subscriber.stream not in served and subscriber.can_take:
+                        served.add(subscriber.stream)
+                        yield subscriber
 
     def everybody(self, message: Message) -> Iterable[Subscriber]:
         """One subscriber of each stream that matches, in broadcast mode."""

@@ -145,7 +145,7 @@ class BlazingMQ(FakeServer):
         data = write_content(Content(body_of(payload), properties or {}), Style.NEW, compression)
 
         def act() -> bytes:
-            now = self.engine.now
+            now = self.broker.now = self.engine.now
             schema_id = NO_SCHEMA if properties else 0
             guid = self.broker.guids.new(now)
             queue = self.broker.make_queue(uri)
@@ -183,6 +183,7 @@ class BlazingMQ(FakeServer):
         """Deliver again what consumers have not confirmed."""
 
         def act() -> None:
+            self.broker.now = self.engine.now
             self.broker.queue(uri).redeliver()
             self.broker.flush()
 

@@ -37,7 +37,7 @@ from fakebrokers.blazingmq.handle import Handle
 from fakebrokers.blazingmq.heartbeat import Due, Heartbeats
 from fakebrokers.blazingmq.message import Message
 from fakebrokers.blazingmq.options import SubscriptionInfo
-from fakebrokers.blazingmq.refusals import Refused
+from fakebrokers.blazingmq.refusals import stopping
 from fakebrokers.blazingmq.schema import GuidInfo, Identity, Status
 from fakebrokers.blazingmq.session_base import SessionBase, has_feature
 from fakebrokers.blazingmq.session_messages import Messages, refusal
@@ -45,7 +45,8 @@ from fakebrokers.blazingmq.session_queues import Queues
 from fakebrokers.blazingmq.states import STATES, Reads, State
 from fakebrokers.core.frames import Frame, Malformed
 
-_PROCESS = "fakebrkr"
+_PROCESS = "bmqbrkr.tsk"
+_PID = 1  #: as in a container
 
 
 class BlazingSession(SessionBase):
@@ -68,6 +69,7 @@ class BlazingSession(SessionBase):
             self.kick()
 
     def handle(self, frame: Frame, now: float) -> None:
+        self.broker.now = now
         if self._heartbeats is not None:
             self._heartbeats.heard()
         reads = STATES[self.state].reads
@@ -86,6 +88,7 @@ class BlazingSession(SessionBase):
         self.broker.flush()
 
     def writable(self, now: float) -> None:
+        self.broker.now = now
         self.messages.flush()
         for handle in tuple(self.handles.values()):
             for stream in tuple(handle.streams.values()):
@@ -94,6 +97,7 @@ class BlazingSession(SessionBase):
         self.broker.flush()
 
     def closed(self, now: float) -> None:
+        self.broker.now = now
         self.state = State.ENDED
         self.messages.forget()
         self.broker.disconnected(self)
@@ -160,10 +164,12 @@ class BlazingSession(SessionBase):
             profile.broker_version,
             ClientType.E_TCPBROKER,
             _PROCESS,
+            _PID,
+            self.broker.negotiated(),
             host_name=self.node.name,
             features=profile.features,
             guid_info=GuidInfo(),
-            user_agent="",
+            user_agent=profile.user_agent,
         )
         return BrokerResponse(
             result,
@@ -220,7 +226,7 @@ class BlazingSession(SessionBase):
             text = admin.carry_out(self.broker, request.command)
             self.link.say(AdminCommandResponse(request.r_id, text))
         elif reads is Reads.CONFIRMS:
-            self.refuse(request, Refused(Category.E_REFUSED, "Self node is stopping.", -1))
+            self.refuse(request, stopping())
         elif reads is Reads.EVENTS and (act := self.queues.handlers.get(type(request))) is not None:
             act(request, now)
 

@@ -108,6 +108,7 @@ class Messages:
             except WireError:
                 return  # a broker cannot convert them either, and raises an alarm
             schema_id, compression = 0, Compression.NONE
+        schema_id = handle.queue.learner.hand_out(handle.received, schema_id)
         flags = PushFlag.OUT_OF_ORDER if out_of_order else 0
         if message.has_properties:
             flags |= PushFlag.MESSAGE_PROPERTIES

@@ -25,7 +25,7 @@ from fakebrokers.blazingmq.frames import (
     Request,
 )
 from fakebrokers.blazingmq.handle import Handle
-from fakebrokers.blazingmq.refusals import Refused
+from fakebrokers.blazingmq.refusals import Refused, stopping
 from fakebrokers.blazingmq.routing import Consumer
 from fakebrokers.blazingmq.schema import (
     ConfigureQueueStreamRequest,
@@ -78,19 +78,21 @@ class Queues:
     def _open(self, request: OpenQueue, now: float) -> None:
         session = self._session
         asked = request.handle_parameters
-        name = parse_uri(asked.uri).canonical
+        name = parse_uri(asked.uri)
         _check_open(asked)
+        session.broker.domains.find(name.domain)
         if session.node.stopping:
-            raise Refused(Category.E_REFUSED, "Self node is stopping.", -1)
-        known = session.handles.get(asked.q_id)
-        if known is not None and known.queue.uri != name:
-            text = "queueId is already in use for a different queue"
-            raise Refused(Category.E_INVALID_ARGUMENT, text, -1)
+            raise stopping()
+        if asked.flags & QueueFlag.ADMIN or min(asked.read_count, asked.write_count) < 0:
+            raise Refused(Category.E_INVALID_ARGUMENT, "Invalid handle parameters specified", -1)
         stream = asked.sub_id_info or _DEFAULT
         handle = session.broker.open(
             session, asked.uri, asked.q_id, stream.app_id, stream.sub_id, asked.read_count, asked.write_count
         )
-        session.handles[asked.q_id] = handle
+        if session.handles.setdefault(asked.q_id, handle) is not handle:
+            handle.drop(lost=False)
+            text = "queueId is already in use for a different queue"
+            raise Refused(Category.E_INVALID_ARGUMENT, text, -1)
         domain = handle.queue.domain
         routing = RoutingConfiguration(domain.routing_flags)
         original = OpenQueueRequest(asked)
@@ -107,8 +109,6 @@ class Queues:
         stream = handle.stream_numbered((asked.sub_id_info or _DEFAULT).sub_id)
         if stream is None:
             raise unknown("No subStream of the queue with specified subId")
-        if parse_uri(asked.uri).canonical != handle.queue.uri:
-            raise unknown("Failed to release handle.")
         handle.release(stream.app_id, asked.read_count, asked.write_count, final=request.is_final)
         if not handle.streams:
             del self._session.handles[asked.q_id]
@@ -174,11 +174,10 @@ def _check_open(asked: HandleParameters) -> None:
     app_id = (asked.sub_id_info or _DEFAULT).app_id
     for wrong, text in (
         (
-            asked.read_count <= 0 and asked.write_count <= 0 and not asked.admin_count,
+            not (asked.read_count or asked.write_count or asked.admin_count),
             "At least one of ([read|write]) Count must be >0",
         ),
         (asked.admin_count != 0, "adminCount must be 0"),
-        (min(asked.read_count, asked.write_count) < 0, "Invalid handle parameters specified"),
         (
             bool(asked.flags & QueueFlag.READ) != (asked.read_count > 0),
             "Read flag and readCount must both be set accordingly",

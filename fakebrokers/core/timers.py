@@ -45,6 +45,11 @@ class Timer:
             self._queued = due
             self._timers.queue(due, self)
 
+    @property
+    def is_set(self) -> bool:
+        """Whether it will be called."""
+        return self.due < math.inf
+
     def cancel(self) -> None:
         """Do not be called."""
         self.due = math.inf

@@ -130,7 +130,7 @@ def test_names_of_queues(text: str, uri: Uri) -> None:
     ["", "bmq://d", "bmq:///q", "bmq://d/", "bmq://d/q?x=1", "bmq://d/q/r", "bmq://d/q q", "bmq://d\udc80/q"],
 )
 def test_what_is_no_name(text: str) -> None:
-    with pytest.raises(Refused, match="invalid URI"):
+    with pytest.raises(Refused):
         parse_uri(text)
 
 
@@ -144,7 +144,7 @@ def test_domains_need_no_configuration() -> None:
     ):
         assert domains.find(name).mode == mode
     assert domains.find("bmq.test.mmap.fanout").app_ids == EXAMPLE_APPS
-    with pytest.raises(Refused, match="Failed to retrieve domain config"):
+    with pytest.raises(Refused, match="json' doesn't exist"):
         domains.find("my.domain")
 
 

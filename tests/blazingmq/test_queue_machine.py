@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from hypothesis import settings
@@ -180,7 +181,12 @@ class QueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def nobody_waits_for_what_is_there(self) -> None:
-        """Where nobody has an expression, all that wait for messages are full or have a lower priority."""
+        """Where nobody has an expression, all that wait for messages are full or have a lower priority.
+
+        Messages that clients were lost with come one by one.
+        """
+        while (due := self.broker.timers.next_due) < math.inf:
+            self.broker.timers.run(due)
         for app in APPS:
             there = [each for stream in self.queue.app(app).streams for each in stream.consumers()]
             if not self.queue.app(app).undelivered or any(consumer.expression for consumer, _ in there):

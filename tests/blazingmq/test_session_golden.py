@@ -23,7 +23,7 @@ from fakebrokers.blazingmq.frames import (
     PushMessage,
 )
 from fakebrokers.blazingmq.options import read_options
-from fakebrokers.blazingmq.profile import PLAIN, REAL, SEED
+from fakebrokers.blazingmq.profile import REAL, SEED
 from fakebrokers.blazingmq.schema import Identity
 from fakebrokers.blazingmq.uri import parse_uri
 from fakebrokers.core.frames import Frame, Malformed
@@ -51,7 +51,7 @@ def bench_for(recorded: list[Event]) -> Bench:
     """A broker with the features and domains of the recording."""
     answer = BlazingCodec().decode(next(each.data for each in recorded if each.direction == "S2C"))
     assert isinstance(answer, BrokerResponse)
-    profile = REAL if "MPS" in answer.broker_identity.features else PLAIN
+    profile = replace(REAL, features=answer.broker_identity.features)
     names = {
         parse_uri(frame.handle_parameters.uri).domain: parse_uri(frame.handle_parameters.uri).app
         for each in recorded

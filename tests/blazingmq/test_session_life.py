@@ -81,7 +81,9 @@ def test_what_the_broker_says_of_itself() -> None:
     client = Bench(PLAIN).connect()
     client.send(CPP)
     response = client.only(BrokerResponse)
-    assert response.broker_identity.features == "PROTOCOL_ENCODING:BER,JSON"
+    assert response.broker_identity.features == (
+        "PROTOCOL_ENCODING:BER,JSON;HA:GRACEFUL_SHUTDOWN,GRACEFUL_SHUTDOWN_V2,BROADCAST_TO_PROXIES"
+    )
     assert (response.heartbeat_interval_ms, response.max_missed_heartbeats) == (3000, 10)
     assert client.session.silence_limit_s == 33.0
     assert has_feature(REAL.features, "SUBSCRIPTIONS:CONFIGURE_STREAM")

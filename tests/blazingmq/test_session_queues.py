@@ -16,6 +16,7 @@ from fakebrokers.blazingmq.frames import (
     ConfigureStreamResponse,
     OpenQueue,
     OpenQueueResponse,
+    StatusResponse,
 )
 from fakebrokers.blazingmq.schema import (
     HandleParameters,
@@ -44,15 +45,13 @@ def test_the_answer_repeats_the_request_and_says_how_the_queue_delivers(
 @pytest.mark.parametrize(
     ("asked", "category", "text"),
     [
-        (parameters("tcp://x/q", write=True), REFUSED, "invalid URI"),
-        (parameters("bmq://d.priority/", write=True), REFUSED, "invalid URI"),
-        (parameters("bmq://d.priority/" + "q" * 65, write=True), REFUSED, "longer than 64"),
-        (parameters("bmq://nowhere/q", write=True), REFUSED, "Failed to retrieve domain config"),
+        (parameters("bmq://nowhere/q", write=True), UNKNOWN, "nowhere.json' doesn't exist"),
         (parameters(), INVALID, "Count must be >0"),
         (replace(parameters(write=True), admin_count=1), INVALID, "adminCount must be 0"),
         (replace(parameters(write=True), flags=6), INVALID, "Read flag and readCount"),
         (replace(parameters(read=True), flags=6), INVALID, "Write flag and writeCount"),
         (replace(parameters(write=True), read_count=-1), INVALID, "Invalid handle parameters"),
+        (replace(parameters(write=True), flags=5), INVALID, "Invalid handle parameters"),
         (parameters(q_id=2**32 - 10, write=True), INVALID, "reserved queue ids"),
         (parameters(FANOUT, write=True, app="foo", sub_id=1), INVALID, "AppId should not be specified in"),
         (parameters(FANOUT, read=True), UNKNOWN, "Reader of a fanout queue requires an appId"),
@@ -66,10 +65,68 @@ def test_what_may_not_be_opened(asked: HandleParameters, category: Category, tex
     assert client.session.describe()["queues"] == {}
 
 
+@pytest.mark.parametrize(
+    ("uri", "text"),
+    [
+        ("tcp://x/q", 'Invalid scheme: uri must start with "bmq://"'),
+        ("bmq:///q", "Missing domain"),
+        ("bmq://d", "Missing queue"),
+        ("bmq://", "Missing domain"),
+        ("bmq://a b/q", "Domain parsing failed: unsupported char (int)32"),
+        ("bmq://dö/q", "Domain parsing failed: unsupported char (int)-61"),
+        ("bmq://d.~/q", "Empty tier"),
+        ("bmq://d.~x", "Missing queue"),
+        ("bmq://d.~a.b/q", "Tier parsing failed: unsupported char (int)46"),
+        ("bmq://d/", "Missing queue"),
+        ("bmq://d/?id=a", "Missing queue"),
+        ("bmq://d/a~b", "Path parsing failed: unsupported char (int)126"),
+        ("bmq://d/q?", "Query parsing failed: no separator found"),
+        ("bmq://d/q?id=", 'Query parsing failed: missing value after "="'),
+        ("bmq://d/q?x=y", 'Query parsing failed: unsupported query "x"'),
+        ("bmq://d/q?id=a&b", "Query parsing failed: unsupported char (int)38"),
+        ("bmq://d/" + "q" * 65, "Queue name exceeds 64 characters"),
+    ],
+)
+def test_what_is_no_name_of_a_queue(uri: str, text: str) -> None:
+    answer = Bench().start().ask(OpenQueue, parameters(uri, write=True))
+    assert answer == StatusResponse(1, REFUSED, 0, text)
+
+
+def test_which_refusal_comes_first() -> None:
+    """The name, the numbers, the domain, the broker, what the queue allows, the number of the queue."""
+    domains = {"d": Domain(max_producers=1), "f": Domain("fanout", ("a",))}
+    bench = Bench(domains=domains)
+    bench.start().open("bmq://d/full", write=True)
+    client = bench.start().open(Q, 0, write=True)
+    nobody = parameters("bmq://d.~/q")
+    bench.broker.nodes[0].stopping = True
+
+    def refused(asked: HandleParameters) -> tuple[int, str]:
+        category, text = client.refused(OpenQueue, asked)
+        return category, text
+
+    assert refused(nobody) == (REFUSED, "Empty tier")
+    assert refused(replace(parameters("bmq://nowhere/q"), admin_count=1)) == (INVALID, "adminCount must be 0")
+    assert refused(replace(parameters("bmq://nowhere/q", write=True), flags=5))[0] == UNKNOWN
+    assert refused(replace(parameters("bmq://d/full", write=True), flags=5))[0] == REFUSED
+    bench.broker.nodes[0].stopping = False
+    assert refused(replace(parameters("bmq://d/full", write=True), flags=5))[1].startswith("Invalid handle")
+    assert refused(parameters("bmq://d/full", write=True, read=True, app="x")) == (
+        INVALID,
+        "AppId should not be specified in the URI if queue is opened in write mode",
+    )
+    assert (
+        refused(parameters("bmq://d/full", write=True))[1] == "Client would exceed the limit of 1 producer(s)"
+    )
+    assert refused(parameters("bmq://f/q", read=True))[1].startswith("Reader of a fanout queue")
+
+
 def test_a_number_is_for_one_queue() -> None:
     client = Bench().start().open(write=True)
     category, text = client.refused(OpenQueue, parameters(FANOUT, write=True))
     assert (category, text) == (INVALID, "queueId is already in use for a different queue")
+    assert not client.bench.broker.queue(FANOUT).handles
+    assert client.post(b"x") and client.statuses() == [0]
     client.open(Q, read=True)
     client.open(Q, 1, write=True)
 
@@ -153,10 +210,16 @@ def test_what_may_not_be_closed() -> None:
         UNKNOWN,
         "No subStream of the queue with specified subId",
     )
-    for wrong in (replace(asked, uri=FANOUT), replace(asked, read_count=1), replace(asked, write_count=2)):
+    for wrong in (replace(asked, read_count=1), replace(asked, write_count=2)):
         assert client.refused(CloseQueue, wrong, False) == (UNKNOWN, "Failed to release handle.")
     assert isinstance(client.ask(CloseQueue, asked, True), CloseQueueResponse)
     assert client.refused(CloseQueue, asked, True) == (UNKNOWN, "No queue with specified Id")
+
+
+def test_a_close_goes_by_the_number_whatever_name_it_has() -> None:
+    client = Bench().start().open(write=True)
+    assert isinstance(client.ask(CloseQueue, parameters(FANOUT, write=True), True), CloseQueueResponse)
+    assert client.session.describe()["queues"] == {}
 
 
 def test_a_final_close_gives_up_all_that_is_left() -> None:

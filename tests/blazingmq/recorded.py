@@ -1,0 +1,58 @@
+"""What a real broker and the C++ SDK said: ``vectors/blazingmq-broker.jsonl``."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+_FILE = Path(__file__).with_name("vectors") / "blazingmq-broker.jsonl"
+
+
+class Recorded(NamedTuple):
+    """One event, or the end of one direction of a connection (no data).
+
+    Attributes:
+        connection: Number of the connection in the session.
+        at: Seconds.
+        data: The whole event.
+    """
+
+    session: str
+    connection: int
+    at: float
+    direction: Literal["C2S", "S2C"]
+    data: bytes
+
+    def __str__(self) -> str:
+        return f"{self.session}-{self.connection}-{self.at}"
+
+
+@cache
+def recorded() -> tuple[Recorded, ...]:
+    """All of them; the first line of the file tells how they were recorded."""
+    with _FILE.open(encoding="utf-8") as rows:
+        next(rows)
+        return tuple([_recorded(json.loads(row)) for row in rows])
+
+
+def session(name: str) -> list[Recorded]:
+    """The events of one session, in order."""
+    return [each for each in recorded() if each.session == name]
+
+
+def sessions() -> list[str]:
+    """Their names."""
+    return list(dict.fromkeys([each.session for each in recorded()]))
+
+
+def _recorded(row: dict[str, object]) -> Recorded:
+    note = str(row.get("description", ""))
+    return Recorded(
+        str(row["session"]),
+        int(str(row["conn"])),
+        float(str(row["t_ms"])) / 1000,
+        note[:3] if note else row["direction"],  # type: ignore[arg-type]
+        bytes.fromhex(str(row.get("hex", ""))),
+    )

@@ -1,0 +1,125 @@
+"""The fake against a real broker: the codec on every recorded event, and the sessions played again.
+
+What is left out is what `answers` says, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from fakebrokers.blazingmq.codec import BlazingCodec
+from fakebrokers.blazingmq.domains import Domain
+from fakebrokers.blazingmq.frames import (
+    Ack,
+    BrokerResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    Push,
+    PushMessage,
+)
+from fakebrokers.core.frames import Frame, Malformed
+from tests.blazingmq.bench import Bench, Client
+from tests.blazingmq.recorded import Recorded, recorded, session, sessions
+
+#: Seconds by which a recorded answer may come later than the fake's.
+LATER = 0.05
+
+Answers = dict[int, list[tuple[float, Any]]]
+
+
+@pytest.mark.parametrize("event", [each for each in recorded() if each.data], ids=str)
+def test_read_and_written_back(event: Recorded) -> None:
+    codec = BlazingCodec()
+    ((frame, size),) = codec.feed(event.data)
+    assert not isinstance(frame, Malformed), frame
+    assert (size, codec.partial) == (len(event.data), 0)
+    assert codec.encode(frame) == event.data
+
+
+def answers(frame: Frame) -> list[Any]:
+    """What is compared of an answer, message by message.
+
+    Left out: where the broker runs and the number of its session; heartbeats, which a broker sends in step to
+    all connections.
+    """
+    match frame:
+        case BrokerResponse():
+            identity = replace(frame.broker_identity, process_name="", host_name="", pid=0, session_id=0)
+            return [replace(frame, broker_identity=identity)]
+        case HeartbeatRequest():
+            return []
+        case Push() | Ack():
+            return list(frame.messages)
+    return [frame]
+
+
+def played(name: str) -> tuple[Answers, Answers]:
+    """What the fake says, and what the broker said, by connection: when, and what."""
+    bench = Bench(domains={"bmq.test.mem.poison": Domain(max_delivery_attempts=3)})
+    clients: dict[int, Client] = {}
+    said: Answers = defaultdict(list)
+    wanted: Answers = defaultdict(list)
+
+    def listen() -> None:
+        for number, client in clients.items():
+            said[number] += [(bench.now, each) for frame in client.frames() for each in answers(frame)]
+
+    for event in session(name):
+        while (due := bench.broker.timers.next_due) <= event.at:
+            bench.advance(max(0.0, due - bench.now))
+            listen()
+        bench.advance(event.at - bench.now)
+        if event.direction == "S2C":
+            frame = BlazingCodec().decode(event.data) if event.data else HeartbeatRequest()
+            wanted[event.connection] += [(event.at, each) for each in answers(frame)]
+            continue
+        client = clients.get(event.connection)
+        if client is None:
+            client = clients[event.connection] = bench.connect()
+        if not event.data:
+            client.leave()
+        elif not isinstance(BlazingCodec().decode(event.data), HeartbeatResponse):
+            client.send(event.data)
+        listen()
+    return said, wanted
+
+
+def numbered(answers: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
+    """With the schemas of properties numbered from 1: the recorded queues had been used before."""
+    numbers: dict[int, int] = {}
+    found = []
+    for at, each in answers:
+        if isinstance(each, PushMessage) and each.schema_id > 1:
+            number = numbers.setdefault(each.schema_id >> 1, len(numbers) + 1)
+            each = replace(each, schema_id=number << 1 | each.schema_id & 1)
+        found.append((at, each))
+    return found
+
+
+def kinds(answers: list[tuple[float, Any]]) -> dict[str, list[tuple[float, Any]]]:
+    """Apart: which of an ACK and the delivery of the same message is written first is the broker's choice."""
+    found = defaultdict(list)
+    for at, each in answers:
+        found[type(each).__name__ if hasattr(each, "guid") else ""].append((at, each))
+    return found
+
+
+@pytest.mark.parametrize("name", sessions())
+def test_the_fake_answers_as_the_broker_did(name: str) -> None:
+    said, wanted = played(name)
+    assert said.keys() == wanted.keys()
+    for number in wanted:
+        ours, theirs = kinds(numbered(said[number])), kinds(numbered(wanted[number]))
+        for kind in ours.keys() | theirs.keys():
+            assert [each for _, each in ours[kind]] == [each for _, each in theirs[kind]]
+            for (sooner, each), (later, _) in zip(ours[kind], theirs[kind], strict=True):
+                assert sooner - 0.01 <= later <= sooner + LATER, each
+
+
+def test_what_was_recorded() -> None:
+    assert len(sessions()) == 8
+    assert len([each for each in recorded() if each.data]) == 341
