@@ -18,10 +18,10 @@ from ci import addresses
 from conformance import results
 from conformance.adapter import schema as lines
 from conformance.adapter.reference import GUIDE_FILE, guide
-from conformance.files import by_rows
 from conformance.suite import sentences, smoke
 from conformance.suite.load import SMOKE
 from fakebrokers.faults.schema import plan_schema
+from fakebrokers.files import by_rows
 from fakebrokers.journal.rows import json_schema as journal_schema
 
 TOP = Path(__file__).parents[1]

@@ -22,9 +22,7 @@ from rich.table import Table
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import Client, bundled
 from conformance.cli_analyze import analyze_journals, tally
-from conformance.cli_folders import reserve
 from conformance.findings import write_findings
-from conformance.interrupts import Interrupts, interruptible
 from conformance.mutants.matrix import matrix
 from conformance.pipeline.comparison import load_baseline
 from conformance.printing import console_for_all, plain
@@ -36,8 +34,9 @@ from conformance.suite.conform import Order, conform_all
 from conformance.suite.folder import keep_in, write_folder
 from conformance.suite.load import all_scenarios, select
 from conformance.sweep.fixed import Swept
-from fakebrokers.commands import ExitCode
+from fakebrokers.commands import ExitCode, reserve
 from fakebrokers.errors import FakeBrokerError, UsageError
+from fakebrokers.interrupts import Interrupts, interruptible
 
 #: Our own clients prove the scenarios; they are judged only when they are named.
 OWN = "reference-"

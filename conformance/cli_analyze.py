@@ -14,9 +14,8 @@ import click
 if __name__ == "__main__":  # spark-submit puts this file's folder on the path, not the one of the packages
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from conformance.cli_folders import reserve
 from conformance.printing import plain
-from fakebrokers.commands import ExitCode
+from fakebrokers.commands import ExitCode, reserve
 from fakebrokers.errors import UsageError
 from fakebrokers.extras import needs
 

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from conformance.cli_folders import reserve
-from conformance.interrupts import interruptible
 from conformance.printing import SafeConsole
-from conformance.progress import Shown
-from fakebrokers.commands import ExitCode
+from fakebrokers.commands import ExitCode, reserve, seed_range
 from fakebrokers.errors import UsageError
+from fakebrokers.interrupts import interruptible
+from fakebrokers.progress import Shown
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
@@ -196,22 +195,12 @@ def _seeds(
     prefix = f"{commit}-" if commit is not None else ""
     if seeds is None and minutes is not None:
         return (f"{prefix}{number}" for number in itertools.count(1)), None
-    first, last = _range(seeds) if seeds is not None else (1, RUNS)
+    first, last = seed_range(seeds) if seeds is not None else (1, RUNS)
     found = _shard(shard)
     count = last - first + 1
     if found is not None:
         count = len(range(found[0] - 1, count, found[1]))
     return (f"{prefix}{number}" for number in range(first, last + 1)), count
-
-
-def _range(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text)
-    if found is None:
-        raise UsageError(f"--seeds: expected A..B, got {text!r}")
-    first, last = int(found[1]), int(found[2] or found[1])
-    if last < first:
-        raise UsageError(f"--seeds: expected A..B with A up to B, got {text!r}")
-    return first, last
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

@@ -13,9 +13,9 @@ from rich.progress import Progress
 
 from conformance.cli_folders import with_folders
 from conformance.completion import scenario_ids
-from conformance.interrupts import interruptible
 from conformance.printing import SafeConsole
 from fakebrokers.errors import UsageError
+from fakebrokers.interrupts import interruptible
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ import msgspec
 from rich.console import Console
 from rich.markup import escape
 
-from conformance.cli_folders import reserve, with_folders
+from conformance.cli_folders import with_folders
 from conformance.completion import client_names, scenario_ids
 from conformance.printing import console_for_all
 from conformance.results import Results
 from conformance.suite.load import SETS
 from conformance.suite.verdicts import was_executed
-from fakebrokers.commands import ExitCode
+from fakebrokers.commands import ExitCode, reserve
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from conformance.cli_folders import reserve
 from conformance.completion import client_names
-from conformance.interrupts import interruptible
 from conformance.printing import SafeConsole
-from conformance.progress import Shown
-from fakebrokers.commands import ExitCode
+from fakebrokers.commands import ExitCode, reserve
 from fakebrokers.errors import UsageError
+from fakebrokers.interrupts import interruptible
+from fakebrokers.progress import Shown
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from conformance.files import json_of
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
+from fakebrokers.files import json_of
 from fakebrokers.schemas import DIALECT, components
 
 RESULTS_VERSION = 1

@@ -11,6 +11,7 @@ one that was there first is an error, never used by mistake.
 
 from __future__ import annotations
 
+import re
 import sys
 from enum import IntEnum
 from importlib.machinery import PathFinder
@@ -25,6 +26,7 @@ import click
 
 from fakebrokers.errors import UsageError
 from fakebrokers.extras import installing
+from fakebrokers.files import reserved
 
 GROUP = "fakebrokers.commands"
 OWN_DISTRIBUTION = "fakebrokers"
@@ -139,3 +141,24 @@ def _problem(entry: EntryPoint, error: Exception) -> str:
 
 def _distribution(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else "(unknown)"
+
+
+def reserve(folder: Path | None) -> None:
+    """`fakebrokers.files.reserved` until the command has ended."""
+    if folder is not None:
+        click.get_current_context().with_resource(reserved(folder))
+
+
+def seed_range(text: str) -> tuple[int, int]:
+    """The first and the last seed of ``A..B``, or of one number.
+
+    Raises:
+        UsageError: It is none.
+    """
+    found = re.fullmatch(r"(\d{1,18})(?:\.\.(\d{1,18}))?", text)
+    if found is None:
+        raise UsageError(f"--seeds: expected A..B, got {text!r}")
+    first, last = int(found[1]), int(found[2] or found[1])
+    if last < first:
+        raise UsageError(f"--seeds: expected A..B with A up to B, got {text!r}")
+    return first, last

@@ -6,6 +6,7 @@ import types
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
+from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -64,9 +65,15 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
 
 
+@cache
+def _fields(kind: Any) -> Mapping[str, msgspec.structs.FieldInfo]:
+    """The fields of a struct; msgspec reads its annotations each time."""
+    return {field.name: field for field in msgspec.structs.fields(kind)}
+
+
 def struct_from(value: Any, kind: Any, path: str) -> Any:
     """A struct from a table; each field is read for itself, so that the path is exact."""
-    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    fields = _fields(kind)
     if not isinstance(value, Mapping):
         raise PlanError(path, f"expected a table, got {shown(value)}")
     for name in value:

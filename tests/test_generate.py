@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ci import generate
-from conformance.files import by_rows
+from fakebrokers.files import by_rows
 
 
 def test_nothing_is_stale() -> None:

@@ -5,11 +5,10 @@ everything. Each run has two phases. In the safety phase a workload goes on whil
 everything is healed, and in the liveness phase the client has to work again and its consumers get all that
 is there (the drain), so that "nobody ever got it" means something.
 
-    schedule   what a run is, as plain values
+    schedule   what a run is, as plain values; its faults at frames come from `fakebrokers.faults.drawing`
     actions    what a protocol gives: how to publish, consume and ask in ops of the adapter protocol
     workload   what the application does: publish, consume, ask, or all of it; `script`: a base of the sweep
     scene      what a workload works with, and the steps that disturb it
-    effects    faults at frames, as rows of a fault plan, drawn for a protocol's wires
     acts       acts of the sweep at frames, with parameters that are drawn where they take place
     nemesis    what happens to the whole: partitions, crashes, clocks, slow links
     toxics     the same by a Toxiproxy in front of a real server

@@ -35,7 +35,8 @@ class Actions(ABC):
         reads_once: Whether a session can consume a target only once.
         canary: A mutant of the reference client that any working harness finds in a few runs.
         remote: Whether all of this can be done at a real server too, see `Scene.is_remote`.
-        also: Directions and roles of frames that other protocols do not have, see `effects.SENT`.
+        also: Directions and roles of frames that other protocols do not have, see
+            `fakebrokers.faults.drawing.SENT`.
         without: Effects and nemeses of others that this protocol cannot have.
     """
 

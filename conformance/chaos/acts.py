@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.chaos.schedule import ACT
 from conformance.sweep.acts import ACTS, Place
 from conformance.sweep.acts.inside import at_inside, opened
 from fakebrokers.faults import Realism
 from fakebrokers.faults.effect import Effect, Passage
+from fakebrokers.faults.steps import ACT
 
 #: Those that no effect of a fault plan does better.
 REALISM: Mapping[str, Realism] = {

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from conformance.chaos.effects import BY_NAME
 from conformance.chaos.scene import Band
-from conformance.chaos.schedule import ACT, FAULT, Schedule, Step
+from conformance.chaos.schedule import Schedule
 from conformance.sweep import room as sweep_room
 from conformance.sweep.acts import ACTS
 from conformance.sweep.case import Case
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Row
+from fakebrokers.faults.drawing import BY_NAME
+from fakebrokers.faults.steps import ACT, FAULT, Step
 from fakebrokers.journal.reader import RunLog
 
 LYING = {name for name, template in BY_NAME.items() if template.lies}

@@ -11,13 +11,14 @@ from random import Random
 from typing import NamedTuple
 
 from conformance.chaos.acts import REALISM
-from conformance.chaos.effects import BY_NAME, TEMPLATES, draw_fault, draw_match, places_of
 from conformance.chaos.room import Room, room_of
-from conformance.chaos.schedule import ACT, FAULT, Schedule, Step
+from conformance.chaos.schedule import Schedule
 from conformance.chaos.script import NEMESES, SCRIPT_S, SCRIPT_SECONDS
 from conformance.chaos.toxics import TOXIC
 from conformance.chaos.workload import SCRIPT, find_workload
 from fakebrokers.faults import Realism
+from fakebrokers.faults.drawing import BY_NAME, TEMPLATES, draw_fault, draw_match, places_of
+from fakebrokers.faults.steps import ACT, FAULT, Step
 from fakebrokers.protocol import find_protocol
 
 STEPS = (0, 1, 1, 2, 3, 4, 6)

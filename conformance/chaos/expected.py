@@ -24,7 +24,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from conformance.chaos.acts import REALISM
-from conformance.chaos.effects import BY_NAME
 from conformance.chaos.room import room_of
 from conformance.chaos.schedule import DRAWING_VERSION
 from conformance.chaos.toxics import TOXIC
@@ -33,6 +32,7 @@ from conformance.invariants import INVARIANTS
 from conformance.sweep.expected import Expected, load_expected, read_expected
 from conformance.sweep.specs import PLAIN
 from fakebrokers.errors import UsageError
+from fakebrokers.faults.drawing import BY_NAME
 
 
 class Shaken(Expected, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,8 +14,8 @@ from fakebrokers.faults.effects import Throttle
 
 if TYPE_CHECKING:
     from conformance.chaos.scene import Scene
-    from conformance.chaos.schedule import Step
     from fakebrokers.core.wire import Wire
+    from fakebrokers.faults.steps import Step
 
 
 PAUSE_S = 0.5  #: at least, between two losses by one step: a client that comes back at once makes no storm

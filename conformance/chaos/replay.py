@@ -20,9 +20,9 @@ from conformance.chaos.schedule import Schedule, to_json
 from conformance.chaos.shrink import shrinking
 from conformance.chaos.verdict import Verdict, Word, verdict_on
 from conformance.chaos.workload import KINDS, SCRIPT
-from conformance.files import json_of
 from conformance.sweep.replay import SUFFIX
 from fakebrokers.errors import UsageError
+from fakebrokers.files import json_of
 
 REPLAY_VERSION = 1
 KIND = "chaos"

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.adapter.base import Adapter
 from conformance.chaos.acts import DrawnAct
-from conformance.chaos.schedule import FAULT, Schedule, Step
+from conformance.chaos.schedule import Schedule
 from conformance.sweep.bases import RETRIES, Stage
 from conformance.sweep.pace import Pace
 from conformance.sweep.room import room_of
 from conformance.sweep.tape import Tape
 from fakebrokers.faults.match import Match
 from fakebrokers.faults.plan import Fault, Plan, fault_from
+from fakebrokers.faults.steps import FAULT, Step
 from fakebrokers.protocol import find_protocol
 from fakebrokers.reading import convert
 

@@ -3,52 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from conformance.sweep.specs import PLAIN
-
-FAULT = "fault"  #: the kind of a step that is a row of a fault plan
-ACT = "act"  #: and of one that is an act of the sweep
+from fakebrokers.faults.steps import Step, short
 
 #: Of schedules with other rules of drawing: the same seed promises the same schedule within one version.
 DRAWING_VERSION = 1
-
-
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One disturbance.
-
-    Attributes:
-        kind: The name of a nemesis, or ``fault``: then `args` is a row of a fault plan.
-        at_s: When it begins, seconds from the beginning of the safety phase.
-        for_s: How long it lasts; it ends with the safety phase at the latest.
-        args: How exactly; all that was drawn.
-        name: Its own in the schedule. Random numbers are drawn by it, so that leaving out another step
-            changes none of them.
-    """
-
-    kind: str
-    at_s: float
-    for_s: float
-    args: Mapping[str, Any] = {}
-    name: str = ""
-
-    @property
-    def words(self) -> Iterator[str]:
-        """What is done: the nemesis, the act, or the types of the effects."""
-        if self.kind == ACT:
-            yield self.args["act"]
-        elif self.kind == FAULT:
-            effects = self.args["effect"]
-            yield from (each["type"] for each in (effects if isinstance(effects, list) else [effects]))
-        else:
-            yield self.kind
-
-    def __str__(self) -> str:
-        said = ", ".join(f"{name} {_short(value)}" for name, value in self.args.items() if name != "name")
-        return f"{self.at_s:g} s to {self.at_s + self.for_s:g} s: {self.kind}{f' ({said})' if said else ''}"
 
 
 class Schedule(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -91,7 +55,7 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def about(self) -> str:
         """What it does, one line."""
-        given = ", ".join(f"{name} {_short(value)}" for name, value in self.params.items())
+        given = ", ".join(f"{name} {short(value)}" for name, value in self.params.items())
         disturbed = "; ".join(str(step) for step in self.steps) or "nothing disturbs it"
         return f"{self.workload} ({given}) of {self.protocol}, seed {self.seed}: {disturbed}"
 
@@ -114,9 +78,3 @@ def to_json(schedule: Schedule) -> str:
 def from_json(text: str | bytes) -> Schedule:
     """Read it back. Raises `msgspec.ValidationError`."""
     return msgspec.json.decode(text, type=Schedule)
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name}: {_short(each)}" for name, each in value.items()) + "}"
-    return f"{value:g}" if isinstance(value, float) else str(value)

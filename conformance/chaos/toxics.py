@@ -19,7 +19,7 @@ from fakebrokers.extras import needs
 
 if TYPE_CHECKING:
     from conformance.chaos.scene import Scene
-    from conformance.chaos.schedule import Step
+    from fakebrokers.faults.steps import Step
 
 API_PORT = 8474
 BOTH = ("downstream", "upstream")

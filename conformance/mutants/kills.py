@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.files import by_rows
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Key
+from fakebrokers.files import by_rows
 
 if TYPE_CHECKING:
     from conformance.mutants.matrix import Row

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from conformance.files import content_of, unfit
 from conformance.gate import WORSE, Change, Finding, change_of, finding_of
 from conformance.pipeline.places import is_there, is_uri, joined, read, shown
 from conformance.results import Result, Verdict
 from fakebrokers.errors import UsageError
+from fakebrokers.files import content_of, unfit
 
 _Cell = Mapping[str, Any]
 #: Protocol, variant, scenario.

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from conformance.adapter.messages import Hello
 from conformance.adapter.profile import missing_ops
-from conformance.interrupts import Interrupts, interruptible
 from conformance.results import Result, Results, RuleResult, summarize
 from conformance.suite import expectations
 from conformance.suite.console import RunProgress
@@ -29,6 +28,7 @@ from conformance.suite.verdicts import judged
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import FakeBrokerError
+from fakebrokers.interrupts import Interrupts, interruptible
 from fakebrokers.journal.run import ensure_writable
 
 __all__ = ["CutShort", "NothingExecuted", "Order", "conform", "conform_all"]

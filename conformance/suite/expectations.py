@@ -36,7 +36,6 @@ import msgspec
 
 from conformance import results as result_files
 from conformance.adapter.messages import Hello
-from conformance.files import toml_of
 from conformance.invariants import INVARIANTS, Finding
 from conformance.results import Result, RuleResult, Verdict
 from conformance.suite.declared import declared_by
@@ -45,6 +44,7 @@ from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Key
 from conformance.suite.verdicts import was_executed
 from fakebrokers.errors import UsageError
+from fakebrokers.files import toml_of
 
 PASSED = (Verdict.PASS, Verdict.NON_STRICT)
 

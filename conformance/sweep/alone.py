@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.files import by_rows
 from conformance.invariants import INVARIANTS, judge
 from conformance.invariants.registry import ALIVE
 from conformance.sweep.acts import ACTS
@@ -20,6 +19,7 @@ from conformance.sweep.asides import ASIDES, HURRIED
 from conformance.sweep.kills import Kill
 from conformance.sweep.run import runner
 from conformance.sweep.specs import ORDER, PLAIN, Spec
+from fakebrokers.files import by_rows
 
 PLACE = Path(__file__).parents[1] / "mutants" / "sweep.json"
 

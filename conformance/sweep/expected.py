@@ -23,12 +23,12 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
-from conformance.files import toml_of
 from conformance.invariants import INVARIANTS, Finding
 from conformance.sweep.acts import ACTS
 from conformance.sweep.asides import ASIDES, HURRIED
 from conformance.sweep.specs import ORDER, PLAIN
 from fakebrokers.errors import UsageError
+from fakebrokers.files import toml_of
 
 EXPECTED_VERSION = 1
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from conformance.files import json_of
 from conformance.invariants import Finding, judge
 from conformance.sweep.case import Case
 from conformance.sweep.specs import Spec, to_json
 from fakebrokers.errors import UsageError
+from fakebrokers.files import json_of
 from fakebrokers.proxy.recording import is_recording
 
 REPLAY_VERSION = 1

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from conformance.sweep.search import Search, smallest_in_time, tries
 from conformance.sweep.specs import Bend, Spec, to_json
+from fakebrokers.faults.search import Search, smallest_in_time, tries
 
 #: Whether a spec still fails the same way.
 Fails = Callable[[Spec], bool]

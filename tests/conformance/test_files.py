@@ -9,13 +9,13 @@ import pytest
 
 from conformance.chaos import replay as chaos_replay
 from conformance.chaos.replay import is_chaos
-from conformance.files import MOST
 from conformance.gate import load_runs
 from conformance.pipeline.comparison import load_baseline as load_analysis
 from conformance.suite.expectations import load as load_expectations
 from conformance.sweep import replay as sweep_replay
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
+from fakebrokers.files import MOST
 
 READERS = {
     "a results file": lambda path: load_runs([path]),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli_folders import reserved
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
+from fakebrokers.files import reserved
 
 #: Commands that write into a folder, as far as that goes before they look at it.
 COMMANDS = {

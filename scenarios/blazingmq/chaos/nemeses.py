@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from conformance.chaos.nemesis import Nemesis, NodeFlap, RollingNodes
 from conformance.chaos.scene import Scene
-from conformance.chaos.schedule import Step
 from fakebrokers.faults import Realism
+from fakebrokers.faults.steps import Step
 
 
 class Redelivery(Nemesis):

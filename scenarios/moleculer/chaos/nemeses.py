@@ -9,8 +9,8 @@ from typing import Any
 
 from conformance.chaos.nemesis import PAUSE_S, Nemesis
 from conformance.chaos.scene import Scene
-from conformance.chaos.schedule import Step
 from fakebrokers.core.wire import Wire
+from fakebrokers.faults.steps import Step
 from fakebrokers.moleculer.node import Node
 from scenarios.moleculer.sweep._shared import service_of_peer
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from conformance.chaos.nemesis import Nemesis
 from conformance.chaos.scene import Scene
-from conformance.chaos.schedule import Step
 from fakebrokers.core.wire import Wire
+from fakebrokers.faults.steps import Step
 
 
 class Backend(Nemesis):

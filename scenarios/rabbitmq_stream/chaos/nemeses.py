@@ -9,9 +9,9 @@ from typing import Any
 
 from conformance.chaos.nemesis import Nemesis, NodeFlap, RollingNodes
 from conformance.chaos.scene import Scene
-from conformance.chaos.schedule import Step
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults import Realism
+from fakebrokers.faults.steps import Step
 
 FIRST = "S1"  #: the stream that any workload has
 

@@ -21,9 +21,9 @@ from conformance.checkers import check
 from conformance.cli_analyze import analyze_journals
 from conformance.cli_chaos import _shrinking
 from conformance.mutants.registry import find_mutant
-from conformance.progress import Shown
 from fakebrokers.cli import main
 from fakebrokers.journal.reader import read_run, runs_in
+from fakebrokers.progress import Shown
 from fakebrokers.protocol import protocol_names
 
 PROTOCOL = "rabbitmq-stream"

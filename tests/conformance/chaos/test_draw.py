@@ -9,12 +9,13 @@ import pytest
 
 from conformance.chaos.acts import REALISM
 from conformance.chaos.draw import Setting, available, draw
-from conformance.chaos.effects import BY_NAME, places
 from conformance.chaos.room import room_of
-from conformance.chaos.schedule import ACT, FAULT, from_json, number_of, to_json
+from conformance.chaos.schedule import from_json, number_of, to_json
 from fakebrokers.core.frames import Role
 from fakebrokers.faults import Realism
+from fakebrokers.faults.drawing import BY_NAME, places
 from fakebrokers.faults.plan import fault_from
+from fakebrokers.faults.steps import ACT, FAULT
 from fakebrokers.protocol import find_protocol, protocol_names
 
 ORDER = list(Realism)

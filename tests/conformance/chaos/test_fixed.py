@@ -15,13 +15,14 @@ from conformance.chaos.draw import Setting, draw
 from conformance.chaos.expected import Shaken, load_shaken
 from conformance.chaos.fixed import FixedSeeds
 from conformance.chaos.run import runner
-from conformance.chaos.schedule import DRAWING_VERSION, Schedule, Step
+from conformance.chaos.schedule import DRAWING_VERSION, Schedule
 from conformance.chaos.verdict import Verdict, verdict_on
 from conformance.results import Results, with_found
 from conformance.stages import CHAOS, run_stage
 from conformance.sweep.fixed import Row, Swept, run_lists
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
+from fakebrokers.faults.steps import Step
 from fakebrokers.protocol import protocol_names
 
 PROTOCOL = "rabbitmq-stream"

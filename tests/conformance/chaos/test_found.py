@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from conformance.chaos.run import runner
-from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.schedule import Schedule
 from conformance.chaos.verdict import Word, verdict_on
 from conformance.invariants.answers import agree
+from fakebrokers.faults.steps import Step
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import MetadataResponse
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.live import Shrunk, shrink_all
-from conformance.chaos.schedule import Schedule, Step, to_json
+from conformance.chaos.schedule import Schedule, to_json
 from conformance.chaos.verdict import Verdict, Word
 from conformance.invariants import Finding
 from fakebrokers.core import virtual
+from fakebrokers.faults.steps import Step
 
 STEPS = tuple(
     Step("cut", float(number), 1.0, {"how": "rst", "times": 1}, f"step{number}") for number in range(4)

@@ -12,12 +12,13 @@ from conformance.chaos import workload
 from conformance.chaos.campaign import Campaign
 from conformance.chaos.draw import Setting, available, draw
 from conformance.chaos.room import room_of
-from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.schedule import Schedule
 from conformance.chaos.subject import Subject
 from conformance.chaos.toxics import TOXIC
 from conformance.chaos.verdict import Word, verdict_on
 from conformance.sweep import pace
 from fakebrokers.cli import main
+from fakebrokers.faults.steps import Step
 from fakebrokers.protocol import find_protocol
 from tests.real_toxiproxy import TOXIPROXIES
 

@@ -13,12 +13,13 @@ from conformance.chaos.draw import Setting, draw
 from conformance.chaos.page import page, write_page
 from conformance.chaos.replay import ChaosReplay, is_chaos, load, replay, replay_of, shrunk
 from conformance.chaos.run import runner
-from conformance.chaos.schedule import Schedule, Step, to_json
+from conformance.chaos.schedule import Schedule, to_json
 from conformance.chaos.shrink import candidates, shrinking
 from conformance.chaos.subject import Subject
 from conformance.chaos.verdict import verdict_on
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
+from fakebrokers.faults.steps import Step
 
 PROTOCOL = "rabbitmq-stream"
 MUTANT = "resumes-behind-the-next"  #: only a loss shows it

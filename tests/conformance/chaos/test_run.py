@@ -13,10 +13,11 @@ from conformance.chaos.nemesis import Nemesis
 from conformance.chaos.room import room_of
 from conformance.chaos.run import runner
 from conformance.chaos.scene import Scene
-from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.schedule import Schedule
 from conformance.chaos.verdict import Word, verdict_on
 from conformance.chaos.workload import SCRIPT
 from fakebrokers.faults import Realism
+from fakebrokers.faults.steps import Step
 from fakebrokers.protocol import find_protocol, protocol_names
 
 PROTOCOLS = protocol_names()[:5]  #: other tests may register more

@@ -6,12 +6,13 @@ import pytest
 
 from conformance.chaos.draw import Setting, draw
 from conformance.chaos.run import runner
-from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.schedule import Schedule
 from conformance.chaos.script import NEMESES
 from conformance.chaos.verdict import Word, verdict_on
 from conformance.chaos.workload import SCRIPT
 from conformance.sweep.room import room_of
 from fakebrokers.faults import Realism
+from fakebrokers.faults.steps import Step
 from fakebrokers.protocol import protocol_names
 
 PROTOCOLS = protocol_names()[:5]  #: other tests may register more

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from conformance.adapter.base import Adapter, AdapterFailed
 from conformance.adapter.inprocess import InProcessAdapter
-from conformance.interrupts import Interrupts
 from conformance.reference.registry import reference
 from conformance.results import Results
 from conformance.suite import Client, Expect
@@ -26,6 +25,7 @@ from conformance.suite.runner import FEW, Runner, run_together
 from conformance.suite.scenario import Scenario
 from fakebrokers.core import virtual
 from fakebrokers.errors import FakeBrokerError, UsageError
+from fakebrokers.interrupts import Interrupts
 from tests.conformance.suite.test_judge import Puppet
 from tests.toy import Toy
 

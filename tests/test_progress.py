@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from conformance import progress
-from conformance.progress import Shown
+from fakebrokers import progress
+from fakebrokers.progress import Shown
 
 
 @pytest.fixture

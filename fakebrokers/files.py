@@ -1,17 +1,19 @@
-"""Files that somebody names, read with a bound, and refused in one sentence; and how ours of JSON look."""
+"""Files that somebody names, read with a bound; how ours of JSON look; folders that one command has."""
 
 from __future__ import annotations
 
 import json
+import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import ResourceError, UsageError
 
 T = TypeVar("T")
 
@@ -82,3 +84,33 @@ def _rows(table: Any) -> str:
     if isinstance(table, list):
         return "[\n" + ",\n".join(map(json.dumps, table)) + "\n]"
     return json.dumps(table)
+
+
+@contextmanager
+def reserved(folder: Path) -> Iterator[None]:
+    """Make a folder, and keep other commands out of it for as long as the block lasts.
+
+    The system lets go of it whatever becomes of the process.
+
+    Raises:
+        UsageError: Another one writes into it.
+        ResourceError: Nobody can write there.
+    """
+    import fcntl  # POSIX, as all that is judged here
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise ResourceError(f"{folder}: cannot write there: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            problem = "another fakebrokers writes into it: wait until it has ended, or name another folder"
+            raise UsageError(f"{folder}: {problem}") from None
+        except OSError:
+            pass  # a file system without locks on folders
+        yield
+    finally:
+        os.close(place)
