@@ -233,6 +233,13 @@ cli.add_command(proxy)
 cli.add_command(ctl)
 cli.add_command(
     Deferred(
+        "simulate",
+        "fakebrokers.simulation.search.command:simulate",
+        "Run a system on virtual time under faults drawn from seeds, and find the fewest that break it.",
+    )
+)
+cli.add_command(
+    Deferred(
         "journal",
         "fakebrokers.journal.cli:journal",
         "Read what a fake has written down, or hand it to other programs.",

@@ -22,6 +22,7 @@ class Application(Generic[T]):
     Attributes:
         host: Where.
         task: Its main task; a new one after each `restart`.
+        history: When it was started and killed, and how it ended, for people.
     """
 
     task: asyncio.Task[T]
@@ -29,9 +30,11 @@ class Application(Generic[T]):
     def __init__(self, loop: SimulationLoop, host: Host, main: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self.host = host
         self.processes: list[Process] = []
+        self.history: list[tuple[float, str]] = []
         self._loop = loop
         self._main = main
         self._is_known = True  #: somebody knows how it ended
+        self._ended: asyncio.Future[None] = loop.create_future()
         self._start()
 
     def __repr__(self) -> str:
@@ -43,43 +46,59 @@ class Application(Generic[T]):
         work = context.run(self._main)
         if not asyncio.iscoroutine(work):
             raise UsageError(f"expected an async function to start, got {self._main!r}, which gives {work!r}")
+        self._note("starts")
         self.processes.append(process)
-        self._ended = self._loop.create_future()
+        if self._ended.done():
+            self._ended = self._loop.create_future()
         self._is_known = False
         self.task = task = self._loop.create_task(work, name=self.host.name, context=context)
         outside = self._loop.network.outside.context
         task.add_done_callback(lambda _: self._end(task), context=outside)
 
     def _end(self, task: asyncio.Task[T]) -> None:
-        if task is self.task and not self._ended.done():
+        if task is self.task:
+            failed = None if task.cancelled() else task.exception()
+            self._note(f"ends with {failed!r}" if failed is not None else "ends")
+            self._say_ended()
+
+    def _note(self, what: str) -> None:
+        self.history.append((self._loop.time(), what))
+
+    def _say_ended(self) -> None:
+        if not self._ended.done():
             self._ended.set_result(None)
 
     @property
     def runs(self) -> bool:
         """Whether its main task goes on."""
-        return not self._ended.done() and not self.task.done()
+        return not self.was_killed and not self.task.done()
 
     @property
     def was_killed(self) -> bool:
         """Whether it was, since it was last started."""
         return not self.processes[-1].alive
 
-    def kill(self) -> None:
+    def kill(self, *, for_good: bool = True) -> None:
         """End it as `kill -9` does: nothing of it is called any more, and its connections end.
 
         Its ``finally`` clauses run when the simulation has ended, at the earliest.
+
+        Args:
+            for_good: False: `restart` is going to follow, and `wait` waits for how that run ends.
         """
         process = self.processes[-1]
         if process.alive:
             mine = [task for task in in_order(asyncio.all_tasks(self._loop)) if task.process is process]
             process.kill(list[asyncio.Task[object]](mine))
+            self._note("is killed")
             self._is_known = self._is_known or not self.task.done()
-            if not self._ended.done():
-                self._ended.set_result(None)
+        if for_good:
+            self._say_ended()
 
     def restart(self) -> None:
         """Start it again on its host, with the same arguments; kill it before if it still runs."""
-        self.kill()
+        if not self.was_killed:
+            self.kill()
         self._start()
 
     async def wait(self) -> T | None:

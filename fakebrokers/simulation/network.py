@@ -28,11 +28,13 @@ class Network:
         loop: Carries everything.
         outside: The process of code that was not started on a host: the test.
         tape: What has arrived, if it is taken down: time, way and bytes.
+        lines: Names of hosts between which there was a connection: who connected first, then to whom.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.tape: list[tuple[float, str, bytes]] | None = None
+        self.lines: dict[tuple[str, str], None] = {}
         self._hosts: dict[str, Host] = {}
         self._by_address: dict[str, Host] = {}
         self._latencies: dict[frozenset[str], float] = {}
@@ -56,6 +58,10 @@ class Network:
         """A host that is not there yet; its name has a number if there is one of that name."""
         names: Iterator[str] = (f"{name}-{number}" if number > 1 else name for number in range(1, 1 << 31))
         return self.host(next(each for each in names if each not in self._hosts))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a host of that name."""
+        return name in self._hosts
 
     def known(self, name: str) -> Host:
         """A host that is there.
@@ -163,6 +169,8 @@ class Network:
             end, other = joined(
                 self, process, (shown, own_port or host.free_port()), door.process, (address, port)
             )
+            if target is not host and (target.name, host.name) not in self.lines:
+                self.lines[host.name, target.name] = None
             accepting = door.process.context.copy()
             accepting.run(self.loop.call_soon, door.accept, other)
             try:

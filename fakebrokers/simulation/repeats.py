@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -43,14 +43,21 @@ def check_repeats(
         DoesNotRepeat: The runs differ; the text has the first difference.
     """
     one, other = (_run(scenario, seed, options) for _ in range(2))
+    if text := difference(one, other):
+        raise DoesNotRepeat(f"seed {seed} does not repeat; {text}")
+    return one
+
+
+def difference(one: Sequence[object], other: Sequence[object]) -> str:
+    """The first difference between two runs; "" if there is none."""
     for number, (first, second) in enumerate(zip_longest(one, other), start=1):
         if first != second:
-            raise DoesNotRepeat(
-                f"seed {seed} does not repeat; line {number} of {len(one)} is the first that differs:\n"
+            return (
+                f"line {number} of {len(one)} is the first that differs:\n"
                 f"  first run:  {first or 'it had ended'}\n"
                 f"  second run: {second or 'it had ended'}"
             )
-    return one
+    return ""
 
 
 def _run(

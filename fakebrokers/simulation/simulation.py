@@ -77,6 +77,7 @@ class Simulation:
         self.network = self.loop.network
         self.brokers: dict[str, FakeServer] = {}
         self.applications: list[Application[Any]] = []
+        self._outages: asyncio.Future[None] | None = None  #: ends when drawn faults are over
         #: Called with the name and the fake when a broker has started.
         self.started: Callable[[str, FakeServer], None] = lambda name, broker: None
 
@@ -212,6 +213,11 @@ class Simulation:
         if name not in by_method:
             raise AttributeError(f"a simulation has no {name!r}{instead_of(name, by_method)}")
         return partial(self.broker, by_method[name])
+
+    async def healed(self) -> None:
+        """Wait until the faults that `fakebrokers simulate` has drawn are over; at once without any."""
+        if self._outages is not None:
+            await asyncio.wait([self._outages])
 
     # the network
 

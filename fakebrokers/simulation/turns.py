@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import os
 import random
 import threading
 from asyncio import base_events
@@ -20,6 +21,7 @@ from fakebrokers.simulation.refusals import RealThings, refusing_to_wait, watch_
 from fakebrokers.simulation.tasks import SimulatedFuture, SimulatedTask, in_order
 
 T = TypeVar("T")
+_ASYNCIO = os.path.dirname(asyncio.__file__)
 
 #: Virtual seconds after which a run is an error, unless it was told otherwise: a day.
 LONGEST_S = 86_400.0
@@ -109,9 +111,7 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
     def _waiting(self) -> str:
         lines = []
         for task in in_order(asyncio.all_tasks(self)):
-            frames = task.get_stack(limit=1)
-            where = f"{frames[0].f_code.co_filename}:{frames[0].f_lineno}" if frames else "its end"
-            lines.append(f"  {task.process.host.name}: {task.get_name()} at {where}")
+            lines.append(f"  {task.process.host.name}: {task.get_name()} at {_where(task)}")
         return "\n".join(lines)
 
     def _shuffle(self, random: random.Random) -> list[Any]:
@@ -199,6 +199,18 @@ class _Work:
             raise
         except BaseException as error:
             self.future.set_exception(error)
+
+
+def _where(task: asyncio.Task[Any]) -> str:
+    """File and line of the code that awaits; the innermost that is not asyncio's own."""
+    found = "its end"
+    work: Any = task.get_coro()
+    while isinstance(work, Coroutine):
+        frame = getattr(work, "cr_frame", None)
+        if frame is not None and not frame.f_code.co_filename.startswith(_ASYNCIO):
+            found = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        work = getattr(work, "cr_await", None)
+    return found
 
 
 def _is_alive(handle: asyncio.Handle) -> bool:

@@ -14,6 +14,7 @@ import pytest
 
 from fakebrokers.core.tls import Tls
 from fakebrokers.simulation import SimulationLoop
+from tests.eventually import PATIENCE_S
 
 #: More than what the buffers of a real kernel take.
 MUCH = 16 * 1024 * 1024
@@ -33,7 +34,7 @@ def run(make: Callable[[], asyncio.AbstractEventLoop], work: Scenario) -> Events
     events: Events = []
     with asyncio.Runner(loop_factory=make) as runner:
         runner.get_loop().set_exception_handler(lambda _, about: events.append(about["message"]))
-        runner.run(asyncio.wait_for(work(events), 30))
+        runner.run(asyncio.wait_for(work(events), PATIENCE_S))
     return events
 
 

@@ -1,0 +1,60 @@
+"""The function of a user that builds a system in a simulation, and what checks it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import instead_of
+
+
+class World(NamedTuple):
+    """What is simulated.
+
+    Attributes:
+        main: An async function that gets the simulation.
+        checks: Functions, async or not, that get it when everything is healed.
+    """
+
+    main: Callable[[Any], Any]
+    checks: Sequence[Callable[[Any], Any]] = ()
+
+
+def find_world(main: str, checks: Sequence[str] = ()) -> World:
+    """Import it; the working folder is looked at first.
+
+    Raises:
+        UsageError: There is no such module or function, or the function is no async one.
+    """
+    function = _find(main)
+    if not inspect.iscoroutinefunction(function):
+        raise UsageError(f"{main}: expected an async function that gets the simulation, got {function!r}")
+    return World(function, [_find(each) for each in checks])
+
+
+def _find(place: str) -> Callable[[Any], Any]:
+    name, colon, attribute = place.partition(":")
+    if not colon or not name or not attribute:
+        raise UsageError(f"expected MODULE:FUNCTION such as shop_world:main, got {place!r}")
+    module = _module(name)
+    there = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
+    function = getattr(module, attribute, None)
+    if not callable(function):
+        raise UsageError(f"the module {name!r} has no function {attribute!r}{instead_of(attribute, there)}")
+    found: Callable[[Any], Any] = function
+    return found
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise UsageError(
+            f"there is no module {name!r}: it is looked for in the working folder and where Python looks"
+        ) from None
