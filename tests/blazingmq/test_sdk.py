@@ -254,7 +254,7 @@ def test_statuses_and_refusals() -> None:
             """,
         )
     assert done.told["acks"] == ["SUCCESS", "LIMIT_MESSAGES", "STORAGE_FAILURE"]
-    assert ["NOT_SUPPORTED" in done.told["errors"][0], "REFUSED" in done.told["errors"][1]] == [True, True]
+    assert ["NOT_SUPPORTED" in done.told["errors"][0], "UNKNOWN" in done.told["errors"][1]] == [True, True]
     assert "appId" in done.told["errors"][2]
 
 
