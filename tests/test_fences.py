@@ -47,10 +47,6 @@ conformance.checkers.data._steps
 conformance.checkers.wire.missed_heartbeat_ignored
 conformance.cli_mutants.mutants_command
 conformance.gate.decide
-conformance.invariants.closing.close_ends
-conformance.invariants.giving_up.leaving_ends_requests
-conformance.invariants.giving_up.protocol_errors_for_a_reason
-conformance.invariants.queues.delivers_what_came
 conformance.report.model._clients
 conformance.suite.console.print_results
 conformance.suite.taped._notes

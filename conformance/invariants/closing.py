@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.bases import Done
@@ -57,10 +58,14 @@ def close_ends(case: Case) -> Iterator[Violation]:
     for stats in case.done("stats"):
         if stats.begun > done.ended and stats.result is not None and stats.result.ok:
             now = stats.result.value
-            left = {name: now[name] for name in LEFT if (now.get(name) or 0) > (case.rest.get(name) or 0)}
-            if left:
+            if left := _more_than(case.rest, now):
                 rest = ", ".join(f"{name} {count}" for name, count in left.items())
                 yield f"left after the close: {rest}", stats.ended
+
+
+def _more_than(rest: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """What there is more of now than a client has at rest."""
+    return {name: now[name] for name in LEFT if (now.get(name) or 0) > (rest.get(name) or 0)}
 
 
 def _ops_behind(case: Case, closed: Moment) -> Iterator[Violation]:

@@ -55,13 +55,7 @@ def leaving_ends_requests(case: Case) -> Iterator[Violation]:
         if len(questions) != 1 or done.ended is None or has_twin(case, done) or questions[0].to is None:
             continue
         [one] = questions
-        left = [
-            dropped.at
-            for dropped in case.facts.dropped
-            if dropped.target == one.to and dropped.at > one.asked
-            if dropped.conn is one.conn or case.is_one_session
-            if dropped.conn.goodbye is None or dropped.at < dropped.conn.goodbye  # else nobody reads it
-        ]
+        left = _left(case, one)
         flows = [flow for flow in case.facts.flows if flow.question is one and flow.direction == "out"]
         over = flows[0].whole if flows else one.answered
         if not left or (over is not None and over < left[0]):
@@ -72,6 +66,17 @@ def leaving_ends_requests(case: Case) -> Iterator[Violation]:
                 left[0],
                 done.ended,
             )
+
+
+def _left(case: Case, question: Question) -> list[Moment]:
+    """When the client could read that the node had left that it has asked."""
+    return [
+        dropped.at
+        for dropped in case.facts.dropped
+        if dropped.target == question.to and dropped.at > question.asked
+        if dropped.conn is question.conn or case.is_one_session
+        if dropped.conn.goodbye is None or dropped.at < dropped.conn.goodbye
+    ]
 
 
 @invariant("loss-ends-requests")
@@ -236,12 +241,17 @@ def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
         conn, answer = questions[0].conn, questions[0].answer
         if answer is not None and asks.apt and not asks.apt(done.args, answer):
             continue
-        came = [seen for seen in conn.of("out") if seen.at < done.ended]
-        asked = [seen for seen in conn.of("in") if seen.at < done.ended]
-        is_odd = conn.garbage is not None or any(isinstance(seen.frame, Malformed) for seen in came)
-        if is_odd or len(came) > len(asked) or conn.ended is None or conn.ended_by == "broker":
+        if conn.ended is None or conn.ended_by == "broker" or not _was_plain(conn, done.ended):
             continue
         yield f"{done.op} ended {done.result}, and all that came can be read", questions[0].asked, done.ended
+
+
+def _was_plain(conn: Conn, until: Moment) -> bool:
+    """Whether all that came could be read, and no more came than was asked for."""
+    came = [seen for seen in conn.of("out") if seen.at < until]
+    asked = [seen for seen in conn.of("in") if seen.at < until]
+    is_odd = conn.garbage is not None or any(isinstance(seen.frame, Malformed) for seen in came)
+    return not is_odd and len(came) <= len(asked)
 
 
 def sound(case: Case, begun: Moment, ended: Moment) -> bool:

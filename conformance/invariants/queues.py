@@ -77,11 +77,7 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
                 where = shown(heard["position"])
                 yield f"message {where} was delivered unasked, again, or out of order", heard.at
                 break
-            for at, window, record in skipped:
-                if _was_due(case, done, window, heard.at.t):
-                    text = f"message {shown(record.position)} was passed over"
-                    hurt = any(arrival.damaged for arrival in window.arrivals)
-                    yield May("skips_damaged", text) if hurt else text, at, heard.at
+            yield from _passed_over(case, done, skipped, heard.at)
             yield from _same_properties(case, heard, come[place][2])
             place += 1
         else:
@@ -91,6 +87,15 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
                     where = shown(record.position)
                     yield f"message {where} came, and was not delivered to the application", at
                     break
+
+
+def _passed_over(case: Case, done: Done, skipped: list[Come], until: Moment) -> Iterator[Violation]:
+    """Messages that came, and were due before a later one was delivered."""
+    for at, window, record in skipped:
+        if _was_due(case, done, window, until.t):
+            text = f"message {shown(record.position)} was passed over"
+            hurt = any(arrival.damaged for arrival in window.arrivals)
+            yield May("skips_damaged", text) if hurt else text, at, until
 
 
 def _was_due(case: Case, done: Done, window: Window, by_s: float) -> bool:
