@@ -58,7 +58,8 @@ def exit_codes() -> str:
             *rows,
             "| 130, 143 | interrupted by SIGINT or SIGTERM; what had ended is in the report |",
             "",
-            "`replay` ends with 1 if the schedule fails again, 0 if not, 2 if the run was another one.",
+            "`replay` ends with 1 if the schedule fails again, 0 if not, 2 if the run was another one;",
+            "`simulate` with 1 if a run failed, 2 if a seed did not repeat.",
             "",
         ]
     )

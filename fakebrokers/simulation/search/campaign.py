@@ -18,6 +18,7 @@ import msgspec
 
 from fakebrokers.errors import FakeBrokerError, UsageError
 from fakebrokers.faults.search import smallest_in_time, tries
+from fakebrokers.faults.steps import FAULT
 from fakebrokers.simulation.search.run import Outcome
 from fakebrokers.simulation.search.schedule import (
     SEEDS_OF_A_HASH,
@@ -140,6 +141,9 @@ class Campaign:
             await _together(work() for _ in range(min(self._processes, len(parts))))
         finally:
             self.cpu_s += _since(before)
+            for each in self.failed.values():
+                each.seeds.sort()  # workers have found them in any order
+            self.failed = dict(sorted(self.failed.items(), key=lambda item: item[1].seeds))
 
     async def _run_part(self, seeds: Sequence[int], until: float, on_run: Callable[[], None]) -> None:
         async with self._worker(seeds[0]) as worker:
@@ -179,7 +183,7 @@ class Campaign:
             name = outcome.failure.name
             known = self.failed.setdefault(name, Failed(name, [], outcome, len(outcome.schedule.steps)))
             known.seeds.append(seed)
-            if (len(outcome.schedule.steps), seed) < (known.was, known.outcome.schedule.seed):
+            if _plainness(outcome) < _plainness(known.outcome):
                 known.outcome, known.was = outcome, len(outcome.schedule.steps)
 
     async def shrink(self, on_shrink: Callable[[str], None]) -> None:
@@ -267,6 +271,12 @@ def failed_text(outcome: Outcome) -> str:
     """The way to a failure, and what was printed."""
     assert outcome.failure is not None
     return f"{outcome.failure.trace}\n{outcome.output}"
+
+
+def _plainness(outcome: Outcome) -> tuple[int, int, int]:
+    """Less for what is easier to understand: few faults, and crashes rather than lost frames."""
+    schedule = outcome.schedule
+    return len(schedule.steps), sum(step.kind == FAULT for step in schedule.steps), schedule.seed
 
 
 def _parts(seeds: Sequence[int], processes: int) -> list[list[int]]:

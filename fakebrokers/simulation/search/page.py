@@ -99,7 +99,7 @@ def excerpt(story: Sequence[str]) -> list[str]:
     lines: list[str] = []
     for before, number in zip([-1, *chosen], chosen, strict=False):
         if number > before + 1:
-            lines.append(f"... {number - before - 1} lines")
+            lines.append(f"... {number - before - 1} more")
         lines.append(story[number])
     return lines
 

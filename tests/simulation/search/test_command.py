@@ -196,7 +196,7 @@ def test_an_excerpt_has_what_is_around_faults_and_the_end() -> None:
     quiet = [f"{row}c1 -> Heartbeat {number}" for number in range(100)]
     story = [*quiet, f"{row}c1 -- rst [fault: fault 1]", *quiet, "   9.0   AssertionError: x"]
     shown = excerpt(story)
-    assert shown[0] == "... 98 lines"
+    assert shown[0] == "... 98 more"
     assert shown[3] == story[100]
     assert shown[-1] == story[-1]
     assert len(shown) == 1 + 5 + 1 + 6
