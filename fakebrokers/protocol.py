@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakebrokers.errors import UsageError
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fakebrokers.control.describe import Control
     from fakebrokers.core.wire import Wire
     from fakebrokers.faults.effect import Effect
+    from fakebrokers.mutate.behaviours import Behaviour
     from fakebrokers.server import FakeServer
 
 #: Where each protocol describes itself. Nothing of it is loaded before somebody asks.
@@ -58,6 +59,9 @@ class Protocol:
         control: Where it is written down what its fakes can be told from outside the process, and with
             which options they are made: ``module:NAME`` of a `fakebrokers.control.describe.Control`. Without
             one they can be told what all fakes can.
+        behaviours: Where the wrong behaviours are that it has besides the general ones, for
+            ``pytest --fakebrokers-mutate``: ``module:NAME`` of a sequence of
+            `fakebrokers.mutate.behaviours.Behaviour`.
     """
 
     name: str
@@ -70,6 +74,7 @@ class Protocol:
     ordered: bool = False
     answers_in_order: bool = False
     control: str = ""
+    behaviours: str = ""
 
     @property
     def fixture(self) -> str:
@@ -106,17 +111,24 @@ class Protocol:
         """What its fakes can be told, and their options."""
         from fakebrokers.control.describe import Control
 
-        if not self.control:
-            return Control()
-        module, _, name = self.control.partition(":")
-        control: Control = getattr(import_module(module), name)
+        control: Control = _found(self.control) if self.control else Control()
         return control
+
+    def load_behaviours(self) -> Sequence[Behaviour]:
+        """The wrong behaviours that it has besides the general ones."""
+        behaviours: Sequence[Behaviour] = _found(self.behaviours) if self.behaviours else ()
+        return behaviours
 
     def load(self) -> type[FakeServer]:
         """The server class."""
-        module, _, name = self.server.partition(":")
-        server: type[FakeServer] = getattr(import_module(module), name)
+        server: type[FakeServer] = _found(self.server)
         return server
+
+
+def _found(place: str) -> Any:
+    """What is at ``module:NAME``."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 def fixture_name(protocol: str) -> str:

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, note, settings
+from hypothesis import HealthCheck, Phase, note, settings
 
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol, fixture_name
@@ -64,6 +64,14 @@ def _check_fixtures(item: pytest.Function) -> None:
     if all(name in known for name in named if defined[name][-1].scope == "function"):
         suppressed = {HealthCheck.function_scoped_fixture, *used.suppress_health_check}
         setattr(test, HELD, settings(parent=used, suppress_health_check=tuple(suppressed)))
+
+
+def search_only(item: pytest.Item) -> None:
+    """Let a test neither try examples that failed before, nor keep or shrink one that fails now."""
+    if isinstance(item, pytest.Function):
+        test = getattr(item.obj, "__func__", item.obj)
+        used: settings = getattr(test, HELD, None) or settings()
+        setattr(test, HELD, settings(parent=used, database=None, phases=(Phase.explicit, Phase.generate)))
 
 
 def _with_own_fakes(inner: Callable[..., Any]) -> Callable[..., Any]:

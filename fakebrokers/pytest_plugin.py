@@ -70,6 +70,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", marker)
     config.stash[SETTINGS] = read_settings(config)
     config.stash[SHARED] = WeakValueDictionary()
+    mutate = config.stash[SETTINGS].mutate
+    if mutate is not None:
+        from fakebrokers.mutate.plugin import Mutate
+
+        config.pluginmanager.register(Mutate(config, mutate), "fakebrokers_mutate")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

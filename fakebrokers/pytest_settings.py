@@ -10,6 +10,22 @@ import pytest
 from fakebrokers.errors import UsageError
 
 
+class Mutating(NamedTuple):
+    """The options of ``--fakebrokers-mutate``.
+
+    Attributes:
+        least: The score in percent below which the run fails.
+        wait_s: The least time that a test gets with a misbehaving broker, in seconds.
+        json: Where the result is written; "" for nowhere.
+        only: The names of the behaviours to try; none: all.
+    """
+
+    least: int
+    wait_s: float
+    json: str
+    only: tuple[str, ...]
+
+
 class Settings(NamedTuple):
     """The options of the command line and the ini file.
 
@@ -20,6 +36,7 @@ class Settings(NamedTuple):
         unfired: What a fault that never took place means: ``report`` or ``fail``.
         urls: Real brokers to use instead of fakes, by protocol.
         replay: Options that make another run decide the same.
+        mutate: Whether, and how, tests run again with misbehaving brokers.
     """
 
     seed: int | None
@@ -28,6 +45,7 @@ class Settings(NamedTuple):
     unfired: str
     urls: Mapping[str, str]
     replay: tuple[str, ...]
+    mutate: Mutating | None
 
 
 SETTINGS = pytest.StashKey[Settings]()
@@ -43,7 +61,22 @@ OPTIONS = (
         "what becomes of a test that passes although a fault of its never took place (default: report, "
         "in the reports of failed tests only; fail: it fails)",
     ),
+    ("mutate-json", "FILE", "", "with --fakebrokers-mutate: write the result to this file too"),
+    (
+        "mutate-min",
+        "PERCENT",
+        "0",
+        "with --fakebrokers-mutate: the run fails if its score is below this (default: 0)",
+    ),
+    ("mutate-only", "NAMES", "", "with --fakebrokers-mutate: only these behaviours, separated by commas"),
+    (
+        "mutate-wait",
+        "SECONDS",
+        "10",
+        "with --fakebrokers-mutate: seconds that a test may always wait (default: 10)",
+    ),
 )
+MUTATE_HELP = "run the tests again with brokers that misbehave, and say what no test has noticed"
 URL_HELP = "use a real broker instead of the fake in tests that need no faults; may be given several times"
 
 
@@ -53,6 +86,7 @@ def add_options(parser: pytest.Parser) -> None:
     for name, metavar, default, text in OPTIONS:
         group.addoption(f"--fakebrokers-{name}", metavar=metavar, help=text)
         parser.addini(f"fakebrokers_{name.replace('-', '_')}", text, default=default)
+    group.addoption("--fakebrokers-mutate", action="store_true", help=MUTATE_HELP)
     group.addoption("--fakebrokers-url", metavar="[PROTOCOL=]URL", action="append", default=[], help=URL_HELP)
 
 
@@ -70,6 +104,16 @@ def read_settings(config: pytest.Config) -> Settings:
         unfired=_word(config, "unfired", ("report", "fail")),
         urls=_urls(config),
         replay=() if profile is None else (f"--fakebrokers-profile={profile}",),
+        mutate=_mutating(config) if config.getoption("--fakebrokers-mutate") else None,
+    )
+
+
+def _mutating(config: pytest.Config) -> Mutating:
+    return Mutating(
+        least=_number(config, "mutate-min") or 0,
+        wait_s=_number(config, "mutate-wait") or 0,
+        json=_option(config, "mutate-json"),
+        only=tuple(filter(None, _option(config, "mutate-only").split(","))),
     )
 
 

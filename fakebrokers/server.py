@@ -187,7 +187,7 @@ class FakeServer(Lifetime, Acting, metaclass=ServerType):
     @property
     def exact(self) -> bool:
         """See the class."""
-        return self._always_exact or bool(self.engine.injector.rules)
+        return self._always_exact or bool(self.engine.injector.at_work)
 
     # addresses
 

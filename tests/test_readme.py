@@ -20,10 +20,10 @@ PYTHON = [text for language, text in BLOCKS if language == "python"]
 CONSOLE = [text for language, text in BLOCKS if language == "console"]
 
 
-def run_pytest(folder: Path) -> str:
+def run_pytest(folder: Path, *args: str) -> str:
     """What pytest prints in a folder, on a terminal of 80 columns."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest"],
+        [sys.executable, "-m", "pytest", *args],
         cwd=folder,
         env={"PATH": "/usr/bin", "COLUMNS": "80"},
         capture_output=True,
@@ -48,6 +48,17 @@ def test_first_test_and_its_failure_report(tmp_path: Path) -> None:
     for line in promised:
         # `in` on an iterator reads on to the first match: the lines must come in this order.
         assert line == "..." or without_numbers(line) in left, f"not printed: {line}\n\n{printed}"
+
+
+def test_the_first_test_would_not_notice_a_lost_confirm(tmp_path: Path) -> None:
+    pytest.importorskip("rstream", reason="missing: rstream (pip install rstream)")
+    (tmp_path / "test_orders.py").write_text(PYTHON[0])
+    printed = run_pytest(tmp_path, "--fakebrokers-mutate", "--fakebrokers-mutate-only=lost-confirm")
+    assert (
+        "\nrabbitmq-stream lost-confirm: A message is stored, and its confirm is lost. No test fails."
+        in printed
+    )
+    assert "\nscore 0 %: 1 unnoticed\n" in printed
 
 
 def test_pytest_examples(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ PROTOCOL = Protocol(
     about="BlazingMQ's client protocol",
     server="fakebrokers.blazingmq.server:BlazingMQ",
     control="fakebrokers.blazingmq.operations:CONTROL",
+    behaviours="fakebrokers.blazingmq.behaviours:BEHAVIOURS",
     wires=(WIRE,),
     effects=faults.EFFECTS,
 )

@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import itemgetter
 from typing import Protocol
@@ -49,11 +49,15 @@ class Turns:
 #: The fakes of this process that somebody holds, with the number of their last start.
 _started: weakref.WeakKeyDictionary[Living, int] = weakref.WeakKeyDictionary()
 _numbers = itertools.count(1)
+#: Called with each fake that starts, on the thread that starts it, before its address is known.
+on_start: list[Callable[[Living], None]] = []
 
 
 def runs(fake: Living) -> None:
     """Tell this fake when the process is forked, and others that it has started."""
     _started[fake] = next(_numbers)
+    for call in on_start:
+        call(fake)
 
 
 def all_started() -> list[Living]:

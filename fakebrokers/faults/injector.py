@@ -136,6 +136,7 @@ class Injector:
     Attributes:
         rules: The faults at work, in the order in which they act.
         ever: All rules that were ever added, those that were taken out too.
+        hidden: Rules at work that no test gets to see, see `hide`.
         pipes: Where they work, by connection; told when the plan changes.
     """
 
@@ -152,6 +153,7 @@ class Injector:
         self.rules: list[Rule] = []
         self._by_name: dict[str, Rule] = {}
         self.ever: list[Rule] = []
+        self.hidden: list[Rule] = []
         self.pipes: dict[str, Pipe] = {}
         self._wires = tuple(wires)
         self._own = dict.fromkeys(own)
@@ -183,9 +185,29 @@ class Injector:
             pipe.extend(rules)
         return list(names)
 
+    @property
+    def at_work(self) -> list[Rule]:
+        """The rules that act, in their order."""
+        return [*self.rules, *self.hidden]
+
+    def hide(self, faults: Sequence[Fault], now: float) -> list[Rule]:
+        """Let these faults act, in place of those of the last call, where no test sees or removes them.
+
+        Returns:
+            Their rules.
+
+        Raises:
+            PlanError: One makes no sense, or this wire cannot have it.
+        """
+        for fault in faults:
+            self.check(fault, fault.name)
+        self.hidden = [Rule(fault, -1 - i, self.seed, now) for i, fault in enumerate(faults)]
+        self._tell_pipes()
+        return self.hidden
+
     def started(self, now: float) -> None:
         """The fake starts: ``after_s`` of the whole run counts from here."""
-        for rule in self.rules:
+        for rule in self.at_work:
             rule.added = now
 
     def check(self, fault: Fault, path: str) -> None:
@@ -236,7 +258,7 @@ class Injector:
     def forget(self, connection: str) -> None:
         """Drop what is kept of a connection that has ended."""
         self.pipes.pop(connection, None)
-        for rule in self.rules:
+        for rule in self.at_work:
             rule.forget(connection)
 
     def _tell_pipes(self) -> None:

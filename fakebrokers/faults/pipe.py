@@ -99,7 +99,7 @@ class Pipe:
         self._rules = []
         self._at_moments = {}
         self._idle_timer.cancel()
-        self.extend(self.injector.rules)
+        self.extend(self.injector.at_work)
 
     def extend(self, rules: Iterable[Rule]) -> None:
         """The plan has more rules."""

@@ -40,6 +40,7 @@ PROTOCOL = Protocol(
     about="Moleculer nodes and the bus between them",
     server="fakebrokers.moleculer.server:Moleculer",
     control="fakebrokers.moleculer.operations:CONTROL",
+    behaviours="fakebrokers.moleculer.behaviours:BEHAVIOURS",
     wires=(NATS, REDIS, MQTT, TCP),
     effects=faults.EFFECTS,
     variants=("nats", "redis", "mqtt", "tcp"),

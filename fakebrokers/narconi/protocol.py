@@ -15,6 +15,7 @@ PROTOCOL = Protocol(
     about="Narconi queues over HTTP and WebSocket",
     server="fakebrokers.narconi.server:Narconi",
     control="fakebrokers.narconi.operations:CONTROL",
+    behaviours="fakebrokers.narconi.behaviours:BEHAVIOURS",
     wires=(WIRE,),
     answers_in_order=True,
     effects=(*faults.EFFECTS, *forging.EFFECTS),

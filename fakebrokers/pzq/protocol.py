@@ -15,6 +15,7 @@ PROTOCOL = Protocol(
     about="PZQ store-and-forward queue over ZeroMQ",
     server="fakebrokers.pzq.server:PZQ",
     control="fakebrokers.pzq.operations:CONTROL",
+    behaviours="fakebrokers.pzq.behaviours:BEHAVIOURS",
     wires=(WIRE,),
     effects=faults.EFFECTS,
 )

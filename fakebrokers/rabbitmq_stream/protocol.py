@@ -20,6 +20,7 @@ PROTOCOL = Protocol(
     about="RabbitMQ's stream protocol",
     server="fakebrokers.rabbitmq_stream.server:RabbitMQStream",
     control="fakebrokers.rabbitmq_stream.operations:CONTROL",
+    behaviours="fakebrokers.rabbitmq_stream.behaviours:BEHAVIOURS",
     wires=(WIRE,),
     effects=faults.EFFECTS,
     ordered=True,
