@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults import drop, latency, reorder
+from fakebrokers.faults import drop, latency, reorder, rst
 from fakebrokers.mutate.behaviours import GENERAL, Behaviour
 from fakebrokers.mutate.lives import Lives
 from tests.eventually import PATIENCE_S
@@ -146,7 +146,8 @@ def test_frames_that_leave_as_they_came_were_not_swapped() -> None:
 
 
 def test_a_tests_own_fault_brings_a_behaviour_about(plain: Lives) -> None:
-    with Toy(faults=[drop(role="confirm", nth=2), latency(0.0), reorder(kind="Value")]) as toy:
+    faults = [drop(role="confirm", nth=2), latency(0.0), reorder(kind="Value"), rst(on="accept", nth=9)]
+    with Toy(faults=faults) as toy:
         talk(toy, "put a 1")
         assert set(plain.brings_about()) == set()  # none of them has done anything yet
         talk(toy, "put a 1", "put b 1", "put c 1", answers=2)
