@@ -72,18 +72,21 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
 
     def _run_once(self) -> None:
         """One turn: call everything that is ready; if nothing is, let time pass."""
-        self._drop_timers()
         if not (self._ready or self._stopping):
+            self._drop_timers()
             self._let_time_pass()
         while self._scheduled and self._scheduled[0]._when <= self._now:
             timer = heapq.heappop(self._scheduled)
             timer._scheduled = False
+            self._timer_cancelled_count -= timer._cancelled
             self._ready.append(timer)
-        held_back = [] if self._random is None else self._shuffle(self._random)
+        held_back = self._shuffle(self._random) if self._random is not None and len(self._ready) > 1 else []
         for _ in range(len(self._ready)):
             handle = self._ready.popleft()
-            if not handle._cancelled and _is_alive(handle):
-                handle._run()
+            if not handle._cancelled:
+                process = handle._context.get(PROCESS)
+                if process is None or process.alive:
+                    handle._run()
         self._ready.extend(held_back)
 
     def _drop_timers(self) -> None:

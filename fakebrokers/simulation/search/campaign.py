@@ -103,6 +103,7 @@ class Campaign:
         differing: Seeds that did not repeat, with the first difference.
         cpu_s, shrinking_cpu_s: What the seeds, and what shrinking has cost.
         plain: The run that nothing disturbed.
+        hash_matters: It was another one in a process with another order of sets of strings.
     """
 
     def __init__(self, setting: Setting, *, processes: int = 1, twice: bool = False) -> None:
@@ -112,6 +113,7 @@ class Campaign:
         self.differing: dict[int, str] = {}
         self.cpu_s = self.shrinking_cpu_s = 0.0
         self.plain: Outcome | None = None
+        self.hash_matters = False
         self._processes = processes
         self._twice = twice
 
@@ -255,6 +257,7 @@ class Campaign:
 
     def _take_plain(self, outcome: Outcome) -> None:
         self.plain = self.plain or outcome
+        self.hash_matters = self.hash_matters or self.plain.digest != outcome.digest
 
     def write(self, folder: Path) -> None:
         """Write the files of all that failed into a folder."""

@@ -35,6 +35,8 @@ def show(campaign: Campaign, folder: Path, *, as_json: bool) -> None:
         _show_failed(campaign.setting, failed)
     for seed, differs in campaign.differing.items():
         click.echo(plain(f"seed {seed} does not repeat; {differs}", lines=True))
+    if campaign.hash_matters:
+        click.echo("the order of sets of strings changes what happens: tests need PYTHONHASHSEED to repeat")
     words = [f"{campaign.bad} failed"]
     words += [f"{len(campaign.differing)} did not repeat"] if campaign.differing else []
     rate = campaign.runs / campaign.cpu_s if campaign.cpu_s else 0.0
@@ -120,6 +122,7 @@ def _document(campaign: Campaign) -> dict[str, Any]:
             }
             for each in campaign.failed.values()
         ],
+        "hash_matters": campaign.hash_matters,
         "not_repeated": [{"seed": seed, "differs": text} for seed, text in campaign.differing.items()],
     }
 

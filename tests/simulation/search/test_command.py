@@ -128,6 +128,15 @@ def test_every_run_finds_the_modules_as_the_first_one(
     assert (found["runs"], found["failed"], found["not_repeated"]) == (9, [], [])
 
 
+@pytest.mark.parametrize(("world", "matters"), [("a_set", True), ("fine", False)])
+def test_whether_the_order_of_sets_of_strings_reaches_the_wire(
+    world: str, matters: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    last = SEEDS_OF_A_HASH - 1
+    found = document(capsys, tmp_path, f"worlds:{world}", "--seeds", f"{last}..{last + 1}", code=0)
+    assert (found["runs"], found["hash_matters"]) == (2, matters)
+
+
 def test_a_seed_has_the_order_of_sets_of_strings_of_its_block() -> None:
     assert hash_seed(1) == hash_seed(SEEDS_OF_A_HASH - 1) != hash_seed(SEEDS_OF_A_HASH)
 
