@@ -6,6 +6,7 @@ import pytest
 
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.results import Verdict
+from conformance.suite import subjects
 from conformance.suite.brokers import fake_for
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.load import all_scenarios
@@ -13,7 +14,6 @@ from conformance.suite.scenario import Scenario, registered
 from fakebrokers import protocol as protocols
 from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
-from scenarios import subjects
 from tests.scenarios import toy_client
 from tests.scenarios.toy_subject import ToySubject
 

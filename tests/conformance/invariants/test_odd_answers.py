@@ -112,7 +112,7 @@ def test_a_reply_of_the_monitor_in_two_parts_may_be_called_unreadable(
     question.answer = reply
     done: Any = SimpleNamespace(op="pzq.monitor", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
     done.result = SimpleNamespace(ok=False, word="protocol")
-    done.call, done.timeout_s = SimpleNamespace(timeout_ms=5000), 5.0
+    done.call, done.timeout_s = SimpleNamespace(timeout_ms=60_000), 60.0
     case = case_of(conn)
     case.room = room_of("pzq")
     case.shared["asked"] = [(done, case.model.ops["pzq.monitor"], [question])]
