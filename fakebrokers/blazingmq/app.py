@@ -95,7 +95,6 @@ class App:
     def rebuild(self) -> None:
         """Subscriptions have changed: those of all streams are put together anew."""
         self._router = Router(self.streams)
-        self._hold.cancel()
         self.redelivery.touch()
         self._aside.touch()
 

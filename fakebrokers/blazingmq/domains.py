@@ -52,8 +52,9 @@ class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         message_ttl_s: Age at which messages are dropped, seconds.
         max_consumers, max_producers: Of one queue.
         max_queues: Of the domain.
-        queue_messages, queue_bytes: What one queue holds.
-        domain_messages, domain_bytes: What all its queues hold.
+        queue_messages, queue_bytes: What one queue holds; a message comes in as long as no limit is exceeded,
+            so a limit of 3 messages lets 4 in.
+        domain_messages, domain_bytes: What all its queues hold, likewise.
     """
 
     mode: Mode = "priority"

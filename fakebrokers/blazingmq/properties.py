@@ -91,15 +91,20 @@ def read_content(data: bytes, *, has_properties: bool, schema_id: int, compressi
         raise WireError("a compression of 0 or 1", str(compression))
     packed = compression == Compression.ZLIB
     if not has_properties:
-        return Content(_inflate(data) if packed else data)
+        return Content(inflate(data) if packed else data)
     if packed and (schema_id == 0 or data[:1] != bytes((_HEADER_SIZES,))):
-        data, packed = _inflate(data), False
+        data, packed = inflate(data), False
     properties, size = read_properties(data, places=schema_id != 0)
     payload = data[size:]
-    return Content(_inflate(payload) if packed else payload, properties)
+    return Content(inflate(payload) if packed else payload, properties)
 
 
-def _inflate(data: bytes) -> bytes:
+def inflate(data: bytes) -> bytes:
+    """The data of a zlib stream.
+
+    Raises:
+        WireError: It is none, or not whole, or larger than a broker inflates.
+    """
     inflater = zlib.decompressobj()
     try:
         inflated = inflater.decompress(data, MAX_INFLATED)

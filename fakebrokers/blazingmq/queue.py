@@ -161,7 +161,7 @@ class Queue:
             return _SUCCESS
         if self._is_known(message) or not self._authorised:
             return _SUCCESS
-        status = self._room_for(message) if self._limited else _SUCCESS
+        status = self._room_for() if self._limited else _SUCCESS
         if status is _SUCCESS:
             self._store(message)
             self.ahead.append(message)
@@ -178,14 +178,16 @@ class Queue:
             del self._history[oldest]
         return message.guid in self._history or message.guid in self.messages
 
-    def _room_for(self, message: Message) -> AckStatus:
+    def _room_for(self) -> AckStatus:
+        """Whether there is room; what is held may exceed each limit once, whatever the message's size."""
         domain, usage = self.domain, self._usage
-        stored = len(self.messages)
-        for held, limit in ((stored, domain.queue_messages), (usage.messages, domain.domain_messages)):
-            if limit and held >= limit:
+        for messages, most, held, size in (
+            (len(self.messages), domain.queue_messages, self.bytes, domain.queue_bytes),
+            (usage.messages, domain.domain_messages, usage.bytes, domain.domain_bytes),
+        ):
+            if most and messages > most:
                 return AckStatus.LIMIT_MESSAGES
-        for held, limit in ((self.bytes, domain.queue_bytes), (usage.bytes, domain.domain_bytes)):
-            if limit and held + message.size > limit:
+            if size and held > size:
                 return AckStatus.LIMIT_BYTES
         return AckStatus.SUCCESS
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from fakebrokers.blazingmq.codes import UNSET_GUID, AckStatus, Compression, PushFlag
 from fakebrokers.blazingmq.events import padded
 from fakebrokers.blazingmq.frames import (
@@ -19,7 +21,7 @@ from fakebrokers.blazingmq.frames import (
 from fakebrokers.blazingmq.handle import Handle
 from fakebrokers.blazingmq.message import Message
 from fakebrokers.blazingmq.options import SubscriptionInfo, write_options
-from fakebrokers.blazingmq.properties import Style, write_content
+from fakebrokers.blazingmq.properties import Style, inflate, write_content
 from fakebrokers.blazingmq.session_base import Handlers, SessionBase
 from fakebrokers.core.frames import Frame
 from fakebrokers.errors import WireError
@@ -32,6 +34,7 @@ with needs("blazingmq", "the fake BlazingMQ"):
 _U32 = 0xFFFFFFFF
 #: By itself: each look into an enum costs, and this is asked of every message.
 _SUCCESS = AckStatus.SUCCESS
+_COMPRESSIONS = frozenset(Compression)
 
 
 class Messages:
@@ -51,18 +54,22 @@ class Messages:
     # from producers
 
     def _put(self, event: Put, now: float) -> None:
+        """Post the messages of an event, up to the first one that a broker cannot read."""
         acks = []
         for message in event.messages:
-            ack = self._post(message, now)
+            is_sound = self._check_crc(message)
+            readable = _readable(message)
+            if readable is None:
+                break
+            ack = self._post(readable, is_sound, now)
             if ack is not None:
                 acks.append(ack)
         if acks:
             self._session.link.say(Ack(tuple(acks)))
 
-    def _post(self, message: PutMessage, now: float) -> AckMessage | None:
+    def _post(self, message: PutMessage, is_sound: bool, now: float) -> AckMessage | None:
         """Put one message into its queue; its ACK if it wants one, or has to get one."""
         session = self._session
-        is_sound = self._check_crc(message)
         handle = session.handles.get(message.queue_id & _U32)
         if handle is None or not is_sound:
             return self._refused(message)
@@ -138,6 +145,23 @@ class Messages:
 
     def _nothing(self, frame: Frame, now: float) -> None:
         """A broker takes REJECT from other brokers only."""
+
+
+def _readable(message: PutMessage) -> PutMessage | None:
+    """A message as a broker stores it: properties in the old style are inflated, with their payload.
+
+    None: it drops the message and what comes after it in the event, without an answer.
+    """
+    if message.compression == Compression.NONE and not message.schema_id:
+        return message
+    if message.compression not in _COMPRESSIONS or (message.schema_id and not message.has_properties):
+        return None
+    if message.schema_id or not message.has_properties:
+        return message
+    try:
+        return replace(message, data=inflate(message.data), compression=Compression.NONE)
+    except WireError:
+        return None
 
 
 def refusal(message: PutMessage, status: int, *, makes_guids: bool) -> AckMessage:

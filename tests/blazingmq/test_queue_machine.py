@@ -56,7 +56,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        domain = Domain("fanout", APPS, max_delivery_attempts=ATTEMPTS, queue_messages=40)
+        domain = Domain("fanout", APPS, max_delivery_attempts=ATTEMPTS, queue_messages=39)
         self.broker = BlazingBroker(REAL, domains=Domains({"d": domain}))
         self.producer = Reader()
         self.posting = self.broker.open(self.producer, "bmq://d/q", 0, DEFAULT_APP, 0, 0, 1)

@@ -234,13 +234,13 @@ def test_an_unhealthy_host_suspends_its_queues(broker: BlazingMQ) -> None:
 
 def test_statuses_and_refusals() -> None:
     with BlazingMQ(domains={"small": {"queue_messages": 1}}) as broker:
-        broker.faults.add(f.refuse_put(6, connection="c1", nth=3))
+        broker.faults.add(f.refuse_put(6, connection="c1", nth=4))
         broker.faults.add(f.refuse_open(Category.E_NOT_SUPPORTED, nth=2))
         done = run(
             broker,
             """
             client.open("bmq://small/q", write=True)
-            for count in (1, 2, 3):
+            for count in (1, 2, 3, 4):
                 client.post("bmq://small/q", b"x")
                 client.wait(acks=count)
             errors = []
@@ -253,7 +253,7 @@ def test_statuses_and_refusals() -> None:
             tell(acks=client.acks, errors=errors)
             """,
         )
-    assert done.told["acks"] == ["SUCCESS", "LIMIT_MESSAGES", "STORAGE_FAILURE"]
+    assert done.told["acks"] == ["SUCCESS", "SUCCESS", "LIMIT_MESSAGES", "STORAGE_FAILURE"]
     assert ["NOT_SUPPORTED" in done.told["errors"][0], "UNKNOWN" in done.told["errors"][1]] == [True, True]
     assert "appId" in done.told["errors"][2]
 

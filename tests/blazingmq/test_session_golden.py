@@ -38,6 +38,7 @@ MISBEHAVED = {
     "cpp_batched_ack_and_push",
     "cpp_push_option_infos",
     "cpp_push_option_packed",
+    "cpp_zlib_old_style",  # it passed on what a real broker inflates
 }
 PLAYED = [
     (scenario, connection)
@@ -143,4 +144,4 @@ def test_after_a_cut_the_sdk_sends_again_what_was_not_answered() -> None:
 
 def test_nothing_is_left_out() -> None:
     assert set(scenarios()) >= MISBEHAVED
-    assert len(PLAYED) == 18
+    assert len(PLAYED) == 17

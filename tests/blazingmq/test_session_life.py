@@ -291,7 +291,8 @@ def test_a_broker_that_goes_down_opens_no_queues() -> None:
     bench = Bench()
     bench.broker.shut_down(bench.broker.nodes[0], 5.0, bench.now)
     late = bench.start()
-    assert late.refused(OpenQueue, parameters(write=True)) == (Category.E_REFUSED, "Self node is stopping.")
+    answer = late.ask(OpenQueue, parameters(write=True))
+    assert answer == StatusResponse(1, Category.E_REFUSED, -11, "Self node is stopping.")
     bench.broker.start_node(bench.broker.nodes[0])
     late.open(write=True)
 

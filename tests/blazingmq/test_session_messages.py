@@ -8,12 +8,13 @@ import zlib
 import pytest
 from msgspec.structs import replace
 
-from fakebrokers.blazingmq.codes import UNSET_GUID, Compression, PushFlag
+from fakebrokers.blazingmq.codes import UNSET_GUID, Compression, PushFlag, PutFlag
 from fakebrokers.blazingmq.domains import Domain
 from fakebrokers.blazingmq.frames import (
     Ack,
     AckMessage,
     ConfigureStream,
+    ConfigureStreamResponse,
     Confirm,
     ConfirmMessage,
     Disconnect,
@@ -23,7 +24,14 @@ from fakebrokers.blazingmq.frames import (
 )
 from fakebrokers.blazingmq.options import PushOption, SubscriptionInfo, read_options
 from fakebrokers.blazingmq.profile import REAL, SEED
-from fakebrokers.blazingmq.properties import read_content
+from fakebrokers.blazingmq.properties import (
+    Content,
+    Property,
+    PropertyType,
+    Style,
+    read_content,
+    write_content,
+)
 from fakebrokers.blazingmq.schema import StreamParameters
 from tests.blazingmq.bench import BROADCAST, CPP, FANOUT, JAVA, Bench, Client, Q, guid, put, subscription
 
@@ -110,10 +118,12 @@ def test_after_the_close_messages_are_refused() -> None:
 @pytest.mark.parametrize(
     ("domain", "statuses"),
     [
-        (Domain(queue_messages=2), [0, 0, 1]),
-        (Domain(queue_bytes=10), [0, 0, 2]),
-        (Domain(domain_messages=2), [0, 0, 1]),
-        (Domain(domain_bytes=10), [0, 0, 2]),
+        (Domain(queue_messages=2), [0, 0, 0, 1]),
+        (Domain(queue_bytes=10), [0, 0, 0, 2]),
+        (Domain(queue_bytes=9), [0, 0, 2]),
+        (Domain(domain_messages=2), [0, 0, 0, 1]),
+        (Domain(domain_bytes=10), [0, 0, 0, 2]),
+        (Domain(queue_bytes=4, domain_messages=1), [0, 2]),  # the queue's limits come first
     ],
 )
 def test_limits_of_messages_and_bytes(domain: Domain, statuses: list[int]) -> None:
@@ -124,7 +134,7 @@ def test_limits_of_messages_and_bytes(domain: Domain, statuses: list[int]) -> No
 
 
 def test_the_domain_counts_all_its_queues_and_confirms_make_room() -> None:
-    bench = Bench(domains={"d": Domain(domain_messages=2)})
+    bench = Bench(domains={"d": Domain(domain_messages=1)})
     client = both(bench, "bmq://d/one").open("bmq://d/two", 1, write=True)
     posted = client.post(b"x")
     client.post(b"x", 1)
@@ -139,7 +149,7 @@ def test_a_limit_that_a_domain_is_given_later_counts_for_its_queues_too() -> Non
     bench = Bench(domains={"d": Domain()})
     client = bench.start().open("bmq://d/q", write=True)
     client.post(b"x")
-    bench.broker.configure_domain("d", Domain(queue_messages=2))
+    bench.broker.configure_domain("d", Domain(queue_messages=1))
     client.post(b"x")
     client.post(b"x")
     bench.broker.configure_domain("d", Domain())
@@ -268,6 +278,27 @@ def test_only_the_highest_priority_counts() -> None:
     assert (low.payloads(), high.payloads()) == ([], [b"c"])
 
 
+def test_who_is_full_and_wants_a_message_keeps_lower_priorities_waiting() -> None:
+    bench = Bench()
+    high, low = bench.start().open(read=True, take=None), bench.start().open(read=True, take=None)
+    high.configure(text="x > 0", take=1, priority=2)
+    low.configure(priority=1)
+    producer = bench.start().open(write=True)
+    posted = [producer.post(b"", properties={"x": 1}) for _ in range(2)]
+    assert ([push.guid for push in high.pushes()], low.pushes()) == (posted[:1], [])
+    high.confirm(posted[0])
+    assert ([push.guid for push in high.pushes()], low.pushes()) == (posted[1:], [])
+
+
+def test_the_answer_to_a_configuration_comes_before_deliveries() -> None:
+    client = both(Bench())
+    client.configure(take=0)
+    client.post(b"x")
+    client.frames()
+    client.send(ConfigureStream(9, 0, StreamParameters("__default", (subscription(2),))))
+    assert [type(frame) for frame in client.frames()] == [ConfigureStreamResponse, Push]
+
+
 def test_a_full_consumer_gets_more_at_eighty_percent() -> None:
     client = both(Bench())
     client.configure(take=10, number=2)
@@ -331,6 +362,48 @@ def test_confirmed_messages_are_gone_and_unknown_confirms_are_ignored() -> None:
     client.confirm(posted, posted)
     assert not bench.broker.queue(Q).messages
     assert client.frames() == []
+
+
+# what a broker reads
+
+
+def test_old_properties_are_stored_inflated() -> None:
+    client = both(Bench())
+    properties = {"a": Property(PropertyType.INT32, 1)}
+    content = Content(b"x" * 2000, properties)
+    packed = write_content(content, Style.OLD, Compression.ZLIB)
+    message = put(packed, number=1)
+    client.send(Put((replace(message, flags=3, compression=Compression.ZLIB),)))
+    (push,) = client.pushes()
+    assert (push.compression, push.data) == (0, write_content(content, Style.OLD, Compression.NONE))
+    assert client.bench.broker.queue(Q).bytes == len(push.data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"compression": 2},
+        {"schema_id": 3},  # and no flag
+        {"flags": PutFlag.ACK_REQUESTED | PutFlag.MESSAGE_PROPERTIES, "compression": 1},  # no zlib stream
+    ],
+)
+def test_what_cannot_be_read_is_dropped_with_what_comes_after_it(change: dict[str, int]) -> None:
+    client = both(Bench())
+    first, second, third = [put(b"%d" % number, number=number) for number in (1, 2, 3)]
+    client.send(Put((first, replace(second, **change), third)))
+    client.send(Put((put(b"4", number=4),)))
+    frames = client.frames()
+    statuses = [each.status for frame in frames if isinstance(frame, Ack) for each in frame.messages]
+    pushed = [each.data for frame in frames if isinstance(frame, Push) for each in frame.messages]
+    assert (statuses, pushed) == ([0, 0], [b"1", b"4"])
+
+
+def test_a_broadcast_is_acknowledged_whoever_posts() -> None:
+    bench = Bench()
+    client = bench.start().open(BROADCAST, read=True)
+    client.post(b"x")
+    client.post(b"y", ack=False)
+    assert client.statuses() == [0]
 
 
 # schemas of properties

@@ -55,7 +55,7 @@ async def unwaited(stage: Stage) -> None:
 FULL = "bmq://full/queue-kept"
 
 
-@base(role="publisher", server={**RARELY, "domains": {"full": {"queue_messages": 3}}})
+@base(role="publisher", server={**RARELY, "domains": {"full": {"queue_messages": 2}}})
 async def full(stage: Stage) -> None:
     """A queue that takes three messages, and refuses the others."""
     await stage.connect()
