@@ -29,7 +29,7 @@ from conformance.printing import console_for_all, plain
 from conformance.reference.registry import protocols
 from conformance.report import write_report
 from conformance.results import Results, Verdict, with_found
-from conformance.stages import EXPECTATIONS, STAGES, run_stage
+from conformance.stages import FOLDER, STAGES, run_stage
 from conformance.suite.conform import Order, conform_all
 from conformance.suite.folder import keep_in, write_folder
 from conformance.suite.load import all_scenarios, select
@@ -87,7 +87,7 @@ class Campaign:
             self.done.sort(key=lambda results: results.client)
 
     def _order(self, client: Client, protocol: str) -> Order:
-        known = EXPECTATIONS / f"{client.name}.toml"
+        known = FOLDER / f"{client.name}.toml"
         return Order(
             client=client.name,
             protocol=protocol,
@@ -263,7 +263,7 @@ def main(
 ) -> None:
     """Judge every bundled client that can run here, and write one report.
 
-    Exit code: the worst of all clients; failures that are listed in ci/expectations do not count.
+    Exit code: the worst of all clients; failures that are listed in ci/known do not count.
     """
     console = console_for_all()
     begun = time.monotonic()

@@ -36,6 +36,11 @@ commands = [
             "cli_gate:gate_command",
             "Say whether a run may pass, against known failures and an earlier run.",
         ),
+        (
+            "known",
+            "cli_known:known_command",
+            "Make one file of known defects of others, each cause once, and of what a run has shown.",
+        ),
         ("list", "cli_list:list_command", "List the scenarios: what a client is judged by."),
         ("mutants", "cli_mutants:mutants_command", "Show which scenario catches which broken client."),
         (

@@ -96,8 +96,9 @@ def chaos_command(
     Exit code 1: a run failed; 2: no run came to a verdict; 3: the harness itself is broken.
     """
     from conformance.chaos.campaign import Campaign
-    from conformance.chaos.expected import load_shaken
     from conformance.chaos.runs import sharded
+    from conformance.known.defects import Part
+    from conformance.known.files import load
 
     if (client is None) == (adapter is None):
         raise UsageError("expected one of --client NAME and --adapter CMD")
@@ -107,12 +108,13 @@ def chaos_command(
     subject = _subject(client, adapter, protocol, mutant, target or "", toxiproxy or "")
     setting = _setting(subject, realism, workloads, nemeses)
     _check_contract(contract)
+    known = load(expect, Part.CHAOS, protocol=subject.protocol) if expect is not None else None
     console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
     campaign = Campaign(
         subject,
         setting,
         report,
-        expected=load_shaken(expect, subject.protocol) if expect is not None else None,
+        expected=known.found_in(Part.CHAOS) if known is not None else None,
         contract=contract,
         keeps_journals=report is not None,
         processes=processes or (4 if subject.is_process else 1),

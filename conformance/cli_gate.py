@@ -72,12 +72,13 @@ def gate_command(
     runs = load_runs(results)
     known = None
     if expect is not None:
-        from conformance.suite.expectations import load as load_expectations
+        from conformance.known.defects import Part
+        from conformance.known.files import load
 
-        known = load_expectations(expect)
+        known = load(expect, Part.SUITE)
         known.check_names(expect, [runs[0].client], runs[0].client_version)
     before = load_baseline(baseline, runs[0].client) if baseline is not None else None
-    decision = decide(runs, baseline=before, expectations=known, strict=strict, required=executed)
+    decision = decide(runs, baseline=before, known=known, strict=strict, required=executed)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(decision), indent=1).decode())
     else:

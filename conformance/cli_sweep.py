@@ -83,15 +83,16 @@ def sweep_command(
 
     Exit code 1: a rule was violated.
     """
+    from conformance.known.defects import Part
+    from conformance.known.files import load
     from conformance.sweep.campaign import Campaign
-    from conformance.sweep.expected import load_expected
     from conformance.sweep.fixed import load_specs, save_specs
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: --client NAME or --adapter CMD")
     reserve(report)
     subject = _subject(client, adapter, protocol, mutant)
-    known = load_expected(expect) if expect is not None else None
+    known = load(expect, Part.SWEEP).found_in(Part.SWEEP) if expect is not None else None
     listed = load_specs(specs, subject.protocol) if specs is not None else []
     campaign = Campaign(
         subject, report, expected=known, seed=seed, again=again, specs=listed, processes=processes or 0

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from conformance.known.defects import KnownDefects
 from conformance.results import Result, Results, Verdict, load
-from conformance.suite.expectations import Expectations, apply, apply_rules
+from conformance.suite.expectations import apply, apply_rules
 from conformance.suite.rule_results import as_row
 from conformance.suite.scenario import Key
 from conformance.suite.verdicts import (
@@ -138,7 +139,7 @@ def decide(
     runs: Sequence[Results],
     *,
     baseline: Results | None = None,
-    expectations: Expectations | None = None,
+    known: KnownDefects | None = None,
     strict: bool = False,
     required: float = EXECUTED_SHARE,
 ) -> Decision:
@@ -150,7 +151,7 @@ def decide(
         strict: SHOULD counts like MUST, and an unexpected pass like a regression.
         required: Share of the MUST scenarios that has to be executed.
     """
-    known = expectations or Expectations()
+    known = known or KnownDefects()
     levels = ("MUST", "SHOULD") if strict else ("MUST",)
     judged = [apply(map(_unmarked, run.results), known) for run in runs]
     rules = [rule_rows(run, known, rows) for run, rows in zip(runs, judged, strict=True)]
@@ -188,7 +189,7 @@ def decide(
 
 
 def rule_rows(
-    run: Results, known: Expectations | None = None, results: Sequence[Result] = ()
+    run: Results, known: KnownDefects | None = None, results: Sequence[Result] = ()
 ) -> dict[Key, Result]:
     """What rules have found in a run, as rows: one for each rule, which fails if any row shows it.
 

@@ -21,7 +21,9 @@ import pytest
 
 from conformance.adapter.kit import AdapterBase
 from conformance.adapters.registry import bundled
-from conformance.suite import clients, expectations
+from conformance.known.defects import KnownDefects, Part
+from conformance.known.files import load
+from conformance.suite import clients
 from conformance.suite.items import Item
 from conformance.suite.load import SETS, add_folder, all_scenarios, select
 from conformance.suite.outside import folder_of
@@ -76,7 +78,7 @@ def scenarios(
         judged = _client(client, protocol, here / cwd)
         own = [folders] if isinstance(folders, str | Path) else folders
         chosen = _chosen(judged.protocol, ids, variant, level, which, [here / each for each in own])
-        known = expectations.load(here / expect, warnings.warn) if expect else expectations.Expectations()
+        known = load(here / expect, Part.SUITE, warnings.warn) if expect else KnownDefects()
     except UsageError as error:
         raise pytest.Collector.CollectError(
             f"{caller.f_code.co_filename}:{caller.f_lineno}: {error}"

@@ -57,11 +57,19 @@ def json_of(path: Path, what: str, kind: type[T]) -> T:
         raise unfit(path, what, error) from None
 
 
-def toml_of(path: Path, what: str, kind: type[T]) -> T:
-    """A file of TOML as a value. Raises `UsageError`, as `content_of` does, and where it is none."""
+def toml_of(path: Path, what: str) -> dict[str, Any]:
+    """A file of TOML. Raises `UsageError`, as `content_of` does, and where it is none."""
     content = content_of(path, what, MOST_BY_HAND)
     try:
-        return msgspec.convert(tomllib.loads(content.decode()), kind)
+        return tomllib.loads(content.decode())
+    except _UNREADABLE as error:
+        raise unfit(path, what, error) from None
+
+
+def value_of(path: Path, what: str, data: object, kind: type[T]) -> T:
+    """What a file holds as a value. Raises `UsageError` where it is none."""
+    try:
+        return msgspec.convert(data, kind)
     except _UNREADABLE as error:
         raise unfit(path, what, error) from None
 

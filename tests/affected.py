@@ -32,8 +32,8 @@ GENERATED = "tests/test_generate.py"
 #: Folders that are read as a whole, without a file being named, and the tests that do.
 READ_BY = {
     "ci/examples": ["tests/test_ci_examples.py"],
-    "ci/expectations": [f"{SUITE}/test_expectations.py", "tests/conformance/sweep/test_expected.py"],
     "ci/fast": ["tests/test_affected.py"],
+    "ci/known": ["tests/conformance/known/test_files.py", "tests/conformance/sweep/test_fixed.py"],
     "ci/site": ["tests/test_site.py"],
     "conformance/adapters": ["tests/conformance/adapter/test_registry.py"],
     "conformance/mutants/kills.json": [PROOFS],

@@ -126,7 +126,7 @@ def project(folder: Path, *client: str, known: str = "") -> None:
     (place / "adapter.py").write_text(
         f"import runpy, sys\nsys.argv[1:] = {arguments}\nrunpy.run_module({module!r}, run_name='__main__')\n"
     )
-    (place / "known-failures.toml").write_text(f"version = 1\n{known}")
+    (place / "known-failures.toml").write_text(f"version = 2\n{known}")
 
 
 def judge(
@@ -166,7 +166,7 @@ def test_the_gate_stops_a_new_failure_and_lets_a_known_one_pass(tmp_path: Path) 
     assert done.returncode == 1, done.stdout + done.stderr
     assert "::error title=failed%3A RMQS-3.02/rabbitmq-stream::" in done.stdout
     assert "| failed | `RMQS-3.02/rabbitmq-stream` | MUST |" in summary.read_text()
-    known = '[[known]]\nid = "RMQS-3.02"\nprotocol = "rabbitmq-stream"\ncause = "confirms by position"\n'
+    known = 'protocol = "rabbitmq-stream"\n[[defect]]\nid = "x"\ncause = "y"\nrows = ["RMQS-3.02"]\n'
     project(tmp_path, *defective, known=known)
     done = judge("gitlab-gate.yml", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -240,7 +240,7 @@ def test_the_gate_in_a_node_project(name: str, tmp_path: Path) -> None:
     shutil.copytree(TOP / "conformance" / "adapters" / "_node", tmp_path / "_node")
     shutil.copy(CLIENT / "adapter.mjs", tmp_path / "client-gate")
     (tmp_path / "client-gate" / "node_modules").symlink_to((CLIENT / "node_modules").resolve())
-    (tmp_path / "client-gate" / "known-failures.toml").write_text("version = 1\n")
+    (tmp_path / "client-gate" / "known-failures.toml").write_text("version = 2\n")
     done = judge(name, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^rabbitmq-stream-js-client (\S+) against \1$", done.stdout, re.MULTILINE)
@@ -286,7 +286,7 @@ def built_project(language: str, folder: Path) -> None:
         copied.parent.mkdir(exist_ok=True)
         text = path.read_text("utf-8").replace(kit, "./kit")
         copied.write_text(text.replace('name = "rabbitmq-stream-rust"', 'name = "adapter"'), "utf-8")
-    (place / "known-failures.toml").write_text("version = 1\n")
+    (place / "known-failures.toml").write_text("version = 2\n")
 
 
 @pytest.mark.full

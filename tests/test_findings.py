@@ -16,6 +16,7 @@ import pytest
 from ci.site.findings import FOLDER, causes, listed
 from conformance.adapters.registry import find
 from conformance.findings import SEVERITIES, Finding, findings, write_findings
+from conformance.known.defects import Defect, KnownRow
 from conformance.report.links import Links
 from conformance.results import Result, Results, Verdict
 from conformance.suite.catalogue import requirements
@@ -163,14 +164,16 @@ def test_each_finding_is_on_the_page_with_its_programs() -> None:
 
 
 def test_each_cause_stands_once_with_its_scenarios() -> None:
+    forgets = Defect("forgets", "it forgets (lib 1.2.3)")
+    crashes = Defect("crashes", "it crashes (lib 1.2.3, a.py)")
     rows = [
-        {"id": "A-1.01", "cause": "it forgets (lib 1.2.3)"},
-        {"id": "A-1.02", "cause": "it forgets (lib 1.2.3)"},
-        {"id": "A-1.02", "cause": "it forgets (lib 1.2.3)"},
-        {"id": "A-1.03", "cause": "it crashes (lib 1.2.3, a.py)"},
-        {"rule": "beats", "rows": ["A-1.02"], "cause": "it forgets (lib 1.2.3)"},
+        KnownRow(defect=forgets, protocol="pzq", id="A-1.01"),
+        KnownRow(defect=forgets, protocol="pzq", id="A-1.02"),
+        KnownRow(defect=forgets, protocol="pzq", id="A-1.02"),
+        KnownRow(defect=crashes, protocol="pzq", id="A-1.03"),
+        KnownRow(defect=forgets, protocol="pzq", rule="beats", rows=("A-1.02",)),
     ]
-    assert causes(iter(rows)) == {
+    assert causes(rows) == {
         "it forgets": ["A-1.01", "A-1.02", "beats"],
         "it crashes (lib 1.2.3, a.py)": ["A-1.03"],
     }

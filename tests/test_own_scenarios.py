@@ -98,8 +98,8 @@ def test_results_name_it_and_say_how_to_run_it_again(acme: Path) -> None:
 
 def test_expectations_know_its_criteria(acme: Path) -> None:
     known = (
-        '[[known]]\nid = "ACME-1.01"\nprotocol = "rabbitmq-stream"\n'
-        'criterion = "the-refused-order-ends-nacked"\ncause = "takes no for yes"\n'
+        'protocol = "rabbitmq-stream"\n[[defect]]\nid = "no-for-yes"\ncause = "takes no for yes"\n'
+        'rows = ["ACME-1.01 the-refused-order-ends-nacked"]\n'
     )
     (acme / "known.toml").write_text(known)
     assert conform(acme, DEFECT, "--expect", "known.toml", "--report", "report").returncode == 0

@@ -67,10 +67,12 @@ if __name__ == "__main__":
     kit.run(Adapter())
 """,
     "known.toml": """
-[[known]]
-id = "PZQ-1.03"
 protocol = "pzq"
+
+[[defect]]
+id = "broken"
 cause = "it is broken on purpose"
+rows = ["PZQ-1.03"]
 """,
     "own/catalogue/own.toml": """
 family = "OWN"

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from conformance.findings import Finding, findings, section
+from conformance.known.defects import KnownRow
+from conformance.known.files import read
 
 TOP = Path(__file__).parents[2]
 FOLDER = TOP / "docs" / "findings"
-EXPECTATIONS = TOP / "ci" / "expectations"
+KNOWN = TOP / "ci" / "known"
 
 REST = """## Everything else that is known
 
-From the files of known failures (`ci/expectations`), by which the project's own CI judges the clients. What
+From the files of known defects (`ci/known`), by which the project's own CI judges the clients. What
 is told above is not repeated. `fakebrokers explain ID` says what a scenario demands; this shows one of them:
 
     fakebrokers conform --client NAME ID
@@ -34,28 +34,25 @@ def listed() -> str:
 
 def _rest(found: Sequence[Finding]) -> Iterator[str]:
     """The other known failures, by client: each cause with the scenarios that show it."""
-    for path in sorted(EXPECTATIONS.glob("*.toml")):
-        listed = tomllib.loads(path.read_text(encoding="utf-8"))
-        told = {(each.client, id) for each in found for id in each.scenarios}
-        rest = causes(row for row in listed["known"] if (listed["client"], _name(row)) not in told)
-        yield f"### {listed['client']} {listed.get('client_version', '')}\n"
+    told = {(each.client, id) for each in found for id in each.scenarios}
+    for path in sorted(KNOWN.glob("*.toml")):
+        known = read(path)
+        rest = causes(row for row in known.rows if (known.client, row.id or row.rule) not in told)
+        if not rest:
+            continue
+        yield f"### {known.client} {known.client_version}\n"
         yield "| cause | scenarios |\n| --- | --- |"
         for cause, ids in rest.items():
             yield f"| {cause} | {', '.join(ids)} |"
         yield ""
 
 
-def causes(rows: Iterator[Mapping[str, Any]]) -> dict[str, list[str]]:
+def causes(rows: Iterable[KnownRow]) -> dict[str, list[str]]:
     """Each cause once, with the ids that it stands at; without the version, which is in the heading."""
     found: dict[str, list[str]] = {}
     for row in rows:
-        cause = re.sub(r" \(\S+ \d[\d.]*\)$", "", row["cause"].replace("|", "\\|"))
+        cause = re.sub(r" \(\S+ \d[\d.]*\)$", "", row.cause.replace("|", "\\|"))
         ids = found.setdefault(cause, [])
-        if _name(row) not in ids:
-            ids.append(_name(row))
+        if (name := row.id or row.rule) not in ids:
+            ids.append(name)
     return found
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    """The scenario of a known failure, or the rule for all runs."""
-    return str(row.get("id") or row["rule"])

@@ -17,7 +17,7 @@ is there (the drain), so that "nobody ever got it" means something.
     history    the journal of a run, and what its contract promises
     verdict    all invariants and all checkers on one run
     shrink     the smallest schedule that still fails; `replay` and `page`: how it is written down
-    live       the same where time is real; `expected`: what is known of a client
+    live       the same where time is real
     campaign   many seeds, in `runs` side by side; `corpus`: those that failed before
     fixed      a few seeds on many clients side by side, for a pipeline
 

@@ -14,7 +14,6 @@ import msgspec
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.corpus import Corpus
 from conformance.chaos.draw import Setting, draw
-from conformance.chaos.expected import Shaken
 from conformance.chaos.live import Shrunk, shrink_all
 from conformance.chaos.page import write_page
 from conformance.chaos.replay import replay_of
@@ -23,6 +22,7 @@ from conformance.chaos.schedule import Schedule
 from conformance.chaos.shrink import shrinking
 from conformance.chaos.subject import Subject
 from conformance.chaos.verdict import Verdict, Word, verdict_on
+from conformance.known.defects import KnownFindings
 
 FOLDER = Path(".fakebrokers") / "chaos"
 JOURNAL = "journal"
@@ -72,7 +72,7 @@ class Campaign:
         setting: Setting,
         folder: Path | None = None,
         *,
-        expected: Shaken | None = None,
+        expected: KnownFindings | None = None,
         contract: str = "",
         keeps_journals: bool = False,
         processes: int = 1,
@@ -81,7 +81,7 @@ class Campaign:
         self.setting = setting
         parts = (subject.name or "adapter", subject.protocol, subject.mutant)
         self.folder = folder or FOLDER / "-".join(part for part in parts if part)
-        self.expected = expected or Shaken(version=1, client=subject.name)
+        self.expected = expected or KnownFindings()
         self.contract = contract
         self.processes = processes
         self.journals = self.folder / JOURNAL if keeps_journals else None

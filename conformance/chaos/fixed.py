@@ -1,7 +1,7 @@
 """Fixed seeds on many clients side by side: the chaos of a pipeline, built as `sweep.fixed` is.
 
-A client's seeds and what it is known to violate stand in one file, see `expected`. What is violated and no
-expectation is about is run again, and counts where most runs of the seed violate it.
+A client's seeds are in its file of known defects, see `conformance.known`. What is violated and not known is
+run again, and counts where most runs of the seed violate it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from pathlib import Path
 from conformance.adapters.registry import Client
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.draw import Setting, draw
-from conformance.chaos.expected import load_shaken
 from conformance.chaos.page import write_page
 from conformance.chaos.replay import replay_of
-from conformance.chaos.schedule import Schedule
+from conformance.chaos.schedule import DRAWING_VERSION, Schedule
 from conformance.chaos.subject import Subject
 from conformance.chaos.verdict import Word, verdict_on
 from conformance.invariants import Finding
-from conformance.sweep.fixed import EXPECTED, Fixed
+from conformance.known.defects import Part
+from conformance.sweep.fixed import KNOWN, Fixed, known_of
+from fakebrokers.errors import UsageError
 
 LANES = 40  #: runs side by side, of all clients; they wait most of the time
 LONGEST_S = 30.0  #: no further run is begun behind that
@@ -28,15 +29,18 @@ class FixedSeeds(Fixed[Schedule, ChaosCase]):
     """One client with its seeds.
 
     Args:
-        folder: Holds the file with both, by the client's name. Raises `UsageError` if it cannot be used.
+        folder: Holds the file, by the client's name. Raises `UsageError` if it cannot be used.
         out: Of the report; pages are written into a folder of it.
     """
 
     def __init__(self, client: Client, protocol: str, folder: Path, out: Path) -> None:
-        expected = load_shaken(folder / f"{client.name}{EXPECTED}", protocol)
+        known = known_of(client, folder, Part.CHAOS)
+        if known.seeds and known.drawing not in (0, DRAWING_VERSION):
+            problem = f"seeds of drawing {known.drawing}, here is {DRAWING_VERSION}: choose anew"
+            raise UsageError(f"{client.name}{KNOWN}: {problem}")
         setting = Setting(protocol, is_process=True)
-        schedules = [draw(setting, seed) for seed in expected.seeds]
-        super().__init__(client, protocol, schedules, expected, out)
+        schedules = [draw(setting, seed) for seed in known.seeds]
+        super().__init__(client, protocol, schedules, known.found_in(Part.CHAOS), out)
         self.subject = Subject(protocol, client.name)
 
     async def judged(self, spec: Schedule) -> tuple[ChaosCase, list[Finding]]:

@@ -13,12 +13,12 @@ from conformance.chaos.case import ChaosCase
 from conformance.chaos.run import play, run
 from conformance.chaos.schedule import Schedule
 from conformance.chaos.verdict import Verdict, Word, verdict_on
+from conformance.known.defects import KnownFindings
 from conformance.mutants.registry import find_mutant
 from conformance.reference.registry import command as reference_command
 from conformance.suite.lag import LagMeter
 from conformance.sweep.campaign import REFERENCE
 from conformance.sweep.children import SLACK_S, TapedProcess, by_its_clock
-from conformance.sweep.expected import Expected
 from conformance.sweep.run import client_of
 from conformance.sweep.tape import Tape
 
@@ -98,14 +98,14 @@ class Subject:
         schedule: Schedule,
         contract: str = "",
         folder: Path | None = None,
-        expected: Expected | None = None,
+        expected: KnownFindings | None = None,
     ) -> tuple[ChaosCase, Verdict]:
         """As `run_live`, judged; again where the harness stood still and nobody can say why it failed.
 
         Args:
             expected: What needs no other run, because it is known.
         """
-        known = expected or Expected(version=1, client=self.name)
+        known = expected or KnownFindings()
         for _ in range(TRIES):
             case = await self.run_live(schedule, contract, folder)
             verdict = await asyncio.to_thread(verdict_on, case)  # the other runs go on

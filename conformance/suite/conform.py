@@ -14,6 +14,8 @@ from rich.console import Console
 
 from conformance.adapter.messages import Hello
 from conformance.adapter.profile import missing_ops
+from conformance.known.defects import KnownDefects, Part
+from conformance.known.files import load
 from conformance.results import Result, Results, RuleResult, summarize
 from conformance.suite import expectations
 from conformance.suite.console import RunProgress
@@ -144,7 +146,7 @@ class _Run:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        self._known = expectations.load(order.expect) if order.expect else expectations.Expectations()
+        self._known = load(order.expect, Part.SUITE) if order.expect else KnownDefects()
         self._started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self._begun_s = self._ended_s = 0.0
         self._hello: list[Hello] = []

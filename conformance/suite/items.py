@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from conformance.known.defects import KnownDefects
 from conformance.printing import SafeConsole, plain
 from conformance.results import Result, RuleResult, Verdict
 from conformance.suite import expectations
 from conformance.suite.clients import Judged
 from conformance.suite.console import print_failure
-from conformance.suite.expectations import Expectations
 from conformance.suite.judgement import Judgement
 from conformance.suite.present import replay_command, to_result
 from conformance.suite.scenario import Scenario
@@ -44,7 +44,7 @@ class Item:
         *,
         station: Station,
         client: Judged,
-        known: Expectations,
+        known: KnownDefects,
         seed: int,
         folder: Path,
     ) -> None:
@@ -75,7 +75,7 @@ class Item:
             id=item.id, section=item.requirement.section, level=item.level, protocol=item.protocol
         )
         yield getattr(pytest.mark, item.level)
-        listed = [entry for entry in self._known.known if entry.key == item.key]
+        listed = [entry for entry in self._known.rows if entry.key == item.key]
         entries = [entry for entry in listed if entry.verdict is not Verdict.NON_STRICT]
         if entries:
             reason = "; ".join(dict.fromkeys(entry.why for entry in entries))

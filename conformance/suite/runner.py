@@ -18,9 +18,10 @@ import msgspec
 
 from conformance.adapter.base import Adapter, AdapterFailed
 from conformance.invariants import Finding
+from conformance.known.defects import KnownDefects
 from conformance.results import Verdict
 from conformance.suite.bench import Bench
-from conformance.suite.expectations import Expectations
+from conformance.suite.expectations import foresee, news
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.room import MOST, Room, width_here
 from conformance.suite.scenario import Key, Scenario
@@ -61,7 +62,7 @@ class Runner:
         connect_options: dict[str, Any] | None = None,
         target: bool = False,
         open_run: Callable[[Scenario], RunJournal] | None = None,
-        known: Expectations | None = None,
+        known: KnownDefects | None = None,
         on_begin: Callable[[Scenario], None] = lambda _: None,
         on_again: Callable[[Scenario], None] = lambda _: None,
         on_end: Callable[[Judgement], None] = lambda _: None,
@@ -73,7 +74,7 @@ class Runner:
         self._connect_options = connect_options
         self._target = target
         self._open_run = open_run
-        self._known = known or Expectations()
+        self._known = known or KnownDefects()
         self._on_begin = on_begin
         self._on_again = on_again
         self._on_end = on_end
@@ -185,7 +186,7 @@ class Runner:
         runs: list[Judgement] = []
         while True:
             latest = await self.once(item, fresh=bool(runs))
-            broken = self._known.news(latest)
+            broken = news(self._known, latest)
             if self._is_put_off(latest, broken, apart=apart, final=final):
                 return None
             if self._is_in_doubt(latest) and latest.verdict is not Verdict.NON_STRICT:
@@ -204,7 +205,7 @@ class Runner:
 
     def _is_in_doubt(self, latest: Judgement) -> bool:
         """Whether it is news that the machine may have made."""
-        starved_surprise = latest.is_starved and self._known.foresee(latest) is False
+        starved_surprise = latest.is_starved and foresee(self._known, latest) is False
         return self._is_news(latest) and (latest.is_in_doubt or starved_surprise)
 
     def _decided(self, runs: Sequence[Judgement], *, final: bool) -> Judgement | None:
@@ -216,18 +217,18 @@ class Runner:
 
     def _is_news(self, judgement: Judgement) -> bool:
         """Whether it says anything against the client, or against what is known of it."""
-        foreseen = self._known.foresee(judgement)
+        foreseen = foresee(self._known, judgement)
         quiet = (Verdict.PASS, Verdict.UNSUPPORTED, Verdict.PROFILE)
         return foreseen is False or (foreseen is None and judgement.verdict not in quiet)
 
     def _needs_another(self, judgement: Judgement) -> bool:
         """Whether a second opinion has to agree with it."""
-        foreseen = self._known.foresee(judgement)
+        foreseen = foresee(self._known, judgement)
         return foreseen is False or (foreseen is None and judgement.verdict is Verdict.FAIL)
 
     def _are_alike(self, first: Judgement, second: Judgement) -> bool:
         """Whether both say the same, the violated rules among it of which nobody knows."""
-        one, other = ({each.name for each in self._known.news(run)} for run in (first, second))
+        one, other = ({each.name for each in news(self._known, run)} for run in (first, second))
         return _are_alike(first, second) and one == other
 
     def _confirmed(self, runs: Sequence[Judgement], kept: Judgement) -> Judgement:
@@ -236,7 +237,7 @@ class Runner:
         What they found in a run that had the processor whenever it wanted is not in doubt.
         """
         times = Counter(name for run in runs for name in {each.name for each in run.broken})
-        once = [each for run in runs for each in self._known.news(run) if times[each.name] == 1]
+        once = [each for run in runs for each in news(self._known, run) if times[each.name] == 1]
         stand = {each.name: each for run in runs for each in run.broken if each not in once}
         others = [each for each in kept.findings if each not in kept.broken]
         at_ease = {each.name for run in runs if not run.is_starved for each in run.broken}

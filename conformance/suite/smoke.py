@@ -1,7 +1,7 @@
 """The set ``smoke``: the 15 scenarios of each protocol that find most, for a first look at a client.
 
 What a scenario finds are the mutants that it fails (``kills.json``), the root causes that it shows in stock
-clients (``ci/expectations``), and the findings that name it (``docs/findings``). One after the other is taken
+clients (``ci/known``), and the findings that name it (``docs/findings``). One after the other is taken
 that finds most of what none before it has found. All of them are MUST, so what they find the gate finds too.
 A scenario that keeps any client busy for more than a few seconds is not among them: how long each takes is
 in the report of ``ci/conform``.
@@ -16,14 +16,14 @@ from typing import Any
 
 from conformance.adapters.registry import bundled
 from conformance.findings import findings
+from conformance.known.files import read
 from conformance.mutants.kills import known_kills
 from conformance.results import Verdict, load
-from conformance.suite.expectations import load as load_expectations
 from conformance.suite.load import all_scenarios, joined, written
 from conformance.suite.scenario import Key, Scenario
 from fakebrokers.protocol import find_protocol
 
-EXPECTATIONS = Path(__file__).parents[2] / "ci" / "expectations"
+KNOWN = Path(__file__).parents[2] / "ci" / "known"
 ROWS = 15
 SLOW_S = 4.0  #: of a whole smoke test's ten
 
@@ -37,13 +37,13 @@ def finds(clients: Mapping[str, Sequence[str]]) -> dict[Key, set[tuple[str, ...]
     found: dict[Key, set[tuple[str, ...]]] = defaultdict(set)
     for key, mutants in known_kills().items():
         found[key] |= {("mutant", name) for name in mutants}
-    for path in sorted(EXPECTATIONS.glob("*.toml")):
-        for known in load_expectations(path).known:
-            if known.verdict is not Verdict.FAIL:
+    for path in sorted(KNOWN.glob("*.toml")):
+        for row in read(path).rows:
+            if row.verdict is not Verdict.FAIL:
                 continue
-            shown = [key for key in found if known.rows and known.covers(known.rule, key)]
-            for key in [known.key] if known.id else shown:
-                found[key].add(("cause", path.stem, known.why))
+            shown = [key for key in found if row.rows and row.covers(row.rule, key)]
+            for key in [row.key] if row.id else shown:
+                found[key].add(("cause", path.stem, row.defect.id))
     for finding in findings():
         for key, seen in found.items():
             if key[0] in finding.scenarios and key[1] in clients.get(finding.client, ()):

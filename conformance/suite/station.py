@@ -9,11 +9,12 @@ import msgspec
 
 from conformance.adapter.base import AdapterFailed
 from conformance.adapter.messages import Hello
+from conformance.known.defects import KnownDefects
 from conformance.results import RuleResult, Verdict
 from conformance.suite.bench import Bench
 from conformance.suite.brokers import fake_for
 from conformance.suite.clients import Judged
-from conformance.suite.expectations import Expectations
+from conformance.suite.expectations import news
 from conformance.suite.judge import Judgement, unfit
 from conformance.suite.rule_results import joined, rule_results
 from conformance.suite.runner import Runner
@@ -36,12 +37,12 @@ class Station:
         self,
         client: Judged,
         *,
-        known: Expectations | None = None,
+        known: KnownDefects | None = None,
         greeted: Callable[[Hello], None] = lambda _: None,
         seed: int = 0,
     ) -> None:
         self._client = client
-        self._known = known or Expectations()
+        self._known = known or KnownDefects()
         self._rules: list[RuleResult] = []
         self._new_rules: list[RuleResult] = []
         self._greeted = greeted
@@ -101,9 +102,9 @@ class Station:
         return judgement
 
     def _note_rules(self, judgement: Judgement) -> None:
-        news = msgspec.structs.replace(judgement, findings=tuple(self._known.news(judgement)))
+        new = msgspec.structs.replace(judgement, findings=tuple(news(self._known, judgement)))
         before = len(joined(self._rules))
-        found = [one for one in rule_results(news) if len(joined([*self._rules, one])) > before]
+        found = [one for one in rule_results(new) if len(joined([*self._rules, one])) > before]
         self._rules = joined([*self._rules, *found])
         self._new_rules = found
 

@@ -15,9 +15,9 @@ import msgspec
 from conformance.adapter.kit import AdapterBase
 from conformance.adapters import registry
 from conformance.invariants import Finding, judge
+from conformance.known.defects import KnownFindings
 from conformance.sweep.case import Case
 from conformance.sweep.children import SIDE_BY_SIDE, TRIES, Child, best_first
-from conformance.sweep.expected import Expected
 from conformance.sweep.order import Ledger, Order
 from conformance.sweep.page import write_page
 from conformance.sweep.replay import Replay, replay_of
@@ -121,7 +121,7 @@ class Campaign:
         subject: Subject,
         folder: Path | None = None,
         *,
-        expected: Expected | None = None,
+        expected: KnownFindings | None = None,
         seed: int = 0,
         again: bool = False,
         specs: Sequence[Spec] = (),
@@ -131,7 +131,7 @@ class Campaign:
         self.processes = processes
         parts = (subject.name or "adapter", subject.protocol, subject.mutant)
         self.folder = folder or FOLDER / "-".join(part for part in parts if part)
-        self.expected = expected or Expected(version=1, client=subject.name)
+        self.expected = expected or KnownFindings()
         self.seed = seed
         self.again = again
         self.specs = specs

@@ -21,11 +21,12 @@ import msgspec
 
 from conformance.adapters.registry import Client
 from conformance.invariants import HARNESS, Finding, judge
+from conformance.known.defects import Disturbed, KnownDefects, KnownFindings, Part
+from conformance.known.files import load
 from conformance.results import Found
 from conformance.sweep.acts import ACTS
 from conformance.sweep.case import Case
 from conformance.sweep.children import TRIES, Child
-from conformance.sweep.expected import Disturbed, Expected, load_expected
 from conformance.sweep.page import write_page
 from conformance.sweep.replay import replay_of
 from conformance.sweep.room import room_of
@@ -35,7 +36,7 @@ from fakebrokers.errors import UsageError
 LANES = 28  #: runs side by side, of all clients; they wait most of the time
 FEW = 4  #: and of those that are run again because the machine kept them waiting
 LONGEST_S = 240.0  #: no further run is begun behind that
-SPECS, EXPECTED = ".specs", ".toml"
+SPECS, KNOWN = ".specs", ".toml"
 
 S = TypeVar("S", bound=Disturbed)
 C = TypeVar("C", bound=Case)
@@ -138,29 +139,31 @@ def save_specs(path: Path, specs: Sequence[Spec]) -> None:
     path.write_text("".join(f"{to_json(spec)}\n" for spec in specs))
 
 
+def known_of(client: Client, folder: Path, part: Part) -> KnownDefects:
+    """What is known of a bundled client. Raises `UsageError` where it is about another version."""
+    path = folder / f"{client.name}{KNOWN}"
+    if not path.exists():
+        return KnownDefects()
+    known = load(path, part, protocol=client.protocols[0])
+    known.check_names(path, [client.name], client.version or "")
+    return known
+
+
 class Fixed(ABC, Generic[S, C]):
     """One client with its list and its expectations.
 
     Args:
         specs: The list: specs of the sweep, or schedules of chaos.
         out: Of the report; pages are written into a folder of it.
-
-    Raises:
-        UsageError: The expectations are about another version of the client.
     """
 
     def __init__(
-        self, client: Client, protocol: str, specs: Sequence[S], expected: Expected, out: Path
+        self, client: Client, protocol: str, specs: Sequence[S], expected: KnownFindings, out: Path
     ) -> None:
         self.name = client.name
         self.specs = specs
         self.expected = expected
         version = client.version or ""
-        if expected.client_version not in ("", version):
-            raise UsageError(
-                f"what is known of {client.name} is about version {expected.client_version}, "
-                f"here is {version}"
-            )
         self.found = Swept(client=client.name, version=version, protocol=protocol, specs=len(specs))
         self._out = out
 
@@ -226,10 +229,9 @@ class Listed(Fixed[Spec, Case]):
     """
 
     def __init__(self, client: Client, protocol: str, folder: Path, out: Path) -> None:
-        known = folder / f"{client.name}{EXPECTED}"
-        expected = load_expected(known) if known.exists() else Expected(version=1, client=client.name)
+        known = known_of(client, folder, Part.SWEEP)
         specs = load_specs(folder / f"{client.name}{SPECS}", protocol)
-        super().__init__(client, protocol, specs, expected, out)
+        super().__init__(client, protocol, specs, known.found_in(Part.SWEEP), out)
         self.child = Child.of(protocol, client.command, client.env)
 
     async def judged(self, spec: Spec) -> tuple[Case, list[Finding]]:

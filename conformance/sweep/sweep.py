@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from conformance.invariants import Finding, judge
+from conformance.known.defects import KnownFindings
 from conformance.sweep.case import Case
-from conformance.sweep.expected import Expected
 from conformance.sweep.specs import PLAIN, Spec
 
 COLLECT_EVERY = 100  #: runs between two collections of garbage; between them it would cost a tenth
@@ -79,7 +79,7 @@ class Sweep:
         plain: What bases violate without any fault, by base: no fault makes that news.
     """
 
-    def __init__(self, run: Callable[[Spec], Case], expected: Expected | None = None) -> None:
+    def __init__(self, run: Callable[[Spec], Case], expected: KnownFindings | None = None) -> None:
         self.run = run
         self.expected = expected
         self.runs = 0

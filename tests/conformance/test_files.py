@@ -10,8 +10,9 @@ import pytest
 from conformance.chaos import replay as chaos_replay
 from conformance.chaos.replay import is_chaos
 from conformance.gate import load_runs
+from conformance.known.defects import Part
+from conformance.known.files import load as load_known
 from conformance.pipeline.comparison import load_baseline as load_analysis
-from conformance.suite.expectations import load as load_expectations
 from conformance.sweep import replay as sweep_replay
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
@@ -19,7 +20,7 @@ from fakebrokers.files import MOST
 
 READERS = {
     "a results file": lambda path: load_runs([path]),
-    "a file of known failures": load_expectations,
+    "a file of known defects": lambda path: load_known(path, Part.SUITE),
     "an analysis": lambda path: load_analysis(str(path)),
     "a replay file": sweep_replay.load,
     "a replay file of chaos": chaos_replay.load,
@@ -40,7 +41,7 @@ CONTENTS = {
 def test_what_cannot_be_read_is_refused(what: str, content: str, tmp_path: Path) -> None:
     path = tmp_path / "given.json"
     path.write_bytes(CONTENTS[content])
-    if what == "a file of known failures" and content == "empty":
+    if what == "a file of known defects" and content == "empty":
         return  # that is a file of none
     with pytest.raises(UsageError, match=f"given.json: expected {what.removesuffix(' of chaos')}"):
         READERS[what](path)

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from conformance.cli_gate import SHOWN, gate_command, show, summary_of, workflow_commands
 from conformance.gate import Change, Decision, decide
+from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.printing import SafeConsole
 from conformance.results import Result, Results, RuleResult, Verdict, dump
-from conformance.suite.expectations import Expectations, Known
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
@@ -38,9 +38,14 @@ def changes(decision: Decision) -> list[tuple[str, Change]]:
     return [(found.id, found.change) for found in decision.findings]
 
 
-def known(criterion: str = "confirm-comes", **more: Any) -> Expectations:
-    entry = Known(id="RMQS-3.01", protocol="rabbitmq-stream", criterion=criterion, cause="it forgets", **more)
-    return Expectations(known=(entry,))
+DEFECT = 'protocol = "{}"\n[[defect]]\nid = "x"\ncause = "x"\nrows = ["{}"]\n'
+
+
+def known(criterion: str = "confirm-comes", **more: Any) -> KnownDefects:
+    defect = Defect("forgets", "it forgets")
+    criteria = (criterion,)
+    entry = KnownRow(defect=defect, id="RMQS-3.01", protocol="rabbitmq-stream", criteria=criteria, **more)
+    return KnownDefects(rows=(entry,))
 
 
 @pytest.mark.parametrize(
@@ -111,20 +116,18 @@ def test_a_row_is_matched_by_id_protocol_and_variant(field: str) -> None:
 
 def test_a_known_failure_with_an_unknown_id_is_refused(tmp_path: Path) -> None:
     mine, file = write(tmp_path, "mine", run(row(PASS))), tmp_path / "known.toml"
-    for wrong, sentence in {
-        'id = "RMQS-3.999"\nprotocol = "rabbitmq-stream"': "there is no scenario RMQS-3.999/rabbitmq-stream",
-        'id = "RMQS-3.01"\nprotocol = "pzq"': "there is no scenario RMQS-3.01/pzq",
+    for (protocol, id), sentence in {
+        ("rabbitmq-stream", "RMQS-3.999"): "there is no scenario RMQS-3.999/rabbitmq-stream",
+        ("pzq", "RMQS-3.01"): "there is no scenario RMQS-3.01/pzq",
     }.items():
-        file.write_text(f'[[known]]\n{wrong}\ncause = "x"\n')
+        file.write_text(DEFECT.format(protocol, id))
         refused = gate(mine, "--expect", str(file))
         assert isinstance(refused.exception, UsageError) and sentence in str(refused.exception)
 
 
 def test_a_known_failure_of_a_criterion_that_nobody_declares_is_a_warning(tmp_path: Path) -> None:
     mine, file = write(tmp_path, "mine", run(row(PASS))), tmp_path / "known.toml"
-    file.write_text(
-        '[[known]]\nid = "RMQS-3.01"\nprotocol = "rabbitmq-stream"\ncriterion = "no-such"\ncause = "x"\n'
-    )
+    file.write_text(DEFECT.format("rabbitmq-stream", "RMQS-3.01 no-such"))
     done = gate(mine, "--expect", str(file))
     assert done.exception is None and done.exit_code == 0
     assert "known.toml: RMQS-3.01 has no criterion 'no-such'" in done.stderr
@@ -132,7 +135,7 @@ def test_a_known_failure_of_a_criterion_that_nobody_declares_is_a_warning(tmp_pa
 
 def test_a_failure_that_is_known_to_come_sometimes(tmp_path: Path) -> None:
     runs = [run(row(PASS)), run(row(FAIL)), run(row(FAIL))]
-    (found,) = decide(runs, expectations=known(sometimes=True)).findings
+    (found,) = decide(runs, known=known(sometimes=True)).findings
     assert (found.change, found.failed, found.runs) == (Change.KNOWN, 2, 3)
     paths = [write(tmp_path, str(number), results) for number, results in enumerate(runs)]
     done = gate(*paths)
@@ -141,10 +144,10 @@ def test_a_failure_that_is_known_to_come_sometimes(tmp_path: Path) -> None:
 
 def test_a_known_failure_is_one_by_its_criterion() -> None:
     failing = run(row(FAIL))
-    (found,) = decide([failing], expectations=known()).findings
+    (found,) = decide([failing], known=known()).findings
     assert (found.change, found.cause) == (Change.KNOWN, "it forgets")
-    assert decide([failing], expectations=known()).exit_code == ExitCode.OK
-    assert decide([failing], expectations=known("other-criterion")).exit_code == ExitCode.FAILED
+    assert decide([failing], known=known()).exit_code == ExitCode.OK
+    assert decide([failing], known=known("other-criterion")).exit_code == ExitCode.FAILED
 
 
 def test_what_the_runs_own_file_excused_counts_again() -> None:
@@ -154,10 +157,10 @@ def test_what_the_runs_own_file_excused_counts_again() -> None:
 
 def test_a_known_failure_that_passes_is_reported() -> None:
     passing = run(row(PASS))
-    assert changes(decide([passing], expectations=known())) == [("RMQS-3.01", Change.UNEXPECTED_PASS)]
-    assert decide([passing], expectations=known()).exit_code == ExitCode.OK
-    assert decide([passing], expectations=known(), strict=True).exit_code == ExitCode.REGRESSION
-    assert not decide([passing], expectations=known(sometimes=True)).findings
+    assert changes(decide([passing], known=known())) == [("RMQS-3.01", Change.UNEXPECTED_PASS)]
+    assert decide([passing], known=known()).exit_code == ExitCode.OK
+    assert decide([passing], known=known(), strict=True).exit_code == ExitCode.REGRESSION
+    assert not decide([passing], known=known(sometimes=True)).findings
 
 
 def test_strict_takes_should_for_must() -> None:
@@ -285,11 +288,12 @@ def test_a_rule_is_a_row(
 
 
 def test_the_file_of_the_gate_knows_rules_by_their_rows() -> None:
-    entry = Known(rule="beats", protocol="rabbitmq-stream", rows=("RMQS-3.01",), cause="no timer")
-    found = decide([with_rules(rule(tags=("expected",)))], expectations=Expectations(known=(entry,)))
+    defect = Defect("no-timer", "no timer")
+    entry = KnownRow(defect=defect, rule="beats", protocol="rabbitmq-stream", rows=("RMQS-3.01",))
+    found = decide([with_rules(rule(tags=("expected",)))], known=KnownDefects(rows=(entry,)))
     assert [(one.change, one.reason) for one in found.findings] == [(Change.FAILED, "1 row: silent for 9 s")]
-    both = Expectations(known=(entry, msgspec.structs.replace(entry, rows=("RMQS-3.02",))))
-    assert [one.change for one in decide([with_rules(rule())], expectations=both).findings] == [Change.KNOWN]
+    both = KnownDefects(rows=(entry, msgspec.structs.replace(entry, rows=("RMQS-3.02",))))
+    assert [one.change for one in decide([with_rules(rule())], known=both).findings] == [Change.KNOWN]
 
 
 def test_a_rule_that_only_one_of_several_runs_shows() -> None:

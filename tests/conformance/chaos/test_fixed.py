@@ -12,13 +12,13 @@ from conformance.adapters.registry import Client, bundled, find
 from conformance.campaign import Campaign
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.draw import Setting, draw
-from conformance.chaos.expected import Shaken, load_shaken
 from conformance.chaos.fixed import FixedSeeds
 from conformance.chaos.run import runner
 from conformance.chaos.schedule import DRAWING_VERSION, Schedule
 from conformance.chaos.verdict import Verdict, verdict_on
+from conformance.known.defects import KnownFindings
 from conformance.results import Results, with_found
-from conformance.stages import CHAOS, run_stage
+from conformance.stages import CHAOS, FOLDER, run_stage
 from conformance.sweep.fixed import Row, Swept, run_lists
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
@@ -28,15 +28,15 @@ from fakebrokers.protocol import protocol_names
 PROTOCOL = "rabbitmq-stream"
 MUTANT = "crc-signed"  #: every workload that consumes shows it
 FILE = """
-version = 1
-client = "toy"
+version = 2
+client = "{client}"
 seeds = ["{seed}"]
 """
 KNOWN = """
-[[known]]
-invariant = "*"
-acts = ["{act}"]
+[[defect]]
+id = "signed"
 cause = "checksums are signed"
+chaos = [{{ row = "*", acts = ["{act}"] }}]
 """
 SEED = next(
     str(seed)
@@ -54,7 +54,7 @@ class Scripted:
         self.lag_s = lag_s
         self.runs = 0
 
-    async def judge_live(self, schedule: Schedule, expected: Shaken) -> tuple[ChaosCase, Verdict]:
+    async def judge_live(self, schedule: Schedule, expected: KnownFindings) -> tuple[ChaosCase, Verdict]:
         self.runs += 1
         mutant = self.mutants[min(self.runs, len(self.mutants)) - 1]
         case = await asyncio.to_thread(_case, mutant, schedule)
@@ -77,7 +77,7 @@ def client() -> Client:
 
 
 def listed(tmp_path: Path, client: Client, mutants: list[str], known: str = "", lag_s: float = 0.0) -> Swept:
-    (tmp_path / f"{client.name}.toml").write_text(FILE.format(seed=SEED) + known)
+    (tmp_path / f"{client.name}.toml").write_text(FILE.format(client=client.name, seed=SEED) + known)
     found = FixedSeeds(client, PROTOCOL, tmp_path, tmp_path / "report")
     found.subject = Scripted(mutants, lag_s)  # type: ignore[assignment]
     asyncio.run(run_lists([found], lanes=1))
@@ -117,15 +117,16 @@ def test_a_harness_that_stood_still_gives_no_verdict(tmp_path: Path, client: Cli
     ("text", "problem"),
     [
         (KNOWN.format(act="bite"), "no act 'bite'"),
-        (KNOWN.format(act="rst").replace("*", "no-rule"), "no invariant 'no-rule'"),
+        (KNOWN.format(act="rst").replace("*", "no-rule"), "no rule 'no-rule'"),
         (f"drawing = {DRAWING_VERSION + 1}\n", "choose anew"),
+        ('client_version = "0.0"\n', "is about reference-rabbitmq-stream 0.0"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, problem: str) -> None:
-    path = tmp_path / "toy.toml"
-    path.write_text(FILE.format(seed=SEED) + text)
+def test_a_file_that_cannot_be_used_is_refused(
+    tmp_path: Path, client: Client, text: str, problem: str
+) -> None:
     with pytest.raises(UsageError, match=problem):
-        load_shaken(path, PROTOCOL)
+        listed(tmp_path, client, [""], text)
 
 
 def test_words_of_a_schedule_are_nemeses_effects_and_acts() -> None:
@@ -138,29 +139,21 @@ def test_words_of_a_schedule_are_nemeses_effects_and_acts() -> None:
     assert Schedule(PROTOCOL, "mixed").acts == ["plain"]
 
 
-@pytest.mark.parametrize("path", sorted(CHAOS.folder.glob("*.toml")), ids=lambda each: each.stem)
-def test_the_seeds_of_a_bundled_client_can_be_run(path: Path) -> None:
-    client = find(path.stem)
-    found = load_shaken(path, client.protocols[0])
-    assert found.client == client.name
-    assert found.seeds
-
-
-def test_all_protocols_have_clients_with_seeds() -> None:
-    clients = [find(path.stem) for path in CHAOS.folder.glob("*.toml")]
-    assert {client.protocols[0] for client in clients} >= set(protocol_names()[:5])
+def test_all_protocols_have_clients_with_seeds(tmp_path: Path) -> None:
+    clients = [find(path.stem) for path in FOLDER.glob("*.toml")]
+    lists = [FixedSeeds(client, client.protocols[0], FOLDER, tmp_path) for client in clients]
+    assert {each.found.protocol for each in lists if each.specs} >= set(protocol_names()[:5])
 
 
 def test_a_list_of_another_version_stops_the_main_job(
     tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.stages.EXPECTATIONS", tmp_path)
-    (tmp_path / "chaos").mkdir()
-    text = FILE.format(seed=SEED) + 'client_version = "0.0"\n'
-    (tmp_path / "chaos" / f"{client.name}.toml").write_text(text)
+    monkeypatch.setattr("conformance.stages.FOLDER", tmp_path)
+    text = FILE.format(client=client.name, seed=SEED) + 'client_version = "0.0"\n'
+    (tmp_path / f"{client.name}.toml").write_text(text)
     refused: list[str] = []
     assert not run_stage(CHAOS, [client], tmp_path, Console(quiet=True), refused)
-    assert "about version 0.0" in refused[0]
+    assert f"is about {client.name} 0.0" in refused[0]
 
 
 def test_the_results_of_a_client_tell_what_was_found(tmp_path: Path) -> None:

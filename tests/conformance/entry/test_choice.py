@@ -89,7 +89,7 @@ def test_the_first_failure_may_end_it(run) -> None:
         ("scenarios(Adapter, level='must')", "expected the level MUST, SHOULD or MAY, got 'must'"),
         ("scenarios(Adapter, variant='9')", "there is no scenario like that"),
         ("scenarios(Adapter, folders='nowhere')", "nowhere: expected a folder of scenarios"),
-        ("scenarios(Adapter, expect='nowhere.toml')", "nowhere.toml: expected a file of known failures: No "),
+        ("scenarios(Adapter, expect='nowhere.toml')", "nowhere.toml: expected a file of known defects: No "),
     ],
 )
 def test_wrong_usage_is_told_with_its_place(run, line: str, problem: str) -> None:

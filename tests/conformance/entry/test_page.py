@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from conformance.invariants import INVARIANTS
+from conformance.known.defects import Part
+from conformance.known.files import load
 from conformance.reference.registry import reference
-from conformance.suite import expectations
 from conformance.suite.catalogue import requirements
 from tests.conformance.entry.toys import QUICK, ROOT
 
@@ -36,5 +37,5 @@ def test_each_example_makes_tests(pytester: pytest.Pytester) -> None:
 
 def test_the_file_of_known_failures_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "known.toml").write_text(FILES["known-failures.toml"])
-    failure, rule = expectations.load(tmp_path / "known.toml").known
+    failure, rule = load(tmp_path / "known.toml", Part.SUITE).rows
     assert failure.id in requirements() and rule.rule in INVARIANTS

@@ -125,7 +125,9 @@ def test_a_broken_client_fails_with_files_that_tell_why(tmp_path: Path) -> None:
 
 def test_a_known_failure_is_no_failure(tmp_path: Path) -> None:
     known = tmp_path / "known.toml"
-    known.write_text('[[known]]\nid = "RMQS-3.02"\nprotocol = "rabbitmq-stream"\nreason = "a mutant"\n')
+    known.write_text(
+        'protocol = "rabbitmq-stream"\n[[defect]]\nid = "m"\ncause = "a mutant"\nrows = ["RMQS-3.02"]\n'
+    )
     code, document = conform(BROKEN, "--expect", str(known), "RMQS-3.02")
     assert code == 0
     assert document["results"][0]["tags"][-1] == "expected"

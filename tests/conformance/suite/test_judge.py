@@ -15,12 +15,12 @@ from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase, Failure, op
 from conformance.adapter.messages import Hello, body_bytes
 from conformance.invariants import Finding
+from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Verdict
 from conformance.suite import Client, Expect, evaluation
 from conformance.suite.bench import Bench
 from conformance.suite.catalogue import requirement
 from conformance.suite.expect import Unsupported
-from conformance.suite.expectations import Expectations, Known
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.lag import LagMeter
 from conformance.suite.runner import Runner
@@ -303,7 +303,7 @@ class Sequel:
         expect.that(end == "good", "it works", end, id="worse" if end == "worse" else "works")
 
 
-def settle(sequel: Sequel, known: Expectations | None = None) -> Judgement:
+def settle(sequel: Sequel, known: KnownDefects | None = None) -> Judgement:
     async def work() -> Judgement:
         bench = Bench(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
         runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", known=known)
@@ -338,7 +338,8 @@ def test_a_failure_gets_a_second_opinion(ends: list[str], verdict: Verdict, flak
         assert "apart from others; client and harness waited 0.0" in found.reason
 
 
-KNOWN = Expectations(known=(Known(id="RMQS-3.06", protocol="rabbitmq-stream", cause="it is broken"),))
+BROKEN = Defect("broken", "it is broken")
+KNOWN = KnownDefects(rows=(KnownRow(defect=BROKEN, id="RMQS-3.06", protocol="rabbitmq-stream"),))
 
 
 @pytest.mark.parametrize(
@@ -383,7 +384,7 @@ def test_what_surprises_where_the_machine_kept_the_client_waiting(
         assert known is ("a pass, which nobody expected" in found.reason)
 
 
-RULE = Known(rule="beats", protocol="rabbitmq-stream", cause="it is slow")
+RULE = KnownRow(defect=Defect("slow", "it is slow"), rule="beats", protocol="rabbitmq-stream")
 
 
 @pytest.mark.parametrize(
@@ -404,7 +405,7 @@ RULE = Known(rule="beats", protocol="rabbitmq-stream", cause="it is slow")
 def test_what_rules_found_stands_where_two_runs_show_it(
     shown: list[list[str]],
     starved: list[bool],
-    known: tuple[Known, ...],
+    known: tuple[KnownRow, ...],
     stand: list[str],
     doubted: list[str],
     notes: int,
@@ -422,7 +423,7 @@ def test_what_rules_found_stands_where_two_runs_show_it(
         return Judgement(item, Verdict.PASS, findings=findings, is_starved=is_starved)
 
     monkeypatch.setattr(Runner, "once", once)
-    found = settle(Sequel(), Expectations(known=known))
+    found = settle(Sequel(), KnownDefects(rows=known))
     assert found.verdict is Verdict.PASS  # a row is decided by its own criteria
     assert [finding.name for finding in found.broken] == stand
     assert (sorted(found.doubted), len(found.notes), count) == (doubted, notes, runs)

@@ -13,11 +13,11 @@ from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.adapter.messages import Hello
 from conformance.invariants import Finding
+from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Verdict
 from conformance.suite import Client, Expect
 from conformance.suite.catalogue import requirement
 from conformance.suite.clients import Judged, in_process
-from conformance.suite.expectations import Expectations, Known
 from conformance.suite.judgement import Judgement
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
@@ -25,6 +25,8 @@ from conformance.suite.station import Station
 from fakebrokers.errors import UsageError
 
 Script = Callable[[Any, Client, Expect], Awaitable[None]]
+
+DEFECT = Defect("wrong", "it is wrong")
 
 
 class Puppet(AdapterBase):
@@ -87,7 +89,7 @@ def test_what_fails_is_tried_again(
 def test_what_is_known_to_fail_is_tried_once(puppet: Judged) -> None:
     runs: list[str] = []
     item = passing(runs, wrong=9)
-    known = Expectations(known=(Known(id="PZQ-1.01", protocol="pzq", cause="it is wrong"),))
+    known = KnownDefects(rows=(KnownRow(defect=DEFECT, id="PZQ-1.01", protocol="pzq"),))
     station = Station(puppet, known=known)
     assert station.judge(item).verdict is Verdict.FAIL
     station.close()
@@ -103,7 +105,7 @@ def test_what_a_rule_found_is_new_once(puppet: Judged, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Runner, "settle", settle)
     station = Station(
-        puppet, known=Expectations(known=(Known(rule="no-storm", protocol="pzq", cause="no pause"),))
+        puppet, known=KnownDefects(rows=(KnownRow(defect=DEFECT, rule="no-storm", protocol="pzq"),))
     )
     new = []
     for _ in range(5):

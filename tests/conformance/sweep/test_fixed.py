@@ -15,25 +15,24 @@ from conformance.campaign import Campaign
 from conformance.report import write_report
 from conformance.sweep import fixed
 from conformance.sweep.case import Case
-from conformance.sweep.expected import load_expected
-from conformance.sweep.fixed import EXPECTED, SPECS, Listed, Swept, load_specs, run_lists, save_specs
+from conformance.sweep.fixed import KNOWN, SPECS, Listed, Swept, load_specs, run_lists, save_specs
 from conformance.sweep.run import runner
 from conformance.sweep.specs import Bend, Spec, to_json
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
 PROTOCOL = "rabbitmq-stream"
-LISTS = Path(__file__).parents[3] / "ci" / "expectations" / "sweep"
+LISTS = Path(__file__).parents[3] / "ci" / "known"
 LOST = Spec(PROTOCOL, "publish", (Bend("c1", "out", 9, "lost"),))
-KNOWN = """
-version = 1
-client = "toy"
+DEFECT = """
+version = 2
+client = "reference-rabbitmq-stream"
 client_version = "{version}"
 
-[[known]]
-invariant = "ack-needs-confirm"
-acts = ["{act}"]
+[[defect]]
+id = "counted"
 cause = "confirms are counted"
+sweep = [{{ row = "ack-needs-confirm", acts = ["{act}"] }}]
 """
 STOCK = [each for each in bundled() if not each.name.startswith("reference-")]
 CLEAN, BROKEN = runner(PROTOCOL), runner(PROTOCOL, "confirm-by-position")
@@ -59,7 +58,7 @@ def client() -> Client:
 def listed(tmp_path: Path, client: Client, cases: list[Case], known: str = "") -> tuple[Listed, Scripted]:
     save_specs(tmp_path / f"{client.name}{SPECS}", [LOST])
     if known:
-        (tmp_path / f"{client.name}{EXPECTED}").write_text(known)
+        (tmp_path / f"{client.name}{KNOWN}").write_text(known)
     found, child = Listed(client, PROTOCOL, tmp_path, tmp_path / "report"), Scripted(cases)
     found.child = child  # type: ignore[assignment]
     asyncio.run(run_lists([found], lanes=1))
@@ -115,21 +114,21 @@ def test_where_the_machine_kept_the_client_waiting_nothing_is_news(
 
 
 def test_what_is_known_is_told_by_its_cause(tmp_path: Path, client: Client) -> None:
-    known = KNOWN.format(version=client.version, act="lost")
+    known = DEFECT.format(version=client.version, act="lost")
     found, _ = listed(tmp_path, client, [BROKEN(LOST)], known)
     assert "ack-needs-confirm" not in names([*found.found.new, *found.found.once])
     assert found.found.causes == [("confirms are counted", 1)]
 
 
 def test_what_is_known_of_another_act_is_news(tmp_path: Path, client: Client) -> None:
-    known = KNOWN.format(version=client.version, act="rst")
+    known = DEFECT.format(version=client.version, act="rst")
     found, _ = listed(tmp_path, client, [BROKEN(LOST)], known)
     assert "ack-needs-confirm" in names(found.found.new)
 
 
 def test_expectations_of_another_version_are_refused(tmp_path: Path, client: Client) -> None:
-    with pytest.raises(UsageError, match=r"about version 0\.0"):
-        listed(tmp_path, client, [CLEAN(LOST)], KNOWN.format(version="0.0", act="lost"))
+    with pytest.raises(UsageError, match=r"is about reference-rabbitmq-stream 0\.0"):
+        listed(tmp_path, client, [CLEAN(LOST)], DEFECT.format(version="0.0", act="lost"))
 
 
 def test_what_there_is_no_time_for_is_counted(tmp_path: Path, client: Client) -> None:
@@ -157,9 +156,6 @@ def test_a_list_that_cannot_be_run_is_refused(tmp_path: Path, text: str, problem
 @pytest.mark.parametrize("client", STOCK, ids=lambda each: each.name)
 def test_the_list_of_each_bundled_client_can_be_run(client: Client) -> None:
     assert load_specs(LISTS / f"{client.name}{SPECS}", client.protocols[0])
-    path = LISTS / f"{client.name}{EXPECTED}"
-    if path.exists():
-        assert load_expected(path).client == client.name
 
 
 def test_the_report_shows_what_is_new_and_what_is_known(tmp_path: Path) -> None:
