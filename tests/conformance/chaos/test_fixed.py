@@ -156,6 +156,15 @@ def test_a_list_of_another_version_stops_the_main_job(
     assert f"is about {client.name} 0.0" in refused[0]
 
 
+def test_a_client_without_seeds_is_left_out(
+    tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.stages.FOLDER", tmp_path)
+    (tmp_path / f"{client.name}.toml").write_text(f'client = "{client.name}"\n')
+    refused: list[str] = []
+    assert (run_stage(CHAOS, [client], tmp_path, Console(quiet=True), refused), refused) == ([], [])
+
+
 def test_the_results_of_a_client_tell_what_was_found(tmp_path: Path) -> None:
     row = Row(invariant="lives", detail="gone", spec="mixed", count=2, runs=2, page="chaos/x.html")
     known = Row(invariant="close-ends", detail="left", spec="mixed", cause="recovery goes on")
