@@ -53,7 +53,7 @@ def fitted(hello: Hello, op: str, args: Mapping[str, Any], timeout_ms: float) ->
     """
     given = {name: value for name, value in _given(args)}
     for name in given:
-        if hello.caps.get(f"{op}.{name}") is False:
+        if not hello.takes(op, name):
             raise NotFitting(f"the library has no {name} for {op}")
     for name, value in given.items():
         _check_bounds(hello, op, name, value)

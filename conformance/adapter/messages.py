@@ -198,6 +198,10 @@ class Hello(msgspec.Struct, frozen=True):
             return self.reconnects(cast(Part, part))
         return self.caps.get(need, need == "concurrent") is True
 
+    def takes(self, op: str, argument: str) -> bool:
+        """Whether the library has an optional argument of an op, or an option of ``connect``."""
+        return self.caps.get(f"{op}.{argument}") is not False
+
     def reconnects(self, part: Part) -> bool:
         """Whether the library connects this part of itself again: all of them, or those it names."""
         declared = self.caps.get("auto_reconnect", False)

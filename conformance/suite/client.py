@@ -46,6 +46,7 @@ class Client:
         self._expect = expect
         self._connect_options = dict(connect_options or {})
         self.results: list[Result] = []
+        self._connected_with: dict[str, Mapping[str, Any]] = {}
 
     @property
     def hello(self) -> Hello:
@@ -59,6 +60,14 @@ class Client:
     def has(self, op: str) -> bool:
         """Whether an op is declared."""
         return op in self.hello.ops
+
+    def takes(self, op: str, argument: str) -> bool:
+        """Whether the library has an optional argument of an op, or an option of ``connect``."""
+        return self.hello.takes(op, argument)
+
+    def options_of(self, session: str) -> Mapping[str, Any]:
+        """What the last ``connect`` of a session was given as options."""
+        return self._connected_with.get(session, {})
 
     def has_role(self, role: str) -> bool:
         """Whether a role is declared."""
@@ -140,13 +149,18 @@ class Client:
         timeout: float = DEFAULT_TIMEOUT_S,
         **options: Any,
     ) -> Call:
-        """Start to connect."""
+        """Start to connect. What reconnects anyway is not asked to."""
+        given = {**self._connect_options, **options}
+        is_implied = self.can("auto_reconnect") and not self.takes("connect", "auto_reconnect")
+        if is_implied and given.get("auto_reconnect"):
+            del given["auto_reconnect"]
+        self._connected_with[session] = given
         return self.begin(
             "connect",
             timeout,
             session=session,
             endpoints=_addresses(endpoints or self.endpoint),
-            options={**self._connect_options, **options},
+            options=given,
         )
 
     async def connect(self, session: str = "s1", **options: Any) -> Result:

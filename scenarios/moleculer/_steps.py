@@ -76,6 +76,10 @@ BEAT_MOST_S = 5.0
 AT_ONCE_S = 1.2 + 0.25
 
 
+#: How long a call may take where the script does not say.
+CALL_S = 5.0
+
+
 # joining
 
 
@@ -85,9 +89,17 @@ async def joined(broker: Moleculer, client: Client, session: str = "s1", **optio
     No document says that a start waits for the peers' INFO; real nodes wait for a while, and other libraries
     do not. So the script waits, and not the adapter.
     """
+    since = broker.journal.last_seq
     await client.connected(session, **joining(broker, client, **options))
+    if broker.transporter != "tcp":  # what a client has written may be on its way yet
+        await until(lambda: has_asked(broker, since), TOLD_S)
     for node in await offering(broker):
         await settled(node)
+
+
+def has_asked(broker: Moleculer, since: int) -> bool:
+    """Whether the server has read a DISCOVER of a client, and so the subscriptions that came before it."""
+    return any(record.tap & Tap.RECEIVED for record, _ in broker.packets("Discover", since))
 
 
 async def offering(broker: Moleculer) -> list[Node]:
@@ -118,8 +130,11 @@ def introduce(broker: Moleculer, *nodes: Node) -> None:
                 node.send_info(NODE)
 
 
-def joining(broker: Moleculer, client: Client, **options: Any) -> dict[str, Any]:
+def joining(broker: Moleculer, client: Client, *, calls_s: float = CALL_S, **options: Any) -> dict[str, Any]:
     """The arguments of ``connect``, with the serializer of the fake.
+
+    Args:
+        calls_s: The time-out of the calls that the script makes; `call_timeout` tells who is given it here.
 
     Raises:
         Unsupported: The client does not have the transporter, or the serializer.
@@ -133,6 +148,7 @@ def joining(broker: Moleculer, client: Client, **options: Any) -> dict[str, Any]
             raise Unsupported(f"the client has no serializer {serializer}")
         options["serializer"] = serializer
     url = ",".join(broker.urls.values()) if broker.transporter == "tcp" else broker.url
+    options |= node_timeout(client, calls_s)
     if "heartbeat_s" in options:
         options["heartbeat_s"] = client.heartbeat_s(options["heartbeat_s"], BEAT_MOST_S)
     return {"timeout": START_S, "transporter": url, "node_id": NODE, **options}
@@ -243,17 +259,40 @@ async def until(condition: Callable[[], Any], within_s: float) -> bool:
 # calls of the client
 
 
-def begin_call(client: Client, action: str, params: Any = None, timeout_s: float = 5.0, **more: Any) -> Call:
+def node_timeout(client: Client, calls_s: float = CALL_S) -> dict[str, float]:
+    """The option of ``connect`` for a library with one time-out for all calls of a node."""
+    if client.takes("mol.call", "timeout_ms") or not client.takes("connect", "request_timeout_ms"):
+        return {}
+    return {"request_timeout_ms": round(calls_s * 1000)}
+
+
+def call_timeout(client: Client, session: str, timeout_s: float) -> tuple[float, dict[str, float]]:
+    """How long a call may take, and the argument that says so.
+
+    Where one time-out is for all calls of a node, it was given as the node joined, and counts for each.
+    """
+    if client.takes("mol.call", "timeout_ms"):
+        return timeout_s, {"timeout_ms": round(timeout_s * 1000)}
+    return client.options_of(session).get("request_timeout_ms", timeout_s * 1000) / 1000, {}
+
+
+def begin_call(
+    client: Client,
+    action: str,
+    params: Any = None,
+    timeout_s: float = CALL_S,
+    *,
+    session: str = "s1",
+    **more: Any,
+) -> Call:
     """Start a call; its time-out is the library's."""
     args = {"params": params} if params is not None else {}
-    timeout_ms = round(timeout_s * 1000)
-    return client.begin(
-        "mol.call", timeout_s, **{"session": "s1", "action": action, "timeout_ms": timeout_ms, **args, **more}
-    )
+    deadline_s, given = call_timeout(client, session, timeout_s)
+    return client.begin("mol.call", deadline_s, session=session, action=action, **given, **args, **more)
 
 
 async def call(
-    client: Client, action: str, params: Any = None, timeout_s: float = 5.0, **more: Any
+    client: Client, action: str, params: Any = None, timeout_s: float = CALL_S, **more: Any
 ) -> Result:
     """Call an action and wait for the end."""
     result = await begin_call(client, action, params, timeout_s, **more)

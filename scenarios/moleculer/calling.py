@@ -64,7 +64,7 @@ async def call_remote(broker: Moleculer, client: Client, expect: Expect) -> None
     Result equals `data`
     """
     node = peer(broker, services=OFFER)
-    await joined(broker, client)
+    await joined(broker, client, calls_s=4.0)
     await reachable(broker, node)
     params = {"text": "hi", "list": [1, 2.5, None, True], "none": None}
     calls = [
@@ -189,7 +189,7 @@ async def call_timeout(broker: Moleculer, client: Client, expect: Expect) -> Non
     before; the next call is answered
     """
     node = peer(broker, services=OFFER)
-    await joined(broker, client)
+    await joined(broker, client, calls_s=1.0)
     before = (await client.state())["pending"]
     result = await call(client, "p.wait", timeout_s=1.0)
     await asked(node)
@@ -219,7 +219,7 @@ async def late_response(broker: Moleculer, client: Client, expect: Expect) -> No
     Pass: Ignored; next call unaffected
     """
     node = peer(broker, services=OFFER)
-    await joined(broker, client)
+    await joined(broker, client, calls_s=3.0)
     first = begin_call(client, "p.wait", {"n": 1}, 1.0)
     (late,) = await asked(node)
     expect.failed(
@@ -312,7 +312,7 @@ async def timeout_forwarded(broker: Moleculer, client: Client, expect: Expect) -
     leaves the second half out; it does not fail the scenario
     """
     node = peer(broker, services=OFFER)
-    await joined(broker, client)
+    await joined(broker, client, calls_s=1.234)
     await is_answered(
         client, expect, "the call is answered", "p.echo", {"n": 1}, timeout_s=1.234, id="the-call-is-answered"
     )
@@ -382,7 +382,7 @@ async def odd_responses(broker: Moleculer, client: Client, expect: Expect) -> No
     code of the peer; process alive, next call answered
     """
     node = peer(broker, services=OFFER)
-    await joined(broker, client)
+    await joined(broker, client, calls_s=1.0)
     unknown = {"name": "NobodyKnowsThis", "message": "odd one", "code": "E_ODD"}
     other = "4" if said(broker, "Discover")[0][1].ver == "5" else "5"
     answers: list[tuple[str, dict[str, Any]]] = [

@@ -52,7 +52,7 @@ async def disconnect_of_a_peer(broker: Moleculer, client: Client, expect: Expect
     """
     gone = peer(broker, services=OFFER)
     other = peer(broker, "other", {"q": {"wait": withheld}})
-    await joined(broker, client)
+    await joined(broker, client, calls_s=30.0)
     introduce(broker, gone, other)
     pending = [begin_call(client, "p.wait", {"n": n}, 30.0) for n in range(3)]
     kept = begin_call(client, "q.wait", timeout_s=30.0)

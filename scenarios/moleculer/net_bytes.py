@@ -14,6 +14,7 @@ from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers.faults import corrupt, slice_
 from scenarios._footprint import Footprint
+from scenarios.moleculer._steps import call
 from scenarios.subjects import ROLES
 from scenarios.subjects.moleculer import ALL_ROLES, MoleculerSubject
 
@@ -129,7 +130,7 @@ async def payload_corpus(subject: MoleculerSubject, client: Client, expect: Expe
         )
     for name, data in BYTES.items() if client.can("streams") else ():
         body = request_body(data)
-        sent = await client.op("mol.call", 10.0, session="s1", action="p.up", stream=body, timeout_ms=10_000)
+        sent = await call(client, "p.up", timeout_s=10.0, stream=body)
         same = same_body(
             expect.ok(sent, f"{name}: the stream is answered", id=slug("{}-the-stream-is-answered", name))[
                 "data"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from conformance.suite import Client, Expect, scenario
-from scenarios.moleculer._steps import asked, respond
+from scenarios.moleculer._steps import asked, begin_call, respond
 from scenarios.subjects import PUBLISHER
 from scenarios.subjects.moleculer import MoleculerSubject
 from scenarios.subjects.moleculer.keeper import WAIT
@@ -22,8 +22,7 @@ async def hundred_concurrent_calls(subject: MoleculerSubject, client: Client, ex
     """
     await subject.ready()
     seen = len(subject.peer.requests)
-    args = {"session": "s1", "action": WAIT, "timeout_ms": 10_000}
-    calls = [client.begin("mol.call", 10.0, params={"number": number}, **args) for number in range(CALLS)]
+    calls = [begin_call(client, WAIT, {"number": number}, 10.0) for number in range(CALLS)]
     requests = await asked(subject.peer, CALLS, skip=seen)
     random.Random(subject.faults.plan.seed).shuffle(requests)
     for request in requests:

@@ -100,7 +100,7 @@ async def wrong_version(broker: Moleculer, client: Client, expect: Expect) -> No
     is answered within 1 s. Clients run with the version check disabled are not judged
     """
     node = peer(broker)
-    await joined(broker, client)
+    await joined(broker, client, calls_s=1.0)
     await serve(client, {"echo": "echo"})
     own = packets(broker, "Discover")[0].ver
     other = "5" if own == "4" else "4"

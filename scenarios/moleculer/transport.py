@@ -136,7 +136,7 @@ async def transport_down(broker: Moleculer, client: Client, expect: Expect) -> N
     appears after the reconnect
     """
     peer(broker, services=OFFER)
-    await joined(broker, client, **PATIENT)
+    await joined(broker, client, calls_s=1.0, **PATIENT)
     await is_answered(
         client,
         expect,
@@ -179,7 +179,7 @@ async def lost_with_pending_calls(broker: Moleculer, client: Client, expect: Exp
     call is answered
     """
     node = peer(broker, services=OFFER)
-    await joined(broker, client, **PATIENT)
+    await joined(broker, client, calls_s=6.0, **PATIENT)
     begun = now()
     calls = [begin_call(client, "p.wait", {"n": n}, 6.0) for n in range(5)]
     requests = sorted(await asked(node, 5), key=lambda p: p.params["n"])

@@ -217,7 +217,7 @@ async def little_bandwidth(subject: Subject, client: Client, expect: Expect) -> 
     Pass: Both bodies equal by SHA-256; no loss event and no reconnect; after it the client's heartbeats, if
     it owes any, keep their period
     """
-    await subject.ready(**subject.slow_options)
+    await subject.ready(**subject.slow_options, **subject.waiting(30.0))
     large: dict[str, Any] = {"gen": "rand", "seed": 111, "len": subject.large}
     expect.prepared(await subject.subscribe(subject.queue))
     await subject.wait_messages(1)

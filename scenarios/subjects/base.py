@@ -261,6 +261,10 @@ class Subject(Facts):
         """The deadline of an op: the library's own, else `timeout`."""
         return self.client.deadline_s("publish" if op.publishes else "request", timeout)
 
+    def waiting(self, timeout: float) -> dict[str, Any]:
+        """Options of ``connect`` with which ops may take that long, where the op itself cannot say so."""
+        return {}
+
     def demand(
         self, condition: object, criterion: str, actual: object, check: Check | None, *, id: str
     ) -> None:

@@ -25,23 +25,42 @@ PATIENT = [
 NEED_MORE = ["MOL-1.07", "MOL-4.01"]
 
 
-class Limited(AdapterBase):
-    """Refuses shorter heartbeats, as it says, and arguments that it does not have."""
+class Lacking(AdapterBase):
+    """Refuses arguments that it does not have."""
+
+    lacks = "mol.call.node mol.emit.groups"
+
+    async def _perform(self, request: dict[str, Any]) -> Any:
+        args = request.get("args") or {}
+        if any(
+            f"{request['op']}.{name}" in self.lacks.split() for name in {**args, **args.get("options", {})}
+        ):
+            raise Failure("unsupported", "there is no such argument")
+        return await super()._perform(request)
+
+
+class Limited(Lacking):
+    """Refuses shorter heartbeats, as it says."""
 
     limits: ClassVar = {"heartbeat_min_s": LEAST_S}
-    lacks = "mol.call.node mol.emit.groups"
 
     async def _perform(self, request: dict[str, Any]) -> Any:
         args = request.get("args") or {}
         if (args.get("options") or {}).get("heartbeat_s", LEAST_S) < LEAST_S:
             raise Failure("invalid", "heartbeats of 5 s or more")
-        if any(f"{request['op']}.{name}" in self.lacks.split() for name in args):
-            raise Failure("unsupported", "there is no such argument")
         return await super()._perform(request)
 
 
-def judged(item: Scenario, monkeypatch: pytest.MonkeyPatch) -> matrix.Judgement:
-    client = type("LimitedReference", (Limited, reference(item.protocol)), {})
+class OfOneTimeout(Lacking):
+    """Has one time-out for all calls of a node, and always reconnects."""
+
+    lacks = "mol.call.timeout_ms connect.auto_reconnect"
+
+
+def judged(
+    item: Scenario, monkeypatch: pytest.MonkeyPatch, limited: type[AdapterBase] = Limited
+) -> matrix.Judgement:
+    client = type("LimitedReference", (limited, reference(item.protocol)), {})
     monkeypatch.setattr(matrix, "reference", lambda protocol: client)
     return matrix.run(item)
 
@@ -65,3 +84,19 @@ def test_what_needs_an_argument_that_is_not_there_is_skipped(
     found = judged(item, monkeypatch)
     assert found.verdict is Verdict.UNSUPPORTED, found.reason
     assert "the library has no " in found.reason
+
+
+def calling_rows() -> list[Scenario]:
+    """What calls another node, over NATS."""
+    found = [
+        item for item in all_scenarios() if item.protocol == "moleculer" and item.variant in ("", "nats")
+    ]
+    return [item for item in found if "caller" in item.roles and in_memory(item) and not item.soak]
+
+
+@pytest.mark.parametrize("item", calling_rows(), ids=lambda item: item.id)
+def test_a_node_may_have_one_timeout_for_all_of_its_calls(
+    item: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = judged(item, monkeypatch, OfOneTimeout)
+    assert found.verdict in GOOD, found.reason

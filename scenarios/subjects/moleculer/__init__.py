@@ -25,7 +25,7 @@ from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.faults import break_packet
 from fakebrokers.moleculer.node import Node
 from scenarios._common import limit_s
-from scenarios.moleculer._steps import MQTT, NATS, REDIS, TCP
+from scenarios.moleculer._steps import CALL_S, MQTT, NATS, REDIS, TCP, call_timeout, node_timeout
 from scenarios.subjects.base import Check, Subject
 from scenarios.subjects.facts import Op
 from scenarios.subjects.moleculer.keeper import ECHO, EMITTED, PEER, PUT, Keeper
@@ -199,9 +199,18 @@ class MoleculerSubject(Subject):
         """Seconds since the fake started, as in the journal."""
         return self.broker.now - self.broker.journal.started_at
 
+    def deadline_s(self, op: Op, timeout: float) -> float:
+        own = self.waiting(CALL_S) if op.op == "mol.call" else {}
+        return super().deadline_s(op, own.get("request_timeout_ms", timeout * 1000) / 1000)
+
+    def waiting(self, timeout: float) -> dict[str, Any]:
+        return node_timeout(self.client, timeout)
+
     def begin(self, op: Op, timeout: float, session: str = "s1") -> Call:
         """Calls have the deadline from the library itself."""
-        more = {"timeout_ms": round(timeout * 1000)} if op.op == "mol.call" else {}
+        more: dict[str, float] = {}
+        if op.op == "mol.call":
+            timeout, more = call_timeout(self.client, session, timeout)
         return self.client.begin(op.op, timeout, session=session, **op.args, **more)
 
     def begin_connect(self, session: str = "s1", *, timeout: float = 5.0, **options: Any) -> Call:
@@ -211,11 +220,11 @@ class MoleculerSubject(Subject):
             raise Unsupported(f"the client has no transporter {self.fake.transporter}")
         assert self.peer.core.alive
         self._beat_s = options.get("heartbeat_s", BEAT_S)
-        more = {"node_id": _node(session)}
+        more = {"node_id": _node(session), **self.waiting(CALL_S)}
         servers = options.get("endpoints", ())
         if isinstance(servers, str) or not servers:
             more["transporter"] = self._url
-        return self.client.begin_connect(session, timeout=max(timeout, START_S), **more, **options)
+        return self.client.begin_connect(session, timeout=max(timeout, START_S), **{**more, **options})
 
     @property
     def _url(self) -> str:
