@@ -61,6 +61,7 @@ class Adapter(ABC):
         on_violation: Called when the adapter breaks the protocol; its word is worth nothing from then on.
         onlooker: Is told of every op and line in the moment in which it passes; None: nobody.
         hung: The ops since the last reset that got no answer in time.
+        ended_ns: When it ended, on the runner's clock; None while it lives.
         acked: How many messages the client has called acknowledged since then; a batch that is confirmed
             as one counts once.
         clock_offset_ms: Add it to an adapter's ``t`` to get the runner's clock, in milliseconds.
@@ -80,6 +81,7 @@ class Adapter(ABC):
         self.inbox = Inbox()
         self.conduct = Conduct()
         self.hung: list[Result] = []
+        self.ended_ns: int | None = None
         self.acked = 0
         self._announced: set[int] = set()
         self._next_id = 1
@@ -343,6 +345,7 @@ class Adapter(ABC):
 
     def _gone(self) -> None:
         """The adapter has ended: so has everything that was open."""
+        self.ended_ns = self.now_ns() if self.ended_ns is None else self.ended_ns
         for call, _ in list(self._pending.values()):
             self._end(call, crashed=True)
         self.inbox.close()

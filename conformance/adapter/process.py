@@ -197,8 +197,11 @@ class ProcessAdapter(Adapter):
                 await asyncio.sleep(0)
         while not self._is_read and await process.stdout.read(1 << 20):
             pass  # what is still in the pipe
-        if await process.wait() == OWN_BUG_CODE and self._lines:
-            await asyncio.wait({self._tasks[1]}, timeout=1)  # its last words
+        code = await process.wait()
+        ended_ns = self.now_ns()
+        await asyncio.wait({self._tasks[1]}, timeout=1)  # its last words
+        self.ended_ns = ended_ns
+        if code == OWN_BUG_CODE and self._lines:
             said = self.stderr().strip().rpartition("\n")[2]
             self.violate(f"it ended with exit code {OWN_BUG_CODE}, for {OWN_BUG}{said and f': {said}'}")
         self._gone()

@@ -17,6 +17,7 @@ from uuid import uuid4
 from conformance.adapter.base import Adapter
 from conformance.adapter.contract import Contract
 from conformance.adapter.kit import AdapterBase
+from conformance.adapter.last_words import last_words
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.history import digest_of, open_journal, write_history
 from conformance.chaos.repeatable import repeatable
@@ -26,7 +27,7 @@ from conformance.chaos.schedule import Schedule
 from conformance.chaos.toxics import TOXIC, Toxics
 from conformance.chaos.workload import find_workload
 from conformance.sweep.pace import Pace, RealPace
-from conformance.sweep.run import Taped, client_of, last_words, place_on_tape
+from conformance.sweep.run import Taped, client_of, place_on_tape
 from conformance.sweep.stuck import Stuck, run_or_stuck
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard

@@ -16,6 +16,7 @@ from conformance.adapter.result import Result
 from conformance.results import Verdict
 from conformance.suite import outside
 from conformance.suite.earned import unfired
+from conformance.suite.evidence import end_of
 from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
 from fakebrokers.errors import FakeBrokerError, UsageError, WaitTimeout
 from fakebrokers.journal.record import Meaning, State, states_that
@@ -42,12 +43,14 @@ class Evaluation:
     Args:
         broker: The fake, stopped.
         lag_s: The longest time for which the runner's loop stood still.
+        mark: The position in the client's stderr at which the run began.
     """
 
-    def __init__(self, adapter: Adapter, broker: Any, lag_s: float) -> None:
+    def __init__(self, adapter: Adapter, broker: Any, lag_s: float, mark: int = 0) -> None:
         self._adapter = adapter
         self._broker = broker
         self._lag_s = lag_s
+        self._mark = mark
 
     def verdict(self, error: Exception | None, expect: Expect) -> tuple[Verdict, Details]:
         """The verdict, and what is said about it.
@@ -120,7 +123,7 @@ class Evaluation:
             "criterion": error.criterion,
             "criterion_id": error.id,
             "actual": error.actual,
-            "reason": f"{error}{self._idle_faults()}",
+            "reason": f"{error}{self._besides()}",
             "tags": tuple(tags),
             "timing": error.late_s is not None,
         }
@@ -133,7 +136,7 @@ class Evaluation:
             "criterion": "the client does in time what the script waits for",
             "criterion_id": "in-time",
             "actual": str(error).splitlines()[0] if str(error) else "nothing came within the script's limit",
-            "reason": (str(error) or "the script ran into its own time limit") + self._idle_faults(),
+            "reason": (str(error) or "the script ran into its own time limit") + self._besides(),
             "tags": ("waited", *more),
         }
 
@@ -154,10 +157,12 @@ class Evaluation:
             return False
         return any(r.fault or r.kind in ENDS for r in getattr(self._broker, "journal", ()))
 
-    def _idle_faults(self) -> str:
-        """What a reader of a failure has to know about the faults."""
+    def _besides(self) -> str:
+        """What a reader of a failure has to know about the client's end and about the faults."""
+        end = end_of(self._adapter, self._mark)
         names = unfired(self._broker) if hasattr(self._broker, "faults") else []
-        return f" [never took place: {', '.join(names[:3])}]" if names else ""
+        idle = f"never took place: {', '.join(names[:3])}" if names else ""
+        return "".join(f" [{text}]" for text in (end, idle) if text)
 
 
 def leaves_open(error: Exception) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from conformance.adapter.base import Adapter
+from conformance.adapter.last_words import around_last_words, last_words, plain
+from conformance.adapter.transcript import WAITED
 from fakebrokers.journal import Journal, Record
 
 LAST_WORDS = 3  #: lines of stderr
@@ -53,8 +56,41 @@ def trouble_of(adapter: Adapter, mark: int) -> tuple[str, ...]:
     facts = adapter.facts()
     if facts is not None and facts.exit_code is not None:
         found.append(f"ended with {_status(facts.exit_code)}")
-    words = [line.strip() for line in adapter.stderr(mark).splitlines() if line.strip()]
-    return (*found, *(f"stderr: {line}" for line in words[-LAST_WORDS:]))
+    stderr = adapter.stderr(mark)
+    words = [] if adapter.alive else around_last_words(stderr)
+    said = [line.strip() for line in plain(stderr).splitlines() if line.strip()]
+    return (*found, *(f"stderr: {line}" for line in words or said[-LAST_WORDS:]))
+
+
+def end_of(adapter: Adapter, mark: int) -> str:
+    """When and why the adapter's process ended, in one sentence; "" while it lives.
+
+    What ended it may lie well before the op that found it gone, and be of another session.
+    """
+    if adapter.alive:
+        return ""
+    words = last_words(adapter.stderr(mark))
+    return f"the client's process ended{_when(adapter)}{words and f': {words}'}"
+
+
+def _when(adapter: Adapter) -> str:
+    """How long after which op; "" where something else holds its pipes, or no op came before."""
+    asked: dict[int, Mapping[str, Any]] = {}
+    last = ""
+    for line in adapter.transcript.lines:
+        if adapter.ended_ns is None or line.at_ns > adapter.ended_ns:
+            break
+        value = line.value
+        if line.way == "out":
+            asked[value["id"]] = value
+        if line.way == WAITED or not isinstance(value, Mapping) or value.get("id") not in asked:
+            continue
+        request = asked[value["id"]]
+        session = request["args"].get("session", "")
+        late_s = (adapter.ended_ns - line.at_ns) / 1e9
+        word = "asked" if line.way == "out" else "answered"
+        last = f" {late_s:.2f} s after {request['op']}{session and f' of {session}'} was {word}"
+    return last
 
 
 def _status(code: int) -> str:

@@ -105,7 +105,7 @@ async def judge(
     except Exception as caught:
         error = caught
     judged = msgspec.structs.replace(
-        _judged(scenario, adapter, broker, expect, error, lag),
+        _judged(scenario, adapter, broker, expect, error, lag, mark),
         seconds=loop.time() - begun,
         began_at=began_at,
         deeds=tuple(deeds.done),
@@ -140,10 +140,16 @@ def _taken_down(adapter: Adapter, broker: Any, note: RunJournal | None, invarian
 
 
 def _judged(
-    scenario: Scenario, adapter: Adapter, broker: Any, expect: Expect, error: Exception | None, lag: LagMeter
+    scenario: Scenario,
+    adapter: Adapter,
+    broker: Any,
+    expect: Expect,
+    error: Exception | None,
+    lag: LagMeter,
+    mark: int,
 ) -> Judgement:
     """The verdict on a script that ended with this error, or with None, and what it rests on."""
-    verdict, details = Evaluation(adapter, broker, lag.worst_s).verdict(error, expect)
+    verdict, details = Evaluation(adapter, broker, lag.worst_s, mark).verdict(error, expect)
     return Judgement(
         scenario,
         verdict,

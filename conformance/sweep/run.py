@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import math
-import re
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr
@@ -16,6 +15,7 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.contract import Contract
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
+from conformance.adapter.last_words import last_words
 from conformance.sweep.acts import ACTS, Bent
 from conformance.sweep.asides import Cut
 from conformance.sweep.bases import Base, Done, Enough, Stage
@@ -32,7 +32,6 @@ from fakebrokers.protocol import find_protocol
 
 STUCK_S = 8.0  #: of the processor, after which a run is given up
 COSTLY_STUCK_S = 30.0
-LINE_MAX = 200  #: characters of a client's last words
 LONGEST_S = 4000.0  #: virtual seconds that a base may take
 ENOUGH_S = 40.0  #: real seconds after which a base begins nothing more but its end, which takes as long
 
@@ -158,20 +157,6 @@ async def _through(base: Base, stage: Stage) -> None:
         await stage.finale()
     except Cut as cut:
         await stage.cut(cut.turns)
-
-
-#: How runtimes begin the line that tells why they end, and how loggers mark it; Rust tells of a panic in two.
-FATAL = re.compile(
-    r"^(?:(?:(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b|.*\bFATAL\b).*"
-    r"|thread '.*panicked at .*\n.*|memory allocation of .*)",
-    re.MULTILINE,
-)
-
-
-def last_words(stderr: str) -> str:
-    """What a client's stderr tells of why it has ended, in one line; "" if it tells nothing."""
-    found = FATAL.findall(stderr)
-    return " ".join(found[-1].split())[:LINE_MAX] if found else ""
 
 
 def place_on_tape(case: Case, ops: list[Done]) -> None:

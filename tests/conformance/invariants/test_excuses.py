@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from conformance.adapter.last_words import last_words
 from conformance.adapter.messages import Error
 from conformance.adapter.result import Result
 from conformance.invariants.answers import agree
@@ -29,7 +30,6 @@ from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Arrival, Facts, Question, Record, Window, Written
 from conformance.sweep.room import room_of
-from conformance.sweep.run import last_words
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
 from conformance.sweep.told import Heard, Told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import resource
 import sys
 from collections.abc import Sequence
@@ -74,6 +75,9 @@ def blamed(kind: str, found: Judgement) -> None:
     where = f"{kind} {found.scenario.label}: {found.verdict} {found.tags}: {found.reason}"
     assert found.verdict is (Verdict.HARNESS_ERROR if kind in WRONG else Verdict.FAIL), where
     assert set(found.tags) - {"waited", "setup", *INVARIANTS} == {tag_of(kind)}, where
+    if kind in DEAD:
+        asked = "" if kind == "grandchild" else r" \d\.\d\d s after publish of \w+ was asked"
+        assert re.search(rf"\[the client's process ended{asked}\]", found.reason), where
     if kind in WRONG:
         assert found.reason.startswith("the adapter broke its protocol: "), where
         assert WRONG[kind] in found.reason, where

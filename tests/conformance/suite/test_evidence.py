@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import socket
 
+import pytest
+
+from conformance.adapter.last_words import around_last_words
 from conformance.results import Verdict
 from conformance.suite.evidence import plan_of, proxy_of, records_of
 from conformance.suite.judge import Judgement
@@ -38,3 +41,42 @@ def test_the_plan_of_a_result_has_the_proxys_faults() -> None:
     failed = Judgement(scenario, Verdict.FAIL, plan=plan_of(pzq), proxy_plan=plan_of(proxy_of(pzq)))
     shown = to_result(failed, client="pzq-python", seed=0).plan
     assert shown["proxy"]["faults"][0]["effect"]["type"] == "slice"
+
+
+GO = """\x1b[33mWARN\x1b[0m[0001] no peer
+panic: no connection
+
+goroutine 39 [running]:
+lib.(*Bus).Publish(0x2264025b01e0)
+\t/lib/bus.go:130 +0x5f3
+created by lib.Start in goroutine 9
+\t/lib/node.go:187 +0x18f
+"""
+PYTHON = """Traceback (most recent call last):
+  File "client.py", line 7, in read
+    frame.key
+AttributeError: no key
+"""
+
+
+@pytest.mark.parametrize(
+    ("stderr", "shown"),
+    [
+        (
+            GO,
+            [
+                "WARN[0001] no peer",
+                "panic: no connection",
+                "goroutine 39 [running]:",
+                "lib.(*Bus).Publish(0x2264025b01e0)",
+                "/lib/bus.go:130 +0x5f3",
+                "created by lib.Start in goroutine 9",
+            ],
+        ),
+        (PYTHON, ['File "client.py", line 7, in read', "frame.key", "AttributeError: no key"]),
+        ("all is well\n", []),
+    ],
+    ids=["the stack is below", "the stack is above", "none"],
+)
+def test_why_a_client_ended_is_shown_with_its_place(stderr: str, shown: list[str]) -> None:
+    assert around_last_words(stderr) == shown
