@@ -19,7 +19,20 @@ LEFT = ("tasks", "timers", "pending", "buffered_bytes")
 
 def _close(case: Case) -> Done | None:
     closes = [done for done in case.done("close") if done.phase == "close" and done.result is not None]
-    return closes[-1] if closes and "sessions" not in case.notes else None
+    if not closes or "sessions" in case.notes or _had_nothing(case, closes[-1]):
+        return None
+    return closes[-1]
+
+
+def _had_nothing(case: Case, done: Done) -> bool:
+    """Whether there was nothing yet to close: a library may give nothing to hold before it is connected."""
+    assert done.result is not None
+    error = done.result.error
+    connected = any(
+        one.result is not None and one.result.ok and one.ended is not None and one.ended < done.begun
+        for one in case.done("connect")
+    )
+    return error is not None and done.result.word == "closed" and error.definite and not connected
 
 
 @invariant("close-ends")

@@ -10,7 +10,9 @@ from conformance.invariants.logs import DUE_S, Log, is_body
 from conformance.invariants.recovery import subscriptions
 from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
+from conformance.sweep.facts import Record
 from conformance.sweep.showing import shown
+from conformance.sweep.tape import Moment
 from conformance.sweep.told import Heard
 
 DAMAGE_S = 1.0
@@ -255,17 +257,27 @@ def surfaces_what_came(case: Case) -> Iterator[Violation]:
             continue
         due = case.model.due(case, done.args, done.ended)
         got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
-        for heard, (at, record) in zip(got, due, strict=False):
-            told = heard["body"]
-            is_it = is_body(told, record.body) or (
-                "sha256" not in told and case.model.is_same(body_bytes(told), record.body)
-            )
-            if not is_it or not case.may_precede(at, heard.at):
-                yield f"{_event(heard)} was delivered, {shown(record.body)} was due", at, heard.at
-                break
-        for heard in got[len(due) :]:
-            yield f"{_event(heard)} was delivered unasked, or again", heard.at
-        for at, record in due[len(got) :]:
+        left = list(due)
+        for heard in got:
+            place = next((n for n, row in enumerate(left) if _is_event(case, heard, *row)), None)
+            if place is None:
+                yield f"{_event(heard)} was delivered unasked, or again", heard.at
+                continue
+            if place:
+                at, record = left[0]
+                text = f"{_event(heard)} was delivered, {shown(record.body)} was due"
+                yield May("shuffles", text), at, heard.at
+            del left[place]
+        for at, record in left:
             if at.t + DUE_S + case.slack_s < (case.ended_s if closing is None else closing.t):
                 text = f"{shown(record.body)} came, and was not delivered to the application"
                 yield text, at
+
+
+def _is_event(case: Case, heard: Heard, at: Moment, record: Record) -> bool:
+    """Whether this is the event that came then."""
+    told = heard["body"]
+    is_it = is_body(told, record.body) or (
+        "sha256" not in told and case.model.is_same(body_bytes(told), record.body)
+    )
+    return bool(is_it and case.may_precede(at, heard.at))

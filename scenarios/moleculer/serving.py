@@ -151,18 +151,18 @@ async def params_missing(broker: Moleculer, client: Client, expect: Expect) -> N
     """params missing.
 
     Fault: REQUEST to `echo` without `params`; with `params` null; with only id, action, ver and sender
-    Pass: Each is answered with success true within 1 s; `data` is absent, null or {}; no crash
+    Pass: Each is answered with success true within 1 s; `data` is absent, null or {}; no crash. Non-strict:
+    the last one, which lacks what the field table requires, is answered with an error
     """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
-    node.send("REQ", NODE, id="bare", action="s.echo")
-    cases = {
-        "no params": request(node, "s.echo"),
-        "params null": request(node, "s.echo", None),
-        "id and action only": "bare",
-    }
-    for name, id in cases.items():
+    for name in ("no params", "params null", "id and action only"):  # one by one: what ends it has a name
+        if name == "id and action only":
+            node.send("REQ", NODE, id="bare", action="s.echo")
+            id = "bare"
+        else:
+            id = request(node, "s.echo", UNSET if name == "no params" else None)
         found = await came(broker, "Response", where=lambda p, id=id: p.id == id)  # type: ignore[misc]
         expect.that(
             found,
@@ -171,6 +171,9 @@ async def params_missing(broker: Moleculer, client: Client, expect: Expect) -> N
             id=slug("a-request-with-{}-is-answered-within-n-s", name),
         )
         answer: Any = found[0][1]
+        if id == "bare" and answer.success is False:
+            expect.tolerate(False, "a REQUEST that lacks more is carried out", answer, id="it-is-carried-out")
+            continue
         expect.equal(
             answer.success,
             True,

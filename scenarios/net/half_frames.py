@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.adapter.messages import same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
@@ -132,10 +131,9 @@ class HalfFrame:
             return
         await subject.wait_messages(len(bodies), self.session)
         await asyncio.sleep(0.2)
-        seen = [message.body for message in subject.messages(self.session)]
-        once = len(seen) == len(bodies) and all(map(same_body, seen, bodies))
+        seen = subject.messages(self.session)
         subject.expect.that(
-            once,
+            subject.are(seen, bodies),
             f"{self.phase}: sent again as a whole, each is surfaced once",
             seen,
             id=slug("{}-sent-again-as-a-whole-each-is-surfaced-once", self.phase),

@@ -63,7 +63,7 @@ class Adapter extends AdapterBase {
     // understood are logged, as is what handlers of events throw
     contract: {
       repeats: false, surfaces_again: false, stores_positions: false, own_credit: false, leaves_dropped: false,
-      own_keys: false, takes_existing: false,
+      own_keys: false, shuffles: false, takes_existing: false,
     },
     transporters: ["nats", "redis", "mqtt", "tcp"],
     serializers: SERIALIZERS,

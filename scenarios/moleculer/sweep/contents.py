@@ -24,6 +24,14 @@ def gives_stream(args: Mapping[str, Any]) -> bool:
     return "stream" in args or "objects" in args
 
 
+def has_params(args: Mapping[str, Any], frame: Any) -> bool:
+    """Whether a request has the parameters of a call: without any they are left out, null or an empty object
+    (docs/protocols/moleculer.md, 4.5).
+    """
+    given = args.get("params")
+    return bool(frame.params in (UNSET, None, {}) if given is None else frame.params == given)
+
+
 def topic_in(frame: Frame) -> str:
     """Where a message of any transporter goes, or comes from; "" for what is none."""
     if isinstance(frame, Pub | Msg):

@@ -69,7 +69,7 @@ MEMBERS: Mapping[type[Packet], Mapping[str, Test]] = {
         "level": _count,
         "requestID": _text,
         "parentID": _none_or(_text),
-        "caller": _none_or(_text),
+        "caller": _none_or(lambda value: isinstance(value, str)),
         "stream": _flag,
     },
     Response: {

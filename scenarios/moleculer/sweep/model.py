@@ -32,7 +32,7 @@ from fakebrokers.moleculer.packets import (
     Response,
 )
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
-from scenarios.moleculer.sweep.contents import gives_stream
+from scenarios.moleculer.sweep.contents import gives_stream, has_params
 from scenarios.moleculer.sweep.offering import offered, other_selves, unheard
 from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, is_silent, needless, wrong_roster
@@ -65,7 +65,7 @@ def answer_of(answer: Response) -> Mapping[str, Any]:
 def _is_of(args: Args, frame: Any) -> bool:
     """Whether a request is that of a call. Before 0.15 the stream stood in the place of the parameters."""
     is_stream = frame.params is None and gives_stream(args)
-    return bool(frame.action == args["action"] and (is_stream or frame.params == args.get("params", {})))
+    return bool(frame.action == args["action"] and (is_stream or has_params(args, frame)))
 
 
 OPS = {

@@ -15,7 +15,7 @@ from conformance.sweep.showing import shown
 from conformance.sweep.tape import Moment
 from fakebrokers.moleculer.packets import Event, Info, Request
 from fakebrokers.moleculer.services import matches
-from scenarios.moleculer.sweep.contents import OBJECTS, gives_stream
+from scenarios.moleculer.sweep.contents import OBJECTS, gives_stream, has_params
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, members
 from scenarios.moleculer.sweep.tracking import VERSION
 
@@ -137,13 +137,13 @@ def _able(there: Mapping[str, Any], action: str) -> set[str]:
 
 def _wrong_call(case: Case, done: Done, options: Mapping[str, Any], there: Mapping[str, list[Any]]) -> str:
     assert done.ended is not None and done.result is not None
-    action, params, node = done.args["action"], done.args.get("params", {}), done.args.get("node", "")
+    action, node = done.args["action"], done.args.get("node", "")
     if any(_is_alike(done, one) for one in case.done("mol.call")) or done.result.word == "invalid":
         return ""
     asked = [
         one for one in case.facts.sent
         if isinstance(one.frame, Request) and one.frame.seq in (UNSET, 0) and one.frame.action == action
-        and (one.frame.params == params or _is_in_its_place(done, one.frame))
+        and (has_params(done.args, one.frame) or _is_in_its_place(done, one.frame))
         and done.begun < one.at < done.ended
     ]  # fmt: skip
     is_in_place = any(_is_in_its_place(done, one.frame) for one in asked)  # type: ignore[arg-type]
@@ -213,7 +213,7 @@ def _wrong_root(frame: Any) -> str:
         "level": (frame.level, 1),
         "parentID": (None if frame.parentID is UNSET else frame.parentID, None),
         "requestID": (frame.requestID, frame.id),
-        "caller": (None if frame.caller is UNSET else frame.caller, None),
+        "caller": (frame.caller or None, None),  # an empty text names nobody
     }
     return ", ".join(
         f"expected {name} {shown(wanted)}, got {shown(got)}"

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, cast
 
 from conformance.adapter.base import Call
+from conformance.adapter.contract import Contract
 from conformance.adapter.messages import Message, same_body
 from conformance.adapter.result import Result
 from conformance.suite.client import Body
@@ -156,6 +157,11 @@ class MoleculerSubject(Subject):
     def publishes_in_time(self) -> bool:
         """Each call has a time-out of its own."""
         return True
+
+    @property
+    def keeps_order(self) -> bool:
+        """Nothing of the protocol promises it (docs/protocols/moleculer.md, 4.8)."""
+        return not Contract(self.client.hello).allows("shuffles")
 
     def keeping_alive(self, limit_s: float) -> dict[str, Any]:
         """Nodes look for silent peers once in each limit, so that it may take twice as long."""

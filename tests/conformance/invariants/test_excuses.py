@@ -13,6 +13,7 @@ from conformance.adapter.last_words import last_words
 from conformance.adapter.messages import Error
 from conformance.adapter.result import Result
 from conformance.invariants.answers import agree
+from conformance.invariants.closing import close_ends
 from conformance.invariants.connections import one_loss_event, silent_behind_goodbye, state_agrees
 from conformance.invariants.deliveries import delivers_what_came
 from conformance.invariants.giving_up import _has_lost, _stood, gives_up_for_a_reason, sound
@@ -333,3 +334,29 @@ def test_intact_messages_of_a_damaged_frame_may_be_delivered(got: list[int], fou
     case.events = [message(position, 10 + number) for number, position in enumerate(got)]
     said = [str(violation[0]) for violation in delivers_what_came(case)]
     assert [text.startswith(start) for text, start in zip(said, found, strict=True)] == [True] * len(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "definite", "connected", "fails"),
+    [
+        ("closed", True, False, False),
+        ("closed", False, False, True),
+        ("connection", True, False, True),
+        ("closed", True, True, True),
+    ],
+    ids=["nothing to hold", "in doubt", "another error", "there was a session"],
+)
+def test_a_close_with_nothing_to_close_ends_nothing(
+    kind: str, definite: bool, connected: bool, fails: bool
+) -> None:
+    """ADAPTER.md, Closing: a library may give nothing to hold before its connect has returned."""
+    refused = msgspec.convert({"kind": kind, "text": "", "definite": definite}, Error)
+    case = case_of()
+    case.ops = [
+        *([op("connect", 0, 1, ended("connect"))] if connected else []),
+        op("connect", 2, 9, failed("connect", "connection")),
+        op("close", 3, 4, ended("close", error=refused)),
+    ]
+    for done in case.ops:
+        done.phase = done.op
+    assert bool(list(close_ends(case))) is fails
