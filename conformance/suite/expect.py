@@ -121,7 +121,11 @@ class Expect:
         return bool(condition)
 
     def exercised(self, condition: object, what: str, *, id: str) -> None:
-        """The requirement was really tried; otherwise the verdict is ``inconclusive``."""
+        """The requirement was really tried; otherwise the verdict is ``inconclusive``.
+
+        Args:
+            what: What is said then: what did not take place.
+        """
         if not condition:
             raise Inconclusive(what, id=id)
 

@@ -302,7 +302,7 @@ async def topic_decides(broker: Moleculer, client: Client, expect: Expect) -> No
     delivered = [r for r in broker.journal.records() if r.frame is not None and b"not a request" in _bytes(r)]
     expect.exercised(
         delivered,
-        "the packet on the other topic was delivered",
+        "the packet on the other topic was not delivered",
         id="the-packet-on-the-other-topic-was-delivered",
     )
     expect.that(

@@ -334,7 +334,7 @@ async def request_while_stopping(broker: Moleculer, client: Client, expect: Expe
     empty = await came(broker, "Info", since=since, within_s=4.0, where=lambda p: not services_in(p))
     expect.exercised(
         empty,
-        "the client told that it has no services any more",
+        "the client did not tell that it has no services any more",
         id="the-client-told-that-it-has-no-services-any-more",
     )
     asked = [request(node, "s.echo", {"n": 1})]

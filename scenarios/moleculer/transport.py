@@ -290,7 +290,7 @@ async def dead_transporter(broker: Moleculer, client: Client, expect: Expect) ->
     await asyncio.sleep(12.0)
     if starting.done:
         expect.ok(await starting, "connect waits for a server", id="connect-waits-for-a-server")
-    expect.exercised(not starting.done, "the port refused", id="the-port-refused")
+    expect.exercised(not starting.done, "connect did not wait", id="the-port-refused")
     broker.restart()
     begun = now()
     result = await starting

@@ -174,6 +174,7 @@ class Listen(Arguments, frozen=True):
 
     Attributes:
         sub: A name for what comes; without it the event's.
+        group: Without it that of the service in which the library keeps the listener, whatever its name.
     """
 
     spec = Op("mol.listen", needed_by=("listener",))
@@ -237,7 +238,7 @@ class RegistryResult(Incoming, frozen=True):
 
 
 class Registry(Arguments, frozen=True):
-    """Tell which nodes the session knows."""
+    """Tell which nodes the session knows; its own may be among them."""
 
     spec = Op("mol.registry", RegistryResult)
 
