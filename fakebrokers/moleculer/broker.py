@@ -25,6 +25,7 @@ class MoleculerBroker(Broker):
         self.wall = wall
         self.nodes: dict[str, FakeNode] = {}
         self.made = 0  #: fake nodes so far
+        self.pliant: set[str] = set()  #: ids of those that speak the protocol of whoever they talk to
 
     def step_ended(self, now: float) -> None:
         if self.bus is not None:

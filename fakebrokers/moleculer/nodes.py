@@ -7,7 +7,7 @@ DISCOVER at once, and tells of its services as soon as it joins.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from random import Random
 from typing import Any, Protocol
 from uuid import UUID
@@ -98,6 +98,7 @@ class FakeNode:
         alive: Whether it has joined and not left.
         now: When it last did something.
         versions: The protocols that it has met.
+        pliant: The ids of fake nodes that speak anybody's protocol: which they speak tells nothing.
     """
 
     def __init__(
@@ -125,6 +126,7 @@ class FakeNode:
         self.now = 0.0
         self.peers = Peers()
         self.versions: dict[str, None] = {}
+        self.pliant: Collection[str] = ()
         self.received: deque[p.Packet] = deque(maxlen=REMEMBERED)
         self.broken: deque[str] = deque(maxlen=REMEMBERED)
         self.failures: list[BaseException] = []
@@ -315,7 +317,7 @@ class FakeNode:
             return False
         if packet.sender == self.id:
             return isinstance(packet, p.Request | p.Response | p.Event)
-        if isinstance(packet.ver, str):
+        if isinstance(packet.ver, str) and str(packet.sender) not in self.pliant:
             self.versions.pop(packet.ver, None)
             self.versions[packet.ver] = None  # the one that was met last stands last
         return True

@@ -256,6 +256,8 @@ class Moleculer(FakeServer):
         broker.made += 1
         random = Random(f"{self.engine.injector.seed}/{id}/{broker.made}")
         node = FakeNode(id, services, options, carrier, self._profile, broker.timers, broker.wall, random)
+        (broker.pliant.discard if options.version else broker.pliant.add)(id)
+        node.pliant = broker.pliant
         for version in self._versions_met():
             node.versions[version] = None
         broker.nodes[f"{id}/{broker.made}"] = node

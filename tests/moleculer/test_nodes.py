@@ -143,6 +143,18 @@ def test_a_node_that_joins_later_looks_up_which_protocol_is_spoken() -> None:
     assert {packet["ver"] for _, packet in peer.heard()} == {"4"}
 
 
+def test_what_fake_nodes_say_to_each_other_teaches_no_protocol() -> None:
+    """A real node of 0.14 would hear each HEARTBEAT twice, and drop one of them with an error in its log."""
+    bench = Bench()
+    nodes = [bench.fake.node(f"fake-{number}") for number in range(2)]
+    old = Peer(bench, "old", "4")
+    old.say("MOL.DISCOVER")
+    old.heard()
+    for node in nodes:
+        node.heartbeat()
+    assert [packet["ver"] for _, packet in old.heard()] == ["4", "4"]
+
+
 def test_a_strict_node_drops_other_protocols() -> None:
     bench = Bench()
     peer = Peer(bench)
