@@ -18,6 +18,7 @@ ROUNDS = 4
 CALLED = ("message", "session")  #: callbacks that come with an event of the same name
 TOLD_S = 1.5  #: what a client may take to tell others of a change ...
 BUSY_TOLD_S = 4.0  #: ... where it is a process of its own, on a machine that may have much to do
+NOTHING = "nothing"
 DEAF_S = 1.0  #: and to listen to all that is for it
 
 
@@ -287,8 +288,8 @@ def tells_what_it_offers(case: Case) -> Iterator[Violation]:
             if due_s > over_s or any(change <= due_s for change in changes[number + 1 :]):
                 continue
             told = [one.what for one in case.facts.announced if one.conn is conn and one.at.t <= due_s]
-            if not told or told[-1] != what:
-                last = _offer(told[-1]) if told else "nothing"
+            last = _offer(told[-1]) if told else NOTHING
+            if last != _offer(what):  # who offers nothing need not say so
                 yield (
                     f"{conn.name}: the client announced {last}, the application offers {_offer(what)}",
                     since,
@@ -299,7 +300,7 @@ def tells_what_it_offers(case: Case) -> Iterator[Violation]:
 
 def _offer(what: Iterable[Iterable[str]]) -> str:
     """Names of actions and patterns of events, as announced."""
-    return ", ".join(sorted(name for names in what for name in names)) or "nothing"
+    return ", ".join(sorted(name for names in what for name in names)) or NOTHING
 
 
 @invariant("sends-what-it-was-given")

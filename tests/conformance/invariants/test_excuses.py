@@ -18,6 +18,7 @@ from conformance.invariants.connections import one_loss_event, silent_behind_goo
 from conformance.invariants.deliveries import delivers_what_came
 from conformance.invariants.giving_up import _has_lost, _stood, gives_up_for_a_reason, sound
 from conformance.invariants.handshakes import handshake_first
+from conformance.invariants.life import tells_what_it_offers
 from conformance.invariants.outcomes import ack_needs_confirm
 from conformance.invariants.recovery import one_subscription_each, subscriptions
 from conformance.invariants.registry import May
@@ -360,3 +361,17 @@ def test_a_close_with_nothing_to_close_ends_nothing(
     for done in case.ops:
         done.phase = done.op
     assert bool(list(close_ends(case))) is fails
+
+
+@pytest.mark.parametrize(("actions", "fails"), [((), False), (("s.echo",), True)])
+def test_who_offers_nothing_need_not_say_so(
+    actions: tuple[str, ...], fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """docs/protocols/moleculer.md, 10.3: without a service no INFO is broadcast."""
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready = Moment(1, 0, 0.5)
+    case = case_of(conn, protocol="moleculer")
+    case.ended_s = 20.0
+    offered = [(Moment(0, 0, 0.0), (frozenset(actions), frozenset()))]
+    monkeypatch.setattr(type(case.model), "offered", lambda model, case: offered)
+    assert bool(list(tells_what_it_offers(case))) is fails
