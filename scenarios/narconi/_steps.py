@@ -44,6 +44,12 @@ async def ready(broker: Narconi, client: Client, *queues: str, **options: Any) -
     await client.connected(project=PROJECT, **options)
 
 
+async def connected_again(client: Client, session: str = "s1", project: str = PROJECT) -> None:
+    """A publishing connection was lost: the application connects, where the library leaves that to it."""
+    if not client.reconnects("producer"):
+        await client.connected(session, project=project)
+
+
 # ops
 
 

@@ -21,6 +21,7 @@ from scenarios.narconi._steps import (
     WITHHELD,
     came,
     confirm,
+    connected_again,
     end,
     malformed,
     never_acked,
@@ -232,7 +233,7 @@ async def unparsable_error(broker: Narconi, client: Client, expect: Expect) -> N
         )
 
 
-@scenario("NARC-2.14", roles=PUBLISHER)
+@scenario("NARC-2.14", roles=PUBLISHER, revision=2)
 async def connection_drops(broker: Narconi, client: Client, expect: Expect) -> None:
     """Connection drops with unconfirmed.
 
@@ -265,6 +266,7 @@ async def connection_drops(broker: Narconi, client: Client, expect: Expect) -> N
                     id=slug("{}-message-n-ends-within-n-s-of-the-drop-or-at-its-deadline", how.value),
                 )
         broker.faults.clear()
+        await connected_again(client)
 
 
 @scenario("NARC-2.16", roles=PUBLISHER)

@@ -23,7 +23,7 @@ STATUSES = (418, 599)
 WORD = "FutureError"
 
 
-@scenario("NET-4.02", protocol="narconi", roles=PUBLISHER)
+@scenario("NET-4.02", protocol="narconi", roles=PUBLISHER, revision=2)
 async def unknown_codes(subject: NarconiSubject, client: Client, expect: Expect) -> None:
     """Unknown enum value in a known message.
 
@@ -48,6 +48,8 @@ async def unknown_codes(subject: NarconiSubject, client: Client, expect: Expect)
     broker.faults.add(error_instead_of_confirm("x", 999, nth=1, scope="run"))
     result = await subject.publish(subject.queue, b"from the past")
     _refused(expect, result, "a publish answered 999", ("999",))
+    if not client.reconnects("producer"):
+        await subject.connected()
     again = await subject.publish(subject.queue, b"afterwards")
     expect.outcome(
         again, "acked", "a publish on a new WebSocket is acked", id="a-publish-on-a-new-websocket-is-acked"

@@ -24,6 +24,7 @@ from scenarios.narconi._steps import (
     QUEUE,
     acks,
     bodies_are,
+    connected_again,
     end,
     newest,
     published,
@@ -135,7 +136,7 @@ async def credentials_of_a_project(broker: Narconi, client: Client, expect: Expe
     )
 
 
-@scenario("NARC-2.27", roles=PUBLISHER)
+@scenario("NARC-2.27", roles=PUBLISHER, revision=2)
 async def two_projects_publish(broker: Narconi, client: Client, expect: Expect) -> None:
     """Two projects publish to one queue name.
 
@@ -150,6 +151,7 @@ async def two_projects_publish(broker: Narconi, client: Client, expect: Expect) 
             await _published(client, expect, session, f"{project} {number}")
     end(broker, _carrying(broker, PROJECT), HangUp.FIN)
     await asyncio.sleep(0.3)
+    await connected_again(client)
     for session, project in SESSIONS.items():
         await _published(client, expect, session, f"{project} 5")
     for project in SESSIONS.values():
@@ -241,7 +243,7 @@ async def taken_too_late(broker: Narconi, client: Client, expect: Expect) -> Non
     _took(expect, await take(client), b"new", criterion, id="what-came-later-is-taken")
 
 
-@scenario("NARC-3.27", roles=(*PUBLISHER, *CONSUMER), variants=("seed",), server=SHORT_LIVES)
+@scenario("NARC-3.27", roles=(*PUBLISHER, *CONSUMER), variants=("seed",), server=SHORT_LIVES, revision=2)
 async def consumed_too_late(broker: Narconi, client: Client, expect: Expect) -> None:
     """A late consumer gets what has not expired.
 
@@ -256,6 +258,7 @@ async def consumed_too_late(broker: Narconi, client: Client, expect: Expect) -> 
     await asyncio.sleep(OLDER_S)
     end(broker, newest(broker, "WsPublish"), HangUp.FIN)
     await asyncio.sleep(0.3)
+    await connected_again(client)
     await _published(client, expect, "s1", "new")
     expect.equal(
         len(published(broker)), 3, "what was acked is not sent again", id="what-was-acked-is-not-sent-again"

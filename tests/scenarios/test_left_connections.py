@@ -1,0 +1,44 @@
+"""A client of Narconi that leaves a lost publishing connection to the application fails nothing for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.mutants import matrix
+from conformance.mutants.matrix import GOOD
+from conformance.reference.kit import ClientError, ReferenceAdapter, adapter_of
+from conformance.reference.narconi.channels import Publishers, Publishing
+from conformance.reference.registry import definition
+from conformance.results import Verdict
+from conformance.suite.load import all_scenarios
+
+#: The server ends the publishing connection, and the application publishes again.
+IDS = ("NARC-2.14", "NARC-2.27", "NARC-3.27", "NET-3.01", "NET-4.02")
+
+
+class Left(Publishers):
+    """Once lost, a connection stays lost until the session connects again."""
+
+    async def publisher(self, queue: str) -> Publishing:
+        task = self.by_queue.get(queue)
+        if task is not None and task.done() and not task.exception() and not task.result().is_usable:
+            raise ClientError("closed", "the connection was lost", definite=True)
+        return await super().publisher(queue)
+
+
+class Adapter(ReferenceAdapter):
+    """Declares that only what finds the server is made anew."""
+
+    reconnects: tuple[str, ...] = ("locator",)
+
+
+@pytest.mark.parametrize("scenario_id", IDS)
+def test_who_connects_anew_when_asked_passes(scenario_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = type("Client", (Adapter, adapter_of(definition("narconi"), (Left,))), {})
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    [item] = [one for one in all_scenarios() if (one.protocol, one.id) == ("narconi", scenario_id)]
+    found = matrix.run(item, invariants=True)
+    # that of NET-3.01 never sends the message whose answer is held: nothing is shown, and nobody blamed
+    expected = (Verdict.INCONCLUSIVE,) if scenario_id == "NET-3.01" else GOOD
+    assert found.verdict in expected, found.reason
+    assert not found.broken
