@@ -11,9 +11,10 @@ import pytest
 
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import find
+from conformance.known.defects import Part
+from conformance.known.files import load
 from conformance.suite.bench import Bench
 from conformance.suite.brokers import RealBroker, fake_for
-from conformance.suite.expectations import load
 from conformance.suite.load import all_scenarios
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
@@ -52,14 +53,14 @@ def runner(make_broker: Any, **options: Any) -> Runner:
 
 async def judged(real: RealRabbit, items: list[Scenario], here_at_once: int) -> dict[str, tuple[str, str]]:
     """The verdicts on the real broker and on the fake: a failure that is known needs no idle machine."""
-    known = load(TOP / "ci" / "expectations" / "rstream.toml")
-    on_both = tuple(each for each in known.known if each.id not in DIFFERENCES)
+    known = load(TOP / "ci" / "known" / "rstream.toml", Part.SUITE)
+    on_both = tuple(each for each in known.rows if each.id not in DIFFERENCES)
     there = runner(
         lambda _: RealBroker(real.host, real.port, {}),
         parallel=1,
         endpoint=lambda one: f"{one.host}:{one.port}",
         target=True,
-        known=msgspec.structs.replace(known, known=on_both),
+        known=msgspec.structs.replace(known, rows=on_both),
     )
     here = runner(fake_for(profile=PROFILE), parallel=here_at_once, known=known)
     first, second = await asyncio.gather(there.run(items), here.run(items))

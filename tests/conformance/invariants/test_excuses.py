@@ -367,7 +367,7 @@ def test_a_close_with_nothing_to_close_ends_nothing(
 def test_who_offers_nothing_need_not_say_so(
     actions: tuple[str, ...], fails: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """docs/protocols/moleculer.md, 10.3: without a service no INFO is broadcast."""
+    """docs/protocols/moleculer.md, 10: without a service no INFO is broadcast."""
     conn = Conn("c1", Moment(0, 0, 0.0))
     conn.ready = Moment(1, 0, 0.5)
     case = case_of(conn, protocol="moleculer")
