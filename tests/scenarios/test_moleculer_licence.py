@@ -15,6 +15,7 @@ from conformance.mutants.registry import Mutant
 from conformance.reference.kit import ClientError
 from conformance.reference.moleculer.caller import Caller
 from conformance.reference.moleculer.events import Events
+from conformance.reference.moleculer.post import Post
 from conformance.reference.moleculer.serving import Server
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
@@ -59,6 +60,13 @@ class ByTheTable(Server):
             found = self.find(packet["action"])
             assert found is not None
             self.refuse(packet, self.context(packet, found[0], None), ClientError("invalid", "no level"))
+
+
+class ReadsNumbers(Post):
+    """Takes the number of its version for the text."""
+
+    def speaks(self, ver: Any) -> bool:
+        return super().speaks(str(ver) if isinstance(ver, int) else ver)
 
 
 class Plain(AdapterBase):
@@ -111,6 +119,7 @@ def judged(
         ("MOL-4.07", AtTheSameTime, Shuffling, PASSES),
         ("MOL-3.12", ByTheTable, Plain, Verdict.NON_STRICT),
         ("MOL-1.10", Caller, WithoutItself, PASSES),
+        ("MOL-1.08", ReadsNumbers, Plain, Verdict.NON_STRICT),
         ("MOL-3.04", Caller, NeverRaising, PASSES),
     ],
 )
