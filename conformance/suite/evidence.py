@@ -83,10 +83,11 @@ def _when(adapter: Adapter) -> str:
         value = line.value
         if line.way == "out":
             asked[value["id"]] = value
-        if line.way == WAITED or not isinstance(value, Mapping) or value.get("id") not in asked:
+        number = value.get("id") if isinstance(value, Mapping) else None
+        if line.way == WAITED or not isinstance(number, int) or number not in asked:
             continue
-        request = asked[value["id"]]
-        session = request["args"].get("session", "")
+        request = asked[number]
+        session = (request.get("args") or {}).get("session", "")
         late_s = (adapter.ended_ns - line.at_ns) / 1e9
         word = "asked" if line.way == "out" else "answered"
         last = f" {late_s:.2f} s after {request['op']}{session and f' of {session}'} was {word}"

@@ -77,7 +77,7 @@ def blamed(kind: str, found: Judgement) -> None:
     assert set(found.tags) - {"waited", "setup", *INVARIANTS} == {tag_of(kind)}, where
     if kind in DEAD:
         may_lack = "?" if kind == "grandchild" else ""  # it holds the pipes, whose end tells when it was
-        when = rf"( \d+\.\d\d s after publish of \w+ was asked){may_lack}"
+        when = rf"( \d+\.\d\d s after publish(_many)? of \w+ was asked){may_lack}"
         assert re.search(rf"\[the client's process ended{when}\]", found.reason), where
     if kind in WRONG:
         assert found.reason.startswith("the adapter broke its protocol: "), where

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import socket
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from conformance.adapter.last_words import around_last_words
+from conformance.adapter.transcript import Transcript
 from conformance.results import Verdict
-from conformance.suite.evidence import plan_of, proxy_of, records_of
+from conformance.suite.evidence import end_of, plan_of, proxy_of, records_of
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios
 from conformance.suite.present import to_result
@@ -80,3 +83,27 @@ AttributeError: no key
 )
 def test_why_a_client_ended_is_shown_with_its_place(stderr: str, shown: list[str]) -> None:
     assert around_last_words(stderr) == shown
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "shown"),
+    [
+        ({"id": 1, "op": "shutdown"}, {"id": 1, "ok": True}, "1.00 s after shutdown was answered"),
+        (
+            {"id": 1, "op": "stats", "args": {"session": "s1"}},
+            {"id": [1]},
+            "2.00 s after stats of s1 was asked",
+        ),
+    ],
+    ids=["an op without arguments", "an answer to nothing"],
+)
+def test_when_a_client_ended_is_shown_whatever_it_wrote(
+    asked: dict[str, Any], answer: dict[str, Any], shown: str
+) -> None:
+    transcript = Transcript()
+    transcript.add(0, "out", asked)
+    transcript.add(10**9, "in", answer)
+    adapter: Any = SimpleNamespace(
+        alive=False, transcript=transcript, ended_ns=2 * 10**9, stderr=lambda mark: ""
+    )
+    assert end_of(adapter, 0) == f"the client's process ended {shown}"
