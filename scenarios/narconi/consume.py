@@ -120,28 +120,39 @@ async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     """Two frames per message.
 
     Fault: 100 messages, metadata then payload, own metadata each; every tenth payload with pings in front
-    Pass: Each body surfaced with its own metadata, in order; body equal in both forms
+    Pass: Each body surfaced with its own metadata, in order; body equal in both forms. A client that
+    complains of a payload in a text frame, which no server sends: non-strict; what it has surfaced is right
     """
     await ready(broker, client)
-    if broker.profile == "seed":
+    in_text = broker.profile == "seed"
+    if in_text:
         broker.faults.add(rewrite(fields={"text": True}, kind="WsDeliver", every=3))
     broker.faults.add(fault(SplitDelivery(gap_s=0.02, pings=2), kind="WsDeliver", direction="out", every=10))
     bodies = [b"message %d" % n for n in range(100)]
     for number, body in enumerate(bodies):
         broker.publish(PROJECT, QUEUE, body, headers={"x-msg-x-n": str(number)})
+    mark = len(client.events)
     await client.subscribed(QUEUE)
     messages = await client.wait_messages(100, within_s=8.0)
+    numbers = [header(message.headers, "x-msg-x-n") for message in messages]
+    wanted = list(range(100))
+    told = [event for event in client.events[mark:] if event.event in ("session", "error")]
+    reads_text = bool({str(n) for n in wanted[2::3]} & {str(number) for number in numbers})
+    if in_text and told and not reads_text:
+        expect.tolerate(
+            False, "a payload in a text frame is read", told[0], id="a-payload-in-a-text-frame-is-read"
+        )
+        wanted = [n for n in wanted if str(n) in numbers]
     bodies_are(
         expect,
         messages,
-        bodies,
+        [bodies[n] for n in wanted],
         "each body is surfaced once, in order",
         id="each-body-is-surfaced-once-in-order",
     )
-    numbers = [header(message.headers, "x-msg-x-n") for message in messages]
     expect.equal(
         numbers,
-        [str(n) for n in range(100)],
+        [str(n) for n in wanted],
         "each body with its own metadata",
         id="each-body-with-its-own-metadata",
     )

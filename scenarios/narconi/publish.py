@@ -312,9 +312,10 @@ async def no_metadata_real(broker: Narconi, client: Client, expect: Expect) -> N
 async def metadata_no_strings(broker: Narconi, client: Client, expect: Expect) -> None:
     """Metadata values that are not strings.
 
-    Fault: publish with headers `x-msg-x-n`: 5, null, {"k": 1}; then with Content-Type: 5
+    Fault: publish with headers `x-msg-x-n`: 5, null, {"k": 1}; then with Content-Type: 5; then with "5"
     Pass: x- values: sent as they are, as text, or `invalid` locally. Content-Type: text on the wire or
-    `invalid`; a number there ends the real server for every client (the fake ends this connection): fail
+    `invalid`; a number there ends the real server for every client (the fake ends this connection): fail.
+    Text: acked
     """
     await ready(broker, client)
     for value in (5, None, {"k": 1}):
@@ -351,6 +352,8 @@ async def metadata_no_strings(broker: Narconi, client: Client, expect: Expect) -
         expect.failed(
             result, ("invalid",), criterion, id="content-type-n-is-text-on-the-wire-or-refused-locally"
         )
+    criterion = "metadata that is text is sent: the message is acked"
+    expect.outcome(await publish(client, b"hello", n="5"), "acked", criterion, id="metadata-of-text-is-acked")
 
 
 @scenario("NARC-2.24", roles=PUBLISHER, server={"profile": "0.2.0-pre"})

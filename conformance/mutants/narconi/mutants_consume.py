@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -52,12 +53,15 @@ class PingDropsMetadata(Socket):
 
 @mutant("text-is-metadata", tag="wire", breaks=["N10"])
 class TextIsMetadata(Consumer):
-    """Takes every text message for metadata."""
+    """Takes every text message for metadata, and says nothing of one that is none."""
 
     def message(self, message: Message) -> None:
-        if self._metadata is not None and message.opcode == TEXT:
-            self._metadata = None
-        super().message(message)
+        if self._metadata is None or message.opcode != TEXT:
+            super().message(message)
+            return
+        self._metadata = None
+        with suppress(ClientError):
+            super().message(message)
 
 
 @mutant("metadata-of-the-last", tag="data", breaks=["N10"])

@@ -172,14 +172,17 @@ class Answers(NarconiCodec):
 
 
 def is_accepted(request: f.HttpRequest, answer: f.HttpResponse) -> bool:
-    """Whether an upgrade has worked (RFC 6455, 4.1)."""
+    """Whether an upgrade has worked (RFC 6455, 4.1).
+
+    An answer that names no sub-protocol is an acceptance, with which a client need not be content.
+    """
     headers = {name.lower(): value for name, value in reversed(answer.headers)}
     return (
         answer.status == SWITCHING
         and headers.get("upgrade", "").lower() == "websocket"
         and "upgrade" in [option.strip() for option in headers.get("connection", "").lower().split(",")]
         and headers.get("sec-websocket-accept") == accept_key(request.header("sec-websocket-key") or "")
-        and headers.get("sec-websocket-protocol") == request.header("sec-websocket-protocol")
+        and headers.get("sec-websocket-protocol") in (None, request.header("sec-websocket-protocol"))
     )
 
 
