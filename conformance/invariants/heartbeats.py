@@ -6,10 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from conformance.invariants.registry import May, Violation, invariant
+from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
-from conformance.sweep.view import Seen
+from conformance.sweep.view import Conn, Seen
 from fakebrokers.core.frames import Role
 
+LOSSES = ("connection_lost", "reconnecting", "disconnected", "target_closed")  #: as session events tell them
 SIGNS = 6  #: of life within a second that nobody has agreed to
 
 
@@ -101,8 +103,22 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
         end = conn.ended.t if conn.ended is not None else case.ended_s
         heard = conn.handed if conn.answered is None else conn.answered
         for moment in [*(t for t in heard if t >= last), end]:
-            if moment - last > patience[1] + 1.0 + case.slack_s:
+            most = patience[1] + 1.0 + case.slack_s
+            if moment - last > most and not _is_told(case, conn, last, last + most):
                 what = f"{moment - last:.1f} s of silence, {patience[1]:g} s are the most that was agreed"
                 yield f"{conn.name}: {what}", conn.ready
                 break
             last = moment
+
+
+def _is_told(case: Case, conn: Conn, since_s: float, until_s: float) -> bool:
+    """Whether the application learnt of the loss: a broker that reads no more does not see how it ends."""
+    if conn.deaf is None or conn.deaf.t > until_s:
+        return False
+    told = [heard.at.t for heard in case.session_events(*LOSSES)]
+    told += [done.ended.t for done in case.ops if done.ended is not None and _is_lost(done)]
+    return any(since_s <= at <= until_s for at in told)
+
+
+def _is_lost(done: Done) -> bool:
+    return done.result is not None and done.result.word in ("connection", "closed")
