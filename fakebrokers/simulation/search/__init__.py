@@ -1,6 +1,7 @@
 """Search: a whole system under drawn faults, many seeds, the smallest schedule that still fails.
 
 world      the function of a user that builds a system, and what checks it
+machine    or a state machine of Hypothesis, whose rules the seed draws, too
 schedule   what one run is, as plain values, and the file of one that failed
 survey     an undisturbed run: who takes part, and what went over the wire
 nemeses    what happens to hosts, lines, brokers and applications

@@ -276,10 +276,11 @@ def failed_text(outcome: Outcome) -> str:
     return f"{outcome.failure.trace}\n{outcome.output}"
 
 
-def _plainness(outcome: Outcome) -> tuple[int, int, int]:
-    """Less for what is easier to understand: few faults, and crashes rather than lost frames."""
+def _plainness(outcome: Outcome) -> tuple[int, ...]:
+    """Less for what is easier to understand: few faults, crashes rather than lost frames, few rules."""
     schedule = outcome.schedule
-    return len(schedule.steps), sum(step.kind == FAULT for step in schedule.steps), schedule.seed
+    frames = sum(step.kind == FAULT for step in schedule.steps)
+    return len(schedule.steps), frames, len(schedule.choices), schedule.seed
 
 
 def _parts(seeds: Sequence[int], processes: int) -> list[list[int]]:

@@ -9,17 +9,20 @@ import linecache
 import os
 import sysconfig
 import traceback
+from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fakebrokers.errors import Deadlock, PlanError
 from fakebrokers.simulation.repeats import Line, transcript
+from fakebrokers.simulation.search.machine import Machine
 from fakebrokers.simulation.search.outages import Outages
 from fakebrokers.simulation.search.schedule import Failure, Schedule
 from fakebrokers.simulation.search.survey import Survey, survey_of
 from fakebrokers.simulation.simulation import Simulation
+from fakebrokers.simulation.turns import LONGEST_S
 
 if TYPE_CHECKING:
     from fakebrokers.simulation.search.world import World
@@ -64,9 +67,11 @@ class Run:
             schedule.seed,
             shuffle=schedule.shuffle,
             patch=True,
-            longest_s=max(schedule.seconds, schedule.healed_s) + LIVENESS_S,
+            longest_s=max(schedule.seconds, schedule.healed_s)
+            + (LONGEST_S if world.is_machine else LIVENESS_S),
         )
         self._outages = Outages(self._simulation, schedule)
+        self._rules: list[tuple[float, str]] = []
 
     def go(self, *, surveys: bool = False) -> Outcome:
         """Run it.
@@ -83,7 +88,11 @@ class Run:
         try:
             with simulation:
                 try:
-                    simulation.run(self._work())
+                    main = self._world.main
+                    if isinstance(main, Machine):
+                        self._run_machine(main)
+                    else:
+                        simulation.run(self._work(main))
                 finally:
                     outcome.seconds = simulation.now
                     outcome.survey = survey_of(simulation) if surveys else None
@@ -99,11 +108,24 @@ class Run:
         failures = [each.failure for each in self._simulation.applications if each.failure is not None]
         return failures[0] if failures and isinstance(error, Deadlock) else error
 
-    async def _work(self) -> None:
+    def _run_machine(self, machine: Machine) -> None:
+        """Rules run the simulation in pieces, and its faults take place meanwhile."""
+        simulation = self._simulation
+        context = simulation.network.outside.context
+        simulation._outages = simulation.loop.create_task(self._outages.run(), context=context)
+        began = [simulation.now]
+
+        def say(text: str) -> None:
+            self._rules.append((began[-1], text))
+            began.append(simulation.now)
+
+        machine.run(simulation, self._schedule.choices, say)
+
+    async def _work(self, main: Callable[[Simulation], Any]) -> None:
         simulation = self._simulation
         outages = asyncio.ensure_future(self._outages.run())
         simulation._outages = outages
-        await self._world.main(simulation)
+        await main(simulation)
         if self._world.checks:
             await asyncio.sleep(self._schedule.seconds - simulation.now)
         await outages
@@ -128,6 +150,7 @@ class Run:
     def story(self, outcome: Outcome) -> list[str]:
         """What happened, for people: frames, faults, applications, and the end."""
         rows = [(at, 0, "", text) for at, text in self._outages.lines]
+        rows += [(at, 0, "rules", text) for at, text in self._rules]
         for name, broker in self._simulation.brokers.items():
             start = broker.journal.started_at
             rows += [(start + each.at, 1, name, " ".join(str(each).split()[1:])) for each in broker.journal]

@@ -27,12 +27,14 @@ class Schedule(msgspec.Struct, frozen=True):
         seconds: Virtual time in which the faults are.
         shuffle: Whether the order of ready tasks is drawn.
         steps: What disturbs it; a step of the kind ``fault`` has a row of a fault plan.
+        choices: Decide which rules of a state machine run, see `machine`.
     """
 
     seed: int
     seconds: float
     shuffle: bool = False
     steps: tuple[Step, ...] = ()
+    choices: bytes = b""
 
     @property
     def healed_s(self) -> float:
@@ -59,6 +61,21 @@ def candidates(schedule: Schedule) -> Iterator[Schedule]:
         yield replace(schedule, steps=steps)
     if schedule.shuffle:
         yield replace(schedule, shuffle=False)
+    for choices in _fewer_choices(schedule.choices):
+        yield replace(schedule, choices=choices)
+
+
+def _fewer_choices(choices: bytes) -> Iterator[bytes]:
+    """Without the end, without a part, and with zeros, which are what Hypothesis shrinks to."""
+    sizes = [len(choices) >> shift for shift in range(1, len(choices).bit_length())]
+    for size in sizes:
+        yield choices[:-size]
+    for size in sizes:
+        for start in range(0, len(choices), size):
+            yield choices[:start] + choices[start + size :]
+    for start in range(len(choices)):
+        if choices[start]:
+            yield choices[:start] + b"\0" + choices[start + 1 :]
 
 
 def key(schedule: Schedule) -> str:

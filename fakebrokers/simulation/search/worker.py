@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterator
 from typing import IO, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
 from fakebrokers.errors import FakeBrokerError
 from fakebrokers.faults import Realism
 from fakebrokers.simulation.repeats import difference
 from fakebrokers.simulation.search.draw import draw, kinds
+from fakebrokers.simulation.search.machine import choices_of
 from fakebrokers.simulation.search.run import Outcome, Run
 from fakebrokers.simulation.search.schedule import Failure, Schedule
 from fakebrokers.simulation.search.survey import Survey
@@ -91,7 +93,8 @@ class Worker:
         """The run that nothing disturbs, twice.
 
         Where a run leaves nothing in the modules that a later one sees, this process runs it, too: what is
-        made at the first use is there for all children then.
+        made at the first use is there for all children then. Of a state machine no rule runs at first, and
+        those of the seed 0 here.
         """
         plain = Schedule(0, self._setting.seconds)
         wish = Wish(schedule=plain, twice=True, tells=True)
@@ -99,17 +102,18 @@ class Worker:
         outcome = answer.outcome
         self._survey = None if outcome is None else outcome.survey
         if outcome is not None and outcome.failure is None and not outcome.differs:
-            after_another = self._forked(plain, wish, before=plain)
-            if not difference(after_another.lines, self._forked(plain, wish).lines):
+            usual = replace(plain, choices=self._choices(0))
+            after_another = self._forked(usual, wish, before=usual)
+            if not difference(after_another.lines, self._forked(usual, wish).lines):
                 with quiet():
-                    Run(self._world, plain).go()
+                    Run(self._world, usual).go()
         gc.collect()
         gc.freeze()
         return answer
 
     def answer(self, wish: Wish, *, surveys: bool = False) -> Answer:
         """Run what is wanted."""
-        schedule = wish.schedule or self._draw(wish.seed)
+        schedule = wish.schedule or self._draw(wish)
         told = self._forked(schedule, wish, surveys=surveys)
         if told.outcome is None:
             return Answer(problem=told.problem)
@@ -117,11 +121,23 @@ class Worker:
             told.outcome.differs = difference(told.lines, self._forked(schedule, wish).lines)
         return Answer(told.outcome)
 
-    def _draw(self, seed: int) -> Schedule:
-        assert self._survey is not None
-        setting = self._setting
-        seconds = setting.seconds if setting.checks else min(setting.seconds, max(1.0, self._survey.ended_s))
-        return draw(seed, self._survey, seconds, self._kinds, shuffle=setting.shuffle)
+    def _draw(self, wish: Wish) -> Schedule:
+        """The schedule of a seed; of a state machine whose rules fail by themselves one without faults."""
+        setting, survey = self._setting, self._survey
+        choices = self._choices(wish.seed)
+        if choices:
+            plain = Schedule(wish.seed, setting.seconds, setting.shuffle, choices=choices)
+            outcome = self._forked(plain, wish, surveys=True).outcome
+            if outcome is None or outcome.failure is not None:
+                return plain
+            survey = outcome.survey
+        assert survey is not None
+        seconds = setting.seconds if setting.checks else min(setting.seconds, max(1.0, survey.ended_s))
+        drawn = draw(wish.seed, survey, seconds, self._kinds, shuffle=setting.shuffle)
+        return replace(drawn, choices=choices)
+
+    def _choices(self, seed: int) -> bytes:
+        return choices_of(seed) if self._world.is_machine else b""
 
     def _forked(
         self, schedule: Schedule, wish: Wish, *, surveys: bool = False, before: Schedule | None = None

@@ -1,4 +1,4 @@
-"""The function of a user that builds a system in a simulation, and what checks it."""
+"""What a user builds a system in a simulation with, and what checks it."""
 
 from __future__ import annotations
 
@@ -10,29 +10,42 @@ from typing import Any, NamedTuple
 
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
+from fakebrokers.simulation.search.machine import Machine, is_machine
 
 
 class World(NamedTuple):
     """What is simulated.
 
     Attributes:
-        main: An async function that gets the simulation.
+        main: An async function that gets the simulation, or a state machine.
         checks: Functions, async or not, that get it when everything is healed.
     """
 
-    main: Callable[[Any], Any]
+    main: Callable[[Any], Any] | Machine
     checks: Sequence[Callable[[Any], Any]] = ()
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether rules are drawn, too."""
+        return isinstance(self.main, Machine)
 
 
 def find_world(main: str, checks: Sequence[str] = ()) -> World:
     """Import it; the working folder is looked at first.
 
     Raises:
-        UsageError: There is no such module or function, or the function is no async one.
+        UsageError: There is no such module or function, or it is no async one and no state machine.
     """
     function = _find(main)
+    if is_machine(function):
+        if checks:
+            raise UsageError("--check: a state machine checks in its invariants and in its teardown")
+        return World(Machine(main, function))
     if not inspect.iscoroutinefunction(function):
-        raise UsageError(f"{main}: expected an async function that gets the simulation, got {function!r}")
+        raise UsageError(
+            f"{main}: expected an async function that gets the simulation, or a RuleBasedStateMachine, "
+            f"got {function!r}"
+        )
     return World(function, [_find(each) for each in checks])
 
 
