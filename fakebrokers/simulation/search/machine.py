@@ -66,7 +66,8 @@ class Machine:
             suppress_health_check=list(HealthCheck),
             verbosity=Verbosity.debug,  # so that it says each rule
         )
-        test: Any = get_state_machine_test(lambda: made(self._simulation), settings=options)
+        factory: Any = lambda: made(self._simulation)  # noqa: E731 - Hypothesis reads its source
+        test: Any = get_state_machine_test(factory, settings=options)
         if inspect.signature(test).parameters:
             raise UsageError("this version of Hypothesis is too old to simulate a state machine")
         self._made = made
