@@ -17,7 +17,7 @@ from conformance.reference.rabbitmq_stream.publishing import Publishing
 from conformance.reference.rabbitmq_stream.requests import Requests, Waiting, refused
 from fakebrokers.core.frames import Malformed
 from fakebrokers.rabbitmq_stream.codes import Code
-from fakebrokers.rabbitmq_stream.frames import StreamFrame
+from fakebrokers.rabbitmq_stream.frames import Close, StreamFrame
 
 
 @mutant("answers-in-order", tag="data", breaks=["R3", "X8"])
@@ -63,6 +63,11 @@ class LateAnswerCounts(Requests):
 @mutant("top-bit-ignored", tag="wire", breaks=["R2", "R3"])
 class TopBitIgnored(Connection):
     """Takes a frame for an answer although its key has no top bit."""
+
+    def close_asked(self, frame: Close) -> None:
+        if (waiting := self.requests.waiting.pop(frame.correlation_id, None)) is not None:
+            waiting.done(frame)
+        super().close_asked(frame)
 
     def malformed(self, frame: Malformed) -> None:
         if frame.code == "unknown" and len(frame.data) >= 14:

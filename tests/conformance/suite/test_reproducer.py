@@ -57,11 +57,11 @@ MUTANTS = [
 ]
 LIBRARIES = [
     ("rstream", "RMQS-1.04"),
-    ("rstream", "RMQS-2.05"),
+    ("rstream", "RMQS-2.13"),
     ("rstream", "RMQS-3.05"),
     ("rstream", "RMQS-4.19"),
     ("rstream", "RMQS-4.33"),
-    ("rstream", "RMQS-5.16"),
+    ("rstream", "RMQS-4.25"),
     ("rstream", "NET-4.02"),
     ("rbfly", "NET-2.08"),
     ("rbfly", "NET-3.03"),
