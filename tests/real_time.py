@@ -1,7 +1,8 @@
 """Which tests use real time: real sleeps, time-outs below a minute, and clocks on the wall.
 
 Each is in ``real_time.toml`` with its reason, by ``FILE::NAME``, or by ``FILE`` where one reason holds for
-all of it; `NAME` is a function or class of the module. `uses_in` finds them in the source. What asyncio
+all of it; `NAME` is a function or class of the module. `uses_in` finds them in the source, and in the
+programs of the findings, in whatever language. What asyncio
 does on a loop with virtual time takes no time, which no source tells: `guard` looks while tests run.
 """
 
@@ -22,7 +23,9 @@ from fakebrokers.core.virtual import VirtualTime
 
 TESTS = Path(__file__).parent
 _HERE, _BENCHMARKS = f"{TESTS}/", f"{TESTS}/benchmarks/"
+FINDINGS = TESTS.parent / "docs" / "findings"
 LIST = TESTS / "real_time.toml"
+LANGUAGES = ("py", "mjs", "go", "java", "rs")
 SHORT_S = 60.0
 CLOCKS = {f"time.{name}{unit}" for name in ("monotonic", "perf_counter", "time") for unit in ("", "_ns")}
 SLEEPS = {"time.sleep", "threading.Timer"}
@@ -47,6 +50,10 @@ NAMES: dict[object, float] = {
     "timeout_s": 1,
 }
 _ASLEEP = re.compile(r"\bsleep[( ]\d")
+#: How programs that are not in Python sleep, or give up after a time.
+_IN_OTHER_LANGUAGES = re.compile(
+    r"\b(setTimeout|Thread\.sleep|time\.Sleep|time\.After|sleep\(Duration|timeout\(Duration)\b"
+)
 #: What `guard` looks at while tests run; by name, the place of the seconds among the arguments.
 _ON_A_LOOP = {"sleep": 0, "timeout": 0, "wait_for": 1}
 SEEN_WHILE_TESTS_RUN = {"loop.time", *(f"asyncio.{name}" for name in _ON_A_LOOP)}
@@ -77,11 +84,21 @@ def listed() -> dict[str, str]:
 
 def sources() -> Iterator[Path]:
     """All but the benchmarks, which are there to measure."""
-    return (path for path in sorted(TESTS.rglob("*.py")) if "benchmarks" not in path.parts)
+    yield from (path for path in sorted(TESTS.rglob("*.py")) if "benchmarks" not in path.parts)
+    yield from (path for each in LANGUAGES for path in sorted(FINDINGS.glob(f"*.{each}")))
+
+
+def file_of(path: Path) -> str:
+    """The name of a source on the list."""
+    return path.relative_to(TESTS if path.is_relative_to(TESTS) else FINDINGS.parent).as_posix()
 
 
 def uses_in(source: str, file: str) -> Iterator[Use]:
-    """What a module uses; of asyncio only where it may be."""
+    """What a program uses; a module of asyncio only where it may be."""
+    if not file.endswith(".py"):
+        for number, text in enumerate(source.splitlines(), 1):
+            yield from (Use(file, "", match[1], number) for match in _IN_OTHER_LANGUAGES.finditer(text))
+        return
     module = ast.parse(source)
     known = {
         target.id: value

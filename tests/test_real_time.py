@@ -7,16 +7,12 @@ import asyncio
 import pytest
 
 from fakebrokers.core import virtual
-from tests.real_time import SEEN_WHILE_TESTS_RUN, TESTS, Use, listed, sources, uses_in
+from tests.real_time import SEEN_WHILE_TESTS_RUN, Use, file_of, listed, sources, uses_in
 
 
 @pytest.fixture(scope="module")
 def uses() -> list[Use]:
-    return [
-        use
-        for path in sources()
-        for use in uses_in(path.read_text(encoding="utf-8"), path.relative_to(TESTS).as_posix())
-    ]
+    return [use for path in sources() for use in uses_in(path.read_text(encoding="utf-8"), file_of(path))]
 
 
 def test_who_uses_real_time_says_why(uses: list[Use]) -> None:
@@ -68,6 +64,21 @@ def test_every_row_has_a_reason() -> None:
 )
 def test_what_is_found_in_a_source(source: str, what: list[str]) -> None:
     assert [use.what for use in uses_in(source, "x.py")] == what
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("await new Promise((resolve) => setTimeout(resolve, 100))", ["setTimeout"]),
+        ("Thread.sleep(20);", ["Thread.sleep"]),
+        ("case <-time.After(time.Minute):", ["time.After"]),
+        ("tokio::time::sleep(Duration::from_secs(3)).await;", ["sleep(Duration"]),
+        ("tokio::time::timeout(Duration::from_secs(3), x).await;", ["timeout(Duration"]),
+        ("got.await();", []),
+    ],
+)
+def test_what_is_found_in_a_program_in_another_language(source: str, what: list[str]) -> None:
+    assert [use.what for use in uses_in(source, "findings/x.rs")] == what
 
 
 def test_a_use_belongs_to_a_function_or_a_class_of_the_module() -> None:

@@ -10,12 +10,14 @@ use serde_json::json;
 async fn main() {
     let bus = fakebrokers::serve("moleculer", &["--transporter", "nats"]);
     let fails = json!({"error": {"name": "MoleculerError", "message": "out of tea", "code": 500}});
-    bus.call("node", json!({"id": "store", "services": [{"name": "store", "actions": {"take": fails}}]}));
+    bus.call("node", json!({"id": "store", "services": [{"name": "store", "actions": {"take": fails, "look": {}}}]}));
 
     let config = ConfigBuilder::default().transporter(Transporter::nats(&bus.url)).build();
     let shop = ServiceBroker::new(config);
     tokio::spawn(shop.clone().start());
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    while shop.call("store.look", json!({})).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(20)).await; // until it knows the store
+    }
     let call = shop.call("store.take", json!({}));
     match tokio::time::timeout(Duration::from_secs(5), call).await {
         Ok(ended) => println!("the call ends: {ended:?}"),
