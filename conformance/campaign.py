@@ -21,7 +21,7 @@ from rich.table import Table
 
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import Client, bundled
-from conformance.cli_analyze import analyze_journals, tally
+from conformance.cli.analyze import analyze_journals, tally
 from conformance.findings import write_findings
 from conformance.mutants.matrix import matrix
 from conformance.pipeline.comparison import load_baseline
@@ -29,11 +29,11 @@ from conformance.printing import console_for_all, plain
 from conformance.reference.registry import protocols
 from conformance.report import write_report
 from conformance.results import Results, Verdict, with_found
+from conformance.search.systematic.fixed import Swept
 from conformance.stages import FOLDER, STAGES, run_stage
 from conformance.suite.conform import Order, conform_all
 from conformance.suite.folder import keep_in, write_folder
 from conformance.suite.load import all_scenarios, select
-from conformance.sweep.fixed import Swept
 from fakebrokers.commands import ExitCode, reserve
 from fakebrokers.errors import FakeBrokerError, UsageError
 from fakebrokers.interrupts import Interrupts, interruptible

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from conformance.adapters.registry import Client
-from conformance.chaos import fixed as chaos
-from conformance.sweep import fixed as sweep
-from conformance.sweep.fixed import KNOWN, SPECS, Fixed, Swept, run_lists
+from conformance.search.random import fixed as chaos
+from conformance.search.systematic import fixed as sweep
+from conformance.search.systematic.fixed import KNOWN, SPECS, Fixed, Swept, run_lists
 from fakebrokers.errors import UsageError
 
 FOLDER = Path("ci/known")  #: for each client its list, and what it is known to get wrong
@@ -27,7 +27,7 @@ class Stage(NamedTuple):
         unit: What its lists hold.
         suffix: Of a client's list in `FOLDER`.
         make: The list of a client: client, protocol, folder of the lists, folder of the report.
-        lanes, longest_s: See `conformance.sweep.fixed.run_lists`.
+        lanes, longest_s: See `conformance.search.systematic.fixed.run_lists`.
     """
 
     name: str

@@ -19,9 +19,9 @@ from fakebrokers.extras import installing
 if TYPE_CHECKING:
     from conformance.adapter.kit import AdapterBase
     from conformance.adapter.result import Result
-    from conformance.chaos.workload import Workload
     from conformance.mutants.registry import mutant
     from conformance.pytest import scenarios
+    from conformance.search.random.workload import Workload
     from conformance.suite import Client, Expect, scenario
     from conformance.suite.expect import slug
 
@@ -31,7 +31,7 @@ _PLACES = {
     "Client": "conformance.suite",
     "Expect": "conformance.suite",
     "Result": "conformance.adapter.result",
-    "Workload": "conformance.chaos.workload",
+    "Workload": "conformance.search.random.workload",
     "mutant": "conformance.mutants.registry",
     "scenario": "conformance.suite",
     "scenarios": "conformance.pytest",

@@ -33,7 +33,10 @@ GENERATED = "tests/test_generate.py"
 READ_BY = {
     "ci/examples": ["tests/test_ci_examples.py"],
     "ci/fast": ["tests/test_affected.py"],
-    "ci/known": ["tests/conformance/known/test_files.py", "tests/conformance/sweep/test_fixed.py"],
+    "ci/known": [
+        "tests/conformance/known/test_files.py",
+        "tests/conformance/search/systematic/test_fixed.py",
+    ],
     "ci/site": ["tests/test_site.py"],
     "conformance/adapters": ["tests/conformance/adapter/test_registry.py"],
     "conformance/mutants/kills.json": [PROOFS],

@@ -16,7 +16,7 @@ from ci.site import effect_pages, reference_pages, rule_page, scenario_page
 from ci.site.architecture import picture
 from ci.site.pictures import sequence
 from ci.site.shown_effects import EXAMPLES, Arrow, Talk, example, missing, talk
-from conformance.invariants.rules import rules
+from conformance.rules.sentences import rules
 from conformance.suite.load import all_scenarios
 from fakebrokers.cli import cli
 from fakebrokers.commands import ExitCode

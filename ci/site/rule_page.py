@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from conformance.invariants.rules import Rule, rules
+from conformance.rules.sentences import Rule, rules
 
 _FILE = re.compile(r"\b((?:docs|conformance)/[\w/-]+\.md)")
 

@@ -11,8 +11,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from conformance.adapter.messages import Hello
-from conformance.invariants import INVARIANTS, Finding
 from conformance.results import Verdict
+from conformance.rules import INVARIANTS, Finding
 from fakebrokers.errors import UsageError
 
 Key = tuple[str, str, str]

@@ -79,20 +79,20 @@ def _check_finding(path: Path, row: KnownFinding, names: Collection[str], acts: 
 
 def names_of_sweep() -> tuple[Collection[str], Collection[str]]:
     """What can be found, and what can be done."""
-    from conformance.sweep.acts import ACTS
-    from conformance.sweep.asides import ASIDES, HURRIED
-    from conformance.sweep.specs import ORDER, PLAIN
+    from conformance.run.acts import ACTS
+    from conformance.run.asides import ASIDES, HURRIED
+    from conformance.run.specs import ORDER, PLAIN
 
     return RULES, {*ACTS, PLAIN, ORDER, *(f"aside-{what}" for what in (*ASIDES, HURRIED))}
 
 
 def _names_of_chaos(protocol: str) -> tuple[Collection[str], Collection[str]]:
     """What can be found, and what can be done."""
-    from conformance.chaos.acts import REALISM
-    from conformance.chaos.room import room_of
-    from conformance.chaos.toxics import TOXIC
-    from conformance.checkers import NAMES
-    from conformance.sweep.specs import PLAIN
+    from conformance.rules.anomalies import NAMES
+    from conformance.run.specs import PLAIN
+    from conformance.search.random.acts import REALISM
+    from conformance.search.random.room import room_of
+    from conformance.search.random.toxics import TOXIC
     from fakebrokers.faults.drawing import BY_NAME
 
     return {*NAMES, *RULES}, {PLAIN, *BY_NAME, *REALISM, *TOXIC, *room_of(protocol).nemeses}

@@ -31,12 +31,12 @@ from conformance.mutants.kills import known_kills
 from conformance.mutants.registry import Mutant, mutants_of
 from conformance.reference.registry import command, reference, without_sockets
 from conformance.results import Verdict
+from conformance.run.stuck import Stuck, run_or_stuck
 from conformance.suite import outside
 from conformance.suite.brokers import fake_for
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Key, Scenario
-from conformance.sweep.stuck import Stuck, run_or_stuck
 from fakebrokers.core import virtual
 from fakebrokers.journal import RunJournal
 

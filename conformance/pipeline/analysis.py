@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from conformance.columns import drill_down
+from conformance.pipeline.columns import drill_down
 from conformance.pipeline.comparison import compare
 from conformance.pipeline.places import joined, located, names_in, remove, shown, write
 from conformance.pipeline.salvage import Aside

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from conformance.checkers.anomaly import unknown_in
 from conformance.pipeline.places import joined, located, shown
+from conformance.rules.anomalies.anomaly import unknown_in
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from conformance.checkers.anomaly import NAMES
-from conformance.columns.histogram import Histogram, merged
+from conformance.pipeline.columns.histogram import Histogram, merged
+from conformance.rules.anomalies.anomaly import NAMES
 
 #: Findings of one name that the JSON carries; the Parquet has them all.
 SHOWN = 200
@@ -72,7 +72,7 @@ class Summary(msgspec.Struct):
         matrix: By cell.
         faults: By cell and the name of a fault that touched a frame; "" for runs that none touched.
         harness: By cell and metric.
-        latencies: By cell and measure; see `conformance.columns.findings`.
+        latencies: By cell and measure; see `conformance.pipeline.columns.findings`.
         damaged: Of files that could not be judged, by the name of their `Source`, why.
         problems: Why a part could not be written.
     """

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from conformance.checkers.anomaly import allowed_names
-from conformance.columns import GROUPS, FileSet, Findings
-from conformance.columns.drill_down import messages_in
-from conformance.columns.fileset import WHOLE
+from conformance.pipeline.columns import GROUPS, FileSet, Findings
+from conformance.pipeline.columns.drill_down import messages_in
+from conformance.pipeline.columns.fileset import WHOLE
 from conformance.pipeline.places import is_there, joined, located, read, shown, write
 from conformance.pipeline.sources import Source
 from conformance.pipeline.summary import CELL, SHOWN, Samples, Summary, Tally, in_order, packed, unpacked
+from conformance.rules.anomalies.anomaly import allowed_names
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _EVIDENCE = ("client", "client_version", "protocol", "variant", "scenario", "req
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """One file set, and groups of checks (`conformance.columns.GROUPS`) for it.
+    """One file set, and groups of checks (`conformance.pipeline.columns.GROUPS`) for it.
 
     Attributes:
         name: Of its files in the folder of results.

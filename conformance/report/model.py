@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
-from conformance.invariants.rules import Rule
-from conformance.invariants.rules import rules as all_rules
 from conformance.mutants.kills import known_kills
 from conformance.report.charts import Chart, latency_charts
 from conformance.report.diagram import sequence
 from conformance.report.done import done_to
 from conformance.report.overview import Exit, Tally, exit_of, judged_against, tally
 from conformance.results import Result, Results, RuleResult, Step, Verdict, alike, summarize
+from conformance.rules.sentences import Rule
+from conformance.rules.sentences import rules as all_rules
 from conformance.suite.scenario import Key
 
 #: Steps of a diagram and lines of a journal that are kept where there is nothing to explain.
@@ -39,7 +39,7 @@ LOOKS: Mapping[Verdict, tuple[str, str, int]] = {
 }
 _LEVELS = {"MUST": 0, "SHOULD": 1, "MAY": 2}
 
-#: One sentence for each anomaly; names and meanings as in `conformance.checkers`.
+#: One sentence for each anomaly; names and meanings as in `conformance.rules.anomalies`.
 ANOMALIES: Mapping[str, str] = {
     "lost-write": "Acknowledged to the publisher, proven to be gone.",
     "duplicate": "One message sits in the log twice, or was delivered more often than sent.",

@@ -1,7 +1,7 @@
 """What a run of a scenario promises of its messages: the protocol's word, less what its faults took back.
 
-The words are those of `conformance.checkers.anomaly`. Whoever analyses the journal blames the client only
-for what the contract does not allow, so this leaves room for everything that a fault may have done.
+The words are those of `conformance.rules.anomalies.anomaly`. Whoever analyses the journal blames the client
+only for what the contract does not allow, so this leaves room for everything that a fault may have done.
 """
 
 from __future__ import annotations

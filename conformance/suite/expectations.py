@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from conformance.invariants import INVARIANTS, Finding
 from conformance.known.defects import PASSED, Key, KnownDefects, KnownRow
 from conformance.results import Result, RuleResult, Verdict
+from conformance.rules import INVARIANTS, Finding
 from conformance.suite.judge import Judgement
 from conformance.suite.verdicts import was_executed
 

@@ -61,7 +61,7 @@ def write_pages(
         baseline: What the earlier analysis is called that the pages compare with.
         before: What it says.
     """
-    from conformance.cli_analyze import analyze_journals
+    from conformance.cli.analyze import analyze_journals
     from conformance.findings import write_findings
     from conformance.report import write_report
 

@@ -12,9 +12,9 @@ import msgspec
 from conformance.adapter.base import Adapter
 from conformance.adapter.contract import Contract
 from conformance.adapter.messages import Hello
-from conformance.checkers.anomaly import LAG, STEAL
-from conformance.invariants import HARNESS, findings
 from conformance.results import Verdict
+from conformance.rules import HARNESS, findings
+from conformance.rules.anomalies.anomaly import LAG, STEAL
 from conformance.suite.client import Client
 from conformance.suite.deeds import Deeds
 from conformance.suite.earned import demand_earned
@@ -80,7 +80,7 @@ async def judge(
         make_broker: Makes the fake, not started; or something in its place for a real broker.
         note: Where the run is written down, wire and ops; closed at the end.
         endpoint: Tells where clients connect; default what the fake says (`FakeServer.where`).
-        invariants: Whether the rules of `conformance.invariants` judge the run besides.
+        invariants: Whether the rules of `conformance.rules` judge the run besides.
     """
     loop = asyncio.get_running_loop()
     expect = expect_for(scenario)(wire=endpoint is None)

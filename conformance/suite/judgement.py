@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from conformance.invariants import HARNESS, Finding
 from conformance.results import Verdict
+from conformance.rules import HARNESS, Finding
 from conformance.suite.deeds import Deed
 from conformance.suite.evaluation import ADAPTER
 from conformance.suite.scenario import Scenario

@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.adapter.kit.bodies import body_bytes
 from conformance.adapter.transcript import WAITED, Line
-from conformance.checkers.anomaly import ALLOWED_BY, RECONNECTS
+from conformance.rules.anomalies.anomaly import ALLOWED_BY, RECONNECTS
 from conformance.suite.contract import Judged, contract, promise
 from conformance.suite.scenario import Scenario
 from fakebrokers import __version__

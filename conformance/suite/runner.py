@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from conformance.adapter.base import Adapter, AdapterFailed
-from conformance.invariants import Finding
 from conformance.known.defects import KnownDefects
 from conformance.results import Verdict
+from conformance.rules import Finding
 from conformance.suite.bench import Bench
 from conformance.suite.expectations import foresee, news
 from conformance.suite.judge import Judgement, judge, unfit

@@ -1,7 +1,7 @@
 """A run of a scenario as the invariants judge it: a tape of bytes, ops and events, read as a `Case`.
 
-What a base of the sweep says of itself (`conformance.sweep`) is read here from what the script did and from
-the wire journal: which connections a fault touched, whether the client was told the truth, how many sessions
+What a base script says of itself (`conformance.run`) is read here from what the script did and from the wire
+journal: which connections a fault touched, whether the client was told the truth, how many sessions
 there are, when the last one was closed.
 """
 
@@ -16,16 +16,16 @@ import msgspec
 from conformance.adapter.base import Adapter, Call
 from conformance.adapter.contract import Contract
 from conformance.adapter.messages import Event, Hello
+from conformance.run.bases import Done
+from conformance.run.case import Case
+from conformance.run.inprocess import place_on_tape
+from conformance.run.model import Model
+from conformance.run.reported import Heard
+from conformance.run.room import room_of
+from conformance.run.specs import Spec
+from conformance.run.trace import Tape
 from conformance.suite.evidence import proxy_of
 from conformance.suite.scenario import Scenario
-from conformance.sweep.bases import Done
-from conformance.sweep.case import Case
-from conformance.sweep.model import Model
-from conformance.sweep.room import room_of
-from conformance.sweep.run import place_on_tape
-from conformance.sweep.specs import Spec
-from conformance.sweep.tape import Tape
-from conformance.sweep.told import Heard
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Record, Tap
 from fakebrokers.journal.record import STATE_LOST, Meaning, State, meaning_of
@@ -181,7 +181,7 @@ def _before_connect(ops: Sequence[Done]) -> Iterator[Done]:
 
 
 def _notes(ops: Sequence[Done], records: Sequence[Record], hello: Hello) -> Iterator[tuple[str, Any]]:
-    """The facts that a base would note; see `conformance.sweep`."""
+    """The facts that a base would note; see `conformance.run`."""
     connects = [done for done in ops if done.op == "connect"]
     worked = [done for done in connects if done.result is not None and done.result.ok]
     names = {done.args.get("session") for done in connects}

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-COMMAND = "import sys; from conformance.cli_analyze import analyze; sys.exit(analyze(standalone_mode=False))"
+COMMAND = "import sys; from conformance.cli.analyze import analyze; sys.exit(analyze(standalone_mode=False))"
 
 
 @pytest.fixture(autouse=True, scope="module")

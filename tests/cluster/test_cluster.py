@@ -23,7 +23,7 @@ from tests.eventually import eventually
 pytestmark = [pytest.mark.nightly, pytest.mark.full, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
-COMMAND = "import sys; from conformance.cli_analyze import analyze; sys.exit(analyze(standalone_mode=False))"
+COMMAND = "import sys; from conformance.cli.analyze import analyze; sys.exit(analyze(standalone_mode=False))"
 PORT = 7199
 #: Seconds for anything here: what takes ten on a machine of one's own may take minutes on a busy one.
 PATIENCE_S = 500
@@ -221,7 +221,7 @@ def journal(folder: Path, records: int) -> Path:
 
 def wanted(folder: Path, out: Path) -> dict[str, Any]:
     """The same without Spark."""
-    from conformance.cli_analyze import analyze_journals
+    from conformance.cli.analyze import analyze_journals
 
     analyze_journals((folder,), out, engine="local")
     return document(out)

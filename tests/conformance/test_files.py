@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.chaos import replay as chaos_replay
-from conformance.chaos.replay import is_chaos
 from conformance.gate import load_runs
 from conformance.known.defects import Part
 from conformance.known.files import load as load_known
 from conformance.pipeline.comparison import load_baseline as load_analysis
-from conformance.sweep import replay as sweep_replay
+from conformance.search.random import replay as chaos_replay
+from conformance.search.random.replay import is_chaos
+from conformance.search.systematic import replay as sweep_replay
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
 from fakebrokers.files import MOST

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from conformance.cli_gate import SHOWN, gate_command, show, summary_of, workflow_commands
+from conformance.cli.gate import SHOWN, gate_command, show, summary_of, workflow_commands
 from conformance.gate import Change, Decision, decide
 from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.printing import SafeConsole

@@ -20,7 +20,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from conformance.cli_gate import show, summary_of, workflow_commands
+from conformance.cli.gate import show, summary_of, workflow_commands
 from conformance.gate import decide
 from conformance.printing import SafeConsole
 from conformance.report.write import write_report

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from conformance.adapter.base import AdapterFailed
-from conformance.cli_versions import judge_versions, versions_of
+from conformance.cli.versions import judge_versions, versions_of
 from conformance.gate import Change
 from conformance.results import Result, Results, Verdict
 from conformance.upgrade import upgrade, upgrades

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.checkers import check
+from conformance.rules.anomalies import check
 from fakebrokers.errors import PlanError, UsageError
 from fakebrokers.faults import drop, fault, inject, load_plan, rewrite
 from fakebrokers.journal import RunJournal

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.invariants import judge
-from conformance.sweep.order import Order
-from conformance.sweep.room import join
-from conformance.sweep.run import run
-from conformance.sweep.universe import universe
+from conformance.rules import judge
+from conformance.run.inprocess import run
+from conformance.run.room import join
+from conformance.search.systematic.order import Order
+from conformance.search.systematic.universe import universe
 from tests.echo.client import EchoClient, echo_client
 
 join("echo", "tests.echo.sweep")

@@ -21,7 +21,7 @@ from fakebrokers.journal.rows import TABLES
 from fakebrokers.journal.seal import arrow_schema, arrow_table
 from fakebrokers.journal.stream import RunStream, numbered
 
-_path = Path(__file__).parents[1] / "conformance" / "checkers" / "histories.py"
+_path = Path(__file__).parents[1] / "conformance" / "rules" / "anomalies" / "histories.py"
 _spec = importlib.util.spec_from_file_location("histories_for_streams", _path)
 assert _spec is not None and _spec.loader is not None
 h: Any = importlib.util.module_from_spec(_spec)

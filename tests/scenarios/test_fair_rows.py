@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.invariants import Finding
 from conformance.known.defects import RULES
 from conformance.mutants.matrix import GOOD, run
 from conformance.mutants.registry import Mutant, mutants_of
+from conformance.rules import Finding
 from conformance.suite import judge
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario

@@ -1,1 +1,1 @@
-"""Chaos of BlazingMQ; see `conformance.chaos`."""
+"""Chaos of BlazingMQ; see `conformance.search.random`."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.chaos.nemesis import Nemesis, NodeFlap, RollingNodes
-from conformance.chaos.scene import Scene
+from conformance.search.random.nemesis import Nemesis, NodeFlap, RollingNodes
+from conformance.search.random.scene import Scene
 from fakebrokers.faults import Realism
 from fakebrokers.faults.steps import Step
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.adapter.result import Result
-from conformance.sweep.bases import Stage, text
+from conformance.run.bases import Stage, text
 
 PRIORITY = "bmq://bmq.test.mem.priority/"
 FANOUT = "bmq://bmq.test.mem.fanout/"

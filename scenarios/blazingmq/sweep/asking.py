@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from conformance.sweep.bases import Stage, base, text
+from conformance.run.bases import Stage, base, text
 from fakebrokers.blazingmq.codes import Category
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import latency, reply

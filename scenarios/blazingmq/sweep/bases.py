@@ -1,4 +1,4 @@
-"""The base scripts of BlazingMQ; see `conformance.sweep.bases`."""
+"""The base scripts of BlazingMQ; see `conformance.run.bases`."""
 
 from scenarios.blazingmq.sweep.asking import cancelled, configured, odd, queues, refused_options
 from scenarios.blazingmq.sweep.consuming import consume, late_callback, older, read_first, several

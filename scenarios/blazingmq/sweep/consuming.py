@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.bases import Stage, base, text
+from conformance.run.bases import Stage, base, text
 from fakebrokers.blazingmq.codes import Compression
 from fakebrokers.blazingmq.properties import Property, PropertyType
 from scenarios.blazingmq.sweep._shared import (

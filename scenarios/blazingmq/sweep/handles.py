@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.facts import Window
-from conformance.sweep.tape import Moment
+from conformance.run.facts import Window
+from conformance.run.trace import Moment
 from fakebrokers.blazingmq.codes import DEFAULT_APP, QueueFlag
 from fakebrokers.blazingmq.frames import ConfigureQueueStream, ConfigureStream
 from fakebrokers.blazingmq.schema import HandleParameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Base, Stage, base, text
+from conformance.run.bases import Base, Stage, base, text
 from fakebrokers.blazingmq.codes import Category
 from fakebrokers.faults import reply, silent
 from scenarios.blazingmq.sweep._shared import (

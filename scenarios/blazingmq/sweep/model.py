@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from conformance.sweep.facts import Facts
-from conformance.sweep.model import Args, Asks, Model
-from conformance.sweep.view import Conn
+from conformance.run.facts import Facts
+from conformance.run.model import Args, Asks, Model
+from conformance.run.view import Conn
 from fakebrokers.blazingmq import ber, control
 from fakebrokers.blazingmq.codec import HEADER_SIZE, BlazingCodec, event_bytes
 from fakebrokers.blazingmq.codes import AckStatus, Category, ClientType, Encoding, EventType, QueueFlag
@@ -207,7 +207,7 @@ def _strange_status(event: bytes) -> StatusResponse | None:
 
 
 class BlazingModel(Model):
-    """See `conformance.sweep.model.Model`."""
+    """See `conformance.run.model.Model`."""
 
     protocol = "blazingmq"
     subscribe_asks = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.sweep.facts import Facts
-from conformance.sweep.tape import Moment
+from conformance.run.facts import Facts
+from conformance.run.trace import Moment
 
 Options = Mapping[str, Any]
 OPS = ("bmq.open_queue", "bmq.configure_queue")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.facts import Record
+from conformance.run.facts import Record
 from fakebrokers.blazingmq.codes import PushFlag
 from fakebrokers.blazingmq.frames import PushMessage, PutMessage
 from fakebrokers.blazingmq.properties import Content, Property, PropertyType, read_content

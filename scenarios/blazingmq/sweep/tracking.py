@@ -7,7 +7,7 @@ from typing import Any
 
 from crc32c import crc32c
 
-from conformance.sweep.facts import (
+from conformance.run.facts import (
     Arrival,
     Configured,
     Confirmed,
@@ -19,10 +19,10 @@ from conformance.sweep.facts import (
     Window,
     Written,
 )
-from conformance.sweep.model import Model, Pairing
-from conformance.sweep.showing import shown
-from conformance.sweep.tape import Moment
-from conformance.sweep.view import Agreed, Conn
+from conformance.run.model import Model, Pairing
+from conformance.run.showing import shown
+from conformance.run.trace import Moment
+from conformance.run.view import Agreed, Conn
 from fakebrokers.blazingmq.codes import AckStatus, QueueFlag
 from fakebrokers.blazingmq.frames import (
     Ack,

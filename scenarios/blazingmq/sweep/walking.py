@@ -1,10 +1,10 @@
-"""Walks of BlazingMQ; see `conformance.sweep.walks`."""
+"""Walks of BlazingMQ; see `conformance.run.walks`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.walks import Walk, walks
+from conformance.run.walks import Walk, walks
 from scenarios.blazingmq.sweep._shared import (
     FANOUT,
     PRIORITY,

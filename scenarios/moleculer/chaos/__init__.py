@@ -1,1 +1,1 @@
-"""Chaos of Moleculer; see `conformance.chaos`."""
+"""Chaos of Moleculer; see `conformance.search.random`."""

@@ -6,8 +6,8 @@ from random import Random
 from typing import Any
 
 from conformance.adapter.base import Call
-from conformance.chaos.actions import Actions
-from conformance.chaos.scene import Scene
+from conformance.search.random.actions import Actions
+from conformance.search.random.scene import Scene
 from fakebrokers.core.frames import Role
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, PEER, PROBE, peer
 from scenarios.moleculer.sweep.serving import ACTIONS as SERVED
@@ -16,7 +16,7 @@ CALL_S = 4.0
 
 
 class MoleculerActions(Actions):
-    """See `conformance.chaos.actions.Actions`."""
+    """See `conformance.search.random.actions.Actions`."""
 
     protocol = "moleculer"
     kinds = ("consume", "request", "mixed")

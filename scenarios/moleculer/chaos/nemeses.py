@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from conformance.chaos.nemesis import PAUSE_S, Nemesis
-from conformance.chaos.scene import Scene
+from conformance.search.random.nemesis import PAUSE_S, Nemesis
+from conformance.search.random.scene import Scene
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults.steps import Step
 from fakebrokers.moleculer.node import Node

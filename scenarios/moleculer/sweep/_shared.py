@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.adapter.base import Call
-from conformance.sweep.bases import Stage
+from conformance.run.bases import Stage
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import NO_ANSWER, Context, MoleculerError, Service, Stream
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Stage, base
+from conformance.run.bases import Stage, base
 from fakebrokers.moleculer.services import Stream
 from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS

@@ -1,4 +1,4 @@
-"""The base scripts of Moleculer; see `conformance.sweep.bases`."""
+"""The base scripts of Moleculer; see `conformance.run.bases`."""
 
 from scenarios.moleculer.sweep.answering import chunks, events, joining, namespaces, serve, uploads
 from scenarios.moleculer.sweep.calling import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.bases import Stage, base
+from conformance.run.bases import Stage, base
 from fakebrokers.faults import latency
 from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed, service_of_peer
 from scenarios.moleculer.sweep.serving import ACTIONS

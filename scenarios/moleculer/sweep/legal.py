@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.sweep.facts import Should
-from conformance.sweep.showing import shown
+from conformance.run.facts import Should
+from conformance.run.showing import shown
 from fakebrokers.moleculer.packets import Event, Heartbeat, Info, Packet, Ping, Pong, Request, Response
 
 Test = Callable[[Any], bool]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.sweep.bases import Stage, base
+from conformance.run.bases import Stage, base
 from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import UNSET
 
 from conformance.adapter.messages import body_bytes
-from conformance.sweep.facts import Facts, Question, Record
-from conformance.sweep.model import Args, Asks, Model, Whole
-from conformance.sweep.tape import Moment
-from conformance.sweep.view import Conn
+from conformance.run.facts import Facts, Question, Record
+from conformance.run.model import Args, Asks, Model, Whole
+from conformance.run.trace import Moment
+from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
@@ -148,7 +148,7 @@ ANSWERS: Mapping[type[Frame], type[Frame]] = {Request: Response, Ping: Pong}
 
 
 class MoleculerModel(Model):
-    """See `conformance.sweep.model.Model`."""
+    """See `conformance.run.model.Model`."""
 
     protocol = "moleculer"
     # an event that is sent twice looks like two, and a call has its own limit among its arguments

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from conformance.sweep.case import Case
-from conformance.sweep.facts import Facts
-from conformance.sweep.showing import shown
-from conformance.sweep.tape import START, Moment
-from conformance.sweep.view import Conn
+from conformance.run.case import Case
+from conformance.run.facts import Facts
+from conformance.run.showing import shown
+from conformance.run.trace import START, Moment
+from conformance.run.view import Conn
 from fakebrokers.moleculer.packets import Info
 from fakebrokers.moleculer.topics import node_topics, topic_of
 from scenarios.moleculer.sweep.contents import announced_by

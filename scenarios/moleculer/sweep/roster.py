@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance.sweep.case import Case
-from conformance.sweep.facts import Facts
-from conformance.sweep.showing import shown
-from conformance.sweep.tape import Moment
-from conformance.sweep.view import Conn
+from conformance.run.case import Case
+from conformance.run.facts import Facts
+from conformance.run.showing import shown
+from conformance.run.trace import Moment
+from conformance.run.view import Conn
 from fakebrokers.moleculer.packets import Disconnect, Discover, Heartbeat, Info, Packet
 from scenarios.moleculer.sweep.tracking import version_of
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.sweep.bases import Done
-from conformance.sweep.case import Case
-from conformance.sweep.facts import Sent
-from conformance.sweep.showing import shown
-from conformance.sweep.tape import Moment
+from conformance.run.bases import Done
+from conformance.run.case import Case
+from conformance.run.facts import Sent
+from conformance.run.showing import shown
+from conformance.run.trace import Moment
 from fakebrokers.moleculer.packets import Event, Info, Request
 from fakebrokers.moleculer.services import matches
 from scenarios.moleculer.sweep.contents import OBJECTS, gives_stream, has_params

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.sweep.showing import shown
+from conformance.run.showing import shown
 from fakebrokers.core.frames import Frame
 from fakebrokers.moleculer.packets import Info, Ping, Pong, Request, Response
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.adapter.base import Call
-from conformance.sweep.bases import Stage, base
+from conformance.run.bases import Stage, base
 from fakebrokers.faults import stall
 from fakebrokers.moleculer.node import Node
 from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.sweep.case import Case
-from conformance.sweep.facts import Record
-from conformance.sweep.tape import Moment
+from conformance.run.case import Case
+from conformance.run.facts import Record
+from conformance.run.trace import Moment
 from fakebrokers.moleculer.packets import Event, Info
 from fakebrokers.moleculer.services import matches
 from scenarios.moleculer.sweep.tracking import version_of

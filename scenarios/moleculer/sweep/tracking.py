@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.sweep.acts.inside import opened
-from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Listening, Question, Sent
-from conformance.sweep.showing import shown
-from conformance.sweep.tape import Moment
-from conformance.sweep.view import Agreed, Conn, Seen
+from conformance.run.acts.inside import opened
+from conformance.run.facts import Announced, Dropped, Facts, Flow, Listening, Question, Sent
+from conformance.run.showing import shown
+from conformance.run.trace import Moment
+from conformance.run.view import Agreed, Conn, Seen
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
 from fakebrokers.moleculer.nats.frames import Err, NatsPing, NatsPong, Pub, ServerInfo, Sub

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Base, Stage, base
+from conformance.run.bases import Base, Stage, base
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 

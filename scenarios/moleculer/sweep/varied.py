@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.bases import Stage, base
+from conformance.run.bases import Stage, base
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import Context, MoleculerError, Service
 from scenarios.moleculer.sweep._shared import NODE, begin, echo, heard, joined, peer, probed

@@ -1,1 +1,1 @@
-"""Chaos of Narconi; see `conformance.chaos`."""
+"""Chaos of Narconi; see `conformance.search.random`."""

@@ -6,14 +6,14 @@ from random import Random
 from typing import Any
 
 from conformance.adapter.base import Call
-from conformance.chaos.actions import Actions
-from conformance.chaos.scene import Scene
-from conformance.sweep.bases import text
+from conformance.run.bases import text
+from conformance.search.random.actions import Actions
+from conformance.search.random.scene import Scene
 from scenarios.narconi.sweep.model import PROJECT
 
 
 class NarconiActions(Actions):
-    """See `conformance.chaos.actions.Actions`."""
+    """See `conformance.search.random.actions.Actions`."""
 
     protocol = "narconi"
     canary = "one-confirm-per-segment"

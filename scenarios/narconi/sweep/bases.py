@@ -1,4 +1,4 @@
-"""The base scripts of Narconi; see `conformance.sweep.bases`."""
+"""The base scripts of Narconi; see `conformance.run.bases`."""
 
 from scenarios.narconi.sweep.asking import ask, cancelled, crowd
 from scenarios.narconi.sweep.consuming import at_once, consume, drained, drained_by_hand, encodings, settle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Stage, base
+from conformance.run.bases import Stage, base
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, SETTLING, put, queues, watched
 
 RICH = {"content_type": "text/plain", "headers": {"x-msg-x-trace": "ä1", "x-msg-x-n": "2"}}

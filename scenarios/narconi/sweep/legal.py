@@ -6,7 +6,7 @@ import re
 from base64 import b64decode
 from binascii import Error
 
-from conformance.sweep.showing import shown
+from conformance.run.showing import shown
 from fakebrokers.narconi import frames as f
 
 KEY_BYTES = 16

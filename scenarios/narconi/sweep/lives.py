@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.bases import Base, Stage, base, text
+from conformance.run.bases import Base, Stage, base, text
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 
 

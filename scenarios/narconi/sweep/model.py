@@ -10,9 +10,9 @@ import msgspec
 
 from conformance.adapter.kit import report_body
 from conformance.adapter.messages import body_bytes
-from conformance.sweep.facts import Facts
-from conformance.sweep.model import Args, Asks, Model, OneOf
-from conformance.sweep.view import Agreed, Conn
+from conformance.run.facts import Facts
+from conformance.run.model import Args, Asks, Model, OneOf
+from conformance.run.view import Agreed, Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.narconi import frames as f
@@ -159,7 +159,7 @@ HAPPENINGS = {
 
 
 class NarconiModel(Model):
-    """See `conformance.sweep.model.Model`."""
+    """See `conformance.run.model.Model`."""
 
     protocol = "narconi"
     posting = ("narc.post",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Stage, base, text
+from conformance.run.bases import Stage, base, text
 from scenarios.narconi.sweep._shared import PROBE, PUBLISH, queues
 
 HEADERS = {"Content-Type": "text/plain", "x-msg-x-trace": "ä1"}

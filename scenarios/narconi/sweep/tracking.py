@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from conformance.invariants.queues import up_to
-from conformance.sweep.facts import (
+from conformance.rules.queues import up_to
+from conformance.run.facts import (
     Arrival,
     Complaint,
     Confirmed,
@@ -18,10 +18,10 @@ from conformance.sweep.facts import (
     Window,
     Written,
 )
-from conformance.sweep.model import Model, Pairing
-from conformance.sweep.showing import shown
-from conformance.sweep.tape import Moment
-from conformance.sweep.view import Conn
+from conformance.run.model import Model, Pairing
+from conformance.run.showing import shown
+from conformance.run.trace import Moment
+from conformance.run.view import Conn
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.routes import find_route
 from scenarios.narconi.sweep.legal import problem

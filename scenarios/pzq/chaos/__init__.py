@@ -1,1 +1,1 @@
-"""Chaos of PZQ; see `conformance.chaos`."""
+"""Chaos of PZQ; see `conformance.search.random`."""

@@ -7,13 +7,13 @@ from random import Random
 from typing import Any
 
 from conformance.adapter.base import Call
-from conformance.chaos.actions import Actions
-from conformance.chaos.scene import Scene
-from conformance.sweep.bases import text
+from conformance.run.bases import text
+from conformance.search.random.actions import Actions
+from conformance.search.random.scene import Scene
 
 
 class PzqActions(Actions):
-    """See `conformance.chaos.actions.Actions`."""
+    """See `conformance.search.random.actions.Actions`."""
 
     protocol = "pzq"
     canary = "acknowledges-on-arrival"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.bases import Stage, text
+from conformance.run.bases import Stage, text
 
 PUBLISH: dict[str, Any] = {"target": "", "wait": True}
 PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}

@@ -1,4 +1,4 @@
-"""The base scripts of PZQ; see `conformance.sweep.bases`."""
+"""The base scripts of PZQ; see `conformance.run.bases`."""
 
 from scenarios.pzq.sweep.consuming import (
     by_hand,

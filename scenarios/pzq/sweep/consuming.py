@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Stage, base
+from conformance.run.bases import Stage, base
 from scenarios.pzq.sweep._shared import (
     ACKING,
     EVENTS,

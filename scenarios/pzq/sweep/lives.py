@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Stage, base, text
+from conformance.run.bases import Stage, base, text
 from fakebrokers.faults import rst
 from fakebrokers.pzq.faults import garbled_monitor
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, put, subscribed, watched

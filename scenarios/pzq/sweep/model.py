@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.adapter.kit.bodies import key_bytes
-from conformance.sweep.facts import Facts
-from conformance.sweep.model import Args, Asks, Model, Whole
-from conformance.sweep.told import joined
-from conformance.sweep.view import Conn
+from conformance.run.facts import Facts
+from conformance.run.model import Args, Asks, Model, Whole
+from conformance.run.reported import joined
+from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.pzq.codec import (
@@ -81,7 +81,7 @@ HAPPENINGS: Mapping[str, Callable[[Any], None]] = {"all deliveries expire": lamb
 
 
 class PzqModel(Model):
-    """See `conformance.sweep.model.Model`."""
+    """See `conformance.run.model.Model`."""
 
     protocol = "pzq"
     answers = ANSWERS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Stage, base, text
+from conformance.run.bases import Stage, base, text
 from fakebrokers.pzq.faults import refuse_message
 from scenarios.pzq.sweep._shared import PROBE, PUBLISH
 

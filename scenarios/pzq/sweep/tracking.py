@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.sweep.facts import Answered, Facts, Handed, Question, Settled, Window, Written
-from conformance.sweep.showing import shown
-from conformance.sweep.tape import Moment
-from conformance.sweep.told import joined
-from conformance.sweep.view import Conn
+from conformance.run.facts import Answered, Facts, Handed, Question, Settled, Window, Written
+from conformance.run.reported import joined
+from conformance.run.showing import shown
+from conformance.run.trace import Moment
+from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.pzq.frames import (
     ConsumerAck,

@@ -1,9 +1,9 @@
-"""Walks of PZQ; see `conformance.sweep.walks`."""
+"""Walks of PZQ; see `conformance.run.walks`."""
 
 from __future__ import annotations
 
-from conformance.sweep.bases import text
-from conformance.sweep.walks import Walk, walks
+from conformance.run.bases import text
+from conformance.run.walks import Walk, walks
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, QUICK, put, subscribed, watched
 
 

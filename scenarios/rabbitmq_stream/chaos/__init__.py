@@ -1,1 +1,1 @@
-"""Chaos of RabbitMQ Stream; see `conformance.chaos`."""
+"""Chaos of RabbitMQ Stream; see `conformance.search.random`."""

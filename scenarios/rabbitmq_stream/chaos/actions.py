@@ -7,14 +7,14 @@ from random import Random
 from typing import Any
 
 from conformance.adapter.base import Call
-from conformance.chaos.actions import Actions
-from conformance.chaos.scene import Scene
-from conformance.sweep.bases import text
+from conformance.run.bases import text
+from conformance.search.random.actions import Actions
+from conformance.search.random.scene import Scene
 from scenarios.rabbitmq_stream.sweep._shared import record
 
 
 class StreamActions(Actions):
-    """See `conformance.chaos.actions.Actions`."""
+    """See `conformance.search.random.actions.Actions`."""
 
     protocol = "rabbitmq-stream"
     recover_s = 700.0

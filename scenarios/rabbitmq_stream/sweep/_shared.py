@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.bases import Stage, text
+from conformance.run.bases import Stage, text
 from fakebrokers.rabbitmq_stream.writer import Batch
 from scenarios.rabbitmq_stream.sweep.records import wrapped
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Stage, base
+from conformance.run.bases import Stage, base
 from fakebrokers.faults import latency
 from scenarios.rabbitmq_stream.sweep._shared import ASK
 

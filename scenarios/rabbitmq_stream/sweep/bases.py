@@ -1,4 +1,4 @@
-"""The base scripts of RabbitMQ Stream; see `conformance.sweep.bases`."""
+"""The base scripts of RabbitMQ Stream; see `conformance.run.bases`."""
 
 from scenarios.rabbitmq_stream.sweep.asking import ask, cancelled, large_answers
 from scenarios.rabbitmq_stream.sweep.consuming import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Stage, base, text
+from conformance.run.bases import Stage, base, text
 from fakebrokers.rabbitmq_stream.batches import batch_entry
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.codes import Compression

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from conformance.sweep.bases import Base, Stage, base, text
+from conformance.run.bases import Base, Stage, base, text
 from fakebrokers.faults import latency, reply, silent
 from fakebrokers.rabbitmq_stream.codes import Code
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched

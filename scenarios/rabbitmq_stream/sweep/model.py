@@ -6,9 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from conformance.adapter.kit.bodies import is_wanted
-from conformance.sweep.facts import Facts
-from conformance.sweep.model import AnyOrder, Args, Asks, Model
-from conformance.sweep.view import Conn
+from conformance.run.facts import Facts
+from conformance.run.model import AnyOrder, Args, Asks, Model
+from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
@@ -159,7 +159,7 @@ HAPPENINGS = {
 
 
 class StreamModel(Model):
-    """See `conformance.sweep.model.Model`."""
+    """See `conformance.run.model.Model`."""
 
     protocol = "rabbitmq-stream"
     is_log = True

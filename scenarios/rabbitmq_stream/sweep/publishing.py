@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.bases import Base, Stage, base, text
+from conformance.run.bases import Base, Stage, base, text
 from fakebrokers.faults import latency, stall
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, PUBLISH, put
 

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from struct import error, unpack_from
 
-from conformance.sweep.facts import Record
+from conformance.run.facts import Record
 from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 
 DATA, VBIN8, VBIN32 = b"\x00\x53\x75", b"\xa0", b"\xb0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from conformance.sweep.facts import (
+from conformance.run.facts import (
     Arrival,
     Dropped,
     Facts,
@@ -17,10 +17,10 @@ from conformance.sweep.facts import (
     Window,
     Written,
 )
-from conformance.sweep.model import Model, Pairing
-from conformance.sweep.showing import shown
-from conformance.sweep.tape import Moment
-from conformance.sweep.view import Agreed, Conn
+from conformance.run.model import Model, Pairing
+from conformance.run.showing import shown
+from conformance.run.trace import Moment
+from conformance.run.view import Agreed, Conn
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.chunk import MAGIC
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType

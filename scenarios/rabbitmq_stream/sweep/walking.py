@@ -1,9 +1,9 @@
-"""Walks of RabbitMQ Stream; see `conformance.sweep.walks`."""
+"""Walks of RabbitMQ Stream; see `conformance.run.walks`."""
 
 from __future__ import annotations
 
-from conformance.sweep.asides import pass_turns
-from conformance.sweep.walks import Walk, walks
+from conformance.run.asides import pass_turns
+from conformance.run.walks import Walk, walks
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, record, watched
 from scenarios.rabbitmq_stream.sweep.model import UNASKED
 

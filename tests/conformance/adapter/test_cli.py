@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from conformance.cli_adapter import adapter, clients
+from conformance.cli.adapter import adapter, clients
 
 HERE = Path(__file__).parent
 

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from click.testing import CliRunner
 
-from conformance.cli_compare import compare_command
+from conformance.cli.compare import compare_command
 from conformance.compare.compare import Comparer, Difference, fake_for, target_of
 from fakebrokers import Moleculer
 from fakebrokers.core.dialect import MARK, Command, Known, Login

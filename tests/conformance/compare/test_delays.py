@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from conformance import cli_compare
+from conformance.cli import compare as cli_compare
 from conformance.compare.compare import fake_for, target_of
 from fakebrokers.protocol import find_protocol
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.invariants import INVARIANTS
 from conformance.known.defects import Part
 from conformance.known.files import load
 from conformance.reference.registry import reference
+from conformance.rules import INVARIANTS
 from conformance.suite.catalogue import requirements
 from tests.conformance.entry.toys import QUICK, ROOT
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from click.testing import CliRunner, Result
 
-from conformance.cli_known import known_command
+from conformance.cli.known import known_command
 from conformance.known.defects import Part
 from conformance.known.files import load, read
 from conformance.results import Result as Row

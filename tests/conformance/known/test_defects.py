@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter.messages import Hello
-from conformance.invariants import Finding
 from conformance.known.defects import Defect, KnownDefects, KnownFinding, KnownFindings, Part
-from conformance.sweep.specs import Bend, Change, Spec
+from conformance.rules import Finding
+from conformance.run.specs import Bend, Change, Spec
 from fakebrokers.errors import UsageError
 
 RESETS, LIMITS = Defect("resets", "nobody is told of a reset"), Defect("limits", "limits are not looked at")

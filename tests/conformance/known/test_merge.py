@@ -7,11 +7,11 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from conformance.invariants import Finding
 from conformance.known.defects import Defect, KnownDefects, KnownFinding, KnownRow, Part
 from conformance.known.merge import defects_of, id_of, merged, with_results
 from conformance.results import Result, Results, RuleResult, Verdict
-from conformance.sweep.specs import Spec
+from conformance.rules import Finding
+from conformance.run.specs import Spec
 from fakebrokers.errors import UsageError
 
 A, B = Defect("", "it forgets"), Defect("", "it crashes")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter.process import MARK, ProcessAdapter
-from conformance.invariants import INVARIANTS
 from conformance.results import Verdict
+from conformance.rules import INVARIANTS
 from conformance.suite.brokers import fake_for
 from conformance.suite.judge import Judgement, judge
 from conformance.suite.load import all_scenarios, select

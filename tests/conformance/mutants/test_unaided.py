@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 import pytest
 from click.testing import CliRunner
 
-from conformance.chaos.kills import kill as by_chaos
-from conformance.cli_mutants import mutants_command
+from conformance.cli.mutants import mutants_command
 from conformance.mutants.registry import Mutant
-from conformance.sweep import kills
-from conformance.sweep.kills import Kill, sample
+from conformance.search.random.kills import kill as by_chaos
+from conformance.search.systematic import kills
+from conformance.search.systematic.kills import Kill, sample
 
 
 def run(

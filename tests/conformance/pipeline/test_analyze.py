@@ -22,15 +22,15 @@ pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from conformance.checkers import check
-from conformance.cli_analyze import analyze_journals, tell
+from conformance.cli.analyze import analyze_journals, tell
 from conformance.pipeline.sources import journal_folder, sources_in
+from conformance.rules.anomalies import check
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.journal.seal import VERSION_KEY, seal
 
-_path = Path(__file__).parents[1] / "checkers" / "histories.py"
+_path = Path(__file__).parents[1] / "rules" / "anomalies" / "histories.py"
 _spec = importlib.util.spec_from_file_location("histories_for_analysis", _path)
 assert _spec is not None and _spec.loader is not None
 histories: Any = importlib.util.module_from_spec(_spec)
@@ -80,7 +80,7 @@ def test_from_journal_to_tables_on_a_machine_without_java(tmp_path: Path) -> Non
     killed.event(1.0, "p", "e")
     killed._wire.abandon()
     killed._ops.abandon()
-    code = "import sys; from conformance.cli_analyze import analyze; sys.exit(analyze(standalone_mode=False))"
+    code = "import sys; from conformance.cli.analyze import analyze; sys.exit(analyze(standalone_mode=False))"
     command = [sys.executable, "-c", code, str(folder), "--out", str(out), "--json", "--master", "local[1]"]
     summary = run(command, PATH=str(bare), JAVA_HOME="")
     assert {name: summary[name] for name in ("rows", "runs", "broken_off", "anomalies", "out")} == {
@@ -109,7 +109,7 @@ def test_the_same_under_spark_submit(tmp_path: Path) -> None:
         pytest.skip(str(error))
     spark_home = Path(pyspark.__file__).parent
     submit = [str(spark_home / "bin" / "spark-submit"), "--master", "local[1]", "--driver-memory", "1g"]
-    script = str(ROOT / "conformance" / "cli_analyze.py")
+    script = str(ROOT / "conformance" / "cli" / "analyze.py")
     arguments = [script, str(journal(tmp_path / "journal")), "--out", str(tmp_path / "out"), "--json"]
     summary = run(
         [*submit, *arguments],

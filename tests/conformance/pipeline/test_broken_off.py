@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.cli_analyze import tell
+from conformance.cli.analyze import tell
 
 
 def test_runs_that_are_not_whole_are_told(capsys: pytest.CaptureFixture[str]) -> None:

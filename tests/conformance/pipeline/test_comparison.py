@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 
-from conformance.cli_analyze import analyze
-from conformance.cli_suite import conform_command
+from conformance.cli.analyze import analyze
+from conformance.cli.suite import conform_command
 from conformance.gate import Change
 from conformance.pipeline.comparison import compare, load_baseline, of_one_client
 from fakebrokers.commands import ExitCode

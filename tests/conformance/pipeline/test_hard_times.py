@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from conformance.cli_analyze import analyze_journals
+from conformance.cli.analyze import analyze_journals
 from fakebrokers.errors import UsageError
 from tests.benchmarks.generate import generate
 from tests.eventually import eventually

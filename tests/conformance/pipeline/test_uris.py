@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 
-from conformance.cli_analyze import analyze_journals
+from conformance.cli.analyze import analyze_journals
 from conformance.pipeline.places import is_there, joined, names_in, read, removed, shown, write
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import RunJournal

@@ -15,12 +15,12 @@ import pytest
 
 pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
 
-from conformance.invariants.rules import rules
 from conformance.printing import console_for_all
 from conformance.report.done import done_to
 from conformance.report.overview import exit_of, judged_against, tally
 from conformance.report.write import write_report
 from conformance.results import Result, Results, RuleResult, Verdict
+from conformance.rules.sentences import rules
 from conformance.suite import clients
 from conformance.suite.conform import Order, conform
 from conformance.suite.verdicts import judged

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checkers.anomaly import allowed_names
+from conformance.rules.anomalies.anomaly import allowed_names
 from conformance.suite.catalogue import requirement
 from conformance.suite.contract import contract, promise
 from conformance.suite.scenario import Scenario

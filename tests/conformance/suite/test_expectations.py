@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from conformance.invariants import Finding
 from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Result, RuleResult, Verdict
+from conformance.rules import Finding
 from conformance.suite.expectations import apply, apply_rules, causes, foresee, news
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios

@@ -14,9 +14,9 @@ import pytest
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase, Failure, op
 from conformance.adapter.messages import Hello, body_bytes
-from conformance.invariants import Finding
 from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Verdict
+from conformance.rules import Finding
 from conformance.suite import Client, Expect, evaluation
 from conformance.suite.bench import Bench
 from conformance.suite.catalogue import requirement

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.adapter.call import Facts
-from conformance.checkers.anomaly import LAG, STEAL
+from conformance.rules.anomalies.anomaly import LAG, STEAL
 from conformance.suite import lag
 from conformance.suite.lag import LagMeter
 from fakebrokers.core import virtual

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.invariants.rules import rules
+from conformance.rules.sentences import rules
 from conformance.suite.catalogue import families, requirements
 from fakebrokers.cli import main
 

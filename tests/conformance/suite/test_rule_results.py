@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from conformance.invariants import HARNESS, Finding
 from conformance.results import Verdict
+from conformance.rules import HARNESS, Finding
 from conformance.suite.judgement import Judgement
 from conformance.suite.load import all_scenarios
 from conformance.suite.rule_results import joined, rule_results

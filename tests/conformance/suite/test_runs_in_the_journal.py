@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter.transcript import Line
-from conformance.checkers import Anomaly, check
-from conformance.checkers.anomaly import NAMES, allowed_names
 from conformance.mutants.matrix import Mode, mode_of, run
 from conformance.mutants.registry import find_mutant
 from conformance.reference.registry import protocols
 from conformance.results import Verdict
+from conformance.rules.anomalies import Anomaly, check
+from conformance.rules.anomalies.anomaly import NAMES, allowed_names
 from conformance.suite.load import all_scenarios
 from conformance.suite.op_journal import open_run, write_ops
 from conformance.suite.present import to_result

@@ -12,9 +12,9 @@ from conformance.adapter.base import AdapterFailed
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.adapter.messages import Hello
-from conformance.invariants import Finding
 from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Verdict
+from conformance.rules import Finding
 from conformance.suite import Client, Expect
 from conformance.suite.catalogue import requirement
 from conformance.suite.clients import Judged, in_process

@@ -14,16 +14,16 @@ from conformance.adapter.messages import Event, Hello
 from conformance.mutants.matrix import run
 from conformance.mutants.registry import find_mutant
 from conformance.results import Verdict
+from conformance.run.bases import Done
+from conformance.run.case import Case
+from conformance.run.reported import Heard
+from conformance.run.room import room_of
+from conformance.run.specs import Spec
+from conformance.run.trace import START, Moment, Row
+from conformance.run.view import read_tape
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
 from conformance.suite.taped import TapedRun, _is_lie, _notes, _rename, touched
-from conformance.sweep.bases import Done
-from conformance.sweep.case import Case
-from conformance.sweep.room import room_of
-from conformance.sweep.specs import Spec
-from conformance.sweep.tape import START, Moment, Row
-from conformance.sweep.told import Heard
-from conformance.sweep.view import read_tape
 from fakebrokers.journal import Record, Tap
 from fakebrokers.journal.record import STATE_LOST, State
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from conformance.sweep.facts import Facts, Settled, Written
-from conformance.sweep.model import Args, Model
-from conformance.sweep.view import Conn
+from conformance.run.facts import Facts, Settled, Written
+from conformance.run.model import Args, Model
+from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from tests.echo.protocol import EchoCodec, Ping, Put, Stored

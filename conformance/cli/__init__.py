@@ -1,0 +1,62 @@
+"""The commands that this package adds to ``fakebrokers``; see `fakebrokers.commands`."""
+
+from __future__ import annotations
+
+from fakebrokers.commands import Deferred
+
+#: Name, where it is, and the first sentence of its help.
+commands = [
+    Deferred(name, f"conformance.cli.{place}", about)
+    for name, place, about in [
+        ("adapter", "adapter:adapter", "Adapters let the suite drive a client library in any language."),
+        ("analyze", "analyze:analyze", "Judge the runs in any number of journals on Spark."),
+        ("chaos", "chaos:chaos_command", "Try a client with random workloads under random faults."),
+        (
+            "clients",
+            "adapter:clients",
+            "List the bundled client adapters, what they need, and whether they can run here.",
+        ),
+        (
+            "compare",
+            "compare:compare_command",
+            "Say the same commands to the fake and to a real server, and show where the answers differ.",
+        ),
+        (
+            "conform",
+            "suite:conform_command",
+            "Judge a client: run scenarios against it and say which requirements it meets.",
+        ),
+        (
+            "explain",
+            "list:explain_command",
+            "Say what a scenario or a rule demands, where that comes from, and what is done to the client.",
+        ),
+        (
+            "gate",
+            "gate:gate_command",
+            "Say whether a run may pass, against known failures and an earlier run.",
+        ),
+        (
+            "known",
+            "known:known_command",
+            "Make one file of known defects of others, each cause once, and of what a run has shown.",
+        ),
+        ("list", "list:list_command", "List the scenarios: what a client is judged by."),
+        ("mutants", "mutants:mutants_command", "Show which scenario catches which broken client."),
+        (
+            "replay",
+            "sweep:replay_command",
+            "Run what a sweep or chaos has written down, exactly.",
+        ),
+        (
+            "shrink",
+            "sweep:shrink_command",
+            "Find the smallest spec or schedule that fails as a replay file does; it is written beside it.",
+        ),
+        (
+            "sweep",
+            "sweep:sweep_command",
+            "Disturb a client at every position and judge what it does by rules that always hold.",
+        ),
+    ]
+]

@@ -1,0 +1,321 @@
+"""``fakebrokers chaos``: workloads under schedules of faults that are drawn from a seed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from conformance.printing import SafeConsole
+from fakebrokers.commands import ExitCode, reserve, seed_range
+from fakebrokers.errors import UsageError
+from fakebrokers.interrupts import interruptible
+from fakebrokers.progress import Shown
+from fakebrokers.protocol import protocol_names
+
+if TYPE_CHECKING:
+    from conformance.search.random.campaign import Campaign
+    from conformance.search.random.draw import Setting
+    from conformance.search.random.subject import Subject
+
+CONTRACTS = ("at-most-once", "at-least-once", "exactly-once", "ordered")
+RUNS = 100  #: without --seeds and --minutes
+
+
+@click.command("chaos")
+@click.option("--client", metavar="NAME", help="A bundled client, or `reference`.")
+@click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
+@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client speaks several.")
+@click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
+@click.option("--seeds", metavar="A..B", help=f"These seeds; 1..{RUNS} unless --minutes is given.")
+@click.option("--commit", metavar="HASH", help="Seeds made of this text, such as the hash of a commit.")
+@click.option("--minutes", type=click.FloatRange(0.01, 10_000), help="For so long.")
+@click.option(
+    "--realism",
+    type=click.Choice(("legal", "environment", "illegal")),
+    default="environment",
+    show_default=True,
+    help="The worst that may happen.",
+)
+@click.option("--workload", "workloads", multiple=True, metavar="KIND|MODULE:CLASS", help="May be repeated.")
+@click.option("--nemesis", "nemeses", multiple=True, metavar="NAME", help="Only these; may be repeated.")
+@click.option("--contract", metavar="WORDS", default="", help=f"What has to hold: {', '.join(CONTRACTS)}.")
+@click.option(
+    "--target",
+    metavar="URL",
+    help="A real server, a URL or HOST:PORT, through a proxy that disturbs the client.",
+)
+@click.option("--toxiproxy", metavar="URL", help="Disturb it with the Toxiproxy behind this API instead.")
+@click.option(
+    "--expect",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What it is known to violate.",
+)
+@click.option("--shard", metavar="K/N", help="The K-th of N parts of the seeds.")
+@click.option("-n", "processes", type=click.IntRange(1, 64), help="Runs at once.")
+@click.option(
+    "--report",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write replay files, pages and journals here.",
+)
+@click.option("--no-canary", is_flag=True, help="Do not try the harness on a broken client first.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def chaos_command(
+    client: str | None,
+    adapter: str | None,
+    protocol: str | None,
+    mutant: str | None,
+    seeds: str | None,
+    commit: str | None,
+    minutes: float | None,
+    realism: str,
+    workloads: tuple[str, ...],
+    nemeses: tuple[str, ...],
+    contract: str,
+    target: str | None,
+    toxiproxy: str | None,
+    expect: Path | None,
+    shard: str | None,
+    processes: int | None,
+    report: Path | None,
+    no_canary: bool,
+    as_json: bool,
+) -> int:
+    """Try a client with random workloads under random faults.
+
+    Exit code 1: a run failed; 2: no run came to a verdict; 3: the harness itself is broken.
+    """
+    from conformance.known.defects import Part
+    from conformance.known.files import load
+    from conformance.search.random.campaign import Campaign
+    from conformance.search.random.runs import sharded
+
+    if (client is None) == (adapter is None):
+        raise UsageError("expected one of --client NAME and --adapter CMD")
+    if toxiproxy and not target:
+        raise UsageError("--toxiproxy needs --target: the server to stand in front of")
+    reserve(report)
+    subject = _subject(client, adapter, protocol, mutant, target or "", toxiproxy or "")
+    setting = _setting(subject, realism, workloads, nemeses)
+    _check_contract(contract)
+    known = load(expect, Part.CHAOS, protocol=subject.protocol) if expect is not None else None
+    console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
+    campaign = Campaign(
+        subject,
+        setting,
+        report,
+        expected=known.found_in(Part.CHAOS) if known is not None else None,
+        contract=contract,
+        keeps_journals=report is not None,
+        processes=processes or (4 if subject.is_process else 1),
+    )
+    wanted, count = _seeds(seeds, commit, minutes, shard)
+    with interruptible() as told:
+        try:
+            if not no_canary and not _canary(setting.protocol, console):
+                return ExitCode.HARNESS
+            with Shown(console, "chaos", count, minutes and minutes * 60) as shown:
+                campaign.go(
+                    sharded(wanted, _shard(shard)),
+                    minutes and minutes * 60,
+                    lambda so_far, _: shown.advance(so_far.runs, so_far.words.get("fail", 0)),
+                    lambda failures, limit_s: shown.say(_shrinking(failures, limit_s)),
+                )
+        except KeyboardInterrupt:
+            _print(campaign, as_json)
+            raise SystemExit(told.exit_code) from None
+    _print(campaign, as_json)
+    return _exit_code(campaign)
+
+
+def _subject(
+    client: str | None,
+    adapter: str | None,
+    protocol: str | None,
+    mutant: str | None,
+    target: str = "",
+    toxiproxy: str = "",
+) -> Subject:
+    """The client that is asked for."""
+    from conformance.adapters import registry
+    from conformance.search.random.subject import Subject
+    from conformance.search.systematic.campaign import REFERENCE
+
+    if client is not None and protocol is None and client != REFERENCE:
+        spoken = registry.find(client).protocols
+        protocol = spoken[0] if len(spoken) == 1 else None
+    if protocol is None:
+        raise UsageError("say with --protocol what the client speaks")
+    command = shlex.split(adapter) if adapter is not None else None
+    subject = Subject(protocol, client or "", mutant or "", command, target, toxiproxy)
+    if mutant and subject.made is None and not target:
+        raise UsageError(f"only `--client {REFERENCE}` has mutants")
+    return subject
+
+
+def _setting(subject: Subject, realism: str, workloads: tuple[str, ...], nemeses: tuple[str, ...]) -> Setting:
+    from conformance.search.random.draw import Setting, available
+    from conformance.search.random.room import room_of
+    from fakebrokers.faults import Realism
+
+    find_own(*workloads)
+    if subject.target and not room_of(subject.protocol).actions.remote:
+        raise UsageError(f"there is no chaos in front of a real server of {subject.protocol}")
+    remote = bool(subject.target)
+    setting = Setting(
+        subject.protocol, Realism(realism), workloads, (), subject.is_process, remote, bool(subject.toxiproxy)
+    )
+    there = [name.rpartition(" ")[2] for name in available(setting, room_of(subject.protocol))]
+    for name in nemeses:
+        if name not in there:
+            raise UsageError(f"--nemesis: expected some of {', '.join(there)}, got {name!r}")
+    return setting._replace(nemeses=nemeses)
+
+
+def _check_contract(contract: str) -> None:
+    for word in contract.split():
+        if word not in CONTRACTS:
+            raise UsageError(f"--contract: expected words of {', '.join(CONTRACTS)}, got {word!r}")
+
+
+def _seeds(
+    seeds: str | None, commit: str | None, minutes: float | None, shard: str | None
+) -> tuple[Iterator[str], int | None]:
+    """The seeds, and how many; None: as many as there is time for."""
+    if seeds is not None and commit is not None:
+        raise UsageError("expected one of --seeds and --commit")
+    prefix = f"{commit}-" if commit is not None else ""
+    if seeds is None and minutes is not None:
+        return (f"{prefix}{number}" for number in itertools.count(1)), None
+    first, last = seed_range(seeds) if seeds is not None else (1, RUNS)
+    found = _shard(shard)
+    count = last - first + 1
+    if found is not None:
+        count = len(range(found[0] - 1, count, found[1]))
+    return (f"{prefix}{number}" for number in range(first, last + 1)), count
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise UsageError(f"--shard: expected K/N with K from 1 to N, got {text!r}")
+    return int(found[1]), int(found[2])
+
+
+def _canary(protocol: str, console: Console) -> bool:
+    from conformance.search.random.canary import canary_fails
+
+    if canary_fails(protocol):
+        return True
+    console.print(f"the harness is broken: a client of {protocol} with a known defect does not fail")
+    return False
+
+
+def _shrinking(failures: int, limit_s: float) -> str:
+    """All runs have ended; what failed is made smaller, which nobody would expect to take minutes."""
+    what = f"{failures} failure{'s' * (failures != 1)}"
+    return f"shrinking {what} in real time: up to about {limit_s / 60:.0f} minutes"
+
+
+def replay_chaos(
+    path: Path, client: str | None, adapter: str | None, mutant: str | None, workload: str, *, as_json: bool
+) -> int:
+    """``fakebrokers replay`` of a file of chaos."""
+    from conformance.search.random.replay import load, replay
+
+    find_own(workload)
+    found = load(path, workload)
+    own = client is None and adapter is None and mutant is None
+    if own and not found.client:
+        raise UsageError("the file names no client: say which with --client NAME or --adapter CMD")
+    name = client or (found.client if adapter is None else None)
+    subject = _subject(name, adapter, found.schedule.protocol, found.mutant if own else mutant)
+    again = replay(found, lambda schedule: subject.run(schedule, found.contract))
+    if as_json:
+        rows = [{"anomaly": name, "detail": text} for name, text in again.found.items()]
+        word = str(again.verdict.word)
+        document = {"fails": again.fails, "same": again.same, "verdict": word, "findings": rows}
+        click.echo(json.dumps(document, indent=1))
+    else:
+        console = SafeConsole(highlight=False, soft_wrap=True)
+        console.print(found.about, markup=False)
+        for name, text in again.found.items():
+            console.print(f"    {name}: {text}", markup=False)
+        console.print("fails again" if again.fails else f"does not fail: {again.verdict.word}", markup=False)
+    if again.fails:
+        return ExitCode.FAILED
+    return 0 if again.same or not own else ExitCode.INCONCLUSIVE
+
+
+def find_own(*workloads: str) -> None:
+    """See whether there are such workloads; a user's own lies in the working folder. `UsageError` if not."""
+    from conformance.search.random.workload import find_workload
+
+    sys.path[:0] = [""] if "" not in sys.path else []
+    for name in filter(None, workloads):
+        find_workload(name)
+
+
+def shrink_chaos(path: Path, workload: str) -> int:
+    """``fakebrokers shrink`` of a file of chaos."""
+    from conformance.search.random.replay import load, shrunk
+
+    find_own(workload)
+    found = load(path, workload)
+    if not found.client:
+        raise UsageError("the file names no client, so it cannot be run")
+    subject = _subject(found.client, None, found.schedule.protocol, found.mutant)
+    smaller, runs = shrunk(found, lambda schedule: subject.run(schedule, found.contract))
+    console = SafeConsole(highlight=False, soft_wrap=True)
+    if smaller is None:
+        console.print("it does not fail any more", markup=False)
+        return ExitCode.INCONCLUSIVE
+    console.print(f"{smaller.about} after {runs} runs: {smaller.write(path.parent)}", markup=False)
+    return 0
+
+
+def _print(campaign: Campaign, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(campaign.document(), indent=1))
+        return
+    console = SafeConsole(highlight=False, soft_wrap=True)
+    for failed in campaign.failed:
+        console.print(f"seed {failed.seed}: {failed.about}", markup=False)
+        for name, text in failed.sentences.items():
+            console.print(f"    {name}: {text}", markup=False)
+        if failed.steady is False:
+            console.print("    not steady: it did not fail each time", markup=False)
+        console.print(f"    fakebrokers replay {failed.path}", markup=False)
+    words = ", ".join(f"{count} {word}" for word, count in sorted(campaign.words.items()))
+    rate = campaign.runs / campaign.seconds if campaign.seconds else 0.0
+    console.print(
+        f"{campaign.runs} runs in {campaign.seconds:.0f} s ({rate:.1f} a second): {words or 'none'}"
+    )
+    for cause, count in campaign.causes.items():
+        console.print(f"    known, in {count} runs: {cause}", markup=False)
+    for reason in dict.fromkeys(campaign.left.values()):
+        count = sum(1 for other in campaign.left.values() if other == reason)
+        console.print(f"    no verdict in {count}: {reason}", markup=False)
+
+
+def _exit_code(campaign: Campaign) -> int:
+    from conformance.search.random.campaign import KNOWN
+
+    words: dict[str, Any] = campaign.words
+    if words.get("harness error"):
+        return ExitCode.HARNESS
+    if words.get("fail"):
+        return ExitCode.FAILED
+    return 0 if words.get("pass") or words.get(KNOWN) else ExitCode.INCONCLUSIVE

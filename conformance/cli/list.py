@@ -1,0 +1,151 @@
+"""``fakebrokers list`` and ``explain``: what a client is judged by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from conformance.cli.completion import words_to_explain
+from conformance.cli.folders import with_folders
+from conformance.printing import console_for_all
+from conformance.suite.catalogue import Requirement, families, requirement, requirements, sections, sources
+from conformance.suite.load import all_scenarios, select
+from conformance.suite.scenario import Scenario
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import instead_of, protocol_names
+
+if TYPE_CHECKING:
+    from conformance.rules.sentences import Rule
+
+PROTOCOL = click.Choice(protocol_names())
+LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
+
+
+@click.command("list")
+@click.option("--protocol", type=PROTOCOL)
+@click.option("--level", type=LEVEL)
+@with_folders
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def list_command(protocol: str | None, level: str | None, as_json: bool) -> None:
+    """List the scenarios: what a client is judged by."""
+    found = select(all_scenarios(), protocol=protocol, level=level, which="full") + select(
+        all_scenarios(), protocol=protocol, level=level, which="soak"
+    )
+    if as_json:
+        click.echo(json.dumps([_row(item) for item in found], indent=1))
+        return
+    table = Table(pad_edge=False)
+    for name in ("id", "title", "level", "protocol", "needs"):
+        table.add_column(name)
+    for item in found:
+        protocol_name = "/".join(part for part in (item.protocol, item.variant) if part)
+        table.add_row(item.id, item.requirement.title, item.level, protocol_name, " ".join(item.needs))
+    console_for_all().print(table)
+
+
+def _row(item: Scenario) -> dict[str, object]:
+    return {
+        "id": item.id,
+        "title": item.requirement.title,
+        "level": item.level,
+        "protocol": item.protocol,
+        "variant": item.variant,
+        "section": item.requirement.section,
+        "needs": list(item.needs),
+        "severity": item.requirement.severity,
+    }
+
+
+@click.command("explain")
+@with_folders
+@click.argument("name", metavar="ID|SECTION|FAMILY|RULE", shell_complete=words_to_explain)
+def explain_command(name: str) -> None:
+    """Say what a scenario or a rule demands, where that comes from, and what is done to the client.
+
+    A section, such as RMQS-3, is explained by what each of its scenarios demands; a family, such as RMQS, by
+    its sections. Rules, such as wire-legal, judge every run of every client.
+    """
+    word = name.upper()
+    console = console_for_all()
+    if word in families():
+        _heading(console, word, families()[word].title)
+        for section in families()[word].sections:
+            console.print(f"{section.id} {section.title}", markup=False)
+    elif word in sections():
+        _heading(console, word, sections()[word].title)
+        for each in requirements().values():
+            if each.section == word:
+                console.print()
+                _heading(console, each.id, each.title, each.level)
+                console.print(each.passes, markup=False)
+    elif word in requirements():
+        _explain(console, requirement(word))
+    else:
+        _explain_rule(console, _rule(name))
+
+
+def _rule(name: str) -> Rule:
+    """The rule of that name. `UsageError` if there is none, nor anything else that can be explained."""
+    from conformance.rules.sentences import rules  # which takes longer to load than the catalogue
+
+    found = rules().get(name.lower())
+    if found is None:
+        words = [*families(), *sections(), *requirements(), *rules()]
+        raise UsageError(f"there is no scenario and no rule {name!r}{instead_of(name, words)}")
+    return found
+
+
+def _explain_rule(console: Console, rule: Rule) -> None:
+    _heading(console, rule.name, "(a rule for all runs)", rule.level)
+    parts = [
+        ("requirement", "\n".join(rule.sentences)),
+        ("why", rule.why),
+        ("rests on", "\n".join(rule.rests_on)),
+        ("example", rule.example),
+        ("level", rule.reason),
+        ("applies to", ", ".join(rule.protocols or protocol_names())),
+    ]
+    _print_parts(console, parts)
+
+
+def _heading(console: Console, name: str, title: str, remark: str = "") -> None:
+    console.print(f"[bold]{name}[/] {escape(title)}" + (f"  [dim]{remark}[/]" if remark else ""))
+
+
+def _explain(console: Console, wanted: Requirement) -> None:
+    """All that the catalogue says of a scenario."""
+    rows = [item for item in all_scenarios() if item.id == wanted.id]
+    _heading(console, wanted.id, wanted.title, f"{wanted.level} · severity {wanted.severity}")
+    parts = [
+        ("requirement", wanted.passes),
+        ("fault", wanted.fault),
+        ("source", "\n".join(sources(wanted))),
+        ("applies to", ", ".join(sorted({item.protocol for item in rows}))),
+        ("remarks", "\n".join(_of_protocols(wanted, "remarks"))),
+        ("not for", "\n".join(_of_protocols(wanted, "without"))),
+        ("profile", wanted.profile),
+        ("needs", ", ".join(sorted({need for item in rows for need in item.needs} | set(wanted.needs)))),
+        ("roles", ", ".join(sorted({role for item in rows for role in item.roles}))),
+        ("seen in", "\n".join(wanted.seen)),
+        ("note", families()[wanted.family].note),
+    ]
+    _print_parts(console, parts)
+
+
+def _print_parts(console: Console, parts: Sequence[tuple[str, str]]) -> None:
+    for name, text in parts:
+        for number, line in enumerate(text.splitlines()):
+            console.print(f"{name if not number else '':<12} {line}", markup=False)
+
+
+def _of_protocols(item: Requirement, what: str) -> list[str]:
+    """What a family for several protocols says of each of them on one requirement."""
+    covered = families()[item.family].protocols
+    said = {protocol: getattr(each, what).get(item.id) for protocol, each in covered.items()}
+    return [f"{protocol}: {text}" for protocol, text in said.items() if text]

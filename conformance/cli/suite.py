@@ -1,0 +1,235 @@
+"""``fakebrokers conform``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+
+from conformance.cli.completion import client_names, scenario_ids
+from conformance.cli.folders import with_folders
+from conformance.printing import console_for_all
+from conformance.results import Results
+from conformance.suite.load import SETS
+from conformance.suite.verdicts import was_executed
+from fakebrokers.commands import ExitCode, reserve
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import protocol_names
+
+if TYPE_CHECKING:
+    from conformance.suite.clients import Judged
+
+PROTOCOL = click.Choice(protocol_names())
+
+
+@click.command("conform")
+@click.option(
+    "--client",
+    metavar="NAME",
+    shell_complete=client_names,
+    help="A bundled client; `fakebrokers clients` lists them. Those in Python also as NAME==VERSION, "
+    "and several versions as NAME==VERSION,==VERSION: may one upgrade?",
+)
+@click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
+@click.option("--protocol", type=PROTOCOL, help="Needed only if the client speaks several.")
+@click.option("--variant", metavar="V", help="Only this transporter, profile or server version.")
+@click.option(
+    "--set",
+    "which",
+    type=click.Choice(SETS),
+    default="gate",
+    show_default=True,
+    help="Which scenarios: the 15 of a protocol that find most, all MUST, all, or only those that take long.",
+)
+@click.option(
+    "--target",
+    metavar="URL",
+    help="Run against this real broker, a URL or HOST:PORT; scenarios without broker-side faults.",
+)
+@with_folders
+@click.option("--strict", is_flag=True, help="SHOULD counts like MUST.")
+@click.option(
+    "--expect",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Known failures, with reasons.",
+)
+@click.option(
+    "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write a report here."
+)
+@click.option(
+    "--baseline",
+    metavar="DIR",
+    help="An earlier report: the pages of this one say what changed; `gate` makes an exit code of it.",
+)
+@click.option(
+    "-n",
+    "parallel",
+    type=click.IntRange(1, 64),
+    help="Scenarios at once; as many as the machine carries, unless given.",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the scenarios' random decisions."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.argument("ids", nargs=-1, metavar="[ID ...]", shell_complete=scenario_ids)
+def conform_command(
+    client: str | None,
+    adapter: str | None,
+    protocol: str | None,
+    variant: str | None,
+    which: str,
+    target: str | None,
+    strict: bool,
+    expect: Path | None,
+    report: Path | None,
+    baseline: str | None,
+    parallel: int | None,
+    seed: int,
+    as_json: bool,
+    ids: tuple[str, ...],
+) -> int:
+    """Judge a client: run scenarios against it and say which requirements it meets."""
+    from conformance.cli.versions import judge_versions, versions_of
+    from conformance.suite.conform import CutShort, NothingExecuted
+
+    if (client is None) == (adapter is None):
+        raise UsageError("say which client: either --client NAME or --adapter CMD")
+    if baseline is not None and report is None:
+        raise UsageError("--baseline is for the pages of a report: add --report DIR")
+    reserve(report)
+    console = console_for_all(stderr=as_json)
+    given = {
+        "protocol": protocol, "variant": variant, "which": "full" if ids else which, "ids": ids,
+        "target": target, "strict": strict, "expect": expect, "seed": seed, "parallel": parallel,
+    }  # fmt: skip
+    names = versions_of(client) if client is not None else []
+    if len(names) < 2:
+        return _judge_one(client, adapter, report, baseline, console, given, as_json=as_json)
+    if expect is not None or baseline is not None:
+        raise UsageError("several versions are compared with each other: leave out --expect and --baseline")
+
+    def judge(name: str, folder: Path | None) -> Results:
+        try:
+            results = _run(name, None, folder, console, given)
+        except NothingExecuted as nothing:
+            raise UsageError(f"{name}: nothing was executed: {nothing}") from None
+        except CutShort as cut:
+            _deliver(cut.results, folder, console, {}, as_json=False, is_shown=False)
+            console.print(f"[bold yellow]{cut}[/]: the versions are not compared", highlight=False)
+            raise SystemExit(cut.results.exit_code) from None
+        _deliver(results, folder, console, {}, as_json=False, is_shown=False)
+        return results
+
+    return judge_versions(names, judge, report, console, as_json=as_json)
+
+
+def _run(
+    client: str | None, adapter: str | None, report: Path | None, console: Console, given: Mapping[str, Any]
+) -> Results:
+    """Run the scenarios; `given` has what the command line says of them, by the names of `Order`."""
+    from conformance.suite.conform import Order, conform
+    from conformance.suite.folder import keep_in
+
+    who = _who(client, adapter, given["protocol"])
+    order = Order(
+        **{**given, "protocol": who.protocol},
+        client=who.name,
+        who=who.options,
+        make_adapter=who.make,
+        journal=None if report is None else report / "journal",
+        keep=None if report is None else keep_in(report),
+    )
+    return conform(order, console)
+
+
+def _who(client: str | None, adapter: str | None, protocol: str | None) -> Judged:
+    from conformance.suite import clients
+
+    return (
+        clients.bundled(client, protocol) if client is not None else clients.command(adapter or "", protocol)
+    )
+
+
+def _judge_one(
+    client: str | None,
+    adapter: str | None,
+    report: Path | None,
+    baseline: str | None,
+    console: Console,
+    given: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> int:
+    """A single client in a single version; the exit code."""
+    from conformance.suite.conform import CutShort, NothingExecuted
+
+    who = _who(client, adapter, given["protocol"])
+    # now: this run may write into the same folder
+    pages = {"baseline": baseline, "before": _before(baseline, who.name, who.protocol, given["ids"])}
+    try:
+        results = _run(client, adapter, report, console, given)
+    except CutShort as cut:
+        _deliver(cut.results, report, console, pages, as_json=as_json)
+        console.print(f"[bold yellow]{cut}[/]: what had not ended by then is missing above", highlight=False)
+        raise SystemExit(cut.results.exit_code) from None
+    except NothingExecuted as nothing:
+        console.print(f"[bold yellow]nothing was executed[/]: {escape(str(nothing))}", highlight=False)
+        return ExitCode.INCONCLUSIVE
+    _deliver(results, report, console, pages, as_json=as_json)
+    if not any(map(was_executed, results.results)):
+        console.print("[bold yellow]nothing was executed[/]: this says nothing about the client")
+    return results.exit_code
+
+
+def _before(baseline: str | None, client: str, protocol: str, ids: Sequence[str]) -> Mapping[str, Any] | None:
+    """What an earlier analysis says of these scenarios of this client."""
+    if baseline is None:
+        return None
+    from conformance.pipeline.comparison import load_baseline, of_one_client
+
+    asked = [word.upper() for word in ids] or None
+    return of_one_client(load_baseline(baseline), client, protocol, asked)
+
+
+def _deliver(
+    results: Results,
+    report: Path | None,
+    console: Console,
+    pages: Mapping[str, Any],
+    *,
+    as_json: bool,
+    is_shown: bool = True,
+) -> None:
+    """Write the report, if one is wanted, and print the results; `pages` says what `write_pages` is told."""
+    from conformance.suite.console import print_results
+    from conformance.suite.folder import write_folder, write_pages
+
+    if report is not None:
+        write_folder(results, report)
+        write_pages(results, report, **pages)
+    if not is_shown:
+        return
+    if as_json:
+        sys.stdout.write(contract_json(results))
+        return
+    print_results(console, results)
+    if report is not None:
+        console.print(f"report: {report}", highlight=False)
+
+
+def contract_json(results: Results) -> str:
+    """The document of ``--json``: what scripts need, without diagrams and journals."""
+    data = msgspec.to_builtins(results)
+    kept = ("id", "protocol", "variant", "level", "verdict", "criterion", "tags", "seconds", "reason")
+    data["results"] = [{key: row.get(key, "") for key in kept} for row in data["results"]]
+    told = ("rule", "protocol", "variant", "level", "verdict", "rows", "reason", "cause", "tags")
+    data["rules"] = [{key: rule[key] for key in told} for rule in data["rules"]]
+    return json.dumps(data, indent=1) + "\n"

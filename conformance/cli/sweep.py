@@ -1,0 +1,227 @@
+"""``fakebrokers sweep``: generated faults at every position of base scripts, judged by invariants alone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from conformance.cli.completion import client_names
+from conformance.printing import SafeConsole
+from fakebrokers.commands import ExitCode, reserve
+from fakebrokers.errors import UsageError
+from fakebrokers.interrupts import interruptible
+from fakebrokers.progress import Shown
+from fakebrokers.protocol import protocol_names
+
+if TYPE_CHECKING:
+    from conformance.search.systematic.campaign import Campaign, Subject
+
+
+@click.command("sweep")
+@click.option(
+    "--client", metavar="NAME", shell_complete=client_names, help="A bundled client, or `reference`."
+)
+@click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
+@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client speaks several.")
+@click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
+@click.option("--minutes", type=click.FloatRange(0.01, 10_000), default=1.0, show_default=True)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the order in which specs are drawn."
+)
+@click.option(
+    "--expect",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What it is known to violate.",
+)
+@click.option(
+    "--specs",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Run the specs of this list, instead of drawing any.",
+)
+@click.option(
+    "--write-specs",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a list for `ci/conform`: some of what was run.",
+)
+@click.option("--again", is_flag=True, help="Begin anew instead of where the last sweep has stopped.")
+@click.option(
+    "-n",
+    "processes",
+    type=click.IntRange(1, 64),
+    help="Runs at once; one of a reference client unless given, ten of others.",
+)
+@click.option(
+    "--report",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write replay files here.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def sweep_command(
+    client: str | None,
+    adapter: str | None,
+    protocol: str | None,
+    mutant: str | None,
+    minutes: float,
+    seed: int,
+    expect: Path | None,
+    specs: Path | None,
+    write_specs: Path | None,
+    again: bool,
+    processes: int | None,
+    report: Path | None,
+    as_json: bool,
+) -> int:
+    """Disturb a client at every position and judge what it does by rules that always hold.
+
+    Exit code 1: a rule was violated.
+    """
+    from conformance.known.defects import Part
+    from conformance.known.files import load
+    from conformance.search.systematic.campaign import Campaign
+    from conformance.search.systematic.fixed import load_specs, save_specs
+
+    if (client is None) == (adapter is None):
+        raise UsageError("say which client: --client NAME or --adapter CMD")
+    reserve(report)
+    subject = _subject(client, adapter, protocol, mutant)
+    known = load(expect, Part.SWEEP).found_in(Part.SWEEP) if expect is not None else None
+    listed = load_specs(specs, subject.protocol) if specs is not None else []
+    campaign = Campaign(
+        subject, report, expected=known, seed=seed, again=again, specs=listed, processes=processes or 0
+    )
+    console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
+    with interruptible() as told:
+        try:
+            with Shown(console, "sweep", None, minutes * 60) as shown:
+                campaign.go(
+                    minutes * 60,
+                    lambda now: shown.advance(now.runs, now.kinds, now.left and now.runs + now.left),
+                )
+        except KeyboardInterrupt:
+            _print(campaign, as_json)
+            raise SystemExit(told.exit_code) from None
+    if write_specs is not None:
+        save_specs(write_specs, campaign.chosen())
+    _print(campaign, as_json)
+    return ExitCode.FAILED if campaign.failures else 0
+
+
+def _subject(client: str | None, adapter: str | None, protocol: str | None, mutant: str | None) -> Subject:
+    """The client that is asked for."""
+    from conformance.adapters import registry
+    from conformance.search.systematic.campaign import REFERENCE, Subject
+
+    if client is not None and protocol is None and client != REFERENCE:
+        spoken = registry.find(client).protocols
+        protocol = spoken[0] if len(spoken) == 1 else None
+    if protocol is None:
+        raise UsageError("say with --protocol what the client speaks")
+    command = shlex.split(adapter) if adapter is not None else None
+    subject = Subject(protocol, client or "", mutant or "", command)
+    if mutant and subject.made is None:
+        raise UsageError(f"only `--client {REFERENCE}` has mutants")
+    return subject
+
+
+_workload = click.option(
+    "--workload",
+    default="",
+    metavar="MODULE:CLASS",
+    help="Your own workload, where the file names it: no file has code imported by itself.",
+)
+
+
+@click.command("replay")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+@click.option(
+    "--client", metavar="NAME", shell_complete=client_names, help="Another client than the file names."
+)
+@click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
+@click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
+@_workload
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def replay_command(
+    path: Path, client: str | None, adapter: str | None, mutant: str | None, workload: str, as_json: bool
+) -> int:
+    """Run what a sweep or chaos has written down, exactly.
+
+    Exit code 1: it fails again; 0: it does not; 2: the run was another one.
+    """
+    from conformance.search.random.replay import is_chaos
+    from conformance.search.systematic.replay import load, replay
+
+    if is_chaos(path):
+        from conformance.cli.chaos import replay_chaos
+
+        return replay_chaos(path, client, adapter, mutant, workload, as_json=as_json)
+    found = load(path)
+    own = client is None and adapter is None and mutant is None
+    if own and not found.client:
+        raise UsageError("the file names no client: say which with --client NAME or --adapter CMD")
+    name = client or (found.client if adapter is None else None)
+    subject = _subject(name, adapter, found.spec.protocol, found.mutant if own else mutant)
+    again = replay(found, subject.run, subject.tries)
+    if as_json:
+        rows = [{"invariant": one.name, "detail": one.detail} for one in again.findings]
+        click.echo(json.dumps({"fails": again.fails, "same": again.same, "findings": rows}, indent=1))
+    else:
+        console = SafeConsole(highlight=False, soft_wrap=True)
+        console.print(found.about, markup=False)
+        for finding in again.findings:
+            console.print(f"    {finding}", markup=False)
+        console.print("fails again" if again.fails else "does not fail", markup=False)
+    if again.fails:
+        return ExitCode.FAILED
+    return 0 if again.same or not own else ExitCode.INCONCLUSIVE
+
+
+@click.command("shrink")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+@_workload
+def shrink_command(path: Path, workload: str) -> int:
+    """Find the smallest spec or schedule that fails as a replay file does; it is written beside it."""
+    from conformance.search.random.replay import is_chaos
+    from conformance.search.systematic.campaign import shrunk
+    from conformance.search.systematic.replay import load
+
+    if is_chaos(path):
+        from conformance.cli.chaos import shrink_chaos
+
+        return shrink_chaos(path, workload)
+    found = load(path)
+    if not found.client:
+        raise UsageError("the file names no client, so it cannot be run")
+    smaller, runs = shrunk(found)
+    console = SafeConsole(highlight=False, soft_wrap=True)
+    if smaller is None:
+        console.print("it does not fail any more", markup=False)
+        return ExitCode.INCONCLUSIVE
+    console.print(f"{smaller.about} after {runs} runs: {smaller.write(path.parent)}", markup=False)
+    return 0
+
+
+def _print(campaign: Campaign, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(campaign.document(), indent=1))
+        return
+    console = SafeConsole(highlight=False, soft_wrap=True)
+    for failure in campaign.failures:
+        console.print(failure.replay.about, markup=False)
+        for name, detail in failure.replay.invariants.items():
+            console.print(f"    {name}: {detail}", markup=False)
+        console.print(f"    fakebrokers replay {failure.path}", markup=False)
+    rate = campaign.runs / campaign.seconds if campaign.seconds else 0.0
+    kinds = len(campaign.failures)
+    console.print(f"{campaign.runs} runs in {campaign.seconds:.0f} s ({rate:.0f} a second), {kinds} failures")
+    if campaign.left:
+        console.print(f"{campaign.left} specs are left: the next sweep goes on with them")
+    elif campaign.left == 0:
+        console.print("every spec has been run: --again begins anew")

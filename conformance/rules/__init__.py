@@ -1,0 +1,61 @@
+"""Rules that hold in every run, whatever faults there were. How to write one: `conformance.run`.
+
+Each is a pure function over a `Case`: the trace, what its frames mean, ops, events. It speaks of roles and
+facts, never of a protocol. What faults excuse is excused by what is in the trace.
+"""
+
+from conformance.rules import (
+    closing,
+    connections,
+    definite,
+    deliveries,
+    giving_up,
+    handshakes,
+    heartbeats,
+    life,
+    outcomes,
+    queues,
+    recovery,
+    requests,
+    settling,
+    streams,
+    waiting,
+    wire,
+)
+from conformance.rules.registry import (
+    HARNESS,
+    INVARIANTS,
+    Finding,
+    Invariant,
+    May,
+    findings,
+    invariant,
+    judge,
+)
+
+__all__ = [
+    "HARNESS",
+    "INVARIANTS",
+    "Finding",
+    "Invariant",
+    "May",
+    "closing",
+    "connections",
+    "definite",
+    "deliveries",
+    "findings",
+    "giving_up",
+    "handshakes",
+    "heartbeats",
+    "invariant",
+    "judge",
+    "life",
+    "outcomes",
+    "queues",
+    "recovery",
+    "requests",
+    "settling",
+    "streams",
+    "waiting",
+    "wire",
+]

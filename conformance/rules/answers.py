@@ -1,0 +1,60 @@
+"""Whether what an op returned is what an answer said, and where not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.run.model import AnyOrder, OneOf, Whole
+
+
+def agree(got: Any, said: Any) -> bool:
+    """Whether what an op returned agrees with an answer in all that it says."""
+    if isinstance(said, OneOf):
+        return any(agree(got, each) for each in said)
+    if isinstance(said, Mapping):
+        return isinstance(got, Mapping) and _members_agree(got, said)
+    if isinstance(said, list):
+        return isinstance(got, list) and len(got) == len(said) and _rows_agree(got, said)
+    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in (got, said)):
+        return bool(got == said)  # 1 and 1.0 are one number
+    return str(got) == str(said)
+
+
+def _members_agree(got: Mapping[Any, Any], said: Mapping[Any, Any]) -> bool:
+    if isinstance(said, Whole) and said.keys() != got.keys():
+        return False
+    return all(agree(got[name], said[name]) for name in said if name in got)
+
+
+def _rows_agree(got: list[Any], said: list[Any]) -> bool:
+    if isinstance(said, AnyOrder):
+        return all(any(agree(one, other) for one in got) for other in said)
+    if all(isinstance(one, Mapping) and "name" in one for one in (*said, *got)):
+        said, got = sorted(said, key=_name), sorted(got, key=_name)  # rows with names have no order
+    return all(agree(*pair) for pair in zip(got, said, strict=True))
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row["name"])
+
+
+def shared(got: Any, said: Any) -> int:
+    """In how many members they agree: an op returned that of several answers with which it shares most."""
+    if not (isinstance(got, Mapping) and isinstance(said, Mapping)):
+        return 0
+    return sum(agree(got[name], said[name]) for name in said if name in got)
+
+
+def difference(got: Any, said: Any) -> tuple[str, Any, Any]:
+    """Where two values differ first: the path to it, and what is there in each."""
+    steps: list[tuple[str, Any, Any]] = []
+    if isinstance(got, Mapping) and isinstance(said, Mapping):
+        steps = [(str(name), got[name], said[name]) for name in said if name in got]
+    elif isinstance(got, list) and type(said) is list and len(got) == len(said):
+        steps = [(str(number), *pair) for number, pair in enumerate(zip(got, said, strict=True))]
+    for step, one, other in steps:
+        if not agree(one, other):
+            path, one, other = difference(one, other)
+            return f"{step}.{path}".rstrip("."), one, other
+    return "", got, said

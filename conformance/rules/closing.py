@@ -1,0 +1,185 @@
+"""The end of a session, and of connections by the server's word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.rules.registry import Violation, invariant
+from conformance.run.bases import Done
+from conformance.run.case import Case
+from conformance.run.showing import frame_at
+from conformance.run.trace import Moment
+from fakebrokers.core.frames import Role
+
+AT_ONCE_S = 0.3
+FREES_S = 1.0  #: a client may have something to do with a connection that is over
+LEFT = ("tasks", "timers", "pending", "buffered_bytes")
+
+
+def _close(case: Case) -> Done | None:
+    closes = [done for done in case.done("close") if done.phase == "close" and done.result is not None]
+    if not closes or "sessions" in case.notes or _had_nothing(case, closes[-1]):
+        return None
+    return closes[-1]
+
+
+def _had_nothing(case: Case, done: Done) -> bool:
+    """Whether there was nothing yet to close: a library may give nothing to hold before it is connected."""
+    assert done.result is not None
+    error = done.result.error
+    connected = any(
+        one.result is not None and one.result.ok and one.ended is not None and one.ended < done.begun
+        for one in case.done("connect")
+    )
+    return error is not None and done.result.word == "closed" and error.definite and not connected
+
+
+@invariant("close-ends")
+def close_ends(case: Case) -> Iterator[Violation]:
+    """After a close the client has no connection, delivers no event, and keeps no task, timer or buffer.
+
+    Why:
+        A process that has closed its client cannot end, or gets messages for objects that are gone; one
+        that connects and closes often runs out of memory and sockets.
+
+    Rests on:
+        RabbitMQ Stream: Close ends the connection (docs/protocols/rabbitmq-stream.md, 5).
+        BlazingMQ: disconnect is the last request, then the client ends TCP (docs/protocols/blazingmq.md,
+            7).
+        Moleculer: a node that stops sends DISCONNECT and closes its connection
+            (docs/protocols/moleculer.md, 3).
+        elsewhere: common sense: close is how an application gives its resources back.
+
+    Example:
+        c2 was opened after the close: a reconnect that was under way was not cancelled.
+    """
+    done = _close(case)
+    if done is None or done.ended is None:
+        return
+    for conn in case.conns.values():
+        if conn.deaf is not None or done.ended.t + case.slack_s >= case.ended_s:
+            continue  # the broker need not have seen the end of it
+        if case.before(done.ended, conn.accepted):
+            yield f"{conn.name} was opened after the close", conn.accepted
+        elif conn.ended is None:
+            yield f"{conn.name} is open after the close", conn.accepted
+    yield from _ops_behind(case, done.ended)
+    for heard in case.events:
+        if heard.at > done.ended and heard.what in ("message", "session", "outcome"):
+            yield f"an event {heard.what} after the close", heard.at
+    for stats in case.done("stats"):
+        if stats.begun > done.ended and stats.result is not None and stats.result.ok:
+            now = stats.result.value
+            if left := _more_than(case.rest, now):
+                rest = ", ".join(f"{name} {count}" for name, count in left.items())
+                yield f"left after the close: {rest}", stats.ended
+
+
+def _more_than(rest: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """What there is more of now than a client has at rest."""
+    return {name: now[name] for name in LEFT if (now.get(name) or 0) > (rest.get(name) or 0)}
+
+
+def _ops_behind(case: Case, closed: Moment) -> Iterator[Violation]:
+    """A close ends all that is asked of the server, and nothing more can be asked."""
+    asking = {*case.model.ops, "connect", "publish", "publish_many", "subscribe"}
+    for done in case.ops:
+        if done.op not in asking or done.ended is None or done.result is None:
+            continue
+        late_s = done.ended.t - max(closed.t, done.begun.t)
+        if done.op != "connect" and done.begun > closed and done.result.ok:
+            yield f"{done.op} ended ok after the close", done.begun, done.ended
+        elif late_s > AT_ONCE_S + case.slack_s and (done.op != "connect" or done.begun < closed):
+            yield f"{done.op} went on for {late_s:.1f} s after the close", done.begun, done.ended
+
+
+@invariant("both-sides-end")
+def both_sides_end(case: Case) -> Iterator[Violation]:
+    """A connection that the server has ended the client ends too: only the client can release its socket.
+    This cannot be judged from outside, where the client is a process of its own.
+
+    Why:
+        Half-closed sockets add up, one for each loss, until the process has no file descriptors left.
+
+    Rests on:
+        all over TCP: a socket is released when both sides have closed it (RFC 9293, 3.6: CLOSE-WAIT lasts
+            until the local side closes).
+
+    Example:
+        c1 was ended by the server, the client kept it open for 4.0 s.
+    """
+    if case.slack_s or case.model.unseen_connections:
+        return
+    for conn in case.conns.values():
+        if conn.left_open is None:
+            continue
+        ended, freed = conn.left_open
+        until_s = case.ended_s if freed is None else freed.t
+        if until_s > ended.t + FREES_S:
+            yield (
+                f"{conn.name} was ended by the server, the client kept it open for {until_s - ended.t:.1f} s",
+                ended,
+            )
+
+
+@invariant("loss-ends-close")
+def loss_ends_close(case: Case) -> Iterator[Violation]:
+    """A close has nothing to wait for once all connections are gone.
+
+    Why:
+        A shutdown hangs exactly when the broker is down, and an orchestrator kills the process.
+
+    Rests on:
+        common sense: an answer to Close, disconnect or a close frame can only come over the connection on
+            which it was asked.
+
+    Example:
+        close went on for 10.0 s without a connection, although the broker had reset it.
+    """
+    done = _close(case)
+    if done is None or done.ended is None or not case.conns:
+        return
+    ends = [conn.ended for conn in case.conns.values()]
+    last = max((end for end in ends if end is not None), default=None)
+    if last is None or any(end is None for end in ends):
+        return
+    begun = max(last, done.begun)
+    busy = any(heard.what == "message" and begun.t - 1.0 < heard.at.t for heard in case.events)
+    if done.ended.t > begun.t + AT_ONCE_S + case.slack_s and not busy:
+        yield f"close went on for {done.ended.t - begun.t:.1f} s without a connection", last, done.ended
+
+
+@invariant("heeds-goodbyes")
+def heeds_goodbyes(case: Case) -> Iterator[Violation]:
+    """After a close frame of the server the client asks and publishes nothing more on that connection, if
+    it was in use. During a handshake it may still answer what came before.
+
+    Why:
+        What is written after the server's Close is dropped without an answer: the application waits for its
+        time-out, or loses messages.
+
+    Rests on:
+        RabbitMQ Stream: what a client sends after the server's Close is ignored
+            (docs/protocols/rabbitmq-stream.md, 5).
+        Narconi: after receiving a close frame only a close frame is sent (RFC 6455, 5.5.1).
+        Moleculer: after -ERR the NATS server closes the connection (docs/protocols/moleculer.md, 6.1).
+
+    Example:
+        the client asked or published on c1 after the server's Close.
+
+    Judges:
+        rabbitmq-stream, narconi, moleculer
+    """
+    asked = [
+        (one.conn, one.asked)
+        for one in case.facts.questions
+        if type(one.frame).spec.role_in("in") is not Role.CLOSE
+    ]
+    for conn, at in (*asked, *((one.conn, one.at) for one in case.facts.written)):
+        if conn.goodbye is None or conn.ready is None or conn.goodbye < conn.ready:
+            continue
+        if case.before(conn.goodbye, at):
+            end = frame_at(conn, conn.goodbye)
+            yield f"the client asked or published on {conn.name} after the server's {end}", conn.goodbye, at
+            return

@@ -1,0 +1,283 @@
+"""The application gets what the client was delivered: everything, once, in order, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.adapter.messages import body_bytes
+from conformance.rules.logs import DUE_S, Log, is_body
+from conformance.rules.recovery import subscriptions
+from conformance.rules.registry import May, Violation, invariant
+from conformance.run.case import Case
+from conformance.run.facts import Record
+from conformance.run.reported import Heard
+from conformance.run.showing import shown
+from conformance.run.trace import Moment
+
+DAMAGE_S = 1.0
+LOOK_BACK_S = 5.0  #: what has come by then was processed
+
+
+@invariant("delivers-what-came")
+def delivers_what_came(case: Case) -> Iterator[Violation]:
+    """The application gets every message that was delivered to the client, once, in order, and no other.
+
+    Why:
+        Messages are lost, doubled or processed in the wrong order without any error: the worst that a
+        consumer can do.
+
+    Rests on:
+        RabbitMQ Stream: offset = chunk id + index; messages below the asked offset are dropped by the
+            client (docs/protocols/rabbitmq-stream.md, 7, 8).
+        BlazingMQ: each PUSH is one message for the queue's consumer (docs/protocols/blazingmq.md, 3, 9).
+        Narconi: metadata, then its payload, are one message (docs/protocols/narconi.md, "consume").
+        PZQ: what is not acknowledged comes again, so a copy is delivered again unless it was settled
+            (docs/protocols/pzq.md, "Consumer").
+
+    Example:
+        the message at 7 came, and was not delivered to the application.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
+    if not case.model.is_log:
+        return
+    for done, windows in subscriptions(case):
+        yield from Log(case, done, windows).check()
+
+
+@invariant("no-delivery-behind-the-end")
+def none_behind_the_end(case: Case) -> Iterator[Violation]:
+    """A subscription that the application has ended delivers nothing more.
+
+    Why:
+        Callbacks run on objects that the application has torn down already.
+
+    Rests on:
+        common sense: the application gets the end of unsubscribe as the moment from which on no callback
+            runs.
+        RabbitMQ Stream: the answer to Unsubscribe comes after the last Deliver
+            (docs/protocols/rabbitmq-stream.md, 8).
+
+    Example:
+        the message at 12 was delivered after the end of the subscription s1.
+    """
+    for done in case.done("unsubscribe"):
+        if done.result is None or not done.result.ok or done.ended is None:
+            continue
+        again = [
+            d.begun
+            for d in case.done("subscribe")
+            if d.args["sub"] == done.args["sub"] and d.begun > done.begun
+        ]
+        for heard in case.heard("message"):
+            if (
+                heard["sub"] == done.args["sub"]
+                and heard.at > done.ended
+                and not any(b < heard.at for b in again)
+            ):
+                where = heard["position"]
+                yield f"the message at {where} was delivered after the end of {heard['sub']}", heard.at
+
+
+@invariant("stores-by-order")
+def stores_by_order(case: Case) -> Iterator[Violation]:
+    """A position is stored with the broker only because the application asked for it, and as it asked.
+
+    Why:
+        After a restart the consumer resumes at a message that was never processed: what lies between is
+        lost.
+
+    Rests on:
+        RabbitMQ Stream: StoreOffset is sent by the application's decision; the last write counts
+            (docs/protocols/rabbitmq-stream.md, "Offsets").
+
+    Example:
+        the position 41 of orders was stored for "app" unasked.
+
+    Judges:
+        rabbitmq-stream
+    """
+    ordered = {
+        (done.args["target"], done.args["name"], str(done.args["offset"]))
+        for done in case.ops
+        if done.op in case.model.storing
+    }
+    for noted in case.facts.noted:
+        if (noted.target, noted.name, str(noted.position)) not in ordered:
+            text = (
+                f"the position {noted.position} of {noted.target} was stored for {shown(noted.name)} unasked"
+            )
+            yield May("stores_positions", text), noted.at
+
+
+@invariant("damage-is-told")
+def damage_is_told(case: Case) -> Iterator[Violation]:
+    """What cannot be read of a delivery is reported to the application.
+
+    Why:
+        Messages are missing and nothing is in any log: the gap is found weeks later, by its effects.
+
+    Rests on:
+        RabbitMQ Stream: each chunk has a CRC-32 of its data (docs/protocols/rabbitmq-stream.md, 7).
+        BlazingMQ: each message has its lengths and properties checked (docs/protocols/blazingmq.md, 2, 3).
+        common sense: how it is reported is the library's choice, that it is reported is not.
+
+    Example:
+        a delivery was damaged, and no error was reported.
+    """
+    told = [heard.at for heard in case.heard("error")]
+    targets = {done.args["sub"]: done.args["target"] for done in case.done("subscribe")}
+    got = {(targets.get(heard["sub"]), str(heard["position"])) for heard in case.heard("message")}
+    for window in case.facts.windows:
+        for arrival in window.arrivals:
+            doubtful = {(window.target, str(record.position)) for record in arrival.doubtful}
+            if doubtful and doubtful <= got:
+                continue  # nothing is missing
+            until_s = arrival.at.t + DAMAGE_S + case.slack_s
+            over = until_s > case.ended_s or (window.closed is not None and window.closed.t < until_s)
+            if arrival.damaged and not over and not any(at > arrival.at for at in told):
+                yield May("skips_damaged", "a delivery was damaged, and no error was reported"), arrival.at
+
+
+@invariant("credit-overrun")
+def credit_overrun(case: Case) -> Iterator[Violation]:
+    """The client allows no more deliveries at a time than the application ordered.
+
+    Why:
+        A slow consumer gets more than it can hold, and its memory grows until it dies.
+
+    Rests on:
+        RabbitMQ Stream: one credit is one chunk (docs/protocols/rabbitmq-stream.md, "Credits").
+
+    Example:
+        credit for 5 more deliveries was sent, 4 had come.
+
+    Judges:
+        rabbitmq-stream
+    """
+    if any(case.done(*case.model.crediting)):
+        return
+    for window in case.facts.windows:
+        arrived = [arrival.at for arrival in window.arrivals]
+        granted = 0
+        for at, count in window.granted:
+            granted += count
+            came = sum(1 for one in arrived if one < at)
+            if granted > came and window.closed is None:
+                yield May("own_credit", f"credit for {granted} more deliveries was sent, {came} had come"), at
+                break
+
+
+@invariant("credit-leak")
+def credit_leak(case: Case) -> Iterator[Violation]:
+    """A subscription at rest is allowed as many deliveries as at first.
+
+    Why:
+        The consumer gets slower with each lost credit, and stops for good when none is left.
+
+    Rests on:
+        RabbitMQ Stream: a chunk uses up one credit, and only Credit brings it back
+            (docs/protocols/rabbitmq-stream.md, "Credits").
+
+    Example:
+        10 deliveries came, credit was sent for 9.
+
+    Judges:
+        rabbitmq-stream
+    """
+    at = case.mark("subscribed")
+    if at is None or any(case.done(*case.model.crediting)):
+        return
+    for window in case.facts.windows:
+        open_then = window.opened is not None and (window.closed is None or window.closed > at)
+        if not open_then or not window.conn.stands(at) or "credit" not in window.settings:
+            continue
+        arrived = sum(1 for arrival in window.arrivals if arrival.at.t < at.t - LOOK_BACK_S)
+        granted = sum(count for moment, count in window.granted if moment < at)
+        if granted < arrived:
+            text = f"{arrived} deliveries came, credit was sent for {granted}"
+            yield May("own_credit", text), at
+
+
+@invariant("close-is-prompt")
+def close_is_prompt(case: Case) -> Iterator[Violation]:
+    """A close lets running callbacks end, and begins no others.
+
+    Why:
+        A shutdown takes as long as the whole backlog, and messages are processed by an application that is
+        stopping.
+
+    Rests on:
+        common sense: what is not delivered yet is not lost: it is not acknowledged, or its position is not
+            stored.
+
+    Example:
+        the message at 88 was delivered 3.2 s after close had begun.
+    """
+    closes = [done for done in case.done("close") if done.phase == "close" and done.ended is not None]
+    if not closes or case.model.drains_on_close or "sessions" in case.notes:
+        return
+    for heard in case.heard("message"):
+        if closes[-1].begun.t + DUE_S + case.slack_s < heard.at.t and heard.at < closes[-1].ended:  # type: ignore[operator]
+            where, into_s = heard["position"], heard.at.t - closes[-1].begun.t
+            text = f"the message at {where} was delivered {into_s:.1f} s after close had begun"
+            yield May("drains", text), heard.at
+
+
+def _event(heard: Heard) -> str:
+    """What the application got; of a large body its size and a sum are reported."""
+    body: Any = heard["body"]
+    return shown(body if "sha256" in body else body_bytes(body))
+
+
+@invariant("surfaces-what-came")
+def surfaces_what_came(case: Case) -> Iterator[Violation]:
+    """Each listener gets each event for it that came to the client, once, in order, and no other.
+
+    Why:
+        Services miss events, or act on them twice.
+
+    Rests on:
+        Moleculer: a listener runs for events whose name matches its pattern and whose groups hold its own
+            (docs/protocols/moleculer.md, 4.8).
+
+    Example:
+        {"n": 3} came, and was not delivered to the application.
+
+    Judges:
+        moleculer
+    """
+    closing = case.mark("close")
+    if len({done.args.get("session") for done in case.done(*case.model.listening)}) > 1:
+        return  # what came for which session, nobody can tell
+    for done in case.done(*case.model.listening):
+        if done.result is None or not done.result.ok or done.ended is None:
+            continue
+        due = case.model.due(case, done.args, done.ended)
+        got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
+        left = list(due)
+        for heard in got:
+            place = next((n for n, row in enumerate(left) if _is_event(case, heard, *row)), None)
+            if place is None:
+                yield f"{_event(heard)} was delivered unasked, or again", heard.at
+                continue
+            if place:
+                at, record = left[0]
+                text = f"{_event(heard)} was delivered, {shown(record.body)} was due"
+                yield May("shuffles", text), at, heard.at
+            del left[place]
+        for at, record in left:
+            if at.t + DUE_S + case.slack_s < (case.ended_s if closing is None else closing.t):
+                text = f"{shown(record.body)} came, and was not delivered to the application"
+                yield text, at
+
+
+def _is_event(case: Case, heard: Heard, at: Moment, record: Record) -> bool:
+    """Whether this is the event that came then."""
+    told = heard["body"]
+    is_it = is_body(told, record.body) or (
+        "sha256" not in told and case.model.is_same(body_bytes(told), record.body)
+    )
+    return bool(is_it and case.may_precede(at, heard.at))

@@ -1,0 +1,207 @@
+"""How connections are made: attempts and their pauses, the first frames, and what ends them early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from conformance.rules.connections import QUIET_ROLES
+from conformance.rules.registry import May, Violation, invariant
+from conformance.run.case import Case
+from conformance.run.view import Conn
+from fakebrokers.core.frames import Malformed, Role, kind_of
+
+GIVE_UP_S = 2.0
+UNSEEN_S = 0.5  #: the same for transports that connect by themselves: they make short pauses
+GREETED_S = 1.5
+STOOD_S = 0.3  #: a connection that ends sooner has come for nothing
+STORM = 9  #: connections within a second that no back-off makes
+
+
+@invariant("handshake-first")
+def handshake_first(case: Case) -> Iterator[Violation]:
+    """Until a connection is ready the client sends only what makes it ready, or ends it.
+
+    Why:
+        Servers close a connection without a reason when frames come too early, and only some versions do:
+        the client works on one server and not on the next.
+
+    Rests on:
+        RabbitMQ Stream: any other frame before Open ends the connection at once
+            (docs/protocols/rabbitmq-stream.md, 5).
+        BlazingMQ: the broker answers clientIdentity before it takes requests (docs/protocols/blazingmq.md,
+            7).
+        Narconi: frames follow the 101 (RFC 6455, 4.1).
+        Moleculer: a node subscribes to its topics before it sends DISCOVER (docs/protocols/moleculer.md,
+            3).
+
+    Example:
+        Subscribe before the handshake was done.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, moleculer
+    """
+    answers = {*case.model.questions.values(), *case.model.set_up}
+    for conn in case.conns.values():
+        for seen in conn.of("in"):
+            if conn.ready is not None and seen.at > conn.ready:
+                break
+            role = type(seen.frame).spec.role_in("in")
+            beats = role is Role.HEARTBEAT and conn.agreed.at is not None and conn.agreed.at < seen.at
+            if role in (Role.HANDSHAKE, Role.CLOSE, Role.MALFORMED) or beats or type(seen.frame) in answers:
+                continue
+            word = "reads_odd" if case.is_unread(conn, seen.at) else "pipelines"
+            yield May(word, f"{kind_of(seen.frame)} before the handshake was done"), seen.at
+
+
+@invariant("greets-on-every-connection")
+def greets_on_every_connection(case: Case) -> Iterator[Violation]:
+    """On every connection that lasts, the client sends what makes others answer with what they offer.
+
+    Why:
+        After a reconnect the node does not learn what changed meanwhile, and calls services that have moved
+        or misses new ones.
+
+    Rests on:
+        Moleculer: a node broadcasts DISCOVER when its transporter is connected, after a reconnect as well
+            (docs/protocols/moleculer.md, 3).
+
+    Example:
+        c2 was ready, and no Discover was sent on it.
+
+    Judges:
+        moleculer
+    """
+    closes = [done.begun.t for done in case.done("close", "abort")]
+    for conn in case.conns.values():
+        if conn.ready is None:
+            continue
+        until_s = conn.ready.t + GREETED_S + case.slack_s
+        marks = [mark.t for mark in (conn.lost(), conn.ended, conn.parting) if mark is not None]
+        if until_s > min([*marks, *closes, case.ended_s]):
+            continue
+        said = {type(seen.frame) for seen in conn.of("in") if seen.at.t <= until_s}
+        missing = [kind_of(kind) for kind in case.model.greetings if kind not in said]
+        if missing:
+            yield f"{conn.name} was ready, and no {missing[0]} was sent on it", conn.ready
+
+
+@invariant("no-storm", level="SHOULD")
+def no_storm(case: Case) -> Iterator[Violation]:
+    """Attempts to connect have pauses between them.
+
+    Why:
+        A thousand clients that reconnect without pauses keep a restarting broker from coming back.
+
+    Rests on:
+        common sense: every client library's documentation describes a back-off; no protocol demands one.
+
+    Example:
+        9 connections in 0.01 s: a refused login is tried again at once.
+
+    Level:
+        SHOULD: a client that does without harms the server and the other clients, not its own application.
+    """
+    if "sessions" in case.notes:
+        return
+    for socket in {conn.socket for conn in case.conns.values()}:
+        yield from _storms(case, [conn for conn in case.conns.values() if conn.socket == socket])
+
+
+def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
+    within_s = UNSEEN_S if case.model.unseen_connections else 1.0
+    conns = sorted(conns, key=lambda conn: conn.accepted)
+    later = [conn for former, conn in pairwise(conns) if not _was_lost_at_work(former)]
+    times = [conn.accepted.t for conn in [*conns[:1], *later]]
+    more = len(list(case.done("subscribe"))) if case.model.connects_late else 0  # each has its own
+    most = STORM + STORM // 3 * more
+    for at in range(len(times) - most + 1):
+        if case.model.connects_late and any(
+            times[at] <= done.begun.t <= times[at] + 1.0 for done in case.ops
+        ):
+            continue  # each op may have made one
+        if case.model.unseen_connections and any(
+            times[at] - 1.0 <= done.begun.t <= times[at + most - 1] for done in case.done(*case.model.ops)
+        ):
+            continue  # each question may have made one
+        if case.model.unseen_connections and _replaced(case, times[at], times[at + most - 1]):
+            continue  # several sockets come back at once, each behind its own loss
+        if times[at + most - 1] - times[at] < within_s:
+            text = f"{most} connections in {times[at + most - 1] - times[at]:.2f} s"
+            yield (May("many_connections", text),)
+
+
+def _was_lost_at_work(conn: Conn) -> bool:
+    """Whether the broker has ended a connection on which it had served the client."""
+    asked = [seen.at for seen in conn.of("in") if type(seen.frame).spec.role_in("in") not in QUIET_ROLES]
+    return conn.ended_by == "broker" and any(
+        seen.at > asked[0] for seen in conn.of("out") if asked and not isinstance(seen.frame, Malformed)
+    )
+
+
+def _replaced(case: Case, first_s: float, last_s: float) -> bool:
+    """Whether the broker has ended so many connections about then that had stood for a while."""
+    stood = [
+        conn
+        for conn in case.conns.values()
+        if conn.ended is not None and conn.ended_by == "broker" and conn.ended.t - conn.accepted.t > STOOD_S
+    ]
+    losses = sum(1 for conn in stood if conn.ended and first_s - 1.0 <= conn.ended.t <= last_s)
+    return losses >= STORM // 2
+
+
+@invariant("refusal-ends")
+def refusal_ends(case: Case) -> Iterator[Violation]:
+    """A handshake that the server has refused goes no further.
+
+    Why:
+        The real cause (wrong password, unknown virtual host) is hidden by the next error, and accounts get
+        locked by further attempts.
+
+    Rests on:
+        RabbitMQ Stream: the server ends the connection after the refusal
+            (docs/protocols/rabbitmq-stream.md, 5).
+        BlazingMQ: anything but E_SUCCESS in brokerResponse ends the negotiation
+            (docs/protocols/blazingmq.md, 6.5).
+        Narconi: a status other than 101 is no WebSocket (RFC 6455, 4.1).
+
+    Example:
+        Open after a refusal with code 8.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi
+    """
+    for conn in case.conns.values():
+        if conn.turned_away is None:
+            continue
+        for seen in conn.of("in"):
+            if case.before(conn.turned_away[0], seen.at) and type(seen.frame).spec.role_in("in") not in (
+                Role.CLOSE, Role.HEARTBEAT, Role.MALFORMED,
+            ):  # fmt: skip
+                yield f"{kind_of(seen.frame)} after a refusal with code {conn.turned_away[1]}", seen.at
+                break
+
+
+@invariant("garbage-ends")
+def garbage_ends(case: Case) -> Iterator[Violation]:
+    """A connection on which the client can no longer find where frames begin is given up.
+
+    Why:
+        The client reads on at a wrong place: it waits forever, or delivers parts of one message as another.
+
+    Rests on:
+        all: frames are found by the length in front of each, so after a wrong length nothing that follows
+            can be found (docs/protocols/rabbitmq-stream.md, 2).
+
+    Example:
+        c1 was kept open for 30.0 s after bytes that are no frame.
+    """
+    for conn in case.conns.values():
+        if conn.garbage is None:
+            continue
+        end_s = case.ended_s if conn.ended is None else conn.ended.t
+        if end_s > conn.garbage.t + GIVE_UP_S + case.slack_s:
+            text = (
+                f"{conn.name} was kept open for {end_s - conn.garbage.t:.1f} s after bytes that are no frame"
+            )
+            yield May("reads_on", text), conn.garbage

@@ -1,0 +1,169 @@
+"""A subscription to a log: what the application got of it, held against what came to the client."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from conformance.adapter.messages import body_bytes
+from conformance.rules.registry import May, Violation
+from conformance.run.bases import Done
+from conformance.run.case import Case
+from conformance.run.facts import Record, Window
+from conformance.run.reported import Heard
+from conformance.run.showing import shown
+from conformance.run.trace import Moment
+
+DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
+
+
+class _Due(NamedTuple):
+    """A message that came to the client."""
+
+    at: Moment
+    record: Record
+    is_certain: bool
+
+
+class Log:
+    """A subscription to a log, held against its lives on the wire, one after the other."""
+
+    def __init__(self, case: Case, done: Done, windows: list[Window]) -> None:
+        self.case = case
+        self.done = done
+        self.windows = windows
+        self.got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
+        self.next = 0  #: of `got`
+        self.position: int | None = None  #: behind the last message that was due, or skipped with right
+        self.last: int | None = None  #: of the last message that the application got
+
+    @property
+    def _may_repeat(self) -> bool:
+        return self.case.contract.allows("surfaces_again")
+
+    def check(self) -> Iterator[Violation]:
+        last = self.case.model.last_position
+        records = (one for window in self.windows for arrival in window.arrivals for one in arrival.records)
+        if any(record.position >= last for record in records):
+            return
+        for number, window in enumerate(self.windows):
+            until = self.windows[number + 1].asked if number + 1 < len(self.windows) else None
+            yield from self._resumes(window)
+            yield from self._life(window, until)
+        if self.next < len(self.got):
+            heard = self.got[self.next]
+            where = heard["position"]
+            text = f"the message at {where} was delivered unasked, again, or out of order"
+            damaged = any(arrival.damaged for window in self.windows for arrival in window.arrivals)
+            yield May("skips_damaged", text) if damaged else text, heard.at
+
+    def _resumes(self, window: Window) -> Iterator[Violation]:
+        """A later life begins where the application stands, or at the message that it is at."""
+        if self.position is None:
+            return
+        start = window.start
+        low = self.position if self.last is None else self.last
+        if start["type"] != "offset" or not low <= start["value"] <= self.position:
+            text = f"asks for {shown(start)}, the application is at {self.position}"
+            is_early = start["type"] == "offset" and start["value"] < low
+            yield May("surfaces_again", text) if is_early else text, window.asked
+
+    def _life(self, window: Window, until: Moment | None) -> Iterator[Violation]:
+        wanted, ends = self._due(window)
+        stood = self.position or 0
+        count = yield from self._take(wanted, stood, until)
+        for places, behind in ends:
+            if places <= count:
+                self.position = max(self.position or 0, behind)
+        while count < len(wanted) and self._need_not_come(wanted[count], stood):
+            count += 1
+        if count < len(wanted):
+            yield from self._missing(window, wanted[count], until)
+
+    def _take(
+        self, wanted: Sequence[_Due], stood: int, until: Moment | None
+    ) -> Generator[Violation, None, int]:
+        """Go through what was delivered in this life; how much of what is wanted is done with then."""
+        count = 0
+        while count < len(wanted) and self.next < len(self.got):
+            heard, due = self.got[self.next], wanted[count]
+            if _same(heard, due.record):
+                if not self.case.may_precede(due.at, heard.at) or self._is_over(heard.at, until):
+                    break
+                yield from self._delivered(heard, due.record)
+                count += 1
+            elif self._need_not_come(due, stood):
+                count += 1
+            elif self._may_repeat and int(heard["position"]) < (self.position or 0):
+                self.next += 1  # what came again, or out of order, and was passed over here
+            else:
+                break
+        return count
+
+    def _delivered(self, heard: Heard, record: Record) -> Iterator[Violation]:
+        """The application got a message that was due."""
+        if None not in (record.ts, heard["ts"]) and not _same_time(heard["ts"], record.ts):
+            text = f"the message at {record.position} was delivered with the time"
+            yield f"{text} {shown(heard['ts'])}, it is {shown(record.ts)}", heard.at
+        self.last = max(self.last or 0, record.position)
+        self.position = max(self.position or 0, record.position + 1)
+        self.next += 1
+
+    def _due(self, window: Window) -> tuple[list[_Due], list[tuple[int, int]]]:
+        """What the application wants of a life; how many of these are in front of each end of a frame."""
+        floor = window.start["value"] if window.start["type"] == "offset" else None
+        wanted: list[_Due] = []
+        ends: list[tuple[int, int]] = []
+        for arrival in window.arrivals:
+            for records, is_certain in ((arrival.records, True), (arrival.doubtful, False)):
+                wanted += [
+                    _Due(arrival.at, record, is_certain)
+                    for record in records
+                    if (floor is None or record.position >= floor) and self._is_wanted(record)
+                ]
+            if arrival.behind is not None:
+                floor = max(floor or 0, arrival.behind)
+                ends.append((len(wanted), floor))
+        return wanted, ends
+
+    def _need_not_come(self, due: _Due, stood: int) -> bool:
+        """Whether the application may do without it: it is in a damaged frame, or was delivered before."""
+        return not due.is_certain or (self._may_repeat and due.record.position < stood)
+
+    def _is_wanted(self, record: Record) -> bool:
+        return self.case.model.wants(self.done.args, record.body)
+
+    def _is_over(self, at: Moment, until: Moment | None) -> bool:
+        """Whether a later life of the subscription has begun by then."""
+        return until is not None and not self.case.slack_s and at > until
+
+    def _missing(self, window: Window, due: _Due, until: Moment | None) -> Iterator[Violation]:
+        """Not all came: the life has to have ended before it could."""
+        at, record, _ = due
+        slow = (self.done.args.get("on_message") or {}).get("sleep_ms", 0) / 1000
+        former = self.got[self.next - 1].at.t if self.next else 0.0
+        latest = max(at.t, former) + slow + DUE_S + self.case.slack_s
+        closing = self.case.mark("close")
+        ends = (window.closed, window.conn.ended, window.conn.garbage, until, closing)
+        if all(end is None or latest < end.t for end in ends) and latest < self.case.ended_s:
+            yield f"the message at {record.position} came, and was not delivered to the application", at
+
+
+def _same(heard: Heard, record: Record) -> bool:
+    body: Any = heard["body"]
+    if not isinstance(body, dict):  # messages of several parts: a format of their own inside the record
+        return bool(int(heard["position"]) == record.position)
+    return int(heard["position"]) == record.position and is_body(body, record.body)
+
+
+def _same_time(told: Any, ts: Any) -> bool:
+    """Whether a time is told as it is; as text, or as a number of another type."""
+    return str(told) == str(ts) or bool(told == ts)
+
+
+def is_body(told: Any, body: bytes) -> bool:
+    """Whether a body as it was told is this one; of a large one its size and a sum are told."""
+    if "sha256" in told:
+        return bool(told["len"] == len(body) and told["sha256"] == sha256(body).hexdigest())
+    return body_bytes(told) == body

@@ -1,0 +1,336 @@
+"""Queues: what was delivered is surfaced, and what the application is done with is confirmed, once."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.adapter.messages import body_bytes
+from conformance.rules.registry import May, Violation, invariant
+from conformance.run.bases import Done
+from conformance.run.case import Case
+from conformance.run.facts import Record, Window
+from conformance.run.reported import Heard, bodies_of
+from conformance.run.showing import counted, message, shown
+from conformance.run.trace import Moment
+
+DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
+WRITE_S = 1.0  #: what it may take to write a confirm
+Come = tuple[Moment, Window, Record]
+Name = tuple[str, Any]  #: of a message: its target and its id
+
+
+def plain(value: Any) -> Any:
+    """A property as ops, events and wires write it, in one form: bytes, text, or a mapping of them."""
+    if isinstance(value, Mapping):
+        if any(name in value for name in ("b64", "text", "gen")):
+            return body_bytes(value)
+        return {name: plain(one) for name, one in value.items()}
+    return (
+        value if isinstance(value, bytes) else str(value).lower() if isinstance(value, bool) else str(value)
+    )
+
+
+def _subscribed(case: Case) -> Iterator[Done]:
+    """The subscriptions of targets that have no other one."""
+    ops = [done for done in case.done("subscribe") if done.result is not None]
+    counts = Counter(done.args["target"] for done in ops)
+    names = Counter(done.args["sub"] for done in ops)
+    return (done for done in ops if counts[done.args["target"]] == names[done.args["sub"]] == 1)
+
+
+def _come(case: Case, target: str | None = None) -> list[Come]:
+    """All that came for a target, on whatever connection, in order."""
+    rows = [
+        (arrival.at, window, record)
+        for window in case.facts.windows
+        if target in (None, window.target)
+        for arrival in window.arrivals
+        for record in arrival.records
+    ]
+    return sorted(rows, key=lambda row: row[0])
+
+
+def _pause_s(done: Done) -> float:
+    return float((done.args.get("on_message") or {}).get("sleep_ms", 0)) / 1000
+
+
+@invariant("delivers-what-came")
+def delivers_what_came(case: Case) -> Iterator[Violation]:
+    """The application gets every message that was delivered, as often as it was, in order, and no other."""
+    if case.model.is_log or case.model.redelivers:
+        return
+    slow_s = sum(_pause_s(done) for done in case.done("subscribe"))
+    times = [at.t for at, _, _ in _come(case)]
+    for done in _subscribed(case):
+        come = _come(case, done.args["target"])
+        place = 0
+        for heard in case.heard("message"):
+            if heard["sub"] != done.args["sub"]:
+                continue
+            skipped = []
+            while place < len(come) and not _same(heard, come[place][2]):
+                skipped.append(come[place])
+                place += 1
+            if place == len(come) or heard.at < come[place][0]:
+                where = shown(heard["position"])
+                yield f"message {where} was delivered unasked, again, or out of order", heard.at
+                break
+            yield from _passed_over(case, done, skipped, heard.at)
+            yield from _same_properties(case, heard, come[place][2])
+            place += 1
+        else:
+            for at, window, record in come[place:]:
+                latest_s = max(at.t, done.begun.t) + DUE_S + slow_s * sum(1 for t in times if t <= at.t)
+                if _was_due(case, done, window, latest_s + case.slack_s):
+                    where = shown(record.position)
+                    yield f"message {where} came, and was not delivered to the application", at
+                    break
+
+
+def _passed_over(case: Case, done: Done, skipped: list[Come], until: Moment) -> Iterator[Violation]:
+    """Messages that came, and were due before a later one was delivered."""
+    for at, window, record in skipped:
+        if _was_due(case, done, window, until.t):
+            text = f"message {shown(record.position)} was passed over"
+            hurt = any(arrival.damaged for arrival in window.arrivals)
+            yield May("skips_damaged", text) if hurt else text, at, until
+
+
+def _was_due(case: Case, done: Done, window: Window, by_s: float) -> bool:
+    """Whether nothing has ended a subscription, or the life that a message came in, until then."""
+    target, sub = done.args["target"], done.args["sub"]
+    called_off = [
+        one.begun
+        for one in case.done("unsubscribe", *case.model.closing)
+        if one.begun > done.begun and (one.args.get("sub") == sub or one.args.get("target") == target)
+    ]
+    ends = (window.closed, window.conn.ended, window.conn.garbage, case.mark("close"), *called_off)
+    return window.opened is not None and by_s < case.ended_s and all(
+        end is None or by_s < end.t for end in ends
+    )  # fmt: skip
+
+
+def _same(heard: Heard, record: Record) -> bool:
+    body: Any = heard["body"]
+    if heard["position"] != record.position:
+        return False
+    return body["len"] == len(record.body) if "sha256" in body else body_bytes(body) == record.body
+
+
+def _same_properties(case: Case, heard: Heard, record: Record) -> Iterator[Violation]:
+    if record.properties is None:
+        return
+    got, wanted = plain(case.model.properties_of(heard)), plain(record.properties)
+    if got != wanted:
+        text = f"message {shown(record.position)} was delivered with"
+        yield f"{text} {_differing(got, wanted)}, it has {_differing(wanted, got)}", heard.at
+
+
+@invariant("writes-what-was-given")
+def writes_what_was_given(case: Case) -> Iterator[Violation]:
+    """A message on the wire is one that the application has published, with its properties.
+
+    Why:
+        Receivers get other data than was sent, and no checksum notices it.
+
+    Rests on:
+        all: bodies are opaque bytes to client and broker.
+        BlazingMQ: properties have names, types and values (docs/protocols/blazingmq.md, 2.2).
+        Narconi: metadata keys and their types are kept (docs/protocols/narconi.md, "publish").
+        PZQ: parts after the delimiter are the body, empty ones included (docs/protocols/pzq.md,
+            "Producer").
+
+    Example:
+        message "tea" was written with {"key": "B"}, the application gave {"key": "b"}.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
+    given: dict[bytes, list[Any]] = defaultdict(list)
+    for done in case.done("publish", "publish_many"):
+        for body in bodies_of(done):
+            given[body].append(plain(case.model.properties_given(done.args)))
+    for one in case.facts.written:
+        if one.body is None or one.body in case.published_besides:
+            continue
+        if one.body not in given:
+            yield f"{message(one.body)} was written, which the application did not publish", one.at
+        elif one.properties is not None and plain(one.properties) not in given[one.body]:
+            got, wanted = plain(one.properties), given[one.body][0]
+            text = f"{message(one.body)} was written with {_differing(got, wanted)}"
+            yield f"{text}, the application gave {_differing(wanted, got)}", one.at
+
+
+def _differing(one: Any, other: Any) -> str:
+    """What of one value is not so in another."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return shown({name: one[name] for name in one if name not in other or other[name] != one[name]})
+    return shown(one)
+
+
+def _key(name: Any) -> str:
+    """What a confirm is for: one message, or all up to it (`up_to`)."""
+    return f"all up to message {shown(name[1])}" if isinstance(name, tuple) else f"message {shown(name)}"
+
+
+def up_to(position: Any) -> Any:
+    """The name of one word for a message and all before it; see `facts.Confirmed`."""
+    return "up to", position
+
+
+def _orders(case: Case) -> Iterator[tuple[Name, Moment, float, bool]]:
+    """What the application is done with: message, since when, how long it takes, whether it is sure."""
+    by_ref = {(heard["sub"], heard["ref"]): heard for heard in case.heard("message")}
+    for done in case.done("settle"):
+        heard = by_ref.get((done.args["sub"], done.args["ref"]))
+        if heard is not None:
+            is_sure = done.result is not None and done.result.ok
+            position = heard["position"]
+            key = up_to(position) if done.args.get("how") == "ack_to" else position
+            yield (heard["target"], key), done.begun, 0.0, is_sure
+    settling = {
+        done.args["sub"]: done
+        for done in case.done("subscribe")
+        if (done.args.get("on_message") or {}).get("auto_settle") == "ack"
+    }
+    for heard in case.heard("message"):
+        if heard["sub"] in settling and heard["position"] is not None:  # what has no name cannot be confirmed
+            pause_s = _pause_s(settling[heard["sub"]])
+            yield (heard["target"], heard["position"]), heard.at, pause_s, "raises" not in case.notes
+
+
+@invariant("confirms-by-order")
+def confirms_by_order(case: Case) -> Iterator[Violation]:
+    """A message is confirmed to the broker only because the application decided so, and as often.
+
+    Why:
+        The broker deletes a message that was never processed: a crash of the consumer loses it.
+
+    Rests on:
+        BlazingMQ: CONFIRM removes a message for good (docs/protocols/blazingmq.md, 4, 9).
+        Narconi: an unknown or repeated ackId ends the channel with 500 (docs/protocols/narconi.md,
+            "consume").
+        PZQ: the status 1 removes the message (docs/protocols/pzq.md, "Consumer").
+
+    Example:
+        message "0A3F" of bmq://bmq.test/orders was confirmed unasked, or again.
+
+    Judges:
+        blazingmq, narconi, pzq
+    """
+    if case.model.redelivers:
+        return
+    orders: dict[Name, list[Moment]] = defaultdict(list)
+    for name, at, _, _ in _orders(case):
+        orders[name].append(at)
+    count: Counter[Name] = Counter()
+    for one in case.facts.confirmed:
+        name = one.target, one.key
+        count[name] += 1
+        if count[name] > sum(1 for at in orders[name] if case.may_precede(at, one.at)):
+            yield f"{_key(one.key)} of {one.target} was confirmed unasked, or again", one.at
+
+
+@invariant("confirms-what-was-ordered")
+def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
+    """What the application is done with is confirmed to the broker, while its connection is open.
+
+    Why:
+        Messages that were processed come again, and the queue runs full, as the broker's limit of
+        unconfirmed messages is reached.
+
+    Rests on:
+        BlazingMQ: unconfirmed messages count against maxUnconfirmedMessages, and are delivered again
+            (docs/protocols/blazingmq.md, 9).
+        Narconi: limit is the most unacknowledged messages at a time (docs/protocols/narconi.md, "consume").
+        PZQ: without an acknowledgement a message comes again after the ack timeout (docs/protocols/pzq.md,
+            "Ack timeout").
+
+    Example:
+        message "7" of orders was confirmed 0 times, not 1.
+
+    Judges:
+        blazingmq, narconi, pzq
+    """
+    if case.model.redelivers:
+        return
+    confirmed = Counter((one.target, one.key) for one in case.facts.confirmed)
+    come: dict[Name, list[Come]] = defaultdict(list)
+    for row in _come(case):
+        come[row[1].target, row[2].position].append(row)
+    wanted: Counter[Name] = Counter()
+    for name, at, takes_s, is_sure in _orders(case):
+        came = come[name[0], name[1][1] if isinstance(name[1], tuple) else name[1]]
+        if not is_sure or len({id(window) for _, window, _ in came}) != 1:
+            continue  # what came in several lives may be confirmed in any
+        window, until_s = came[0][1], at.t + takes_s + WRITE_S + case.slack_s
+        if window.opened is None or window.opened > at:
+            continue  # nobody says that the client has this subscription
+        ends = (window.closed, window.conn.ended, window.conn.garbage, case.mark("close"))
+        over = any(end is not None and end.t <= until_s for end in ends) or until_s > case.ended_s
+        wanted[name] += not over
+        if confirmed[name] < wanted[name]:
+            text = f"{_key(name[1])} of {name[0]} was confirmed {counted(confirmed[name], 'time')}"
+            yield f"{text}, not {wanted[name]}", at
+
+
+@invariant("drains-before-the-end")
+def drains_before_the_end(case: Case) -> Iterator[Violation]:
+    """A graceful end sends that no more is wanted, and is over when all that came has been confirmed.
+
+    Why:
+        Messages that were being processed at a deployment are processed a second time by the next instance.
+
+    Rests on:
+        Narconi: an empty message stops deliveries, confirms still work, then the client closes
+            (docs/protocols/narconi.md, "consume").
+
+    Example:
+        orders was ended, and messages ["5", "6"] were not confirmed.
+
+    Judges:
+        narconi
+    """
+    words = case.model.last_words
+    for done in case.done("unsubscribe") if words is not None else ():
+        if not done.args.get("drain") or done.result is None or not done.result.ok or done.ended is None:
+            continue
+        window = _window_of(case, done)
+        if window is None or _was_cut_off(window, done.ended):
+            continue
+        if not any(type(seen.frame) is words and seen.at > done.begun for seen in window.conn.of("in")):
+            text = f"{window.target} was ended, and nothing was sent that asks the server to stop"
+            yield text, done.ended
+        if (left := _not_confirmed(case, window)) and not _acks_many(case):
+            yield f"{window.target} was ended, and messages {shown(left)} were not confirmed", done.ended
+
+
+def _window_of(case: Case, done: Done) -> Window | None:
+    """What an op ends on the wire; None where one cannot tell which it is."""
+    targets = {one.args["target"] for one in case.done("subscribe") if one.args["sub"] == done.args["sub"]}
+    windows = [
+        one
+        for one in case.facts.windows
+        if one.target in targets and one.opened and one.opened < done.begun and one.conn.serves(done.begun)
+    ]
+    return windows[0] if len(windows) == len(targets) == 1 else None
+
+
+def _was_cut_off(window: Window, ended: Moment) -> bool:
+    """Whether its connection was lost by then, and not because the client had parted."""
+    lost, parting = window.conn.lost(), window.conn.parting
+    return lost is not None and lost < ended and (parting is None or lost < parting)
+
+
+def _not_confirmed(case: Case, window: Window) -> list[Any]:
+    """The keys of messages that came more often than they were confirmed."""
+    came = Counter(record.position for arrival in window.arrivals for record in arrival.records)
+    confirmed = Counter(one.key for one in case.facts.confirmed if one.conn is window.conn)
+    return [key for key in came if key is not None and came[key] > confirmed[key]]
+
+
+def _acks_many(case: Case) -> bool:
+    """Whether the application has confirmed several messages by one word."""
+    return any(done.args.get("how") == "ack_to" for done in case.done("settle"))

@@ -1,0 +1,132 @@
+"""Which invariants there are, and how a run is judged by all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from conformance.results import Level
+from conformance.run.case import Case
+from conformance.run.facts import Should
+from conformance.run.trace import Moment
+
+#: What an invariant yields: a sentence, and the moments on the tape that prove it.
+Violation = tuple[str, *tuple[Moment | None, ...]]
+Check = Callable[[Case], Iterable[Violation]]
+
+
+class Finding(NamedTuple):
+    """A violated invariant.
+
+    Attributes:
+        name: Of the invariant.
+        detail: What happened, one sentence.
+        rows: Rows of the tape that prove it.
+        allowed: The word of the client's contract that allows it; "" if none does.
+        level: That of the invariant, but for what harms nobody (`conformance.run.facts.Should`).
+    """
+
+    name: str
+    detail: str
+    rows: tuple[int, ...] = ()
+    allowed: str = ""
+    level: Level = "MUST"
+
+    @property
+    def weight(self) -> int:
+        """What hides what: of several findings of one invariant only the heaviest is reported."""
+        return 0 if self.allowed else 1 if self.level == "SHOULD" else 2
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.detail}" + (f" (allowed: {self.allowed})" if self.allowed else "")
+
+
+class Invariant(NamedTuple):
+    """A rule that holds in every run of every client.
+
+    Attributes:
+        about: The rule in words.
+        level: ``MUST``, or ``SHOULD`` for what is asked of a client for the sake of others alone.
+    """
+
+    name: str
+    about: str
+    check: Check
+    level: Level = "MUST"
+
+
+INVARIANTS: dict[str, Invariant] = {}
+
+
+class May(str):
+    """The sentence of a violation that a contract may allow.
+
+    Args:
+        word: By which it does; see `conformance.adapter.contract.Contract.allows`.
+    """
+
+    word: str
+
+    def __new__(cls, word: str, text: str) -> May:
+        made = super().__new__(cls, text)
+        made.word = word
+        return made
+
+
+ALIVE = "lives"
+HEAVIEST: dict[Level, int] = {"MUST": 2, "SHOULD": 1}  #: `Finding.weight`, by the level of the invariant
+HARNESS = "harness"  #: in place of an invariant: the sweep itself has failed
+
+
+def invariant(name: str, level: Level = "MUST") -> Callable[[Check], Check]:
+    """Declare an invariant; its docstring is the rule. Several functions may share a name and a rule.
+
+    The docstring of one of them explains the rule in sections: see `conformance.rules.sentences`.
+    """
+
+    def register(check: Check) -> Check:
+        about = " ".join((check.__doc__ or "").partition("Why:\n")[0].split())
+        key = name if name not in INVARIANTS else f"{name} {len(INVARIANTS)}"
+        INVARIANTS[key] = Invariant(name, about, check, level)
+        return check
+
+    return register
+
+
+def judge(case: Case) -> list[Finding]:
+    """The findings of a run that its client's contract does not allow."""
+    return [finding for finding in findings(case) if not finding.allowed]
+
+
+def findings(case: Case) -> list[Finding]:
+    """All findings of a run, the first of each invariant only: what follows from it is no news.
+
+    What the contract allows hides nothing that it does not allow, and a SHOULD hides no MUST.
+    """
+    if case.harness:
+        return [Finding(HARNESS, case.harness)]
+    alive = [
+        finding for each in INVARIANTS.values() if each.name == ALIVE for finding in _findings(each, case)
+    ]
+    if alive:
+        return alive[:1]  # nothing else can be said of a client that is gone
+    found: dict[str, Finding] = {}
+    for each in INVARIANTS.values():
+        for finding in _findings(each, case):
+            if each.name not in found or finding.weight > found[each.name].weight:
+                found[each.name] = finding
+            if found[each.name].weight == HEAVIEST[each.level]:
+                break
+    return list(found.values())
+
+
+def _findings(each: Invariant, case: Case) -> Iterator[Finding]:
+    try:
+        for detail, *moments in each.check(case):
+            rows = tuple(moment.row for moment in moments if moment is not None)
+            word = detail.word if isinstance(detail, May) else ""
+            allowed = word if word and case.contract.allows(word) else ""
+            level: Level = "SHOULD" if isinstance(detail, Should) else each.level
+            yield Finding(each.name, str(detail), rows, allowed, level)
+    except Exception as error:  # what a client says may be such as no rule expects
+        yield Finding(HARNESS, f"the rule {each.name} cannot judge this run: {error!r}")

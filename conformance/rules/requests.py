@@ -1,0 +1,406 @@
+"""Requests end as they were answered, and end with their connection."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from conformance.rules.answers import agree, difference, shared
+from conformance.rules.registry import May, Violation, invariant
+from conformance.run.bases import Done
+from conformance.run.case import Case
+from conformance.run.facts import Question
+from conformance.run.model import Asks
+from conformance.run.showing import shown
+from conformance.run.trace import Moment
+from fakebrokers.core.frames import Role
+
+SLACK_S = 0.005
+AT_ONCE_S = 0.3
+BUSY_S = 1.5  #: where the client is a process of its own, or several, on a machine that may have much to do
+LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
+
+
+def asked_by_ops(case: Case) -> list[tuple[Done, Asks, list[Question]]]:
+    """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
+    if "asked" not in case.shared:
+        case.shared["asked"] = list(_questions_of(case))
+    found: list[tuple[Done, Asks, list[Question]]] = case.shared["asked"]
+    return found
+
+
+def _questions_of(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
+    questions = case.facts.questions  # in the order in which they were asked
+    for done in case.ops:
+        asks = case.model.ops.get(done.op)
+        if asks is None or done.result is None:
+            continue
+        first = bisect_right(questions, done.begun, key=_when)
+        last = len(questions) if done.ended is None else bisect_left(questions, done.ended, key=_when)
+        yield (
+            done,
+            asks,
+            [
+                question
+                for question in questions[first:last]
+                if isinstance(question.frame, asks.kind) and asks.fits(done.args, question.frame)
+            ],
+        )
+
+
+def _when(question: Question) -> Moment:
+    return question.asked
+
+
+def _come(case: Case, done: Done, questions: Sequence[Question]) -> list[Question]:
+    """Those whose answer the client had, as far as one can tell, when the op ended."""
+    ended = done.ended
+    return [one for one in questions if one.answered and ended and case.may_precede(one.answered, ended)]
+
+
+def _is_unread(case: Case, question: Question) -> bool:
+    """Whether the client may have lost the answer with its connection."""
+    return question.answered is not None and case.may_be_unread(question.conn, question.answered)
+
+
+@invariant("ok-needs-answer")
+def ok_needs_answer(case: Case) -> Iterator[Violation]:
+    """An op that asks the broker succeeds only after an answer that accepts it.
+
+    Why:
+        The application goes on as if a stream were created, a queue open or a node reachable, and fails
+        later, elsewhere.
+
+    Rests on:
+        RabbitMQ Stream: the response code 1 (docs/protocols/rabbitmq-stream.md, 4).
+        BlazingMQ: openQueueResponse and its likes; a status is a failure (docs/protocols/blazingmq.md,
+            6.5).
+        Narconi: 2xx, or the 101 of an upgrade (docs/protocols/narconi.md, "Responses").
+        PZQ: the monitor's reply (docs/protocols/pzq.md, "Monitor").
+        Moleculer: a RESPONSE with success (docs/protocols/moleculer.md, 4.6).
+
+    Example:
+        rmqs.create was ok without an answer that accepts it.
+    """
+    for done, asks, questions in asked_by_ops(case):
+        assert done.result is not None
+        if done.result.ok and not _is_accepted(case, done, asks, questions):
+            text = f"{done.op} was ok without an answer that accepts it"
+            was_refused = done.op in case.model.creating and bool(_come(case, done, questions))
+            word = "takes_existing" if was_refused else "reads_odd" if case.has_unread(done) else ""
+            yield May(word, text) if word else text, done.ended
+    if case.model.subscribe_asks and case.facts.windows:
+        yield from _subscribed_without_answer(case)
+    if not (case.model.unseen_connections or case.model.connects_late):
+        yield from _connected_without_handshake(case)
+
+
+def _is_accepted(case: Case, done: Done, asks: Asks, questions: Sequence[Question]) -> bool:
+    """Whether all that an op asks for was answered with yes, or it returned that there is nothing."""
+    assert done.result is not None
+    if asks.none is not None and asks.none(done.result.value):
+        return True
+    accepted = [one.frame for one in _come(case, done, questions) if one.accepted]
+    parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
+    return all(any(isinstance(one, part) for one in accepted) for part in parts)
+
+
+def _succeeded(case: Case, op: str) -> Iterator[tuple[Done, Moment]]:
+    """The ops of that name that were ok, and when they ended."""
+    for done in case.done(op):
+        if done.result is not None and done.result.ok and done.ended is not None:
+            yield done, done.ended
+
+
+def _subscribed_without_answer(case: Case) -> Iterator[Violation]:
+    for done, ended in _succeeded(case, "subscribe"):
+        if not any(window.opened and done.begun < window.opened < ended for window in case.facts.windows):
+            yield May("lazy_subscribe", "subscribe was ok without an answer that accepts it"), ended
+
+
+def _connected_without_handshake(case: Case) -> Iterator[Violation]:
+    for done, ended in _succeeded(case, "connect"):
+        if not any(conn.ready and case.may_precede(conn.ready, ended) for conn in case.conns.values()):
+            text = "connect was ok before a handshake was done"
+            yield May("reads_odd", text) if case.has_unread(done) else text, ended
+
+
+@invariant("refused-needs-answer")
+def refused_needs_answer(case: Case) -> Iterator[Violation]:
+    """An op is reported as refused only after an answer with this code, also to the connection made for it.
+
+    Why:
+        The application reacts to a cause that is not there: it asks for rights, or creates what exists.
+
+    Rests on:
+        RabbitMQ Stream: the response codes (docs/protocols/rabbitmq-stream.md, 4).
+        BlazingMQ: category and code of a status (docs/protocols/blazingmq.md, 9).
+        Narconi: the status of the response (docs/protocols/narconi.md, "Responses").
+        Moleculer: the code of the error object (docs/protocols/moleculer.md, 4.7).
+        elsewhere: common sense: a refusal is an answer, a failure without one is something else.
+
+    Example:
+        rmqs.query_offset was reported as refused with code 2; the answers that came have the codes 19.
+    """
+    for done, asks, questions in asked_by_ops(case):
+        assert done.result is not None
+        if done.result.word == "refused":
+            if asks.apt is not None and not all(
+                asks.apt(done.args, one.answer) for one in _come(case, done, questions)
+            ):
+                continue  # what ends it came behind the answer
+            codes = [one.code for one in _come(case, done, questions)]
+            codes += [flow.code for flow in case.facts.flows if flow.question in questions]
+            codes += _turned_away(case, done)
+            codes += [] if questions else _refused_besides(case, done)
+            if not questions and done.result.code in case.model.refuses_by_itself:
+                continue
+            if done.result.code is None and codes:
+                continue  # a library that keeps the code to itself is asked for it where it matters
+            if done.result.code not in codes:
+                text = f"{done.op} was reported as {_refused(done.result.code)}; {_came(codes)}"
+                yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
+
+
+def _refused(code: Any) -> str:
+    return "refused without a code" if code is None else f"refused with code {shown(code)}"
+
+
+def _came(codes: list[Any]) -> str:
+    with_codes = ", ".join(shown(code) for code in codes)
+    return f"the answers that came have the codes {with_codes}" if codes else "no answer had come"
+
+
+def _refused_besides(case: Case, done: Done) -> list[Any]:
+    """The codes with which other questions about the op's target were refused that were asked while it was
+    open: it may need what they ask for."""
+    return [
+        one.code
+        for one in case.facts.questions
+        if one.asked > done.begun and one.accepted is False and case.model.is_opening(one.frame)
+        if getattr(one.frame, "stream", None) == done.args.get("target")
+        if one.answered and done.ended and case.may_precede(one.answered, done.ended)
+    ]
+
+
+def _turned_away(case: Case, done: Done) -> list[Any]:
+    """The codes with which connections were refused that were made while the op was open."""
+    refused = [conn.turned_away for conn in case.conns.values() if conn.accepted > done.begun]
+    return [
+        one[1] for one in refused if one is not None and done.ended and case.may_precede(one[0], done.ended)
+    ]
+
+
+@invariant("answer-value")
+def answer_value(case: Case) -> Iterator[Violation]:
+    """What an op returns is what the answer contains.
+
+    Why:
+        The application computes with wrong offsets, counts or data.
+
+    Rests on:
+        RabbitMQ Stream: the bodies of responses (docs/protocols/rabbitmq-stream.md, 3).
+        PZQ: the lines of the monitor's reply (docs/protocols/pzq.md, "Monitor").
+        Moleculer: data and meta of RESPONSE (docs/protocols/moleculer.md, 4.6).
+        elsewhere: common sense: numbers above 2^53, empty and missing values are kept as they are.
+
+    Example:
+        rmqs.query_offset returned offset 9007199254740992, the answer has 9007199254740993.
+    """
+    for done, asks, questions in asked_by_ops(case):
+        assert done.result is not None
+        if not done.result.ok or asks.value is None:
+            continue
+        come = [one for one in _come(case, done, questions) if one.accepted]
+        if asks.apt is not None and not all(asks.apt(done.args, one.answer) for one in come):
+            continue
+        come = [one for one in come if not _is_unread(case, one)]
+        more = asks.also or (lambda args, answer: {})
+        wanted = [{**asks.value(one.answer), **more(done.args, one.answer)} for one in come]
+        got = done.result.value
+        if wanted and not any(agree(got, each) for each in wanted):
+            path, one, other = difference(got, max(wanted, key=partial(shared, got)))
+            text = f"{done.op} returned {path} {shown(one)}".replace("  ", " ")
+            yield f"{text}, the answer has {shown(other)}", done.ended
+
+
+@invariant("answer-counts")
+def request_answer_counts(case: Case) -> Iterator[Violation]:
+    """An intact answer before the deadline ends its op, at once and with its content.
+
+    Why:
+        The application sees a failure where the broker has done what was asked, and does it again.
+
+    Rests on:
+        RabbitMQ Stream: correlation ids tie answers to requests; PublishConfirm and PublishError to ids
+            (docs/protocols/rabbitmq-stream.md, 2, 6).
+        BlazingMQ: rId for requests, correlation id or GUID for messages (docs/protocols/blazingmq.md, 4,
+            6.5).
+        Narconi: responses and confirms come in order (docs/protocols/narconi.md, "publish").
+        PZQ: the reply has the message's id (docs/protocols/pzq.md, "Producer").
+        Moleculer: RESPONSE has the id of its REQUEST (docs/protocols/moleculer.md, 4.6).
+
+    Example:
+        rmqs.create ended timeout, and had been answered.
+    """
+    for done, asks, questions in asked_by_ops(case):
+        assert done.result is not None
+        if len(questions) != 1 or done.ended is None or done.result.word in ("cancelled", "hang"):
+            continue
+        [one] = questions
+        if one.answered is None or not _ends_its_op(case, done, asks, one, one.answered):
+            continue
+        late_s = done.ended.t - one.answered.t
+        words = ("ok",) if one.accepted else ("refused", "auth")
+        if case.before(one.answered, done.ended) and done.result.word not in words:
+            yield f"{done.op} ended {done.result.word}, and had been answered", one.answered, done.ended
+        elif late_s > (BUSY_S if case.slack_s else AT_ONCE_S):
+            yield f"{done.op} went on for {late_s:.1f} s after its answer", one.answered
+
+
+def _ends_its_op(case: Case, done: Done, asks: Asks, one: Question, answered: Moment) -> bool:
+    """Whether an answer came intact, in time, and for this op alone, before the application closed."""
+    if not one.conn.serves(answered) or _is_unread(case, one):
+        return False
+    if asks.apt is not None and not asks.apt(done.args, one.answer):
+        return False
+    if any(done.begun < close.begun < answered for close in case.done("close", "abort")):
+        return False
+    in_time = answered.t <= done.begun.t + done.timeout_s - SLACK_S - case.slack_s
+    return in_time and not has_twin(case, done)
+
+
+def has_twin(case: Case, done: Done) -> bool:
+    """Whether another op asked the same while this one was open: which question is whose cannot be told."""
+    for other in case.done(done.op):
+        if other is done:
+            continue
+        ended = other.ended
+        meets = other.begun < (done.ended or other.begun) and (ended is None or ended > done.begun)
+        if meets and other.args == done.args:
+            return True
+    return False
+
+
+def has_rival(case: Case, done: Done) -> bool:
+    """Whether another session was there, or came, while this one connected: whose connection is whose
+    cannot be told."""
+    return any(
+        other is not done
+        and other.args.get("session") != done.args.get("session")
+        and (done.ended is None or other.begun < done.ended)
+        for other in case.done("connect")
+    )
+
+
+@invariant("answer-counts")
+def connect_answer_counts(case: Case) -> Iterator[Violation]:
+    """A connect whose handshake was done in time, on a connection that stays open, succeeds."""
+    for done in case.done("connect"):
+        if has_rival(case, done):
+            continue
+        if done.ended is None or done.result is None or done.result.ok or done.result.word == "cancelled":
+            continue
+        if any(done.begun < end.begun < done.ended for end in case.done("close", "abort")):
+            continue
+        deadline_s = done.begun.t + done.timeout_s - case.model.settles_s - SLACK_S - case.slack_s
+        for conn in case.conns.values():
+            if not done.begun < conn.accepted < done.ended or conn.ready is None or conn.ready > done.ended:
+                continue
+            if conn.ready.t < deadline_s and conn.lost() is None and conn.turned_away is None:
+                yield f"connect ended {done.result.word}, and its handshake was done", conn.ready, done.ended
+
+
+@invariant("tells-its-deadline", level="SHOULD")
+def tells_its_deadline(case: Case) -> Iterator[Violation]:
+    """A request that contains how long the client waits contains what the application has given it.
+
+    Why:
+        The other side works on for a caller that is gone, or gives up although the caller waits.
+
+    Rests on:
+        Moleculer: `timeout` of REQUEST, in milliseconds (docs/protocols/moleculer.md, 4.5).
+
+    Example:
+        mol.call has 2 s, its request 5 s.
+
+    Level:
+        SHOULD: the caller's own deadline holds all the same; it is a service to the one that is asked.
+
+    Judges:
+        moleculer
+    """
+    for done, _, questions in asked_by_ops(case):
+        given_s = done.args.get("timeout_ms", 0) / 1000
+        for one in questions if given_s and not has_twin(case, done) else ():
+            told_s = case.model.deadline_of(one.frame)
+            differs = told_s is not None and abs(told_s - given_s) > SLACK_S
+            if differs:
+                yield f"{done.op} has {given_s:g} s, its request {told_s:g} s", one.asked
+
+
+def _is_same_under_way(case: Case, asks: Asks, done: Done, other: Done) -> bool:
+    """Whether another op asks for the same thing, if under another name, and may still be under way, or has
+    opened it."""
+    named = {*done.args, *other.args} - {"target", "sub"}
+    is_open = _opens(asks) and other.result is not None and other.result.ok
+    return (
+        other is not done
+        and other.begun < (done.ended or other.begun)
+        and (other.ended is None or not case.before(other.ended, done.begun) or is_open)
+        and all(done.args.get(name) == other.args.get(name) for name in named)
+    )
+
+
+def _opens(asks: Asks) -> bool:
+    """Whether it asks for something that is there until it is closed: a question need not be asked twice."""
+    kinds = asks.kind if isinstance(asks.kind, tuple) else (asks.kind,)
+    return any(kind.spec.role_in("in") is Role.OPEN for kind in kinds)
+
+
+@invariant("untouched-works")
+def untouched_works(case: Case) -> Iterator[Violation]:
+    """Where nothing is disturbed, the client sends what it is asked to send.
+
+    Why:
+        The ordinary case fails.
+
+    Rests on:
+        common sense: no fault acted in this run, so nothing but the client can be the reason.
+
+    Example:
+        publish failed, and nothing was sent: invalid (an empty body).
+    """
+    if case.hits or case.touched or case.spec.changes or case.spec.asides or "oversized" in case.notes:
+        return
+    if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
+        return
+    yield from _not_sent(case)
+    yield from _not_written(case)
+    for done in case.ops:
+        if done.result is not None and done.result.word == "internal":
+            yield f"{done.op} failed inside the client: {done.result}", done.ended
+    for done in () if "abandons" in case.notes else case.done("unsubscribe", "subscribe", "close"):
+        if done.result is not None and done.result.word == "timeout":
+            yield f"{done.op} did not end in time: {done.result}", done.ended
+
+
+def _not_sent(case: Case) -> Iterator[Violation]:
+    """Ops that failed by themselves, and asked nothing."""
+    for done, asks, questions in asked_by_ops(case):
+        result = done.result
+        if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
+            continue
+        if not any(_is_same_under_way(case, asks, done, other) for other in case.done(done.op)):
+            yield f"{done.op} failed, and nothing was sent: {result}", done.ended
+
+
+def _not_written(case: Case) -> Iterator[Violation]:
+    """Messages of unknown outcome that were never written, where all that was written could be read."""
+    written = {one.body for one in case.facts.written}
+    for told in () if None in written else case.told:
+        is_late = told.done.phase in ("close", "closed")
+        if told.word == "unknown" and told.body is not None and told.body not in written and not is_late:
+            yield f"{told}, and it was never written whole", told.at

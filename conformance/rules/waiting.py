@@ -1,0 +1,78 @@
+"""What waits for a connection goes on once there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.rules.giving_up import sound
+from conformance.rules.registry import Violation, invariant
+from conformance.rules.requests import asked_by_ops
+from conformance.run.bases import Done
+from conformance.run.case import Case
+from conformance.run.facts import Question
+from conformance.run.trace import Moment
+
+ASKS_S = 1.0  #: what a client may take to ask once there is a connection
+WRITES_S = 5.0  #: what it may pause before it tries again to write a message
+
+
+@invariant("asks-once-it-can")
+def asks_once_it_can(case: Case) -> Iterator[Violation]:
+    """An op that waits for a connection sends its request once there is one.
+
+    Why:
+        Requests made during an outage end by time-out although the broker is back: the outage lasts longer
+        for the application than for the network.
+
+    Rests on:
+        common sense: an op that waits for a connection waits for nothing else.
+
+    Example:
+        rmqs.metadata was not sent, and there was a connection.
+    """
+    if case.model.answers_move:
+        return  # it may wait for somebody else
+    for done, _, questions in asked_by_ops(case):
+        result = done.result
+        if result is None or result.word not in ("timeout", "hang") or questions or done.ended is None:
+            continue
+        late = Moment(done.ended.row, 0, done.ended.t)
+        early = next((m for m, row in case.moments() if row.t > done.ended.t - ASKS_S), None)
+        if early is not None and early > done.begun and sound(case, early, late):
+            yield f"{done.op} was not sent, and there was a connection", early, done.ended
+
+
+@invariant("asks-once-it-can")
+def writes_once_it_can(case: Case) -> Iterator[Violation]:
+    """A message that waits for a connection is written once there is one and no answer is outstanding."""
+    written = {one.body for one in case.facts.written}
+    if None in written or not _nothing_holds_up(case):
+        return  # what is in a packed message is not known
+    for told in case.told:
+        done, late = told.done, told.done.ended
+        if late is None or told.body in written or not _waited_in_vain(done):
+            continue
+        early = next((m for m, row in case.moments() if row.t > late.t - WRITES_S), None)
+        if early is None or early < done.begun or not sound(case, early, late):
+            continue
+        if all(one.answered is not None and one.answered < early for one in _asked_by(case, late)):
+            yield f"{told} was not written, and there was a connection", early, late
+
+
+def _nothing_holds_up(case: Case) -> bool:
+    """Whether all connects at once, nobody refuses or leaves anything, and each message has its outcome."""
+    if case.model.answers_move or case.model.connects_late or not case.is_truthful or case.facts.dropped:
+        return False
+    if any(one.accepted is False for one in case.facts.questions):
+        return False  # a refusal makes its own pauses
+    settled = {one.place for one in case.facts.settled}
+    return all(one.place in settled for one in case.facts.written)
+
+
+def _waited_in_vain(done: Done) -> bool:
+    return done.result is not None and done.result.word in ("timeout", "hang")
+
+
+def _asked_by(case: Case, at: Moment) -> Iterator[Question]:
+    """What was asked before, on connections that are open."""
+    return (one for one in case.facts.questions if one.asked < at and one.conn.stands(at))

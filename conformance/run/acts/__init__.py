@@ -1,0 +1,35 @@
+"""The ways to disturb a frame. Each module declares some with `define.act`; none knows a protocol."""
+
+from conformance.run.acts import (
+    entries,
+    fields,
+    lasting,
+    loss,
+    meaning,
+    order,
+    parts,
+    refusals,
+    spelling,
+    timing,
+    uncalled,
+)
+from conformance.run.acts.define import ACTS, Act, Bent, Param, Place
+
+__all__ = [
+    "ACTS",
+    "Act",
+    "Bent",
+    "Param",
+    "Place",
+    "entries",
+    "fields",
+    "lasting",
+    "loss",
+    "meaning",
+    "order",
+    "parts",
+    "refusals",
+    "spelling",
+    "timing",
+    "uncalled",
+]

@@ -1,0 +1,72 @@
+"""Faults that stay: from one frame on, every frame of its kind meets the same act, on every connection.
+
+A fault that comes once shows how a client gets over it; one that stays shows whether it makes pauses, how
+long it tries, and what it tells meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from conformance.run.acts.define import ACTS, Act, Param, Place, act
+from conformance.run.model import Model
+from fakebrokers.core.frames import kind_of
+from fakebrokers.faults.effect import Passage
+
+FROM = (1, 2)  #: from which frame of the kind on
+LASTING = (("rst-before", None), ("fin", None), ("lost", None), ("late", None))
+
+
+def staying(place: Place, model: Model) -> Iterable[Param]:
+    """Losses and delays, from each of the first frames of a kind on."""
+    if place.ordinal not in FROM:
+        return
+    for name, param in LASTING:
+        if _makes_sense(ACTS[name], place, model):
+            yield name + _first(place), [kind_of(place.frame), place.ordinal, name, param]
+
+
+def refusing(place: Place, model: Model) -> Iterable[Param]:
+    """A plain refusal, and from the first answer on one with each code: some clients ask again for some."""
+    if place.ordinal not in FROM or not _makes_sense(ACTS["contradict"], place, model):
+        return
+    kind = kind_of(place.frame)
+    yield f"contradict{_first(place)}", [kind, place.ordinal, "contradict", ["instead", None]]
+    if place.ordinal == 1 and model.accepts(place.frame):
+        for code in model.refusals:
+            yield f"contradict {code}", [kind, place.ordinal, "contradict", ["instead", code]]
+
+
+def _first(place: Place) -> str:
+    return "" if place.ordinal == 1 else " later"
+
+
+def _makes_sense(known: Act, place: Place, model: Model) -> bool:
+    if place.direction == "in" and known.name == "late":
+        return False
+    return next(iter(known.params(place, model)), None) is not None
+
+
+def _do(passage: Passage, param: Any, model: Model) -> None:
+    """Do it to a frame of the kind, if enough of them have passed."""
+    kind, first, name, inner = param
+    frame = passage.frame
+    if frame is not None and kind_of(frame) == kind:
+        passage.memory["seen"] = passage.memory.get("seen", 0) + 1
+        if passage.memory["seen"] >= first:
+            ACTS[name].apply(passage, inner, model)
+            return
+    passage.pass_through()
+
+
+@act("stays", staying, lasting=True)
+def stays(passage: Passage, param: Any, model: Model) -> None:
+    """From here on every frame of this kind is lost, late, or ends its connection."""
+    _do(passage, param, model)
+
+
+@act("stays-refused", refusing, lasting=True, lies=True)
+def stays_refused(passage: Passage, param: Any, model: Model) -> None:
+    """From here on every answer of this kind has the contrary meaning."""
+    _do(passage, param, model)

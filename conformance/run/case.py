@@ -1,0 +1,207 @@
+"""All that invariants judge: one run, read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property, partial
+from typing import Any
+
+from conformance.adapter.contract import Contract
+from conformance.run.acts import ACTS
+from conformance.run.bases import Done
+from conformance.run.facts import Facts
+from conformance.run.model import Model
+from conformance.run.reported import PUBLISHING, Heard, Told, bodies_in, outcomes
+from conformance.run.room import Room
+from conformance.run.specs import Spec
+from conformance.run.trace import Moment, Row
+from conformance.run.view import Conn, read_tape
+from fakebrokers.core.frames import Malformed
+
+
+class Case:
+    """One run.
+
+    Attributes:
+        rows: The tape.
+        ops: In the order in which they were begun; all have a result unless there is an `error`.
+        events: What the client told unasked, in its order.
+        marks: When the phases of the base began: ``calm``, ``probe``, ``close``, ``closed``.
+        notes: What the base has noted.
+        touched: Connections at which a fault acted, and those that the base has ended.
+        hits: How often a fault acted.
+        stored: What the broker has at the end, by target: position and body.
+        complaints: What was written to stderr or got to the loop's handler of exceptions.
+        violations: How the adapter broke its protocol.
+        last_words: What a client that has ended wrote to stderr about that.
+        error: Why the run has no end: the client did not let the base go on.
+        shared: What several rules look up, found once; by the name of the rule's function.
+        contract: What the client may do besides what every client does.
+        harness: What went wrong besides the client.
+        lies: The client was told, or the broker heard, what the other did not say.
+        rest: What ``stats`` told before anything began.
+        ended_s: When the run ended, seconds.
+        is_starved: The machine kept client or harness waiting for so long that it may be the reason.
+        slack_s: What may lie between the moment at which a client is handed something and that at which it
+            has it, and between its word and the row of it: 0 in memory.
+    """
+
+    def __init__(self, spec: Spec, room: Room, rows: list[Row], ops: list[Done], events: Any) -> None:
+        self.spec = spec
+        self.room = room
+        self.rows = rows
+        self.ops = ops
+        self.events: list[Heard] = list(events)
+        self.marks: dict[str, Moment] = {}
+        self.notes: dict[str, Any] = {}
+        self.touched: frozenset[str] = frozenset()
+        self.hits = 0
+        self.stored: dict[str, list[tuple[Any, bytes]]] = {}
+        self.complaints = ""
+        self.violations: list[str] = []
+        self.last_words = ""
+        self.error = ""
+        self.harness = ""
+        self.lies = False
+        self.contract = Contract()
+        self.shared: dict[str, Any] = {}
+        self.rest: dict[str, Any] = {}
+        self.ended_s = 0.0
+        self.slack_s = 0.0
+        self.is_starved = False
+
+    def may_precede(self, first: Moment, second: Moment) -> bool:
+        """Whether the client may have had the first when it did the second."""
+        return first < second or (self.slack_s > 0 and first.t - self.slack_s < second.t)
+
+    def before(self, first: Moment, second: Moment) -> bool:
+        """Whether the client has certainly seen the first when it did the second."""
+        return first < second and (not self.slack_s or second.t - first.t > self.slack_s)
+
+    @property
+    def is_one_session(self) -> bool:
+        """Whether the application has connected but once: what one session is told others need not know."""
+        return len(self._ops_by_name["connect"]) < 2
+
+    def may_be_unread(self, conn: Conn, at: Moment) -> bool:
+        """Whether a connection was reset so soon behind what had come that the system may have thrown that
+        away."""
+        return conn.ended is not None and conn.was_reset and conn.ended.t - at.t < self.slack_s
+
+    @property
+    def model(self) -> Model:
+        """The protocol's part."""
+        return self.room.model
+
+    def moments(self) -> Iterator[tuple[Moment, Row]]:
+        """All rows with their moments."""
+        for number, row in enumerate(self.rows):
+            yield Moment(number, 0, row.t), row
+
+    @cached_property
+    def _read(self) -> tuple[dict[str, Conn], Facts]:
+        conns, facts = read_tape(self.rows, self.model), Facts()
+        for conn in conns.values():
+            self.model.track(conn, facts)
+        facts.sort()
+        self.model.know(conns, self.ops, facts)
+        formats = self.contract.hello.formats if self.contract.hello is not None else []
+        if formats:
+            facts.unwrap(partial(self.model.content, form=formats[0]))
+        return conns, facts
+
+    @property
+    def conns(self) -> dict[str, Conn]:
+        """The connections, read by a decoder of their own, with what the model notes of them."""
+        return self._read[0]
+
+    @property
+    def facts(self) -> Facts:
+        """What the frames mean."""
+        return self._read[1]
+
+    @property
+    def reconnects(self) -> bool:
+        """Whether the session was told to connect again by itself."""
+        return bool(self.notes.get("reconnects", True))
+
+    @property
+    def is_truthful(self) -> bool:
+        """Whether all that the client was told is what the broker did."""
+        return not self.lies and not any(ACTS[bend.act].lies for bend in self.spec.bends)
+
+    @cached_property
+    def told(self) -> list[Told]:
+        """What the application was told of each message that it published."""
+        own_keys = self.contract.allows("own_keys")
+        return list(outcomes(self.ops, self.events, self.facts.written, self.model, own_keys))
+
+    def has_unread(self, done: Done) -> bool:
+        """Whether something came while an op was open that the model's decoder cannot read."""
+        frames = (seen for conn in self.conns.values() for seen in conn.of("out"))
+        strange = [seen.at for seen in frames if isinstance(seen.frame, Malformed)]
+        return any(
+            done.begun < at and (done.ended is None or self.may_precede(at, done.ended)) for at in strange
+        )
+
+    def is_unread(self, conn: Conn, until: Moment) -> bool:
+        """Whether something came on a connection that the model's decoder cannot read: what a client that
+        makes sense of it takes the connection for, is not known here."""
+        return any(isinstance(seen.frame, Malformed) and seen.at < until for seen in conn.of("out"))
+
+    @cached_property
+    def published_besides(self) -> set[bytes]:
+        """The bodies that callbacks publish, with every message that comes, and ops without outcome."""
+        inner = [op for done in self.ops for op in (done.args.get("on_message") or {}).get("do", ())]
+        found = {
+            body for op in inner if op["op"] in PUBLISHING for body in bodies_in(op["op"], op.get("args", {}))
+        }
+        return found.union(*(bodies_in("publish", done.args) for done in self.done(*self.model.posting)))
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the base got its session at all."""
+        return "no-connection" not in self.notes
+
+    @cached_property
+    def is_clear(self) -> bool:
+        """Whether no connection that stands waits for the rest of a frame: a client that does so, because
+        the length field told it to, does nothing wrong."""
+        close = self.mark("close")
+        return all(
+            not conn.partial or (conn.ended is not None and (close is None or conn.ended < close))
+            for conn in self.conns.values()
+        )
+
+    def done(self, *ops: str) -> Iterator[Done]:
+        """The ops of these names."""
+        if len(ops) == 1:
+            return iter(self._ops_by_name[ops[0]])
+        return (done for done in self.ops if done.op in ops)
+
+    def heard(self, what: str) -> Iterator[Heard]:
+        """The events of that name."""
+        return iter(self._events_by_name[what])
+
+    @cached_property
+    def _ops_by_name(self) -> defaultdict[str, list[Done]]:
+        found: defaultdict[str, list[Done]] = defaultdict(list)
+        for done in self.ops:
+            found[done.op].append(done)
+        return found
+
+    @cached_property
+    def _events_by_name(self) -> defaultdict[str, list[Heard]]:
+        found: defaultdict[str, list[Heard]] = defaultdict(list)
+        for heard in self.events:
+            found[heard.what].append(heard)
+        return found
+
+    def session_events(self, *whats: str) -> list[Heard]:
+        """What was told of sessions."""
+        return [heard for heard in self.heard("session") if heard["what"] in whats]
+
+    def mark(self, phase: str) -> Moment | None:
+        """When a phase began."""
+        return self.marks.get(phase)

@@ -1,0 +1,200 @@
+"""One run: a client in this process, a fake in memory, virtual time, and the tape of what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import math
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr
+from functools import cache, partial
+from typing import Any
+
+from conformance.adapter.base import Adapter
+from conformance.adapter.contract import Contract
+from conformance.adapter.inprocess import InProcessAdapter
+from conformance.adapter.kit import AdapterBase
+from conformance.adapter.last_words import last_words
+from conformance.run.acts import ACTS, Bent
+from conformance.run.asides import Cut
+from conformance.run.bases import Base, Done, Enough, Stage
+from conformance.run.case import Case
+from conformance.run.pace import Pace, RealPace
+from conformance.run.reported import Heard
+from conformance.run.room import Room, room_of
+from conformance.run.specs import EVERY, Bend, Spec
+from conformance.run.stuck import Stuck, run_or_stuck
+from conformance.run.trace import Tape
+from fakebrokers.faults.match import Match
+from fakebrokers.faults.plan import Fault
+from fakebrokers.protocol import find_protocol
+
+STUCK_S = 8.0  #: of the processor, after which a run is given up
+COSTLY_STUCK_S = 30.0
+LONGEST_S = 4000.0  #: virtual seconds that a base may take
+ENOUGH_S = 40.0  #: real seconds after which a base begins nothing more but its end, which takes as long
+
+
+class Taped(InProcessAdapter):
+    """Notes on the tape when the client says something, in the step in which it says it."""
+
+    def __init__(self, make: type[AdapterBase], protocol: str, tape: Tape) -> None:
+        super().__init__(make, protocol)
+        self._tape = tape
+
+    def _written(self, line: Mapping[str, Any]) -> None:
+        if "event" in line:
+            self._tape.note("event", line["n"])
+        else:
+            self._tape.note("answer", line["id"])
+
+    async def _compare_clocks(self) -> None:
+        """Client and runner share a clock."""
+
+
+def run(client: type[AdapterBase], spec: Spec) -> Case:
+    """Run a spec against a client that reaches fakes in memory. Blocks; main thread only.
+
+    Args:
+        client: The adapter class; see `conformance.reference.registry.without_sockets`.
+    """
+    room = room_of(spec.protocol)
+    base = room.bases[spec.base]
+    found: list[Case] = []
+    complaints = io.StringIO()
+    tape = Tape(lambda: 0.0)
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(
+            lambda _, context: _complain(complaints, context["message"], context.get("exception"))
+        )
+        tape.clock = loop.time
+        found.append(await play(Taped(client, spec.protocol, tape), spec, tape))
+
+    limit = COSTLY_STUCK_S if base.costly else STUCK_S
+    try:
+        with redirect_stderr(complaints):
+            run_or_stuck(work(), limit)
+    except Stuck as problem:
+        case = Case(spec, room, tape.rows, [], [])
+        case.error = str(problem)
+        return case
+    case = found[0]
+    case.complaints = complaints.getvalue()
+    return case
+
+
+def _complain(to: io.StringIO, message: str, error: object) -> None:
+    if not to.closed:  # what is left of a run that was cut off may complain for long
+        to.write(f"{message}: {error!r}\n")
+
+
+async def play(
+    adapter: Adapter, spec: Spec, tape: Tape, *, in_memory: bool = True, pause_s: float = math.inf
+) -> Case:
+    """Run a spec on the running loop.
+
+    Args:
+        adapter: Not started; it is killed at the end.
+        in_memory: Whether the fake is reached through memory.
+        pause_s: What a pause of the base takes at most, where time is real; see `pace`.
+    """
+    room = room_of(spec.protocol)
+    base = room.bases[spec.base]
+    broker = find_protocol(spec.protocol).load()(memory=in_memory, **base.server)
+    broker._watcher = tape
+    touched: list[str] = []
+    case = Case(spec, room, tape.rows, [], ())
+    await adapter.start()
+    looked = await adapter.call("stats")
+    case.contract = Contract(adapter.hello)
+    case.rest = looked.value if looked.ok else {}
+    tape.rows.clear()
+    broker.start()
+    try:
+        counts = not (room.model.unseen_connections or room.model.connects_late)
+        pace = Pace() if in_memory else RealPace(tape, touched, counts, lambda: adapter.alive, pause_s)
+        stage = Stage(broker, adapter, tape, spec.changes, spec.ops, pace, spec.asides)
+        if not in_memory:
+            stage.until_s = asyncio.get_running_loop().time() + ENOUGH_S
+        stage.lasts = any(bend.connection == EVERY for bend in spec.bends)
+        for bend in spec.bends:
+            broker.faults.add(fault_of(bend, room, touched))
+        try:
+            await asyncio.wait_for(_through(base, stage), LONGEST_S)
+            for done in stage.ops:
+                done.result = await done.call
+        except Exception as error:
+            case.error = "".join(traceback.format_exception(error)[-3:])
+        case.ops, case.notes = stage.ops, stage.notes
+        case.lies = bool(stage.notes.get("lies"))
+        case.touched = frozenset(stage.killed.union(touched))
+        case.hits = len(touched)
+        case.stored = room.model.stored(broker)
+    finally:
+        case.ended_s = asyncio.get_running_loop().time()
+        broker.stop()
+        case.events = [Heard(event) for event in adapter.events]
+        case.violations = list(adapter.violations)
+        case.last_words = "" if adapter.alive else last_words(adapter.stderr())
+        rows = len(tape.rows)
+        await adapter.kill()
+        del tape.rows[rows:]
+    try:
+        broker.check()
+    except Exception as error:
+        case.harness = f"the fake: {error!r}"
+    place_on_tape(case, stage.ops)
+    return case
+
+
+async def _through(base: Base, stage: Stage) -> None:
+    try:
+        await base.script(stage)
+    except Enough:
+        await stage.finale()
+    except Cut as cut:
+        await stage.cut(cut.turns)
+
+
+def place_on_tape(case: Case, ops: list[Done]) -> None:
+    """Give ops and events their moments."""
+    by_id = {done.call.id: done for done in ops}
+    by_line = {heard.event.n: heard for heard in case.events}
+    for moment, row in case.moments():
+        if row.what == "answer" and row.data in by_id:
+            by_id[row.data].ended = moment
+        elif row.what == "event" and row.data in by_line:
+            by_line[row.data].at = moment
+        elif row.what == "mark":
+            case.marks[row.data] = moment
+
+
+def fault_of(bend: Bend, room: Room, touched: list[str]) -> Fault:
+    """A bend as a fault of the fake; `touched` collects the connections at which it acted."""
+    act = ACTS[bend.act]
+    match = Match(
+        direction=bend.direction,  # type: ignore[arg-type] # one of two words
+        connection=None if act.lasting or bend.connection == EVERY else bend.connection,
+        nth=None if act.reach > 1 or act.lasting else bend.nth,
+        scope="run" if act.lasting else None,
+    )
+    effect = Bent(act=bend.act, param=bend.param, model=room.model, nth=bend.nth, hit=touched.append)
+    return Fault(match=match, effects=(effect,))
+
+
+def runner(protocol: str, mutant: str = "") -> Callable[[Spec], Case]:
+    """Runs specs against the reference client, or a mutant of it."""
+    return partial(run, client_of(protocol, mutant))
+
+
+@cache
+def client_of(protocol: str, mutant: str = "") -> type[AdapterBase]:
+    """The reference client, or a mutant of it, for fakes in memory."""
+    from conformance.mutants.registry import find_mutant
+    from conformance.reference.registry import reference, without_sockets
+
+    cls = find_mutant(protocol, mutant).adapter if mutant else reference(protocol)
+    return without_sockets(cls)

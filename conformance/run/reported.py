@@ -1,0 +1,160 @@
+"""What the application was told: events, and the outcome of each message that it published."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from conformance.adapter.kit.bodies import body_parts
+from conformance.adapter.messages import Event
+from conformance.adapter.messages import body_bytes as body_of
+from conformance.run.bases import Done
+from conformance.run.facts import Written
+from conformance.run.model import Model
+from conformance.run.showing import message
+from conformance.run.trace import START, Moment
+
+PUBLISHING = ("publish", "publish_many")
+BORDER = b"\0|\0"  #: between the parts of a body that has several
+
+
+class Heard:
+    """An event of the client, with its moment on the tape."""
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.what = event.event
+        self.at: Moment = START
+
+    def __getitem__(self, name: str) -> Any:
+        return self.event.fields.get(name)
+
+    def __repr__(self) -> str:
+        return f"{self.event.event} {self.event.fields} at {self.at.t:.3f}"
+
+
+class Told(NamedTuple):
+    """The outcome of one message.
+
+    Attributes:
+        word: ``acked``, ``nacked``, ``unknown``, or ``sent`` where nothing was told.
+        place: See `facts.Written`; None if it is not known: no key was told, and nothing was written.
+        at: When it was told; None if the op never ended.
+        body: What was to be published; None where an event does not say for which message it is.
+    """
+
+    done: Done
+    word: str
+    code: Any
+    place: tuple[Hashable, ...] | None
+    at: Moment | None
+    body: bytes | None
+
+    @property
+    def deadline_s(self) -> float:
+        """By when the client had to know."""
+        return self.done.begun.t + self.done.timeout_s
+
+    def __str__(self) -> str:
+        code = "" if self.code is None else f" with code {self.code}"
+        return f"{message(self.body)} was reported as {self.word}{code}"
+
+
+class _Places:
+    """By what outcomes are told (`facts.Written.place`), found by what the application knows."""
+
+    def __init__(self, written: Sequence[Written], model: Model, own_keys: bool) -> None:
+        self._model = model
+        self._own_keys = own_keys
+        self._all = {one.place for one in written}
+        self._by_body: dict[tuple[Any, ...], set[tuple[Hashable, ...]]] = {}
+        self._unnamed: dict[tuple[Hashable, ...], set[tuple[Hashable, ...]]] = {}  #: without the producer
+        self._anywhere: dict[bytes, set[tuple[Hashable, ...]]] = {}  #: whatever the target
+        for one in written:
+            if one.body is not None:
+                self._by_body.setdefault((*one.place[:-1], one.body), set()).add(one.place)
+                self._anywhere.setdefault(one.body, set()).add(one.place)
+            self._unnamed.setdefault((one.place[0], one.place[-1]), set()).add(one.place)
+
+    def find(self, args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
+        """The place of a message; None if it is not known."""
+        if key is None or self._model.spreads(args):
+            return self._by(args, body)
+        where = self._model.place(args, key)
+        if where in self._all or not self._own_keys:
+            return where
+        own = self._unnamed.get((where[0], where[-1]), set()) if where[1] == "" else set()
+        return next(iter(own)) if len(own) == 1 else self._by(args, body)
+
+    def _by(self, args: Mapping[str, Any], body: bytes | None) -> tuple[Hashable, ...] | None:
+        if self._model.spreads(args):
+            found = self._anywhere.get(body or b"", set())
+        else:
+            found = self._by_body.get((*self._model.place(args, 0)[:-1], body), set())
+        return next(iter(found)) if body is not None and len(found) == 1 else None
+
+
+def outcomes(
+    ops: Sequence[Done],
+    events: Sequence[Heard],
+    written: Sequence[Written],
+    model: Model,
+    own_keys: bool = False,
+) -> Iterator[Told]:
+    """One row per message that was published with an outcome to be told.
+
+    Args:
+        own_keys: What the client tells as a key need not be the one on the wire.
+    """
+    by_place = _bodies_by_place(written)
+    by_op: dict[int, list[Heard]] = {}
+    for heard in events:
+        if heard.what == "outcome":
+            by_op.setdefault(heard["id"], []).append(heard)
+    place = _Places(written, model, own_keys).find
+    for done in ops:
+        result = done.result
+        if done.op not in PUBLISHING or result is None:
+            continue
+        bodies = bodies_of(done)
+        if not result.ok:
+            word = "nacked" if result.error is not None and result.error.definite else "unknown"
+            for body in bodies:
+                yield Told(done, word, result.code, place(done.args, None, body), done.ended, body)
+        elif done.args.get("wait", True):
+            rows = result.value["outcomes"] if done.op == "publish_many" else [result.value]
+            for body, row in zip(bodies, rows, strict=False):
+                key = row.get("key")
+                yield Told(
+                    done, row["outcome"], row.get("code"), place(done.args, key, body), done.ended, body
+                )
+        else:
+            for heard in by_op.get(done.call.id, ()):
+                where = place(done.args, heard["key"], None)
+                own = by_place.get(where, set()) & {*bodies, None}  # another message may have had the same id
+                only = own.pop() if len(own) == 1 else None
+                yield Told(done, heard["outcome"], heard["code"], where, heard.at, only)
+
+
+def _bodies_by_place(written: Sequence[Written]) -> dict[tuple[Hashable, ...] | None, set[bytes | None]]:
+    found: dict[tuple[Hashable, ...] | None, set[bytes | None]] = {}
+    for one in written:
+        found.setdefault(one.place, set()).add(one.body)
+    return found
+
+
+def joined(parts: Sequence[bytes]) -> bytes:
+    """The parts of a body as one: a body of one part as it is."""
+    return BORDER.join(parts)
+
+
+def bodies_of(done: Done) -> list[bytes]:
+    """What a publish was to publish."""
+    return bodies_in(done.op, done.args)
+
+
+def bodies_in(op: str, args: Mapping[str, Any]) -> list[bytes]:
+    """What a publish with these arguments is to publish."""
+    if op == "publish":
+        return [joined(body_parts(args["body"]))]
+    return [body_of(message["body"]) for message in args["messages"]]

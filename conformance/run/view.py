@@ -1,0 +1,185 @@
+"""The tape read by a correct decoder of its own: connections, and the frames on them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from conformance.run.trace import Moment, Row
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import Codec, HangUp
+
+if TYPE_CHECKING:
+    from conformance.run.model import Model
+
+
+class Seen(NamedTuple):
+    """A frame that has passed: ``in`` was written by the client, ``out`` was handed to it."""
+
+    at: Moment
+    direction: str
+    frame: Frame
+    size: int
+
+
+class Agreed(NamedTuple):
+    """What the two sides have settled at the start, and when; 0 is none, or no limit.
+
+    Attributes:
+        heartbeat_s: The client says something at least as often.
+        answer_s: What the server may take to answer a sign of life.
+        start_s: What may pass before its timers start.
+        quiet_s: The silence of the server after which the client may give it up, and the one after which it
+            has to; None: 2 and 4 heartbeats.
+    """
+
+    heartbeat_s: float = 0.0
+    frame_max: int = 0
+    at: Moment | None = None
+    quiet_s: tuple[float, float] | None = None
+    start_s: float = 0.0
+    answer_s: float = 0.0
+
+    @property
+    def patience_s(self) -> tuple[float, float] | None:
+        """As `quiet_s`; None: a silent server is never given up."""
+        if self.quiet_s is None and self.heartbeat_s:
+            return 2 * self.heartbeat_s, 4 * self.heartbeat_s
+        return self.quiet_s
+
+
+class Conn:
+    """One connection.
+
+    Attributes:
+        socket: Which of the fake's sockets it came to, where there are several that speak otherwise.
+        accepted: When it came.
+        frames: What passed, in order.
+        ended, ended_by: When and by whom (``client``, ``broker``) it was ended first; None while it stands.
+        was_reset: By a reset, which makes the other side lose what it has not read yet.
+        left_open: From when until when the server had ended its side, and the client not its own.
+        garbage: From here on the client cannot tell where frames begin, and has to give the connection up.
+        partial: Bytes of a frame that has begun and never got whole.
+        partial_since_s: When it began, seconds.
+        written, handed: When the client wrote, and when it was handed anything, seconds.
+
+        signs: When the client gave a sign of life, seconds, where not every byte is one; None: they all are.
+        answered: The same of the server.
+        ready: The handshake is done. This and all that follows is noted by the protocol's model.
+        agreed: See `Agreed`.
+        turned_away: The server has refused the handshake; with its code.
+        goodbye: The server has said that it will end the connection.
+        parting: The client has said so.
+        deaf: The broker has stopped to read: what the client did from here on came late, or not at all.
+        unwanted: Something has come because of which the client may end the connection, and the session.
+        is_session: Whether the session hangs on it: its end is told as a loss. Not so where a connection
+            carries one request at a time, and another one does as well.
+    """
+
+    def __init__(self, name: str, accepted: Moment, socket: str = "") -> None:
+        self.name = name
+        self.socket = socket
+        self.accepted = accepted
+        self.frames: list[Seen] = []
+        self.ended: Moment | None = None
+        self.ended_by = ""
+        self.was_reset = False
+        self.left_open: tuple[Moment, Moment | None] | None = None
+        self.garbage: Moment | None = None
+        self.partial = 0
+        self.partial_since_s = 0.0
+        self.written: list[float] = []
+        self.handed: list[float] = []
+        self.signs: list[float] | None = None
+        self.answered: list[float] | None = None
+        self.ready: Moment | None = None
+        self.agreed = Agreed()
+        self.turned_away: tuple[Moment, Any] | None = None
+        self.goodbye: Moment | None = None
+        self.parting: Moment | None = None
+        self.unwanted: Moment | None = None
+        self.deaf: Moment | None = None
+        self.is_session = True
+
+    def __repr__(self) -> str:
+        return f"Conn({self.name})"
+
+    def stands(self, at: Moment) -> bool:
+        """Whether it is there at a moment, for both sides."""
+        return self.accepted <= at and (self.ended is None or at < self.ended)
+
+    def serves(self, at: Moment) -> bool:
+        """Whether a correct client can use it at a moment: its handshake is done, and nothing is wrong."""
+        if self.ready is None or not self.ready < at or not self.stands(at):
+            return False
+        marks = (self.garbage, self.goodbye, self.parting, self.deaf)
+        return all(mark is None or at < mark for mark in marks)
+
+    def is_ended_with(self, at: Moment) -> bool:
+        """Whether the client ends it in the very step in which it says something."""
+        return self.ended is not None and self.ended_by == "client" and self.ended.t == at.t
+
+    def of(self, direction: str) -> Iterator[Seen]:
+        """The frames of one direction."""
+        return (seen for seen in self.frames if seen.direction == direction)
+
+    def lost(self) -> Moment | None:
+        """When the client can have known first that it is over; None if it has ended it by itself."""
+        marks = [self.goodbye, self.garbage, self.ended if self.ended_by == "broker" else None]
+        return min((mark for mark in marks if mark is not None), default=None)
+
+
+def read_tape(rows: list[Row], model: Model) -> dict[str, Conn]:
+    """The connections of a run, by name, in the order in which they came."""
+    conns: dict[str, Conn] = {}
+    codecs: dict[str, tuple[Codec, Codec]] = {}
+    for number, row in enumerate(rows):
+        if row.what == "accept":
+            conns[row.connection] = Conn(row.connection, Moment(number, 0, row.t), row.data or "")
+            codecs[row.connection] = model.codecs(row.data or "")
+            continue
+        if row.what not in ("in", "out", "end", "reads"):
+            continue
+        conn = conns[row.connection]
+        if row.what == "reads":
+            conn.deaf = conn.deaf or (None if row.data else Moment(number, 0, row.t))
+            continue
+        if row.what == "end":
+            if conn.ended is None:
+                conn.ended = Moment(number, 0, row.t)
+                conn.ended_by = row.data[0]
+                conn.was_reset = row.data[1] == HangUp.RST
+            if row.data == ("broker", str(HangUp.FIN)):
+                conn.left_open = Moment(number, 0, row.t), None
+            elif conn.left_open is not None and conn.left_open[1] is None:
+                conn.left_open = conn.left_open[0], Moment(number, 0, row.t)
+        elif row.what == "in":
+            conn.written.append(row.t)
+            _take(conn, codecs[row.connection][1], row, number)
+        else:
+            conn.handed.append(row.t)
+            if conn.garbage is None:
+                _take(conn, codecs[row.connection][0], row, number)
+                conn.garbage = _garbage(conn, number, model)
+                partial = codecs[row.connection][0].partial
+                if not conn.partial or (conn.frames and conn.frames[-1].at.row == number):
+                    conn.partial_since_s = row.t
+                conn.partial = partial
+    return conns
+
+
+def _take(conn: Conn, codec: Codec, row: Row, number: int) -> None:
+    start = len(conn.frames)
+    for frame, size in codec.feed(row.data):
+        at = Moment(number, len(conn.frames) - start, row.t)
+        conn.frames.append(Seen(at, row.what, frame, size))
+
+
+def _garbage(conn: Conn, number: int, model: Model) -> Moment | None:
+    """The first frame of this row that no client can read over."""
+    for seen in reversed(conn.frames):
+        if seen.at.row != number:
+            return None
+        if isinstance(seen.frame, Malformed) and model.is_garbage(seen.frame):
+            return seen.at
+    return None

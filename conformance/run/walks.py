@@ -1,0 +1,115 @@
+"""Base scripts that nobody has thought out: an application that does what it can do, in a random order.
+
+A walk is a base like any other. A protocol gives the steps, each with its weight, how a walk begins and how
+it ends; which step comes when, and what it works on, is drawn from the walk's own random numbers: the same
+for every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.run.bases import Base, Stage, base, text
+
+LENGTH = 24  #: steps of a walk
+PAUSES_S = (0.0, 0.0, 0.0, 0.01, 0.1, 0.6)
+KILLS = ("rst", "fin")
+
+
+class Walk:
+    """One walk.
+
+    Attributes:
+        stage: What the steps work with.
+        random: Everything is drawn from it.
+        calls: Ops that are not waited for yet.
+        state: What steps have to remember, by name.
+    """
+
+    def __init__(self, stage: Stage, seed: str) -> None:
+        self.stage = stage
+        self.random = Random(seed)
+        self.calls: list[Call] = []
+        self.state: dict[str, Any] = {}
+        self._number = 0
+
+    @property
+    def number(self) -> int:
+        """Another one each time, for names and bodies."""
+        self._number += 1
+        return self._number
+
+    def body(self, prefix: str = "w") -> dict[str, str]:
+        """A body that no other message has."""
+        return text(f"{prefix}{self.number}")
+
+    def pick(self, *choices: Any) -> Any:
+        """One of them."""
+        return self.random.choice(choices)
+
+    def begin(self, op: str, timeout: float = 2.0, **args: Any) -> None:
+        """Begin an op that is waited for later."""
+        self.calls.append(self.stage.begin(op, timeout, **args))
+
+    async def ended(self) -> None:
+        """Wait for all that is open."""
+        calls, self.calls = self.calls, []
+        await self.stage.ended(calls)
+
+    async def kill(self) -> None:
+        """The server ends all connections, or one of them."""
+        standing = sorted(self.stage.broker.engine.connections)
+        one = self.pick(None, *standing) if standing else None
+        self.stage.kill(self.pick(*KILLS), one)
+
+    async def rest(self) -> None:
+        """Nothing happens for a while."""
+        await self.stage.sleep(self.pick(1.0, 5.0))
+
+
+Step = Callable[[Walk], Awaitable[None]]
+
+
+def walks(
+    count: int,
+    steps: Sequence[tuple[int, Step]],
+    begin: Step,
+    end: Step,
+    *,
+    role: str,
+    name: str = "walk",
+    server: Mapping[str, Any] | None = None,
+) -> list[Base]:
+    """Several walks with the same steps.
+
+    Args:
+        steps: Each with its weight.
+        begin, end: As in any base: connect first; at last clear the faults and see that the client works.
+    """
+    return [_walk(number, steps, begin, end, role, name, server) for number in range(count)]
+
+
+def _walk(
+    number: int,
+    steps: Sequence[tuple[int, Step]],
+    begin: Step,
+    end: Step,
+    role: str,
+    name: str,
+    server: Mapping[str, Any] | None,
+) -> Base:
+    async def script(stage: Stage) -> None:
+        """Steps in an order drawn by lot."""
+        walk = Walk(stage, f"{name}-{number}")
+        await begin(walk)
+        chosen = walk.random.choices([step for _, step in steps], [weight for weight, _ in steps], k=LENGTH)
+        for step in chosen:
+            await step(walk)
+            await stage.sleep(walk.pick(*PAUSES_S))
+        await walk.ended()
+        await end(walk)
+
+    return base(role=role, server=server, bends=False, name=f"{name}-{number}")(script)

@@ -1,0 +1,58 @@
+"""Acts of the sweep in schedules: which of an act's parameters is taken, the seed decides at the frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.run.acts import ACTS, Place
+from conformance.run.acts.inside import at_inside, opened
+from fakebrokers.faults import Realism
+from fakebrokers.faults.effect import Effect, Passage
+from fakebrokers.faults.steps import ACT
+
+#: Those that no effect of a fault plan does better.
+REALISM: Mapping[str, Realism] = {
+    "goodbye": Realism.ENVIRONMENT,
+    "cut": Realism.ENVIRONMENT,
+    "cut-fin": Realism.ENVIRONMENT,
+    "rst-before": Realism.ENVIRONMENT,
+    "trickle": Realism.LEGAL,
+    "split": Realism.LEGAL,
+    "field": Realism.ILLEGAL,
+    "payload": Realism.ILLEGAL,
+    "contradict": Realism.ILLEGAL,
+    "type": Realism.ILLEGAL,
+    "version": Realism.ILLEGAL,
+    "shape": Realism.ILLEGAL,
+    "number": Realism.ILLEGAL,
+    "twice-late": Realism.ILLEGAL,
+    "part": Realism.ILLEGAL,
+    "unasked": Realism.ILLEGAL,
+}
+
+
+class DrawnAct(Effect, frozen=True, tag=ACT):
+    """An act with a parameter that is drawn where it takes place; `did` takes down which."""
+
+    takes_raw = True
+
+    act: str
+    model: Any
+    did: Any
+
+    def apply(self, passage: Passage) -> None:
+        frame = passage.frame
+        if frame is None:
+            passage.pass_through()
+            return
+        act = ACTS[self.act]
+        inner = opened(frame)
+        place = Place(passage.connection, passage.direction, 1, inner, passage.size, 1, passage.data)
+        choices = [param for _, param in act.params(place, self.model)]
+        if not choices:
+            passage.pass_through()
+            return
+        param = passage.random.choice(choices)
+        self.did.append(f"{self.act} {param!r} at {type(inner).__name__} of {passage.connection}")
+        act.apply(at_inside(passage), param, self.model)

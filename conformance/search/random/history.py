@@ -1,0 +1,58 @@
+"""The journal of a run: what the fake saw and what the client did, in one order, and what it promises."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from conformance.adapter.base import Adapter
+from conformance.search.random.case import Judged
+from conformance.search.random.schedule import Schedule, to_json
+from conformance.suite.op_journal import UNKNOWN, write_ops
+from fakebrokers import __version__
+from fakebrokers.journal import RunJournal
+from fakebrokers.journal.reader import RunLog
+
+SCENARIO = "chaos"
+
+
+def open_journal(
+    schedule: Schedule, folder: Path | None = None, *, client: str = "", client_version: str = ""
+) -> RunJournal:
+    """A journal for one run; in memory unless it has a folder. Two runs on disk never share a name."""
+    digest = hashlib.sha256(to_json(schedule).encode()).hexdigest()[:16]
+    name = f"chaos@{schedule.protocol}@{digest}"
+    return RunJournal(
+        folder,
+        name,
+        run=None if folder is not None else f"{name}~0",
+        client=client,
+        client_version=client_version,
+        suite_version=__version__,
+        protocol=schedule.protocol,
+        scenario=SCENARIO,
+        seed=schedule.plan_seed,
+        faults=len(schedule.steps),
+        contract=UNKNOWN,
+    )
+
+
+def write_history(
+    journal: RunJournal, schedule: Schedule, adapter: Adapter, broker: Any, promised: str = ""
+) -> None:
+    """What went between runner and client, and the contract: as `promised`, or what the faults left of it."""
+    write_ops(journal, Judged(schedule.protocol), adapter.transcript.lines, broker.journal)
+    if promised:
+        journal.attributes(contract=promised)
+
+
+def digest_of(log: RunLog) -> str:
+    """A digest of all rows. Notes are left out: addresses in memory differ from process to process."""
+    rows = [
+        {name: value for name, value in msgspec.to_builtins(each).items() if name != "note"}
+        for each in (*log.frames, *log.ops)
+    ]
+    return hashlib.sha256(msgspec.json.encode(rows, order="sorted")).hexdigest()[:16]

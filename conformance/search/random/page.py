@@ -1,0 +1,179 @@
+"""A page per failure: nemesis bands over operations, latency over time, what was found, how to replay it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from math import log10
+from pathlib import Path
+from typing import NamedTuple
+
+from conformance import printing
+from conformance.rules import INVARIANTS
+from conformance.run.bases import Done
+from conformance.search.random.case import ChaosCase
+from conformance.search.random.verdict import Verdict
+from conformance.search.systematic.page import STYLE, lines_of, reasons_of
+
+WIDTH, LEFT, ROW = 1100.0, 110.0, 22.0  #: pixels
+SAFETY_SHARE = 0.75  #: of the width, for the safety phase; what comes behind it is long and dull
+LATENCY_HEIGHT = 140.0
+LEAST_S, MOST_S = 0.001, 1000.0  #: of the scale of latencies
+LINES_MAX = 3000  #: rows of the table
+COLOURS = {"ok": "#3a8a4d", "fail": "#b03a2e", "info": "#d08a1e", "open": "#777"}
+LEGEND = "green: well, red: surely failed, orange: nobody knows, grey: never ended"
+
+
+class Scale(NamedTuple):
+    """From seconds to pixels: the safety phase is drawn wider than what is behind it."""
+
+    calm_s: float
+    end_s: float
+
+    def x(self, t: float) -> float:
+        """Where a moment stands."""
+        wide = (WIDTH - LEFT) * SAFETY_SHARE
+        if t <= self.calm_s:
+            return LEFT + wide * t / (self.calm_s or 1.0)
+        rest = (WIDTH - LEFT) * (1 - SAFETY_SHARE)
+        return LEFT + wide + rest * (t - self.calm_s) / max(1e-9, self.end_s - self.calm_s)
+
+
+def outcome_of(done: Done) -> str:
+    """``ok``, ``fail`` (surely not), ``info`` (unknown), or ``open``."""
+    result = done.result
+    if result is None or done.ended is None:
+        return "open"
+    if result.ok:
+        word = result.value.get("outcome") if isinstance(result.value, dict) else None
+        return {"nacked": "fail", "unknown": "info"}.get(str(word), "ok")
+    return "fail" if result.error is not None and result.error.definite else "info"
+
+
+def timeline(case: ChaosCase) -> str:
+    """The timeline and the latencies as one SVG."""
+    calm = case.mark("calm")
+    end_s = max([case.ended_s, *(row.t for row in case.rows[-1:])])
+    scale = Scale(calm.t if calm is not None else end_s, end_s)
+    processes = list(dict.fromkeys(_process(done) for done in case.ops))
+    rows_height = ROW * max(1, len(processes))
+    height = rows_height + LATENCY_HEIGHT + 60
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH:g} {height:g}" width="100%" role="img" '
+        f'aria-label="operations and latencies over time, with what disturbed them" '
+        'font-family="system-ui,sans-serif" font-size="11">'
+    ]
+    parts += _bands(case, scale, rows_height + LATENCY_HEIGHT + 20)
+    for number, process in enumerate(processes):
+        parts.append(f'<text x="4" y="{20 + ROW * number + 14:g}">{escape(process)}</text>')
+    parts += _operations(case, scale, processes)
+    parts += _latencies(case, scale, 20 + rows_height + 10)
+    parts += _axis(scale, height - 8)
+    parts.append("</svg>")
+    return "\n".join(parts)
+
+
+def _process(done: Done) -> str:
+    return str(done.args.get("sub") or done.args.get("session") or done.op)
+
+
+def _bands(case: ChaosCase, scale: Scale, bottom: float) -> Iterator[str]:
+    for number, band in enumerate(case.bands):
+        begin = scale.x(band["begin_s"])
+        width = max(2.0, scale.x(band["end_s"] or scale.calm_s) - begin)
+        y = 11 if number % 2 == 0 else bottom + 8
+        yield (
+            f'<rect x="{begin:.1f}" y="14" width="{width:.1f}" height="{bottom - 14:.1f}" fill="#c0392b" '
+            f'opacity="0.13"><title>{escape(band["about"])}</title></rect>'
+            f'<text x="{begin:.1f}" y="{y:g}" fill="#922b21">{escape(band["kind"])}</text>'
+        )
+
+
+def _operations(case: ChaosCase, scale: Scale, processes: list[str]) -> Iterator[str]:
+    for done in case.ops:
+        y = 20 + ROW * processes.index(_process(done)) + 4
+        begin = scale.x(done.begun.t)
+        end = scale.x(done.ended.t if done.ended is not None else scale.end_s)
+        title = f"{done.op} at {done.begun.t:.3f} s: {done.result}"
+        yield (
+            f'<rect x="{begin:.1f}" y="{y:g}" width="{max(1.5, end - begin):.1f}" height="{ROW - 8:g}" '
+            f'fill="{COLOURS[outcome_of(done)]}" opacity="0.75"><title>{escape(title)}</title></rect>'
+        )
+
+
+def _latencies(case: ChaosCase, scale: Scale, top: float) -> Iterator[str]:
+    low, high = log10(LEAST_S), log10(MOST_S)
+
+    def y(seconds: float) -> float:
+        level = log10(min(MOST_S, max(LEAST_S, seconds)))
+        return top + LATENCY_HEIGHT * (1 - (level - low) / (high - low))
+
+    yield f'<text x="4" y="{top + 12:g}">latency</text>'
+    for seconds in (0.001, 0.1, 1.0, 10.0, 1000.0):
+        yield (
+            f'<line x1="{LEFT:g}" x2="{WIDTH:g}" y1="{y(seconds):.1f}" y2="{y(seconds):.1f}" stroke="#ddd"/>'
+            f'<text x="{LEFT - 4:g}" y="{y(seconds) + 4:.1f}" text-anchor="end">{seconds:g} s</text>'
+        )
+    for done in case.ops:
+        if done.ended is not None:
+            seconds = done.ended.t - done.begun.t
+            title = f"<title>{escape(done.op)}: {seconds:.3f} s</title>"
+            yield (
+                f'<circle cx="{scale.x(done.begun.t):.1f}" cy="{y(seconds):.1f}" r="2.5" '
+                f'fill="{COLOURS[outcome_of(done)]}">{title}</circle>'
+            )
+
+
+def _axis(scale: Scale, y: float) -> Iterator[str]:
+    for share in range(5):
+        t = scale.calm_s * share / 4
+        yield f'<text x="{scale.x(t):.1f}" y="{y:g}">{t:.1f} s</text>'
+    yield f'<text x="{WIDTH - 2:g}" y="{y:g}" text-anchor="end">{scale.end_s:.0f} s</text>'
+    x = scale.x(scale.calm_s)
+    yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="14" y2="{y - 12:g}" stroke="#333" stroke-dasharray="4 3"/>'
+
+
+def page(case: ChaosCase, verdict: Verdict, replay: Path) -> str:
+    """The page as HTML; what clients and servers say is escaped."""
+    rules = {each.name: each.about for each in INVARIANTS.values()}
+    schedule = case.schedule
+    title = escape(f"chaos of {schedule.protocol}, seed {schedule.seed}: {', '.join(verdict.names)}")
+    parts = [
+        f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>",
+        f"<p><code>fakebrokers replay {escape(replay.name)}</code></p><h2>What was found</h2><ul>",
+    ]
+    for name, text in verdict.sentences.items():
+        reasons = reasons_of(name, schedule.protocol)
+        parts.append(
+            f"<li><b>{escape(name)}</b> {escape(rules.get(name, ''))}<br>{escape(text)}{reasons}</li>"
+        )
+    parts.append("</ul><h2>What was done</h2><ul>")
+    given = ", ".join(f"{name} {value}" for name, value in schedule.params.items())
+    parts.append(f"<li>workload <b>{escape(schedule.workload)}</b>: {escape(given)}</li>")
+    parts += [f"<li>{escape(str(step))}</li>" for step in schedule.steps]
+    parts.append(
+        f"</ul><h2>Operations and latencies</h2><p>{LEGEND}; behind the broken line all is healed.</p>"
+    )
+    parts.append(timeline(case))
+    parts.append("<h2>What happened</h2><table>")
+    parts += _rows(case, verdict)
+    parts.append("</table>")
+    return printing.page("\n".join(parts))
+
+
+def _rows(case: ChaosCase, verdict: Verdict) -> Iterator[str]:
+    proofs = {row for finding in verdict.findings for row in finding.rows}
+    lines = lines_of(case)
+    for line in lines[:LINES_MAX]:
+        kind = "proof" if line.at.row in proofs else "app" if line.who == "app" else ""
+        cells = (f"{line.at.t:.3f}", line.who, line.arrow, line.text)
+        yield f'<tr class="{kind}">{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
+    if len(lines) > LINES_MAX:
+        yield f"<tr><td colspan=4>and {len(lines) - LINES_MAX} more</td></tr>"
+
+
+def write_page(case: ChaosCase, verdict: Verdict, replay: Path) -> Path:
+    """Write it beside its replay file. Returns its path."""
+    path = replay.with_suffix("").with_suffix(".html")
+    path.write_text(page(case, verdict, replay), encoding="utf-8")
+    return path

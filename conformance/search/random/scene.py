@@ -1,0 +1,195 @@
+"""What a workload works with: the stage of the sweep, and the schedule that disturbs it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from conformance.adapter.base import Adapter
+from conformance.run.bases import RETRIES, Stage
+from conformance.run.pace import Pace
+from conformance.run.room import room_of
+from conformance.run.trace import Tape
+from conformance.search.random.acts import DrawnAct
+from conformance.search.random.schedule import Schedule
+from fakebrokers.faults.match import Match
+from fakebrokers.faults.plan import Fault, Plan, fault_from
+from fakebrokers.faults.steps import FAULT, Step
+from fakebrokers.protocol import find_protocol
+from fakebrokers.reading import convert
+
+if TYPE_CHECKING:
+    from conformance.adapter.result import Result
+    from conformance.search.random.nemesis import Nemesis
+
+
+async def _nothing() -> None:
+    """There is nothing to make."""
+
+
+class Band(dict[str, Any]):
+    """A step that took place: ``name kind about begin_s end_s``, and what acts ``did``."""
+
+
+class Scene(Stage):
+    """One run.
+
+    Args:
+        nemeses: By name, those that the schedule may have.
+        pace: How long its pauses last.
+        suffix: Of all targets at a real server, where other runs leave theirs behind; "" at a fake.
+
+    Attributes:
+        random: Of the workload.
+        remake: Makes the workload's targets again at a broker that has lost all it had.
+        toxics: The proxy of a Toxiproxy that the nemeses act on, where there is one; see `toxics.Toxics`.
+        memo: What the actions of a protocol remember of this run.
+        bands: The steps that took place, with the times on the loop's clock at which they began and ended.
+        trouble: What has kept a step from taking place, which is no client's fault; "" if nothing has.
+    """
+
+    def __init__(
+        self,
+        broker: Any,
+        adapter: Adapter,
+        tape: Tape,
+        schedule: Schedule,
+        nemeses: dict[str, Nemesis],
+        pace: Pace,
+        *,
+        suffix: str = "",
+    ) -> None:
+        super().__init__(broker, adapter, tape, pace=pace)
+        self.suffix = suffix
+        self.toxics: Any = None
+        self.schedule = schedule
+        self.random = Random(f"{schedule.seed}/workload")
+        self.bands: list[Band] = []
+        self.trouble = ""
+        self.memo: dict[Any, Any] = {}
+        self._nemeses = nemeses
+        self._steps: list[asyncio.Task[None]] = []
+        self._is_healed = False
+        self._standing: dict[str, tuple[Step, Band]] = {}
+        self.remake: Callable[[], Awaitable[None]] = _nothing
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether `broker` is a proxy in front of a real server: it can be disturbed, and asked nothing."""
+        return bool(self.suffix)
+
+    @property
+    def is_real_time(self) -> bool:
+        """Whether pauses are cut short."""
+        return self._pace.longest_s < math.inf
+
+    def own(self, target: str) -> str:
+        """The name of a target in this run."""
+        return target + self.suffix
+
+    # what disturbs
+
+    def disturb(self) -> None:
+        """The safety phase begins: the steps of the schedule take place at their times from here on."""
+        self.broker.faults.load(Plan(seed=self.schedule.plan_seed))
+        for step in self.schedule.steps:
+            self._steps.append(asyncio.create_task(self._take(step)))
+
+    async def _take(self, step: Step) -> None:
+        await asyncio.sleep(step.at_s)
+        band = Band(name=step.name, kind=step.kind, about=str(step), begin_s=self.now, end_s=None)
+        self.bands.append(band)
+        did: list[str] = []
+        band["did"] = did
+        nemesis = self._nemeses.get(step.kind)
+        self.killed.update(self.broker.engine.connections)
+        self._standing[step.name] = step, band
+        try:
+            if nemesis is None:
+                self.broker.faults.add(self._fault_of(step, did))
+                await asyncio.sleep(step.for_s)
+            else:
+                await nemesis.act(self, step)
+        finally:
+            self._undo(step.name)
+
+    def _undo(self, name: str) -> None:
+        """A step is over: once, whether its time is, or that of all of them."""
+        if name not in self._standing:
+            return
+        step, band = self._standing.pop(name)
+        band["end_s"] = self.now
+        if step.kind in self._nemeses:
+            self._nemeses[step.kind].heal(self, step)
+        elif name in self.broker.faults.names:  # a script may have cleared them all
+            self.broker.faults.remove(name)
+        self.killed.update(self.broker.engine.connections)
+
+    def _fault_of(self, step: Step, did: list[str]) -> Fault:
+        """The fault of a step of the kind `FAULT` or `ACT`."""
+        protocol = find_protocol(self.schedule.protocol)
+        if step.kind == FAULT:
+            return fault_from({**step.args, "name": step.name}, step.name, protocol)
+        match = convert(step.args["match"], Match, step.name)
+        effect = DrawnAct(act=step.args["act"], model=room_of(self.schedule.protocol).model, did=did)
+        return Fault(name=step.name, match=match, effects=(effect,))
+
+    async def heal(self) -> None:
+        """The end of the safety phase: nothing disturbs the client from here on, and the broker stands."""
+        if not self._is_healed:
+            self._end_steps()
+            self.mark("calm")
+        outcomes = await asyncio.gather(*self._steps, return_exceptions=True)
+        for step, outcome in zip(self.schedule.steps, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                self.trouble = self.trouble or f"{step}: {outcome!r}"
+
+    def calm(self) -> None:
+        """The same, as the scripts of the sweep say it."""
+        if not self._is_healed:
+            self._end_steps()
+        super().calm()
+
+    def _end_steps(self) -> None:
+        self._is_healed = True
+        for task in self._steps:
+            task.cancel()
+        for name, (step, _) in list(self._standing.items()):
+            try:
+                self._undo(name)
+            except Exception as error:
+                self.trouble = self.trouble or f"the end of {step}: {error!r}"
+        self.broker.faults.clear()
+        self.broker.restart()
+
+    async def settle_all(self, sub: str) -> int:
+        """Acknowledge what a subscription has got and the application has not settled yet. How many?"""
+        done = self.memo.setdefault(("settled", sub), set())
+        before = len(done)
+        for event in list(self.adapter.events):
+            if event.event == "message" and event["sub"] == sub and event.n not in done:
+                done.add(event.n)
+                await self.op("settle", sub=sub, ref=event["ref"], how="ack")
+        return len(done) - before
+
+    # what a session needs
+
+    async def join(self, session: str, timeout: float = 5.0, **options: Any) -> bool:
+        """Connect a session, and try again while that fails. Returns whether it has one.
+
+        A session that has failed is tried again once nothing disturbs it: see `Workload.recover`.
+        """
+        result: Result | None = None
+        own = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
+        can = self.adapter.hello.can("auto_reconnect")
+        self.notes.setdefault("reconnects", can and options.get("auto_reconnect", True))
+        for attempt in range(RETRIES):
+            if attempt:
+                await self.sleep(2.0)
+            result = await self.op("connect", timeout, session=session, endpoints=own, options=options)
+            if result.ok:
+                return True
+        return False

@@ -1,0 +1,320 @@
+"""A sweep from its ledger to its replay files: run, shrink, run twice again, write down."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from conformance.adapter.kit import AdapterBase
+from conformance.adapters import registry
+from conformance.known.defects import KnownFindings
+from conformance.rules import Finding, judge
+from conformance.run.case import Case
+from conformance.run.inprocess import client_of, run
+from conformance.run.specs import PLAIN, Spec, to_json
+from conformance.search.systematic.children import SIDE_BY_SIDE, TRIES, Child, best_first
+from conformance.search.systematic.order import Ledger, Order
+from conformance.search.systematic.page import write_page
+from conformance.search.systematic.replay import Replay, replay_of
+from conformance.search.systematic.shrink import Shrinking, smallest_of
+from conformance.search.systematic.sweep import Failure, Sweep
+from conformance.search.systematic.universe import universe
+
+FOLDER = Path(".fakebrokers") / "sweep"
+LEDGER = "ledger.json"
+REFERENCE = "reference"  #: the name of the reference client of whatever protocol, in this process
+SHRUNK_MAX = 20  #: kinds of failures that are shrunk; more of them are one defect seen from many sides
+LOOK_SHARE = 0.5  #: of the time of a child process: for its bases without faults, at most
+SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real time
+CHILD_EVALUATIONS_MAX = 20
+CHOSEN_MAX = 20  #: specs of a list for a pipeline
+QUICK_S = 12.0  #: what a run of such a list takes at most
+LATE_S = 20.0  #: what the runs behind a search may be late
+AGAIN = 2  #: runs of what was found, before it is told
+
+Run = Callable[[Spec], Case]
+
+
+class Failed(msgspec.Struct):
+    """One kind of failure: its smallest spec, written down.
+
+    Attributes:
+        name: The invariant.
+        steady: Whether two more runs have failed the same way.
+        count: How many runs of the sweep have failed so.
+    """
+
+    name: str
+    replay: Replay
+    path: Path
+    steady: bool
+    count: int
+
+
+class Subject:
+    """A client to be swept.
+
+    Attributes:
+        name: As ``--client`` takes it; "" for an adapter of somebody's own.
+        made: The class that is run in this process, or None.
+        child: How it is run in a process of its own, or None.
+    """
+
+    def __init__(self, protocol: str, name: str, mutant: str = "", command: list[str] | None = None) -> None:
+        self.protocol = protocol
+        self.name = name
+        self.mutant = mutant
+        self.made: type[AdapterBase] | None = None
+        self.child: Child | None = None
+        if name in (REFERENCE, f"{REFERENCE}-{protocol}"):
+            self.made = client_of(protocol, mutant)
+        elif command is not None:
+            self.child = Child.of(protocol, command)
+        else:
+            found = registry.find(name)
+            self.child = Child.of(protocol, found.command, found.env)
+
+    @property
+    def tries(self) -> int:
+        """Runs of one spec, at most, for a verdict."""
+        return 1 if self.child is None else TRIES
+
+    def run(self, spec: Spec) -> Case:
+        """Run one spec. Blocks."""
+        if self.made is not None:
+            return run(self.made, spec)
+        assert self.child is not None
+        return asyncio.run(self.child.run(spec))
+
+    def violated(self, spec: Spec) -> set[str]:
+        """The invariants that a run of a spec violates."""
+        return {finding.name for finding in judge(self.run(spec))}
+
+
+class Campaign:
+    """One sweep of one client.
+
+    Args:
+        folder: For the ledger and the replay files; by default one of this client below the working
+            directory.
+        expected: What it is known to violate.
+        seed: Of the order in which specs are drawn.
+        again: Begin anew instead of where the last sweep has stopped.
+        specs: Run these, instead of drawing any.
+        processes: How many runs at once; 0: one of a client in this process, `SIDE_BY_SIDE` of others.
+
+    Attributes:
+        runs: How many so far.
+        kinds: Of failures, so far.
+        left: Specs that were not run, of all that there are; None as long as nobody knows.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        folder: Path | None = None,
+        *,
+        expected: KnownFindings | None = None,
+        seed: int = 0,
+        again: bool = False,
+        specs: Sequence[Spec] = (),
+        processes: int = 0,
+    ) -> None:
+        self.subject = subject
+        self.processes = processes
+        parts = (subject.name or "adapter", subject.protocol, subject.mutant)
+        self.folder = folder or FOLDER / "-".join(part for part in parts if part)
+        self.expected = expected or KnownFindings()
+        self.seed = seed
+        self.again = again
+        self.specs = specs
+        self.clean: list[Spec] = []  #: of a child process: what has shown no news, and quickly
+        self.runs = 0
+        self.kinds = 0
+        self.left: int | None = None
+        self.seconds = 0.0
+        self.failures: list[Failed] = []
+        self._on_run: Callable[[Campaign], None] = lambda _: None
+
+    def go(self, seconds: float, on_run: Callable[[Campaign], None] = lambda _: None) -> None:
+        """Sweep for so long, then shrink what failed.
+
+        An interrupt (Ctrl-C) ends the runs; what they have found is written down all the same, as it is.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._on_run = on_run
+        begun = time.monotonic()
+        sweep = Sweep(self.subject.run, self.expected)
+        try:
+            if self.subject.made is not None:
+                self._in_memory(sweep, seconds)
+            else:
+                asyncio.run(self._side_by_side(sweep, seconds))
+        finally:
+            self.runs = sweep.runs
+            self.seconds = time.monotonic() - begun
+
+    def _ran(self, sweep: Sweep, order: Order | None) -> None:
+        """One more run has ended."""
+        self.runs, self.kinds = sweep.runs, len(sweep.failures)
+        if order is not None:
+            order.ran()
+            self.left = order.left
+        self._on_run(self)
+
+    def _in_memory(self, sweep: Sweep, seconds: float) -> None:
+        order = None
+        if not self.specs:
+            items = universe(self.subject.protocol)
+            order = Order(items, self.seed, self._ledger(len(items)))
+            self.left = order.left
+        interrupt: KeyboardInterrupt | None = None
+        try:
+            sweep.go(
+                order or self.specs,
+                seconds,
+                on_run=lambda _: self._ran(sweep, order),
+                **self._pool() if self.processes > 1 else {},
+            )
+        except KeyboardInterrupt as error:
+            interrupt = error
+        if order is not None:
+            order.ledger.save(self.folder / LEDGER)
+        for number, ((name, _), failure) in enumerate(sweep.failures.items()):
+            smallest = failure.spec
+            if number < SHRUNK_MAX and interrupt is None:
+                search = Shrinking(lambda one, name=name: name in self._names(self.subject.run(one)))  # type: ignore[misc]
+                smallest = search.smallest(failure.spec)
+            again = [self.subject.run(smallest) for _ in range(AGAIN)]
+            self._write_down(name, failure, again)
+        if interrupt is not None:
+            raise interrupt
+
+    def _pool(self) -> dict[str, Any]:
+        from conformance.search.systematic.pool import suspects
+
+        return {"suspects": partial(suspects, self.subject.protocol, self.subject.mutant, self.processes)}
+
+    async def _side_by_side(self, sweep: Sweep, seconds: float) -> None:
+        """First the bases without faults, which tell what there is to disturb; then as many faults as fit."""
+        child = self.subject.child
+        assert child is not None
+
+        def take(case: Case, findings: list[Finding]) -> list[Finding]:
+            is_quick = bool(case.rows) and case.ended_s - case.rows[0].t < QUICK_S
+            if is_quick and not self.expected.news(findings, case.spec):
+                self.clean.append(case.spec)
+            news = sweep.take(case, findings)
+            self._ran(sweep, order)
+            return news
+
+        begun = time.monotonic()
+        child.lanes = self.processes or SIDE_BY_SIDE
+        order: Order | None = None
+        try:
+            if self.specs:
+                await child.run_all(self.specs, seconds, take)
+            else:
+                items = await child.universe(seconds * LOOK_SHARE, take)
+                order = Order(best_first(items), self.seed, self._ledger(len(items)), by_name=True)
+                self.left = order.left
+                await child.run_all(order, seconds - (time.monotonic() - begun), take)
+        except asyncio.CancelledError:  # Ctrl-C
+            for (name, _), failure in sweep.failures.items():
+                self._write_down(name, failure, [])
+            raise
+        finally:
+            if order is not None:
+                order.ledger.save(self.folder / LEDGER)
+        await self.settle(sweep, seconds * SHRINK_SHARE)
+
+    async def settle(self, sweep: Sweep, seconds: float) -> None:
+        """Shrink what a child process has failed at, all of it side by side, and write it down."""
+        child = self.subject.child
+        assert child is not None
+        until_s = asyncio.get_running_loop().time() + seconds
+        free = asyncio.Semaphore(child.lanes)
+
+        async def one(name: str, failure: Failure) -> None:
+            async with free:
+                smallest = await smallest_of(
+                    failure.spec,
+                    lambda spec: child.again(spec, lambda case: name in self._names(case)),
+                    CHILD_EVALUATIONS_MAX,
+                    until_s,
+                )
+                is_late = asyncio.get_running_loop().time() > until_s + LATE_S
+                twice = () if is_late else (child.run(smallest) for _ in range(AGAIN))
+                self._write_down(name, failure, await asyncio.gather(*twice))
+
+        await asyncio.gather(*(one(name, failure) for (name, _), failure in sweep.failures.items()))
+
+    def _ledger(self, size: int) -> Ledger:
+        return Ledger({}, size) if self.again else Ledger.load(self.folder / LEDGER, size)
+
+    def _news(self, case: Case) -> list[Finding]:
+        return self.expected.news(judge(case), case.spec)
+
+    def _names(self, case: Case) -> set[str]:
+        return {finding.name for finding in self._news(case)}
+
+    def _write_down(self, name: str, failure: Failure, again: list[Case]) -> None:
+        """One file for each invariant and smallest spec; `again` are runs of that."""
+        found = [name in self._names(case) for case in again]
+        case = again[found.index(True)] if any(found) else failure.case
+        findings = sorted(self._news(case), key=lambda finding: finding.name != name)
+        if name not in self._names(case):
+            return  # a plain run has told that it is no news
+        written = replay_of(self.subject.name, self.subject.mutant, case, findings)
+        if any(to_json(other.replay.spec) == to_json(case.spec) and other.name == name
+               for other in self.failures):  # fmt: skip
+            return
+        path = written.write(self.folder)
+        write_page(case, findings, path)
+        self.failures.append(Failed(name, written, path, bool(found) and all(found), failure.count))
+
+    def chosen(self) -> list[Spec]:
+        """A list for `fixed`: what has shown no news, of each act the same number."""
+        by_act: dict[str, deque[Spec]] = {}
+        for spec in self.clean:
+            by_act.setdefault(",".join(spec.acts), deque()).append(spec)
+        found: list[Spec] = []
+        while by_act and len(found) < CHOSEN_MAX:
+            for act in list(by_act):
+                found.append(by_act[act].popleft())
+                if not by_act[act]:
+                    del by_act[act]
+        return found[:CHOSEN_MAX]
+
+    def document(self) -> dict[str, Any]:
+        """What ``fakebrokers sweep --json`` prints."""
+        rows = [
+            {
+                "base": failure.replay.spec.base,
+                "invariants": list(failure.replay.invariants),
+                "replay": str(failure.path),
+                "faults": sum(1 for act in failure.replay.spec.acts if act != PLAIN),
+                "steady": failure.steady,
+                "count": failure.count,
+            }
+            for failure in self.failures
+        ]
+        return {"runs": self.runs, "failed": rows, "seconds": round(self.seconds, 1), "left": self.left}
+
+
+def shrunk(found: Replay) -> tuple[Replay | None, int]:
+    """The smallest replay that fails as this one does (None: it fails no more), and what it took, in runs."""
+    subject = Subject(found.spec.protocol, found.client, found.mutant)
+    name = next(iter(found.invariants))
+    if name not in subject.violated(found.spec):
+        return None, 1
+    search = Shrinking(lambda spec: name in subject.violated(spec))
+    case = subject.run(search.smallest(found.spec))
+    return replay_of(found.client, found.mutant, case, judge(case)), search.runs

@@ -1,0 +1,245 @@
+"""Clients in processes of their own: real time, real sockets, several runs side by side.
+
+What is handed to such a client is what is written into its socket; when it reads that, and when it wrote
+what comes from it, is known within `SLACK_S`. Bases wait no longer than `pace` lets them, so what needs a
+long silence is left to clients in memory. A run may come out otherwise the next time: a verdict is that of
+the majority.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from conformance.adapter.base import AdapterFailed
+from conformance.adapter.messages import Hello
+from conformance.adapter.process import ProcessAdapter
+from conformance.rules import Finding, judge
+from conformance.run.bases import Base
+from conformance.run.case import Case
+from conformance.run.inprocess import place_on_tape, play
+from conformance.run.pace import PAUSE_S
+from conformance.run.room import room_of
+from conformance.run.specs import PLAIN, Bend, Spec
+from conformance.run.trace import Row, Tape, What
+from conformance.search.systematic.universe import Item, singles
+from conformance.suite.lag import LagMeter
+
+SLACK_S = 0.25
+SIDE_BY_SIDE = 10  #: they wait most of the time
+LONGEST_S = 120.0  #: that a run may take
+TRIES = 3  #: runs of one spec, for a verdict
+
+#: Takes a run and its findings; returns those that are new.
+Take = Callable[[Case, list[Finding]], list[Finding]]
+#: Whether a run is as somebody wants to know.
+Holds = Callable[[Case], bool]
+Command = Sequence[str]
+Environment = dict[str, str] | None
+
+
+class _Line(msgspec.Struct):
+    """What of a line of an adapter the tape needs; `t` is the client's clock, in milliseconds."""
+
+    n: int
+    t: float
+    id: int | None = None
+    event: str | None = None
+
+
+class TapedProcess(ProcessAdapter):
+    """Notes on the tape when a line of the client comes.
+
+    Attributes:
+        said: Rows of its lines, and when it wrote them: seconds of its own clock.
+    """
+
+    def __init__(self, command: Command, protocol: str, env: Environment, tape: Tape) -> None:
+        super().__init__(command, protocol, env=env)
+        self._tape = tape
+        self.said: list[tuple[Row, float]] = []
+
+    def _receive(self, raw: Any) -> None:
+        try:
+            line = msgspec.json.decode(raw, type=_Line) if isinstance(raw, bytes) else None
+        except msgspec.DecodeError:
+            line = None
+        if line is not None:
+            what: What = "answer" if line.event is None else "event"
+            at = self._tape.note(what, line.id if line.event is None else line.n)
+            self.said.append((self._tape.rows[at.row], line.t / 1000))
+        super()._receive(raw)
+
+
+class Child:
+    """A client that is started anew for every run.
+
+    Args:
+        make: Makes an adapter, not started, that notes on a tape.
+        pause_s: What a pause of a base takes at most.
+
+    Attributes:
+        lanes: How many runs go on at once.
+    """
+
+    lanes = SIDE_BY_SIDE
+
+    def __init__(self, protocol: str, make: Callable[[Tape], TapedProcess], pause_s: float = PAUSE_S) -> None:
+        self.protocol = protocol
+        self._make = make
+        self._pause_s = pause_s
+
+    @classmethod
+    def of(cls, protocol: str, command: Command, env: Environment = None, pause_s: float = PAUSE_S) -> Child:
+        """The client behind the adapter of that command."""
+        return cls(protocol, lambda tape: TapedProcess(command, protocol, env, tape), pause_s)
+
+    async def run(self, spec: Spec) -> Case:
+        """Run a spec, in real time."""
+        tape = Tape(asyncio.get_running_loop().time)
+        adapter = self._make(tape)
+        work = play(adapter, spec, tape, in_memory=False, pause_s=self._pause_s)
+        async with LagMeter(adapter) as meter:
+            try:
+                case = await asyncio.wait_for(work, LONGEST_S)
+                by_its_clock(case, adapter.said)
+            except (AdapterFailed, TimeoutError) as error:
+                case = Case(spec, room_of(spec.protocol), tape.rows, [], ())
+                case.harness = f"the adapter: {error!r}"
+        case.slack_s = SLACK_S
+        case.is_starved = meter.is_starved
+        return case
+
+    async def mostly(self, spec: Spec, holds: Holds) -> bool:
+        """Whether most runs of a spec are so; the last one is left out if it cannot turn the verdict."""
+        count = 0
+        for number in range(TRIES):
+            count += holds(await self.run(spec))
+            if 2 * count > TRIES or 2 * (number + 1 - count) > TRIES:
+                break
+        return 2 * count > TRIES
+
+    async def again(self, spec: Spec, holds: Holds) -> bool:
+        """As `mostly`, where one run that is not so says no: for a search that has other specs."""
+        return holds(await self.run(spec)) and await self.mostly(spec, holds)
+
+    async def run_all(self, specs: Iterable[Spec], seconds: float, on_case: Take) -> None:
+        """Run specs side by side until the time is over or there are no more."""
+        end, left = time.monotonic() + seconds, iter(specs)
+
+        async def worker() -> None:
+            for spec in left:
+                if time.monotonic() >= end:
+                    return
+                case = await self.run(spec)
+                on_case(case, judge(case))
+
+        await asyncio.gather(*(worker() for _ in range(self.lanes)))
+
+    async def bases(self) -> list[Base]:
+        """The base scripts for what the client says that it can. Raises `AdapterFailed`."""
+        adapter = self._make(Tape(asyncio.get_running_loop().time))
+        hello = await adapter.start()
+        await adapter.kill()
+        return [base for base in room_of(self.protocol).bases.values() if _suits(base, hello)]
+
+    async def universe(self, seconds: float, on_case: Take) -> list[Item]:
+        """What can be swept: the bases that this client plays well, and every act at every frame of them.
+
+        Bases that show what they are for without faults are among the specs.
+        """
+        bases = await self.bases()
+        plain = {base.name: Spec(self.protocol, base.name) for base in bases}
+        found = [Item((PLAIN,), plain[base.name]) for base in bases if not base.bends]
+
+        def look(case: Case, findings: list[Finding]) -> list[Finding]:
+            news = on_case(case, findings) if _plays(case) else []
+            if _plays(case):
+                found.extend(singles(case))
+                found.extend(second_faults(case))
+            return news
+
+        await self.run_all([plain[base.name] for base in bases if base.bends], seconds, look)
+        return sorted(found, key=lambda item: item.spec.base)  # whichever run was over first
+
+
+def by_its_clock(case: Case, said: Sequence[tuple[Row, float]]) -> None:
+    """Put what the client said where it was written, not where it was read.
+
+    A line is read up to some milliseconds late, and what the client wrote to the broker behind it may have
+    been read before. No line is read before it is written, so the quickest one tells how far the clocks are
+    apart.
+    """
+    own = {id(row): at_s for row, at_s in said}
+    apart_s = min((row.t - at_s for row, at_s in said), default=0.0)
+    for number, row in enumerate(case.rows):
+        if id(row) in own:
+            case.rows[number] = row._replace(t=own[id(row)] + apart_s)
+    order = sorted(range(len(case.rows)), key=lambda number: case.rows[number].t)
+    places = {former: number for number, former in enumerate(order)}
+    case.rows = [case.rows[number] for number in order]
+    for done in case.ops:
+        done.begun = done.begun._replace(row=places[done.begun.row])
+    place_on_tape(case, case.ops)
+
+
+#: What is done behind a loss, and to which frames of the next connection.
+SECOND = ("rst", "lost", "late", "fin", "twice")
+SECOND_AT = (1, 3, 5, 7, 9)
+
+
+def second_faults(case: Case) -> Iterator[Item]:
+    """A loss in the middle of the first connection, then a fault on the second one."""
+    conns = list(case.conns.values())[:1]
+    if not conns or case.touched or not case.reconnects:
+        return
+    spoken = sum(1 for _ in conns[0].of("out"))
+    loss = Bend(conns[0].name, "out", max(1, spoken * 3 // 4), "rst")
+    later = f"c{len(case.conns) + 1}"
+    for act in SECOND:
+        for nth in SECOND_AT:
+            yield Item(
+                ("second", act),
+                Spec(case.spec.protocol, case.spec.base, (loss, Bend(later, "out", nth, act))),
+            )
+
+
+def _suits(base: Base, hello: Hello) -> bool:
+    return base.role in ("", *hello.roles) and set(base.needs) <= set(hello.caps)
+
+
+def _plays(case: Case) -> bool:
+    """Whether the client has any op that the base asks for, besides those of every client."""
+    own = [done for done in case.ops if done.op not in ("connect", "close", "state", "stats")]
+    return any(done.result is None or done.result.word != "unsupported" for done in own)
+
+
+#: From what most clients of this kind get wrong to what only few do. The rest follows behind.
+BEST_FIRST = (
+    *(
+        "rst",
+        "fin",
+        "late",
+        "second",
+        "rst-before",
+        PLAIN,
+        "lost",
+        "contradict",
+        "goodbye",
+        "twice",
+        "cut",
+        "swap",
+    ),
+    *("cut-fin", "unasked", "happens", "silent", "order", "split", "glue", "latency", "trickle", "version"),
+)
+
+
+def best_first(items: Iterable[Item]) -> Iterator[Item]:
+    """The same specs in one group for each act: so few are run that each act has to come up soon."""
+    for group, spec in items:
+        rank = BEST_FIRST.index(group[0]) if group[0] in BEST_FIRST else len(BEST_FIRST)
+        yield Item((f"{rank:02} {group[0]}",), spec)

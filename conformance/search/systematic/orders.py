@@ -1,0 +1,58 @@
+"""Arguments of ops at the ends of their ranges: what an application may ask for, a client has to stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.run.case import Case
+from conformance.run.specs import Change
+
+NUMBERS: Mapping[str, tuple[int, ...]] = {
+    "zero": (0,),
+    "one": (1,),
+    "small": (255, 256),
+    "word": (32_767, 32_768, 65_535, 65_536),
+    "large": (2**31 - 1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1),
+    "beyond": (-1, 2**64),
+}
+TEXTS: Mapping[str, tuple[str, ...]] = {
+    "blank": ("",),
+    "unknown": ("nowhere",),
+    "umlauts": ("äöü€",),
+    "long": ("x" * 255, "x" * 256, "ü" * 128),
+    "too long": ("x" * 65_535, "x" * 65_536),
+}
+#: What ties ops together, or is told apart by invariants: those are not changed.
+FIXED = (
+    *("session", "sub", "endpoints", "body", "messages", "wait", "on_message", "callback", "times", "which"),
+    *("subentry", "type", "user", "password", "vhost", "drain", "key", "value"),
+)
+FEW_OF_A_KIND = 2  #: ops of the same name in a base
+
+
+def orders(case: Case) -> Iterator[tuple[str, str, Change]]:
+    """Changes of the ops of a run: what is changed, its class, and the change."""
+    seen: dict[tuple[str, str], int] = {}
+    for number, done in enumerate(case.ops, 1):
+        for path, value in _leaves(done.args, (*FIXED, *case.model.fixed)):
+            key = done.op, path
+            seen[key] = seen.get(key, 0) + 1
+            if seen[key] > FEW_OF_A_KIND or done.phase:
+                continue
+            pool: Mapping[str, tuple[Any, ...]] = TEXTS if isinstance(value, str) else NUMBERS
+            for word, values in pool.items():
+                for new in values:
+                    if new != value:
+                        yield f"{done.op} {path}", word, Change(number, path, new)
+
+
+def _leaves(args: Mapping[str, Any], fixed: tuple[str, ...], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in args.items():
+        where = f"{path}.{name}" if path else name
+        if name in fixed and not path.endswith("offset"):
+            continue
+        if isinstance(value, Mapping):
+            yield from _leaves(value, fixed, where)
+        elif isinstance(value, int | str) and not isinstance(value, bool) and name != "type":
+            yield where, value

@@ -1,0 +1,145 @@
+"""The sweep: specs are drawn and run until the time is over; what fails is kept, once per kind."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from conformance.known.defects import KnownFindings
+from conformance.rules import Finding, judge
+from conformance.run.case import Case
+from conformance.run.specs import PLAIN, Spec
+
+COLLECT_EVERY = 100  #: runs between two collections of garbage; between them it would cost a tenth
+
+
+def _collect(runs: int) -> None:
+    if runs % COLLECT_EVERY == 0:
+        gc.collect()
+
+
+@contextmanager
+def rare_collections() -> Iterator[Callable[[int], None]]:
+    """Collect garbage only now and then: call what this yields with the number of runs so far.
+
+    What is there at the beginning stays: it is not looked at again.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    gc.freeze()
+    try:
+        yield _collect
+    finally:
+        gc.unfreeze()
+        if was_on:
+            gc.enable()
+
+
+#: Specs, and whether their runs violate anything, as far as one knows.
+Suspects = Generator[tuple[Spec, bool], None, None]
+
+
+def _all(specs: Iterable[Spec]) -> Suspects:
+    return ((spec, True) for spec in specs)
+
+
+@dataclass
+class Failure:
+    """A spec whose run violates invariants, the first one of its kind.
+
+    Attributes:
+        case: The run.
+        count: How many runs have violated the same invariant by the same act.
+    """
+
+    spec: Spec
+    findings: list[Finding]
+    case: Case
+    count: int = 1
+
+    @property
+    def names(self) -> list[str]:
+        """The invariants."""
+        return [finding.name for finding in self.findings]
+
+
+class Sweep:
+    """Runs specs and keeps what fails.
+
+    Args:
+        run: Runs one.
+        expected: What the client is known to violate.
+
+    Attributes:
+        runs: How many so far.
+        failures: By invariant and act, in the order in which they were found.
+        plain: What bases violate without any fault, by base: no fault makes that news.
+    """
+
+    def __init__(self, run: Callable[[Spec], Case], expected: KnownFindings | None = None) -> None:
+        self.run = run
+        self.expected = expected
+        self.runs = 0
+        self.failures: dict[tuple[str, str], Failure] = {}
+        self.plain: dict[str, set[str]] = {}
+
+    def try_one(self, spec: Spec) -> list[Finding]:
+        """Run a spec and keep what it violates."""
+        case = self.run(spec)
+        return self.take(case, judge(case))
+
+    def take(self, case: Case, findings: list[Finding]) -> list[Finding]:
+        """Keep what a run has violated, but for what is known already. Returns what is new."""
+        self.runs += 1
+        spec = case.spec
+        act = ",".join(spec.acts)
+        if act == PLAIN:
+            self.plain[spec.base] = {finding.name for finding in findings}
+        else:
+            without = self.plain.get(spec.base, ())
+            findings = [finding for finding in findings if finding.name not in without]
+        if self.expected is not None:
+            findings = self.expected.news(findings, spec)
+        for finding in findings:
+            known = self.failures.get((finding.name, act))
+            if known is None:
+                self.failures[finding.name, act] = Failure(spec, findings, case)
+            else:
+                known.count += 1
+        return findings
+
+    def skip(self, spec: Spec) -> list[Finding]:
+        """A spec whose run, elsewhere, has violated nothing."""
+        self.runs += 1
+        if spec.acts == [PLAIN]:
+            self.plain[spec.base] = set()
+        return []
+
+    def go(
+        self,
+        specs: Iterable[Spec],
+        seconds: float,
+        *,
+        until: Callable[[list[Finding]], bool] = lambda _: False,
+        on_run: Callable[[int], None] = lambda _: None,
+        suspects: Callable[[Iterable[Spec]], Suspects] = _all,
+    ) -> float:
+        """Run specs until the time is over, there are no more, or `until` is satisfied. Returns seconds.
+
+        Args:
+            suspects: Which of the specs have to be run here; the others were, elsewhere, and are fine.
+        """
+        begun = time.monotonic()
+        with rare_collections() as collect, closing(suspects(specs)) as chosen:
+            for spec, is_suspect in chosen:
+                if time.monotonic() - begun >= seconds:
+                    break
+                findings = self.try_one(spec) if is_suspect else self.skip(spec)
+                collect(self.runs)
+                on_run(self.runs)
+                if findings and until(findings):
+                    break
+        return time.monotonic() - begun

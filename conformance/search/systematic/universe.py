@@ -1,0 +1,187 @@
+"""All specs of a protocol: every act at every frame of every base, and a second fault behind a loss."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from conformance.adapter.kit import AdapterBase
+from conformance.run.acts import ACTS, Place
+from conformance.run.asides import asides
+from conformance.run.case import Case
+from conformance.run.inprocess import client_of, run
+from conformance.run.room import room_of
+from conformance.run.specs import EVERY, Bend, Spec
+from conformance.run.view import Conn
+from conformance.search.systematic.orders import orders
+from fakebrokers.core.frames import kind_of
+
+
+class Item(NamedTuple):
+    """A spec, and the group that it is drawn from."""
+
+    group: tuple[str, ...]
+    spec: Spec
+
+
+def places(case: Case) -> list[Place]:
+    """The frames of a run, as the places at which acts can take place."""
+    found = []
+    kinds: Counter[tuple[str, str]] = Counter()
+    for conn in case.conns.values():
+        encode = case.model.codec("client").encode
+        counts: Counter[str] = Counter()
+        for seen in conn.frames:
+            kind = kind_of(seen.frame)
+            counts[seen.direction] += 1
+            kinds[seen.direction, kind] += 1
+            found.append(
+                Place(
+                    conn.name,
+                    seen.direction,
+                    counts[seen.direction],
+                    seen.frame,
+                    seen.size,
+                    kinds[seen.direction, kind],
+                    encode(seen.frame) if seen.direction == "out" else b"",
+                )
+            )
+    return found
+
+
+def singles(case: Case) -> Iterator[Item]:
+    """Every act at every frame of a run without faults."""
+    spec = case.spec
+    first = next(iter(case.conns.values()), None)
+    ready = 0 if case.room.bases[spec.base].handshake or first is None else _set_up(first)
+    for place in places(case):
+        if first is not None and place.connection == first.name and place.nth < ready:
+            continue
+        kind = kind_of(place.frame)
+        for act in ACTS.values():
+            for group, param in act.params(place, case.model):
+                bend = Bend(place.connection, place.direction, place.nth, act.name, param)
+                yield Item(
+                    (act.name, kind if act.by_kind else "", group), Spec(spec.protocol, spec.base, (bend,))
+                )
+
+
+#: What is done as a second fault: act, parameter, and the direction of the frame.
+SECOND: Sequence[tuple[str, object, str]] = (
+    ("rst", None, "in"),
+    ("rst-before", None, "in"),
+    ("goodbye", "fin", "in"),
+    ("rst", None, "out"),
+    ("lost", None, "out"),
+    ("cut", 6, "out"),
+    ("late", None, "out"),
+    ("goodbye", "stays", "out"),
+    ("twice", None, "out"),
+    ("fin", None, "out"),
+    ("contradict", ["instead", None], "out"),
+)
+STAYING = ("stays", "stays-refused")
+POSITIONS = (0.0, 0.5, 0.75)  #: of the first connection, behind its set-up
+
+
+def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
+    """A loss at three places of the first connection, then a fault at each frame of the next one."""
+    spec = case.spec
+    first = _spoken_to(case)
+    if first is None or not case.reconnects:
+        return
+    for loss in losses(case):
+        one = run(client, Spec(spec.protocol, spec.base, loss))
+        known = set(case.conns) if not loss else {first.name}
+        later = [name for name in one.conns if name not in known] if loss else list(one.conns)[1:]
+        later = [name for name in later if one.conns[name].socket == first.socket]
+        for place in places(one):
+            if not later or place.connection != later[0]:
+                continue
+            happens = [("happens", [name, ""], "out") for name in case.model.happenings]
+            for act, param, direction in (*SECOND, *happens):
+                if direction != place.direction:
+                    continue
+                if act == "contradict" and case.model.opposite(place.frame, None) is None:
+                    continue
+                if act == "goodbye" and case.model.goodbye() is None:
+                    continue
+                bend = Bend(place.connection, place.direction, place.nth, act, param)
+                group = ("second", act, kind_of(place.frame))
+                yield Item(group, Spec(spec.protocol, spec.base, (*loss, bend)))
+            for name in STAYING:
+                for group_word, param in ACTS[name].params(place._replace(ordinal=1), case.model):
+                    stays = [param[0], place.ordinal, *param[2:]]
+                    bend = Bend(place.connection, place.direction, place.nth, name, stays)
+                    group = ("second", f"{name} {group_word}", kind_of(place.frame))
+                    yield Item(group, Spec(spec.protocol, spec.base, (*loss, bend)))
+
+
+def lasting(case: Case) -> Iterator[Item]:
+    """The same trouble at every connection, at the frames of its beginning."""
+    first = _spoken_to(case)
+    if first is None or not case.reconnects:
+        return
+    for place in places(case):
+        if place.connection != first.name or place.direction != "out" or place.nth > _set_up(first) + 1:
+            continue
+        for act, param in case.model.troubles:
+            if act != "contradict" or case.model.opposite(place.frame, None) is not None:
+                bend = Bend(EVERY, "out", place.nth, act, param)
+                yield Item(
+                    ("lasting", act, kind_of(place.frame)), Spec(case.spec.protocol, case.spec.base, (bend,))
+                )
+
+
+def losses(case: Case) -> Iterator[tuple[Bend, ...]]:
+    """The first faults; none where the base itself loses its connections."""
+    if case.touched:
+        yield ()
+        return
+    first = _spoken_to(case)
+    if first is None:
+        return
+    frames = list(first.of("out"))
+    start = _set_up(first)
+    for share in POSITIONS:
+        nth = start + int((len(frames) - start) * share)
+        if 0 < nth <= len(frames):
+            yield (Bend(first.name, "out", nth, "rst"),)
+
+
+def _spoken_to(case: Case) -> Conn | None:
+    """The first connection on which the server has said anything."""
+    return next((conn for conn in case.conns.values() if any(conn.of("out"))), None)
+
+
+def _set_up(conn: Conn) -> int:
+    """How many frames the server says until a connection is ready; as many as the client does, or more."""
+    return sum(1 for seen in conn.of("out") if conn.ready is not None and seen.at <= conn.ready)
+
+
+def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Item]:
+    """Everything, base by base.
+
+    Args:
+        client: Whose frames are disturbed; the reference client by default.
+    """
+    chosen = client or client_of(protocol)
+    found: list[Item] = []
+    for name, base in room_of(protocol).bases.items():
+        plain = Spec(protocol, name)
+        found.append(Item(("plain", "costly" if base.costly else name), plain))
+        if base.bends:
+            case = run(chosen, plain)
+            found += singles(case)
+            found += seconds(chosen, case)
+            found += lasting(case)
+            found += [
+                Item(("order", what, word), Spec(protocol, name, (), (change,)))
+                for what, word, change in orders(case)
+            ]
+            found += [
+                Item(("aside", what, op), Spec(protocol, name, asides=(aside,)))
+                for what, op, aside in asides(case)
+            ]
+    return found

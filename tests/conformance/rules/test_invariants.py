@@ -1,0 +1,179 @@
+"""Every invariant finds a defect, and says nothing of the correct client in the same run."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from conformance.rules import INVARIANTS, judge
+from conformance.run.inprocess import runner
+from conformance.run.specs import Bend, Spec
+from tests.conformance.rules import test_settling
+
+PROTOCOL = "rabbitmq-stream"
+#: What no maintainer of a client in another language should have to read.
+PYTHON = re.compile(r"\bb'|\b(None|UNSET|True|False|Counter|frozenset)\b|[(\[{]'")
+
+#: Invariant, a mutant that violates it, the base, and the fault, if it takes one.
+FOUND = [
+    ("ack-needs-confirm", "confirm-by-position", "given-up", None),
+    ("acked-not-stored", "sequence-never-asked", "names", None),
+    ("answer-counts", "one-confirm-per-frame", "publish", None),
+    ("answer-counts", "version-expected", "publish",
+     Bend("c1", "out", 1, "entry", [["properties", "version"], "absent"])),
+    ("answer-value", "offsets-are-floats", "large-answers", None),
+    ("answers-questions", "challenge-ignored", "challenged", None),
+    ("answers-questions", "consumer-update-after-the-handler", "handed-over", None),
+    ("answers-questions", "consumer-update-id-made-up", "single-active", None),
+    ("asks-once-it-can", "writes-into-the-void", "both", Bend("c2", "out", 11, "rst")),
+    ("answers-questions", "server-close-unanswered", "publish", Bend("c1", "out", 9, "goodbye", "stays")),
+    ("asks-what-was-ordered", "timestamp-in-seconds", "positions", None),
+    ("asks-once-it-can", "window-never-frees", "windows", None),
+    ("beats", "beats-by-its-own-value", "beats-2-60-idle", None),
+    ("close-ends", "surfaces-after-close", "closing", None),
+    ("close-is-prompt", "close-empties-the-queue", "closing", None),
+    ("comes-back", "leaderless-stream-crashes", "nodes", None),
+    ("credit-leak", "credit-never-returned", "both", None),
+    ("damage-is-told", "crc-mismatch-in-silence", "consume",
+     Bend("c1", "out", 10, "field", [["chunk", "crc"], 0])),
+    ("delivers-what-came", "unknown-compression-is-none", "foreign-batches", None),
+    ("delivers-what-came", "surfaces-cut-frames", "consume", Bend("c1", "out", 9, "cut", 83)),
+    ("delivers-what-came", "whole-first-chunk", "positions", None),
+    ("failed-yet-stored", "late-confirm-means-refused", "beats-61-59-busy", None),
+    ("fails-fast", "loss-unnoticed", "plain", None),
+    ("fails-for-a-reason", "stray-answer-ends-a-request", "cancelled", None),
+    ("frame-max", "oversize-is-sent", "limits", None),
+    ("garbage-ends", "empty-frame-stops-the-reader", "publish",
+     Bend("c1", "out", 12, "unasked", ["nothing", "noise"])),
+    ("goes-no-further", "unknown-stream-code-is-fine", "publish",
+     Bend("c1", "out", 7, "field", [["streams", 0, 1], 99])),
+    ("gone-for-a-reason", "moved-stream-is-closed", "nodes", None),
+    ("handshake-first", "heartbeat-before-login", "ask", None),
+    ("limit-exact", "zero-frame-max-is-small", "unlimited-0-None", None),
+    ("loss-ends-close", "loss-unnoticed", "outage", None),
+    ("loss-ends-requests", "handshake-refusal-waits", "turned-away", None),
+    ("nack-needs-error", "loss-means-refused", "in-the-turn", None),
+    ("no-growth", "reconnect-leaks-a-task", "rounds", None),
+    ("no-storm", "login-repeated", "turned-away", None),
+    ("no-storm", "zero-heartbeat-storm", "beats-0-0-idle", None),
+    ("no-unhandled", "lost-tasks", "both", None),
+    ("ok-needs-answer", "loss-answers-requests", "in-the-turn", None),
+    ("one-loss-event", "loss-unnoticed", "plain", None),
+    ("one-subscription-each", "subscribes-twice", "both", None),
+    ("op-ends", "loss-leaves-requests-open", "in-the-turn", None),
+    ("pauses-between-attempts", "refused-subscribe-repeated-at-once", "several",
+     Bend("c1", "out", 1, "stays-refused", ["SubscribeResponse", 1, "contradict", ["instead", 6]])),
+    ("pending-is-true", "timed-out-requests-stay", "ask", Bend("c1", "out", 9, "lost")),
+    ("refusal-ends", "handshake-codes-unread", "publish",
+     Bend("c1", "out", 1, "contradict", ["instead", None])),
+    ("refused-needs-answer", "credit-response-ends-a-request", "chattering-walk-0", None),
+    ("silence-noticed", "silence-unnoticed", "beats-2-2-deaf", None),
+    ("state-agrees", "closed-sockets-stay", "plain", None),
+    ("stored-twice", "resends-at-once", "stalled", None),
+    ("stores-by-order", "offset-stored-at-the-end", "consume", None),
+    ("unprovoked-end", "frame-max-binds-the-server", "large-chunks", None),
+    ("unprovoked-end", "close-without-goodbye", "two-sessions", None),
+    ("untouched-works", "correlation-id-never-wraps", "wraps", None),
+    ("wire-legal", "length-in-characters", "names", None),
+    ("written-once", "bodies-end-at-64k", "bodies", None),
+]  # fmt: skip
+
+#: Those of queues: protocol, invariant, mutant, base.
+OF_QUEUES = [
+    ("narconi", "confirms-by-order", "acks-on-arrival", "settle"),
+    ("narconi", "both-sides-end", "end-unanswered", "for-once"),
+    ("narconi", "not-in-step", "reconnects-in-step", "herd"),
+    ("moleculer", "not-in-step", "reconnects-in-step", "herd"),
+    ("narconi", "lives", "a-pause-ends-the-process", "stopped"),
+    ("narconi", "confirms-what-was-ordered", "ack-to-means-all", "settle"),
+    ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
+]
+
+#: The same of queues, which logs have not.
+FOUND_OF_QUEUES = [
+    ("confirms-by-order", "confirms-thrice", "late-callback", None),
+    ("confirms-what-was-ordered", "loses-confirms-in-a-burst", "late-callback", None),
+    ("delivers-what-came", "first-message-of-an-event", "consume", None),
+    ("pauses-begin-anew", "pauses-never-shrink", "rounds", None),
+    ("uses-what-it-has", "closes-without-draining", "configured", None),
+    ("waits-for-its-answers", "hangs-up-before-the-answer", "two-sessions",
+     Bend("c2", "out", 8, "latency", 3.0)),
+    ("wire-legal", "another-checksum", "publish", None),
+    ("writes-what-was-given", "bodies-are-text", "bodies", None),
+]  # fmt: skip
+ELSEWHERE = "this protocol has nothing of the kind; tests/conformance/search/systematic/test_moleculer.py"
+
+#: Those that no mutant of this client violates alone or at a known place; sweeps may.
+WITHOUT = {
+    "answers-what-was-asked": ELSEWHERE,
+    "knows-who-is-there": ELSEWHERE,
+    "surfaces-what-came": ELSEWHERE,
+    "tells-its-deadline": ELSEWHERE,
+    "asks-what-it-does-not-know": ELSEWHERE,
+    "streams-wait": ELSEWHERE,
+    "tells-what-it-offers": ELSEWHERE,
+    "sends-what-it-was-given": ELSEWHERE,
+    "streams-are-whole": ELSEWHERE,
+    "silent-behind-its-goodbye": ELSEWHERE,
+    "failures-are-told": ELSEWHERE,
+    "greets-on-every-connection": ELSEWHERE,
+    "hears-what-is-for-it": ELSEWHERE,
+    "heeds-goodbyes": "a client made for it; tests/conformance/search/systematic/test_narconi.py",
+    "spreads-its-questions": ELSEWHERE,
+    "complaints-are-told": "tests/conformance/search/systematic/test_narconi.py",
+    "definite-for-a-reason": "tests/conformance/search/systematic/test_narconi.py",
+    "drains-before-the-end": "tests/conformance/search/systematic/test_narconi.py",
+    "adapter-protocol": "no mutant of the client is a mutant of its adapter",
+    "credit-overrun": "needs a place of its own",
+    "id-reuse": "needs a place of its own",
+    "live-id": "needs a place of its own",
+    "no-delivery-behind-the-end": "needs a place of its own",
+    "one-outcome": "needs a place of its own",
+}
+
+
+@pytest.mark.parametrize(
+    ("invariant", "mutant", "base", "bend"), FOUND, ids=[f"{row[0]}, {row[2]}" for row in FOUND]
+)
+def test_a_defect_violates_it_and_the_correct_client_does_not(
+    invariant: str, mutant: str, base: str, bend: Bend | None
+) -> None:
+    check(PROTOCOL, invariant, mutant, Spec(PROTOCOL, base, () if bend is None else (bend,)))
+
+
+@pytest.mark.parametrize(
+    ("invariant", "mutant", "base", "bend"), FOUND_OF_QUEUES, ids=[row[0] for row in FOUND_OF_QUEUES]
+)
+def test_a_defect_of_a_client_of_queues(invariant: str, mutant: str, base: str, bend: Bend | None) -> None:
+    check("blazingmq", invariant, mutant, Spec("blazingmq", base, () if bend is None else (bend,)))
+
+
+def check(protocol: str, invariant: str, mutant: str, spec: Spec) -> None:
+    """The mutant violates the invariant, and the correct client none."""
+    found = {finding.name: finding for finding in judge(runner(protocol, mutant)(spec))}
+    assert invariant in found
+    assert found[invariant].detail
+    assert invariant == "no-unhandled" or not PYTHON.search(
+        found[invariant].detail
+    )  # which quotes the runtime
+    assert judge(runner(protocol)(spec)) == []
+
+
+@pytest.mark.parametrize(("protocol", "invariant", "mutant", "base"), OF_QUEUES)
+def test_a_defect_with_queues_violates_it(protocol: str, invariant: str, mutant: str, base: str) -> None:
+    spec = Spec(protocol, base)
+    check(protocol, invariant, mutant, spec)
+
+
+def test_the_list_is_complete() -> None:
+    names = {each.name for each in INVARIANTS.values()}
+    settling = {row[0] for row in test_settling.FOUND} | set(test_settling.WITHOUT)
+    found = {row[0] for row in (*FOUND, *FOUND_OF_QUEUES)} | {row[1] for row in OF_QUEUES}
+    assert found | set(WITHOUT) | settling == names
+    assert not found & set(WITHOUT)
+
+
+def test_every_rule_stands_in_words() -> None:
+    for each in INVARIANTS.values():
+        assert each.about.endswith("."), each.name

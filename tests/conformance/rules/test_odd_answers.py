@@ -1,0 +1,196 @@
+"""What rules do not hold against a client that met something odd: as wide as it is meant, and no wider."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conformance.adapter.messages import Event
+from conformance.rules.connections import one_loss_event
+from conformance.rules.giving_up import gives_up_for_a_reason, protocol_errors_for_a_reason
+from conformance.rules.life import complaints_are_told
+from conformance.rules.outcomes import failed_yet_stored, nack_needs_error
+from conformance.rules.requests import refused_needs_answer, request_answer_counts
+from conformance.run.case import Case
+from conformance.run.facts import Complaint, Facts, Question, Written
+from conformance.run.model import Asks
+from conformance.run.reported import Heard, Told
+from conformance.run.room import room_of
+from conformance.run.specs import Spec
+from conformance.run.trace import Moment
+from conformance.run.view import Conn, Seen
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.pzq.frames import MonitorReply, MonitorRequest
+
+PROTOCOL = "rabbitmq-stream"
+
+
+def case_of(*conns: Conn, slack_s: float = 0.0) -> Case:
+    case = Case(Spec(PROTOCOL, "publish"), room_of(PROTOCOL), [], [], [])
+    case.slack_s = slack_s
+    case.__dict__["_read"] = ({conn.name: conn for conn in conns}, Facts())
+    return case
+
+
+@pytest.mark.parametrize(
+    ("row", "at_s", "slack_s", "unread"),
+    [(3, 3.0, 0.0, True), (9, 6.1, 0.25, True), (9, 6.1, 0.0, False), (9, 7.0, 0.25, False)],
+)
+def test_what_an_op_may_have_come_upon(row: int, at_s: float, slack_s: float, unread: bool) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.frames.append(Seen(Moment(row, 0, at_s), "out", Malformed(b"", "", ""), 1))
+    done: Any = SimpleNamespace(begun=Moment(2, 0, 2.0), ended=Moment(6, 0, 6.0))
+    assert case_of(conn, slack_s=slack_s).has_unread(done) is unread
+
+
+@pytest.mark.parametrize(
+    ("garbage", "told", "found"), [(3, 1, 0), (None, 1, 1), (5, 1, 1), (3, 2, 1)],
+    ids=["behind what cannot be read", "for nothing", "before it", "twice"],
+)  # fmt: skip
+def test_a_goodbye_to_what_cannot_be_read_is_a_loss(garbage: int | None, told: int, found: int) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready, conn.parting, conn.ended = Moment(1, 0, 1.0), Moment(4, 0, 4.0), Moment(6, 0, 6.0)
+    conn.garbage = None if garbage is None else Moment(garbage, 0, float(garbage))
+    case = case_of(conn)
+    event = Event(event="session", t=0.0, n=1, fields={"what": "connection_lost"})
+    case.events = [Heard(event) for _ in range(told)]
+    for heard in case.events:
+        heard.at = Moment(7, 0, 7.0)
+    assert len(list(one_loss_event(case))) == found
+
+
+@pytest.mark.parametrize(
+    ("late_s", "answered", "protocol", "found"),
+    [(0.0, 5, "narconi", 0), (0.5, 5, "narconi", 1), (0.0, 3, "narconi", 1), (0.0, 5, PROTOCOL, 1)],
+    ids=["overdue", "for nothing", "an answer to the server's goodbye", "answers have keys"],
+)
+def test_a_goodbye_for_want_of_an_answer_is_a_loss(
+    late_s: float, answered: int, protocol: str, found: int
+) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready, conn.parting, conn.ended = Moment(1, 0, 1.0), Moment(4, 0, 4.0), Moment(6, 0, 6.0)
+    conn.goodbye = Moment(answered, 0, float(answered))
+    case = case_of(conn)
+    case.room = room_of(protocol)
+    overdue: Any = SimpleNamespace(op="publish", ended=Moment(4, 0, 4.0 + late_s), args={})
+    overdue.result = SimpleNamespace(ok=False, word="timeout")
+    case.ops = [overdue]
+    case.__dict__["told"] = []
+    heard = Heard(Event(event="session", t=0.0, n=1, fields={"what": "connection_lost"}))
+    heard.at = Moment(7, 0, 7.0)
+    case.events = [heard]
+    assert len(list(one_loss_event(case))) == found
+
+
+@pytest.mark.parametrize("apt", [False, True])
+def test_an_answer_that_may_be_read_may_be_called_unreadable(apt: bool) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ended, conn.ended_by = Moment(5, 0, 5.0), "client"
+    asked, answer = Frame(), Frame()
+    conn.frames += [Seen(Moment(2, 0, 2.0), "in", asked, 1), Seen(Moment(3, 0, 3.0), "out", answer, 1)]
+    question = Question(conn, asked, None, Moment(2, 0, 2.0))
+    question.answer = answer
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
+    done.result = SimpleNamespace(word="protocol")
+    case = case_of(conn)
+    case.room = room_of("narconi")
+    asks = Asks(Frame, lambda args, frame: True, apt=lambda args, frame: apt)
+    case.shared["asked"] = [(done, asks, [question])]
+    assert bool(list(protocol_errors_for_a_reason(case))) is apt
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"), [(MonitorReply(b"messages: 1"), 1), (MonitorReply(b"messages: 1", (b"more",)), 0)]
+)
+def test_a_reply_of_the_monitor_in_two_parts_may_be_called_unreadable(
+    reply: MonitorReply, found: int
+) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    question = Question(conn, MonitorRequest(b"MONITOR"), None, Moment(2, 0, 2.0))
+    question.answer = reply
+    done: Any = SimpleNamespace(op="pzq.monitor", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
+    done.result = SimpleNamespace(ok=False, word="protocol")
+    done.call, done.timeout_s = SimpleNamespace(timeout_ms=60_000), 60.0
+    case = case_of(conn)
+    case.room = room_of("pzq")
+    case.shared["asked"] = [(done, case.model.ops["pzq.monitor"], [question])]
+    assert len(list(gives_up_for_a_reason(case))) == found
+
+
+@pytest.mark.parametrize(
+    ("said_s", "slack_s", "code", "found"),
+    [(5.9, 0.25, 500, 0), (5.9, 0.0, 500, 1), (5.0, 0.25, 500, 1), (5.9, 0.25, 404, 1), (6.6, 0.25, 500, 1)],
+    ids=["crossed", "in memory", "long before", "another code", "later"],
+)
+def test_an_error_about_nothing_may_be_about_the_message_that_it_crossed(
+    said_s: float, slack_s: float, code: int, found: int
+) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    case = case_of(conn, slack_s=slack_s)
+    place = ("q", "", 1)
+    case.facts.written.append(Written(conn, Moment(6, 0, 6.0), place, b"a"))
+    case.facts.complaints.append(Complaint(conn, Moment(5 if said_s < 6 else 9, 0, said_s), 500))
+    done: Any = SimpleNamespace(result=None, op="publish", args={"target": "q"}, begun=Moment(1, 0, 1.0))
+    case.__dict__["told"] = [Told(done, "nacked", code, place, Moment(7, 0, 6.1), b"a")]
+    case.stored = {"q": [(1, b"a")]}
+    assert len(list(nack_needs_error(case))) == found
+    assert len(list(failed_yet_stored(case))) == found
+    conn.ready = Moment(1, 0, 1.0)
+    case.ended_s = 9.0
+    assert len(list(complaints_are_told(case))) == found
+
+
+@pytest.mark.parametrize(
+    ("row", "protocol", "found"), [(3, "narconi", 0), (1, "narconi", 1), (5, "narconi", 1), (3, PROTOCOL, 1)]
+)
+def test_who_has_got_an_answer_that_cannot_be_read_need_not_wait_for_more(
+    row: int, protocol: str, found: int
+) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.frames.append(Seen(Moment(row, 0, float(row)), "out", Malformed(b"", "", ""), 1))
+    question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
+    done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="connection")
+    done.call = SimpleNamespace(timeout_ms=None)
+    case = case_of(conn)
+    case.room = room_of(protocol)
+    case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
+    assert len(list(gives_up_for_a_reason(case))) == found
+
+
+@pytest.mark.parametrize(
+    ("ended_s", "slack_s", "found"), [(3.4, 0.0, 1), (3.2, 0.0, 0), (4.4, 0.25, 0), (4.6, 0.25, 1)]
+)
+def test_how_long_an_op_may_go_on_behind_its_answer(ended_s: float, slack_s: float, found: int) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready = Moment(1, 0, 1.0)
+    question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
+    question.answer, question.answered, question.accepted = Frame(), Moment(3, 0, 3.0), True
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.5), ended=Moment(4, 0, ended_s))
+    done.timeout_s, done.result = 9.0, SimpleNamespace(ok=True, word="ok")
+    case = case_of(conn, slack_s=slack_s)
+    case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
+    assert len(list(request_answer_counts(case))) == found
+
+
+@pytest.mark.parametrize(
+    ("told", "said", "found"),
+    [(19, 19, 0), (2, 19, 1), (None, 19, 0), (None, None, 1), (19, None, 1)],
+    ids=["its code", "another code", "no code", "no code and no answer", "no answer"],
+)
+def test_a_refusal_needs_an_answer_though_not_its_code(
+    told: int | None, said: int | None, found: int
+) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready = Moment(1, 0, 1.0)
+    question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
+    if said is not None:
+        question.answer, question.answered, question.code = Frame(), Moment(3, 0, 3.0), said
+        question.accepted = False
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.5), ended=Moment(4, 0, 4.0))
+    done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="refused", code=told)
+    case = case_of(conn)
+    case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
+    assert len(list(refused_needs_answer(case))) == found

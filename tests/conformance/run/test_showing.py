@@ -1,0 +1,67 @@
+"""Values in sentences about a client: as JSON, in words that need no Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from conformance.rules.answers import difference
+from conformance.run.model import AnyOrder
+from conformance.run.showing import counted, frame_at, message, named, shown
+from conformance.run.trace import Moment
+from conformance.run.view import Conn, Seen
+from fakebrokers.rabbitmq_stream.frames_connection import Heartbeat
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (UNSET, "(absent)"),
+        (9007199254740993, "9007199254740993"),
+        ("tea", '"tea"'),
+        (b"tea", '"tea"'),
+        ("tää".encode(), '"tää"'),
+        (b"\x00\xff", '"hex 00ff"'),
+        pytest.param(frozenset({"b", "a"}), '["a", "b"]', id="set"),
+        ({"a": UNSET, "b": (1, None)}, '{"b": [1, null]}'),
+        ({1: b"x"}, '{"1": "x"}'),
+        ("x" * 100, '"' + "x" * 79 + "..."),
+    ],
+    ids=repr,
+)
+def test_values(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_messages_and_their_names() -> None:
+    assert message(b"message 001") == 'message "message 001"'
+    assert message(None) == "a message"
+    assert named(("orders", "", 2)) == "id 2 of orders"
+    assert named(("orders", "app", b"k1")) == 'id "k1" of orders by the producer "app"'
+    assert [counted(1, "error"), counted(2, "error")] == ["1 error", "2 errors"]
+
+
+def test_a_frame_by_its_moment() -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.frames.append(Seen(Moment(1, 0, 1.0), "in", Heartbeat(), 8))
+    assert frame_at(conn, Moment(1, 0, 1.0)) == "Heartbeat"
+    assert frame_at(conn, None) == "the end"
+
+
+@pytest.mark.parametrize(
+    ("got", "said", "where"),
+    [
+        ({"offset": 1, "more": 2}, {"offset": 3}, ("offset", 1, 3)),
+        ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 5]}}, ("a.b.1", 2, 5)),
+        ({"meta": {"x": 1}}, {"meta": None}, ("meta", {"x": 1}, None)),
+        ({"rows": [1]}, {"rows": [1, 2]}, ("rows", [1], [1, 2])),
+        ({"rows": [2, 1]}, {"rows": AnyOrder([1, 3])}, ("rows", [2, 1], [1, 3])),
+        (1, 2, ("", 1, 2)),
+    ],
+)
+def test_where_answer_and_result_differ(got: Any, said: Any, where: tuple[str, Any, Any]) -> None:
+    assert difference(got, said) == where

@@ -1,0 +1,66 @@
+"""Every invariant and every act shows a defect that no other one shows; what has no proof is listed here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.run.specs import Aside, Bend, Spec
+from conformance.search.systematic.alone import Proof, add_proofs, lacking, load, only_act, without
+from conformance.search.systematic.kills import Kill
+
+PROOFS = load()
+LACKING_INVARIANTS = [
+    "adapter-protocol",
+    "credit-overrun",
+    "fails-fast",
+    "greets-on-every-connection",
+    "heeds-goodbyes",
+    "id-reuse",
+    "live-id",
+    "lives",
+    "no-delivery-behind-the-end",
+    "one-outcome",
+    "one-subscription-each",
+    "surfaced-in-order",
+]
+LACKING_ACTS = ["aside-cancel", "entry", "join", "last"]
+
+
+@pytest.mark.parametrize(("name", "proof"), PROOFS.invariants.items(), ids=list(PROOFS.invariants))
+def test_this_invariant_alone_shows_a_defect(name: str, proof: Proof) -> None:
+    assert proof.violated() == {name}
+    assert proof.violated(mutant="") == set()
+
+
+@pytest.mark.parametrize(("name", "proof"), PROOFS.acts.items(), ids=list(PROOFS.acts))
+def test_this_act_alone_shows_a_defect(name: str, proof: Proof) -> None:
+    assert only_act(proof.spec) == name
+    assert proof.violated()
+    assert proof.violated(mutant="") == set()
+    assert proof.violated(spec=without(proof.spec)) == set()
+
+
+def test_what_has_no_proof_is_listed() -> None:
+    assert lacking(PROOFS) == (LACKING_INVARIANTS, LACKING_ACTS)
+
+
+def test_a_kill_proves_its_invariant_and_its_act(tmp_path: Path) -> None:
+    place = tmp_path / "sweep.json"
+    spec = Spec("pzq", "waited", (Bend("c1", "out", 1, "refusal", ["part", ["foreign", 3]]),))
+    kill = Kill("pzq", "reasons-are-utf8", "wire", ["fails-for-a-reason"], 3, spec)
+    proofs = add_proofs([kill], place)
+    assert proofs == load(place)
+    assert proofs.invariants["fails-for-a-reason"].spec == spec
+    assert proofs.acts["refusal"].mutant == "reasons-are-utf8"
+    more = add_proofs([Kill("pzq", "another", "wire", ["fails-for-a-reason", "lives"], 1, spec)], place)
+    assert more == proofs  # what is proven stays, and two invariants prove neither
+
+
+def test_without_the_last_thing_that_is_done() -> None:
+    bends = (Bend("c1", "out", 1, "rst"), Bend("c2", "out", 1, "late"))
+    assert only_act(Spec("pzq", "waited", bends)) == "late"
+    assert without(Spec("pzq", "waited", bends)).bends == bends[:1]
+    aside = Spec("pzq", "waited", asides=(Aside(1, "loss"),))
+    assert (only_act(aside), without(aside)) == ("aside-loss", Spec("pzq", "waited"))

@@ -1,0 +1,57 @@
+"""The gate: no invariant is violated by a correct client, whatever is done to its connections."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from conformance.rules import judge
+from conformance.run.inprocess import runner
+from conformance.run.specs import Aside, Bend, Spec
+from conformance.search.systematic.order import Order
+from conformance.search.systematic.sweep import Sweep
+from conformance.search.systematic.universe import universe
+
+SPECS = {"rabbitmq-stream": 600, "pzq": 600, "narconi": 300, "blazingmq": 600}
+
+
+@pytest.mark.parametrize("protocol", SPECS)
+def test_the_correct_client_violates_nothing(protocol: str) -> None:
+    sweep = Sweep(runner(protocol))
+    sweep.go(itertools.islice(Order(universe(protocol)), SPECS[protocol]), seconds=120.0)
+    found = [
+        f"{failure.spec}: {finding}" for failure in sweep.failures.values() for finding in failure.findings
+    ]
+    assert not found, "\n".join(found)
+    assert sweep.runs == SPECS[protocol]
+
+
+@pytest.mark.parametrize(
+    ("mutant", "invariant"),
+    [("confirm-by-position", "ack-needs-confirm")],
+)
+def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: str) -> None:
+    protocol = "rabbitmq-stream"
+    sweep = Sweep(runner(protocol, mutant))
+    sweep.go(
+        Order(universe(protocol)), 30.0, until=lambda findings: invariant in [one.name for one in findings]
+    )
+    assert invariant in {name for name, _ in sweep.failures}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec("rabbitmq-stream", "closing", (Bend("c1", "out", 12, "unasked", ["ConsumerUpdate", None]),)),
+        Spec("rabbitmq-stream", "single-active", ops=2, asides=(Aside(2, "close", 2),)),
+        Spec("rabbitmq-stream", "closing", ops=6, asides=(Aside(6, "twice", 2),)),
+        Spec(
+            "rabbitmq-stream", "two-sessions",
+            (Bend("c2", "out", 7, "field", [["streams", 0, 1], {"add": 5}]),),
+        ),
+    ],
+    ids=["asked behind its goodbye", "made active", "an op amid the close", "told another"],
+)  # fmt: skip
+def test_what_the_whole_sweep_has_shown(spec: Spec) -> None:
+    assert judge(runner(spec.protocol)(spec)) == []
