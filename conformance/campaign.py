@@ -31,7 +31,7 @@ from conformance.report import write_report
 from conformance.results import Results, Verdict, with_found
 from conformance.search.systematic.fixed import Swept
 from conformance.stages import FOLDER, STAGES, run_stage
-from conformance.suite.conform import Order, conform_all
+from conformance.suite.conform import SuiteRequest, conform_all
 from conformance.suite.folder import keep_in, write_folder
 from conformance.suite.load import all_scenarios, select
 from fakebrokers.commands import ExitCode, reserve
@@ -42,7 +42,7 @@ from fakebrokers.interrupts import Interrupts, interruptible
 OWN = "reference-"
 
 
-class Campaign:
+class ConformCampaign:
     """One run of the main job; what is done when it is cut short is in the report all the same."""
 
     def __init__(self, report: Path, which: str, parallel: int | None, seed: int, console: Console) -> None:
@@ -86,9 +86,9 @@ class Campaign:
         finally:
             self.done.sort(key=lambda results: results.client)
 
-    def _order(self, client: Client, protocol: str) -> Order:
+    def _order(self, client: Client, protocol: str) -> SuiteRequest:
         known = FOLDER / f"{client.name}.toml"
-        return Order(
+        return SuiteRequest(
             client=client.name,
             protocol=protocol,
             make_adapter=lambda: ProcessAdapter(client.command, protocol, env=client.env),
@@ -100,7 +100,7 @@ class Campaign:
             parallel=self.parallel,
         )
 
-    def _refuse(self, order: Order, error: FakeBrokerError) -> None:
+    def _refuse(self, order: SuiteRequest, error: FakeBrokerError) -> None:
         self.is_refused |= isinstance(error, UsageError)  # such as an expectation file of another version
         self.left_out.append(f"{order.client} ({order.protocol}): {error}")
 
@@ -196,7 +196,7 @@ class Campaign:
         return next((code for code in order if code in codes), otherwise)
 
 
-def _waits_s(order: Order) -> float:
+def _waits_s(order: SuiteRequest) -> float:
     """How long the scenarios of an order may take in all."""
     chosen = select(all_scenarios(), protocol=order.protocol, which=order.which)
     return sum(item.timeout_s for item in chosen)
@@ -273,7 +273,7 @@ def main(
     except UsageError as error:
         console.print(str(error), markup=False)
         sys.exit(ExitCode.USAGE)
-    campaign = Campaign(_emptied(report), "full" if full else "gate", parallel, seed, console)
+    campaign = ConformCampaign(_emptied(report), "full" if full else "gate", parallel, seed, console)
     clients = [c for c in bundled() if (c.name in names if names else not c.name.startswith(OWN))]
     if not full and not names:
         clients = campaign.without_nightly(clients)

@@ -26,7 +26,7 @@ SEVERITIES = ("data loss", "wrong data", "hang", "crash", "leak", "wrong error",
 _LANGUAGES = {".py": "python", ".mjs": "js", ".go": "go", ".java": "java", ".rs": "rust"}
 
 
-class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RootCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A root cause.
 
     Attributes:
@@ -79,14 +79,14 @@ def folder() -> Path:
     return next(place for place in _PLACES if place.is_dir())
 
 
-def findings() -> list[Finding]:
+def findings() -> list[RootCause]:
     """All of them, the gravest first."""
     listed = tomllib.loads((folder() / "findings.toml").read_text(encoding="utf-8"))["finding"]
-    found = msgspec.convert(listed, list[Finding])
+    found = msgspec.convert(listed, list[RootCause])
     return sorted(found, key=lambda each: SEVERITIES.index(each.severity))
 
 
-def section(finding: Finding) -> str:
+def section(finding: RootCause) -> str:
     """All that is told of one, in Markdown."""
     shown = "\n".join([*finding.prints, *_end(finding.exit)])
     rows = {
@@ -123,7 +123,7 @@ def _end(code: int) -> Iterator[str]:
         yield f"(the process ends with {code})"
 
 
-def told_by(results: Results, known: Iterable[Finding]) -> list[Finding]:
+def told_by(results: Results, known: Iterable[RootCause]) -> list[RootCause]:
     """Those of this client in this version of which a scenario has failed."""
     failed = {row.id for row in results.results if row.verdict is Verdict.FAIL}
     return [

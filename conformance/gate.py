@@ -53,7 +53,7 @@ class Change(StrEnum):
 WORSE = frozenset({Change.REGRESSED, Change.VANISHED})
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class GateRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row, and what is to be said of it.
 
     Attributes:
@@ -106,7 +106,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     executed: float
     required: float
     complete: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[GateRow, ...]
     counts: dict[str, int]
     reasons: tuple[str, ...]
     exit_code: int
@@ -206,7 +206,7 @@ def rule_rows(
 
 def rules_changed(
     runs: Sequence[Mapping[Key, Result]], baseline: Results | None, *, levels: Sequence[str]
-) -> list[Finding]:
+) -> list[GateRow]:
     """What is to be said of the rules. One that a run does not name was not violated in it."""
     before = rule_rows(baseline) if baseline is not None else {}
     rows = _worst([list(run.values()) for run in runs])
@@ -295,11 +295,11 @@ def _failure(now: Result, then: Result | None, levels: Sequence[str], sometimes:
     return Change.FAILS
 
 
-def finding_of(change: Change, now: Result | None, then: Result | None, failed: int, runs: int) -> Finding:
-    """The row as it is told; see `Finding` for `failed` and `runs`."""
+def finding_of(change: Change, now: Result | None, then: Result | None, failed: int, runs: int) -> GateRow:
+    """The row as it is told; see `GateRow` for `failed` and `runs`."""
     row = now or then
     assert row is not None
-    return Finding(
+    return GateRow(
         id=row.id,
         protocol=row.protocol,
         variant=row.variant,
@@ -318,7 +318,7 @@ def finding_of(change: Change, now: Result | None, then: Result | None, failed: 
 
 def _verdict(
     rows: Mapping[Key, Result],
-    findings: Iterable[Finding],
+    findings: Iterable[GateRow],
     complete: bool,
     executed: float,
     required: float,

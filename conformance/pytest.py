@@ -24,11 +24,11 @@ from conformance.adapters.registry import bundled
 from conformance.known.defects import KnownDefects, Part
 from conformance.known.files import load
 from conformance.suite import clients
-from conformance.suite.items import Item
+from conformance.suite.items import ScenarioItem
 from conformance.suite.load import SETS, add_folder, all_scenarios, select
 from conformance.suite.outside import folder_of
 from conformance.suite.scenario import Scenario
-from conformance.suite.station import Station
+from conformance.suite.station import ClientHarness
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol, instead_of
 
@@ -83,19 +83,20 @@ def scenarios(
         raise pytest.Collector.CollectError(
             f"{caller.f_code.co_filename}:{caller.f_lineno}: {error}"
         ) from None
-    station = Station(
+    station = ClientHarness(
         judged,
         known=known,
         greeted=lambda hello: known.check_client(Path(expect or ""), judged.name, hello),
         seed=seed,
     )
     items = [
-        Item(item, station=station, client=judged, known=known, seed=seed, folder=here) for item in chosen
+        ScenarioItem(item, station=station, client=judged, known=known, seed=seed, folder=here)
+        for item in chosen
     ]
     return _test(items, caller)
 
 
-def _client(client: Client, protocol: str | None, here: Path) -> clients.Judged:
+def _client(client: Client, protocol: str | None, here: Path) -> clients.ClientUnderTest:
     if protocol is not None:
         protocol = find_protocol(protocol).name
     if isinstance(client, str):
@@ -140,7 +141,7 @@ def _chosen(
     return found
 
 
-def _test(items: Sequence[Item], caller: FrameType) -> Callable[..., None]:
+def _test(items: Sequence[ScenarioItem], caller: FrameType) -> Callable[..., None]:
     """The test function; for reports and editors it stands in the line that asked for it."""
 
     def test(conformance_scenario: Any) -> None:

@@ -19,7 +19,7 @@ from fakebrokers.errors import UsageError
 FOLDER = Path("ci/known")  #: for each client its list, and what it is known to get wrong
 
 
-class Stage(NamedTuple):
+class JobStage(NamedTuple):
     """One of them.
 
     Attributes:
@@ -39,7 +39,7 @@ class Stage(NamedTuple):
     longest_s: float
 
 
-SWEEP = Stage(
+SWEEP = JobStage(
     "sweep",
     "generated faults, judged by rules that always hold",
     "specs",
@@ -48,7 +48,7 @@ SWEEP = Stage(
     sweep.LANES,
     sweep.LONGEST_S,
 )
-CHAOS = Stage(
+CHAOS = JobStage(
     "chaos",
     "random workloads under random faults",
     "schedules",
@@ -61,7 +61,7 @@ STAGES = (SWEEP, CHAOS)
 
 
 def run_stage(
-    stage: Stage, clients: Sequence[Client], report: Path, console: Console, refused: list[str]
+    stage: JobStage, clients: Sequence[Client], report: Path, console: Console, refused: list[str]
 ) -> list[Swept]:
     """Run the lists of all clients that can run here.
 
@@ -89,7 +89,7 @@ def run_stage(
     return found
 
 
-def _tell(stage: Stage, found: Sequence[Swept], seconds: float, console: Console) -> None:
+def _tell(stage: JobStage, found: Sequence[Swept], seconds: float, console: Console) -> None:
     done = sum(each.specs - each.left_out for each in found)
     new = sum(len(each.new) for each in found)
     known = sum(count for each in found for _, count in each.causes)

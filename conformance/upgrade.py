@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from conformance.gate import WORSE, Change, Finding, change_of, finding_of, rule_rows, rules_changed
+from conformance.gate import WORSE, Change, GateRow, change_of, finding_of, rule_rows, rules_changed
 from conformance.results import Results, Verdict
 from conformance.suite.verdicts import PRECEDENCE
 from fakebrokers.commands import ExitCode
@@ -36,7 +36,7 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
     client: str
     older: str
     newer: str
-    findings: tuple[Finding, ...]
+    findings: tuple[GateRow, ...]
     worse: int
     better: int
     answer: str

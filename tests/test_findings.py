@@ -15,9 +15,9 @@ import pytest
 
 from ci.site.findings import FOLDER, causes, listed
 from conformance.adapters.registry import find
-from conformance.findings import SEVERITIES, Finding, findings, write_findings
+from conformance.findings import SEVERITIES, RootCause, findings, write_findings
 from conformance.known.defects import Defect, KnownRow
-from conformance.report.links import Links
+from conformance.report.links import PageLinks
 from conformance.results import Result, Results, Verdict
 from conformance.suite.catalogue import requirements
 from tests.cargo import build
@@ -47,7 +47,7 @@ def needed(program: str) -> str:
     return found
 
 
-def check_client(finding: Finding) -> None:
+def check_client(finding: RootCause) -> None:
     """Skip the test where the client is not there, or in another version."""
     client = find(finding.client)
     if not client.runnable:
@@ -56,7 +56,7 @@ def check_client(finding: Finding) -> None:
         pytest.skip(f"seen in {finding.versions}, and {client.version} is installed")
 
 
-def set_up(finding: Finding, folder: Path) -> list[str]:
+def set_up(finding: RootCause, folder: Path) -> list[str]:
     """Put the program into a folder with what it imports; the command that runs it."""
     check_client(finding)
     shutil.copy(FOLDER / finding.program, folder)
@@ -77,7 +77,7 @@ def set_up(finding: Finding, folder: Path) -> list[str]:
     return [needed("java"), *path, Path(finding.program).stem]
 
 
-def javascript(finding: Finding, folder: Path) -> list[str]:
+def javascript(finding: RootCause, folder: Path) -> list[str]:
     """The same, with the package in its `node_modules`."""
     name = PACKAGES[finding.client]
     package = npm_package(name)
@@ -88,7 +88,7 @@ def javascript(finding: Finding, folder: Path) -> list[str]:
     return ["node", finding.program]
 
 
-def shows(finding: Finding, command: list[str], folder: Path) -> None:
+def shows(finding: RootCause, command: list[str], folder: Path) -> None:
     """Run the program, and compare what it prints, and how it ends, with the page."""
     env = os.environ | {"PYTHONPATH": str(TOP), "FAKEBROKERS": f"{sys.executable} -m fakebrokers"}
     process = subprocess.Popen(
@@ -118,7 +118,7 @@ def shows(finding: Finding, command: list[str], folder: Path) -> None:
     [each for each in FINDINGS if not each.program.endswith(".rs")],
     ids=lambda finding: finding.program,
 )
-def test_a_program_shows_what_the_page_says(finding: Finding, tmp_path: Path) -> None:
+def test_a_program_shows_what_the_page_says(finding: RootCause, tmp_path: Path) -> None:
     shows(finding, set_up(finding, tmp_path), tmp_path)
 
 
@@ -127,7 +127,7 @@ def test_a_program_shows_what_the_page_says(finding: Finding, tmp_path: Path) ->
     "finding", [each for each in FINDINGS if each.on_real_server], ids=lambda finding: finding.on_real_server
 )
 def test_a_real_server_shows_the_same(
-    finding: Finding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finding: RootCause, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/usr/sbin")
     alone = msgspec.structs.replace(finding, program=finding.on_real_server)
@@ -205,7 +205,7 @@ def test_a_report_has_the_root_causes_of_what_failed(tmp_path: Path) -> None:
     }
     text = (tmp_path / "findings" / "a-refused-message-never-ends.md").read_text(encoding="utf-8")
     assert "rbfly 0.10.0" in text and "asyncio.run(place_order(broker.port))" in text
-    assert Links(tmp_path).shared() == ["findings/"]
+    assert PageLinks(tmp_path).shared() == ["findings/"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from conformance.findings import Finding, findings, section
+from conformance.findings import RootCause, findings, section
 from conformance.known.defects import KnownRow
 from conformance.known.files import read
 
@@ -32,7 +32,7 @@ def listed() -> str:
     return "\n".join(parts)
 
 
-def _rest(found: Sequence[Finding]) -> Iterator[str]:
+def _rest(found: Sequence[RootCause]) -> Iterator[str]:
     """The other known failures, by client: each cause with the scenarios that show it."""
     told = {(each.client, id) for each in found for id in each.scenarios}
     for path in sorted(KNOWN.glob("*.toml")):

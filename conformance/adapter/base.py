@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from conformance.adapter.answers import check_arguments, event_problem, result_of
-from conformance.adapter.call import Call, Facts
+from conformance.adapter.call import Call, ProcessFacts
 from conformance.adapter.conduct import TOO_MUCH, Conduct
 from conformance.adapter.deadline import deadline_ms, patience_ms
 from conformance.adapter.given import given
@@ -29,11 +29,11 @@ from conformance.adapter.messages import (
 from conformance.adapter.onlooker import Onlooker
 from conformance.adapter.ops.messaging import NextResult, PublishManyResult, PublishResult
 from conformance.adapter.result import Result
-from conformance.adapter.transcript import WAITED, Inbox, Line, Transcript
+from conformance.adapter.transcript import WAITED, Inbox, Transcript, TranscriptLine
 from conformance.adapter.typed import Misfit, typed
 from fakebrokers.errors import FakeBrokerError, UsageError
 
-__all__ = ["Adapter", "AdapterFailed", "Call", "Facts"]
+__all__ = ["Adapter", "AdapterFailed", "Call", "ProcessFacts"]
 
 HELLO_DEADLINE_MS = 15_000.0  #: runtimes are slow to start on a loaded machine
 CLOCK_PROBES = 3
@@ -213,12 +213,12 @@ class Adapter(ABC):
         came = await self.inbox.until(lambda: len(self.inbox.messages(sub)) >= count, timeout_s)
         if not came and self.alive:
             waited = {"sub": sub, "count": count, "within_s": timeout_s}
-            self.transcript.lines.insert(place, Line(begun_ns, WAITED, waited))
+            self.transcript.lines.insert(place, TranscriptLine(begun_ns, WAITED, waited))
         return self.inbox.messages(sub)
 
     # The process, where there is one.
 
-    def facts(self) -> Facts | None:
+    def facts(self) -> ProcessFacts | None:
         """The process from outside; None in process."""
         return None
 

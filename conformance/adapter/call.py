@@ -12,7 +12,7 @@ from conformance.adapter.messages import Request
 from conformance.adapter.result import Result
 
 
-class Facts(msgspec.Struct, frozen=True):
+class ProcessFacts(msgspec.Struct, frozen=True):
     """A child process from outside; None where the system does not tell.
 
     Attributes:

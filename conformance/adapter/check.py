@@ -80,7 +80,7 @@ class Check(msgspec.Struct, frozen=True):
         return not self.problem
 
 
-class Report(msgspec.Struct, frozen=True):
+class CheckReport(msgspec.Struct, frozen=True):
     """What the self-test found."""
 
     command: list[str]
@@ -124,7 +124,7 @@ async def check(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     hello_s: float = HELLO_S,
-) -> Report:
+) -> CheckReport:
     """Start the adapter, try everything, end it. Without `protocol` it is offered each one in turn.
 
     Args:
@@ -145,14 +145,14 @@ async def check(
             break
     note("hello", "starts and answers hello with what it can do", problem, begun)
     if problem:
-        return Report(adapter.command, protocol or "", None, checks)
+        return CheckReport(adapter.command, protocol or "", None, checks)
     try:
         for name, what, step in _STEPS:
             begun = time.monotonic()
             note(name, what, await step(adapter) if adapter.alive else _ended(adapter), begun)
     finally:
         await adapter.kill()
-    return Report(adapter.command, adapter.protocol, adapter.hello, checks)
+    return CheckReport(adapter.command, adapter.protocol, adapter.hello, checks)
 
 
 def _ended(adapter: ProcessAdapter) -> Problem:

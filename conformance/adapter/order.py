@@ -11,7 +11,7 @@ from itertools import pairwise
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import body_bytes
 from conformance.adapter.profile import module_of
-from conformance.adapter.stage import NAME, Stage
+from conformance.adapter.stage import NAME, CheckFixture
 
 OPS = 100
 DEADLINE_MS = 5000.0
@@ -46,13 +46,13 @@ async def order(adapter: Adapter) -> list[int]:
     return [place for place in places if place is not None]
 
 
-def find_stage(protocol: str) -> Stage | None:
+def find_stage(protocol: str) -> CheckFixture | None:
     """The fake of a protocol, made for a burst; None if there is none."""
     package = module_of(protocol)
     spec = find_spec(package)
     if spec is None or spec.submodule_search_locations is None or find_spec(f"{package}.stage") is None:
         return None
-    found: Stage = import_module(f"{package}.stage").stage()
+    found: CheckFixture = import_module(f"{package}.stage").stage()
     return found
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from conformance.adapter.base import OWN_BUG, Adapter, AdapterFailed, Facts
+from conformance.adapter.base import OWN_BUG, Adapter, AdapterFailed, ProcessFacts
 from conformance.adapter.messages import (
     LINE_BYTES_MAX,
     PROTOCOL_VERSION,
@@ -252,7 +252,7 @@ class ProcessAdapter(Adapter):
         if self._process is not None:
             forget_peak(self._process.pid)
 
-    def facts(self) -> Facts | None:
+    def facts(self) -> ProcessFacts | None:
         if self._process is None:
             return None
         return process_facts(self._process.pid, self._process.returncode)
@@ -264,7 +264,7 @@ def forget_peak(pid: int) -> None:
         Path("/proc", str(pid), "clear_refs").write_text(RESET_PEAK)
 
 
-def process_facts(pid: int, exit_code: int | None = None) -> Facts:
+def process_facts(pid: int, exit_code: int | None = None) -> ProcessFacts:
     """What /proc tells about a process; only the exit code if it has ended or there is no /proc."""
     root = Path("/proc", str(pid))
     try:
@@ -272,11 +272,11 @@ def process_facts(pid: int, exit_code: int | None = None) -> Facts:
         fds = len(os.listdir(root / "fd"))
         peak = _PEAK.search((root / "status").read_text())
     except OSError:
-        return Facts(pid, exit_code)
+        return ProcessFacts(pid, exit_code)
     user, system, threads, pages = (int(fields[index]) for index in (11, 12, 17, 21))
     peak_bytes = int(peak[1]) * 1024 if peak is not None else None
     cpu_s = (user + system) / _TICKS_PER_S
-    return Facts(pid, exit_code, cpu_s, pages * _PAGE_BYTES, fds, threads, peak_bytes)
+    return ProcessFacts(pid, exit_code, cpu_s, pages * _PAGE_BYTES, fds, threads, peak_bytes)
 
 
 def kill_marked(mark: str) -> int:

@@ -9,7 +9,7 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Kind
 from conformance.adapter.order import find_stage
 from conformance.adapter.result import Result
-from conformance.adapter.stage import NAME, Op, Stage
+from conformance.adapter.stage import NAME, CheckFixture, Op
 from fakebrokers.journal import Tap
 
 DEADLINE_MS = 5000.0
@@ -45,7 +45,7 @@ async def tried(adapter: Adapter) -> Tried:
     return Tried(failed, tuple(left))
 
 
-async def _tried(adapter: Adapter, stage: Stage, target: str) -> tuple[str, list[str]]:
+async def _tried(adapter: Adapter, stage: CheckFixture, target: str) -> tuple[str, list[str]]:
     left: list[str] = []
     connect = ("connect", {"session": NAME, "endpoints": stage.endpoints(), "options": stage.options()})
     result = await _done(adapter, connect)

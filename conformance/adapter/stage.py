@@ -26,7 +26,7 @@ def publish(target: str) -> tuple[Op, ...]:
     return (("publish", {"session": NAME, "target": target, "body": {"text": "one"}}),)
 
 
-class Stage:
+class CheckFixture:
     """A fake, how the adapter finds its way to it, and what it got.
 
     Args:

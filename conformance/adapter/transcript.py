@@ -15,7 +15,7 @@ SECRETS = frozenset({"password", "token", "secret"})
 WAITED = "waited"
 
 
-class Line(msgspec.Struct, frozen=True):
+class TranscriptLine(msgspec.Struct, frozen=True):
     """One line of the exchange, as it was.
 
     Attributes:
@@ -38,11 +38,11 @@ class Transcript:
     """Every line in order, kept as values and written as JSON lines."""
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[TranscriptLine] = []
 
     def add(self, at_ns: int, way: str, line: Mapping[str, Any] | bytes) -> None:
         """Append one line."""
-        self.lines.append(Line(at_ns, way, line))
+        self.lines.append(TranscriptLine(at_ns, way, line))
 
     def dump(self) -> Iterator[bytes]:
         """JSON lines. Credentials are blotted out, long bodies replaced by their digest."""

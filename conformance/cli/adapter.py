@@ -17,7 +17,7 @@ from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
-    from conformance.adapter.check import Report
+    from conformance.adapter.check import CheckReport
 
 PROTOCOLS = click.Choice(list(profiles()))
 
@@ -46,7 +46,7 @@ def check_command(command: str, protocol: str | None, hello_timeout: float | Non
         raise SystemExit(ExitCode.FAILED)
 
 
-def _show(report: Report) -> None:
+def _show(report: CheckReport) -> None:
     console = SafeConsole(highlight=False, soft_wrap=True)
     for item in report.checks:
         mark = "[green]ok[/]       " if item.ok else "[red]failed[/]   "

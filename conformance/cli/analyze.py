@@ -21,7 +21,7 @@ from fakebrokers.extras import needs
 
 if TYPE_CHECKING:
     from conformance.pipeline.analysis import Judge
-    from conformance.pipeline.salvage import Aside
+    from conformance.pipeline.salvage import SkippedRun
     from conformance.pipeline.summary import Summary
     from conformance.pipeline.units import Unit
 
@@ -153,7 +153,7 @@ def analyze_journals(
     if before is None and baseline is not None:
         before = load_baseline(baseline)
     folders = dict.fromkeys(journal_folder(str(place)) for place in journals)
-    aside: list[Aside] = []
+    aside: list[SkippedRun] = []
     busy = {folder: sealed(folder, aside) for folder in folders}
     scratch = joined(out, "converted")  # where workers on other machines can read it too
     try:

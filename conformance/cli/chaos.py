@@ -22,9 +22,9 @@ from fakebrokers.progress import Shown
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
-    from conformance.search.random.campaign import Campaign
+    from conformance.search.random.campaign import ChaosCampaign
     from conformance.search.random.draw import Setting
-    from conformance.search.random.subject import Subject
+    from conformance.search.random.subject import ChaosClient
 
 CONTRACTS = ("at-most-once", "at-least-once", "exactly-once", "ordered")
 RUNS = 100  #: without --seeds and --minutes
@@ -97,7 +97,7 @@ def chaos_command(
     """
     from conformance.known.defects import Part
     from conformance.known.files import load
-    from conformance.search.random.campaign import Campaign
+    from conformance.search.random.campaign import ChaosCampaign
     from conformance.search.random.runs import sharded
 
     if (client is None) == (adapter is None):
@@ -110,7 +110,7 @@ def chaos_command(
     _check_contract(contract)
     known = load(expect, Part.CHAOS, protocol=subject.protocol) if expect is not None else None
     console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
-    campaign = Campaign(
+    campaign = ChaosCampaign(
         subject,
         setting,
         report,
@@ -145,10 +145,10 @@ def _subject(
     mutant: str | None,
     target: str = "",
     toxiproxy: str = "",
-) -> Subject:
+) -> ChaosClient:
     """The client that is asked for."""
     from conformance.adapters import registry
-    from conformance.search.random.subject import Subject
+    from conformance.search.random.subject import ChaosClient
     from conformance.search.systematic.campaign import REFERENCE
 
     if client is not None and protocol is None and client != REFERENCE:
@@ -157,13 +157,15 @@ def _subject(
     if protocol is None:
         raise UsageError("say with --protocol what the client speaks")
     command = shlex.split(adapter) if adapter is not None else None
-    subject = Subject(protocol, client or "", mutant or "", command, target, toxiproxy)
+    subject = ChaosClient(protocol, client or "", mutant or "", command, target, toxiproxy)
     if mutant and subject.made is None and not target:
         raise UsageError(f"only `--client {REFERENCE}` has mutants")
     return subject
 
 
-def _setting(subject: Subject, realism: str, workloads: tuple[str, ...], nemeses: tuple[str, ...]) -> Setting:
+def _setting(
+    subject: ChaosClient, realism: str, workloads: tuple[str, ...], nemeses: tuple[str, ...]
+) -> Setting:
     from conformance.search.random.draw import Setting, available
     from conformance.search.random.room import room_of
     from fakebrokers.faults import Realism
@@ -286,7 +288,7 @@ def shrink_chaos(path: Path, workload: str) -> int:
     return 0
 
 
-def _print(campaign: Campaign, as_json: bool) -> None:
+def _print(campaign: ChaosCampaign, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(campaign.document(), indent=1))
         return
@@ -310,7 +312,7 @@ def _print(campaign: Campaign, as_json: bool) -> None:
         console.print(f"    no verdict in {count}: {reason}", markup=False)
 
 
-def _exit_code(campaign: Campaign) -> int:
+def _exit_code(campaign: ChaosCampaign) -> int:
     from conformance.search.random.campaign import KNOWN
 
     words: dict[str, Any] = campaign.words

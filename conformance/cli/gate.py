@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.cli.folders import with_folders
-from conformance.gate import Change, Decision, Finding, decide, load_baseline, load_runs
+from conformance.gate import Change, Decision, GateRow, decide, load_baseline, load_runs
 from conformance.printing import annotation, console_for_all, markdown, plain
 from conformance.suite.verdicts import EXECUTED_SHARE
 from fakebrokers.output import command
@@ -134,7 +134,7 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def what(found: Finding) -> str:
+def what(found: GateRow) -> str:
     """What there is to say of a row beyond its name."""
     parts = [f"fails in {found.failed} of {found.runs} runs"] if found.failed and found.runs > 1 else []
     if found.before and found.before != found.now:

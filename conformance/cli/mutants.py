@@ -19,7 +19,7 @@ from fakebrokers.interrupts import interruptible
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
-    from conformance.mutants.matrix import Matrix, Row
+    from conformance.mutants.matrix import Matrix, MatrixRow
     from conformance.mutants.registry import Mutant
 
 EVERY_S = 10.0  #: between two lines of progress where there is no terminal
@@ -169,7 +169,7 @@ class _Shown:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def advance(self, row: Row) -> None:
+    def advance(self, row: MatrixRow) -> None:
         """One scenario is done."""
         self.done += 1
         self._bar.advance(self._task)

@@ -24,7 +24,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
-    from conformance.suite.clients import Judged
+    from conformance.suite.clients import ClientUnderTest
 
 PROTOCOL = click.Choice(protocol_names())
 
@@ -134,12 +134,12 @@ def conform_command(
 def _run(
     client: str | None, adapter: str | None, report: Path | None, console: Console, given: Mapping[str, Any]
 ) -> Results:
-    """Run the scenarios; `given` has what the command line says of them, by the names of `Order`."""
-    from conformance.suite.conform import Order, conform
+    """Run the scenarios; `given` has what the command line says of them, by the names of `SuiteRequest`."""
+    from conformance.suite.conform import SuiteRequest, conform
     from conformance.suite.folder import keep_in
 
     who = _who(client, adapter, given["protocol"])
-    order = Order(
+    order = SuiteRequest(
         **{**given, "protocol": who.protocol},
         client=who.name,
         who=who.options,
@@ -150,7 +150,7 @@ def _run(
     return conform(order, console)
 
 
-def _who(client: str | None, adapter: str | None, protocol: str | None) -> Judged:
+def _who(client: str | None, adapter: str | None, protocol: str | None) -> ClientUnderTest:
     from conformance.suite import clients
 
     return (

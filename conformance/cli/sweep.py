@@ -18,7 +18,7 @@ from fakebrokers.progress import Shown
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
-    from conformance.search.systematic.campaign import Campaign, Subject
+    from conformance.search.systematic.campaign import SweepCampaign, SweptClient
 
 
 @click.command("sweep")
@@ -85,7 +85,7 @@ def sweep_command(
     """
     from conformance.known.defects import Part
     from conformance.known.files import load
-    from conformance.search.systematic.campaign import Campaign
+    from conformance.search.systematic.campaign import SweepCampaign
     from conformance.search.systematic.fixed import load_specs, save_specs
 
     if (client is None) == (adapter is None):
@@ -94,7 +94,7 @@ def sweep_command(
     subject = _subject(client, adapter, protocol, mutant)
     known = load(expect, Part.SWEEP).found_in(Part.SWEEP) if expect is not None else None
     listed = load_specs(specs, subject.protocol) if specs is not None else []
-    campaign = Campaign(
+    campaign = SweepCampaign(
         subject, report, expected=known, seed=seed, again=again, specs=listed, processes=processes or 0
     )
     console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
@@ -114,10 +114,12 @@ def sweep_command(
     return ExitCode.FAILED if campaign.failures else 0
 
 
-def _subject(client: str | None, adapter: str | None, protocol: str | None, mutant: str | None) -> Subject:
+def _subject(
+    client: str | None, adapter: str | None, protocol: str | None, mutant: str | None
+) -> SweptClient:
     """The client that is asked for."""
     from conformance.adapters import registry
-    from conformance.search.systematic.campaign import REFERENCE, Subject
+    from conformance.search.systematic.campaign import REFERENCE, SweptClient
 
     if client is not None and protocol is None and client != REFERENCE:
         spoken = registry.find(client).protocols
@@ -125,7 +127,7 @@ def _subject(client: str | None, adapter: str | None, protocol: str | None, muta
     if protocol is None:
         raise UsageError("say with --protocol what the client speaks")
     command = shlex.split(adapter) if adapter is not None else None
-    subject = Subject(protocol, client or "", mutant or "", command)
+    subject = SweptClient(protocol, client or "", mutant or "", command)
     if mutant and subject.made is None:
         raise UsageError(f"only `--client {REFERENCE}` has mutants")
     return subject
@@ -208,7 +210,7 @@ def shrink_command(path: Path, workload: str) -> int:
     return 0
 
 
-def _print(campaign: Campaign, as_json: bool) -> None:
+def _print(campaign: SweepCampaign, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(campaign.document(), indent=1))
         return

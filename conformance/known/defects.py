@@ -113,7 +113,7 @@ class KnownRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.rule == rule and is_there and (not self.rows or key[0] in self.rows)
 
 
-class Disturbed(Protocol):
+class GeneratedRun(Protocol):
     """A generated run, in the words of these files: a spec of the sweep, a schedule of chaos."""
 
     @property
@@ -143,7 +143,7 @@ class KnownFinding(msgspec.Struct, frozen=True, kw_only=True):
     bases: tuple[str, ...] = ("*",)
     parts: tuple[Part, ...] = (Part.SWEEP, Part.CHAOS)
 
-    def fits(self, finding: Finding, run: Disturbed) -> bool:
+    def fits(self, finding: Finding, run: GeneratedRun) -> bool:
         """Whether a finding is of this root cause."""
         return (
             fnmatchcase(finding.name, self.rule)
@@ -158,11 +158,11 @@ class KnownFindings(msgspec.Struct, frozen=True):
 
     rows: tuple[KnownFinding, ...] = ()
 
-    def news(self, findings: Iterable[Finding], run: Disturbed) -> list[Finding]:
+    def news(self, findings: Iterable[Finding], run: GeneratedRun) -> list[Finding]:
         """The findings that no row is about."""
         return [one for one in findings if not self.cause_of(one, run)]
 
-    def cause_of(self, finding: Finding, run: Disturbed) -> str:
+    def cause_of(self, finding: Finding, run: GeneratedRun) -> str:
         """The root cause of a finding; "" if no row is about it."""
         return next((row.defect.cause for row in self.rows if row.fits(finding, run)), "")
 

@@ -17,7 +17,7 @@ from conformance.suite.scenario import Key
 from fakebrokers.files import by_rows
 
 if TYPE_CHECKING:
-    from conformance.mutants.matrix import Row
+    from conformance.mutants.matrix import MatrixRow
 
 PLACE = Path(__file__).with_name("kills.json")
 _FIELDS = ("id", "protocol", "variant", "killed_by")
@@ -56,7 +56,7 @@ def cover(kills: Mapping[Key, Sequence[str]]) -> dict[Key, str]:
     return {key: chosen.get(key, names[0]) for key, names in kills.items() if names}
 
 
-def write_kills(rows: Sequence[Row], place: Path = PLACE) -> list[Row]:
+def write_kills(rows: Sequence[MatrixRow], place: Path = PLACE) -> list[MatrixRow]:
     """Put proven rows in the place of older ones, and forget scenarios that are no more.
 
     Returns:

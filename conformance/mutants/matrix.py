@@ -53,7 +53,7 @@ class Mode(StrEnum):
     PROCESS = "process"  #: the client in a process of its own
 
 
-class Row(msgspec.Struct):
+class MatrixRow(msgspec.Struct):
     """What was found out about one scenario.
 
     Attributes:
@@ -90,7 +90,7 @@ class Matrix(msgspec.Struct):
         elsewhere: Mutants that scenarios outside these rows are known to kill.
     """
 
-    rows: list[Row]
+    rows: list[MatrixRow]
     tried: frozenset[tuple[str, str]] | None = None
     elsewhere: frozenset[tuple[str, str]] = frozenset()
 
@@ -225,7 +225,7 @@ async def _judged(
 # one row
 
 
-def prove(scenario: Scenario, mutants: Sequence[Mutant]) -> Row:
+def prove(scenario: Scenario, mutants: Sequence[Mutant]) -> MatrixRow:
     """Run the reference client, then each mutant."""
     begun = time.monotonic()
     mode = mode_of(scenario)
@@ -236,7 +236,7 @@ def prove(scenario: Scenario, mutants: Sequence[Mutant]) -> Row:
         )  # not everything can be had in memory
         if over_sockets.verdict in GOOD:
             mode, correct = Mode.SOCKETS, over_sockets
-    row = Row(*scenario.key, mode=mode, reference=correct.verdict, reason=correct.reason)
+    row = MatrixRow(*scenario.key, mode=mode, reference=correct.verdict, reason=correct.reason)
     for one in affordable(scenario, mutants, mode) if correct.verdict in GOOD else ():
         judgement = run(scenario, one, mode)
         if judgement.kills:
@@ -273,7 +273,7 @@ def matrix(
     everything: bool = False,
     only: Sequence[str] = (),
     processes: int = 2,
-    on_row: Callable[[Row], None] = lambda _: None,
+    on_row: Callable[[MatrixRow], None] = lambda _: None,
 ) -> Matrix:
     """Prove many scenarios.
 
@@ -284,7 +284,7 @@ def matrix(
         on_row: For progress.
     """
     keys = [scenario.key for scenario in scenarios]
-    rows: dict[Key, Row] = {}
+    rows: dict[Key, MatrixRow] = {}
     if processes == 1 or len(keys) < 2:
         for key in keys:
             rows[key] = _prove_key(key, everything, tuple(only))
@@ -325,7 +325,7 @@ def _serve(parent: int, folders: Sequence[outside.Folder]) -> None:
         os._exit(1)
 
 
-def _prove_key(key: Key, everything: bool, only: tuple[str, ...]) -> Row:
+def _prove_key(key: Key, everything: bool, only: tuple[str, ...]) -> MatrixRow:
     """One row, from what can be sent to another process."""
     [scenario] = [one for one in all_scenarios() if one.key == key]
     chosen = candidates(scenario, everything=everything or bool(only))

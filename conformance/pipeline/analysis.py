@@ -13,8 +13,8 @@ import msgspec
 from conformance.pipeline.columns import drill_down
 from conformance.pipeline.comparison import compare
 from conformance.pipeline.places import joined, located, names_in, remove, shown, write
-from conformance.pipeline.salvage import Aside
-from conformance.pipeline.sources import Source, left_of
+from conformance.pipeline.salvage import SkippedRun
+from conformance.pipeline.sources import SealedFiles, left_of
 from conformance.pipeline.summary import CELL, QUANTILES, Summary
 from conformance.pipeline.units import ANOMALIES, MESSAGES, PARTS, Unit, anomalies_schema, planned
 from fakebrokers.errors import UsageError
@@ -32,13 +32,13 @@ Judge = Callable[[Sequence[Unit], str, int], Summary]
 
 
 def run_analysis(
-    sources: Sequence[Source],
+    sources: Sequence[SealedFiles],
     out: str,
     judge: Judge,
     before: Mapping[str, Any] | None = None,
     baseline: str = "",
     *,
-    aside: Sequence[Aside] = (),
+    aside: Sequence[SkippedRun] = (),
     strict: bool = False,
 ) -> dict[str, Any]:
     """Analyse sealed journals; returns what ``analysis.json`` holds.
@@ -91,8 +91,8 @@ def run_analysis(
 
 
 def _judged(
-    sources: Sequence[Source], out: str, judge: Judge, aside: Sequence[Aside], *, strict: bool
-) -> tuple[Sequence[Source], Summary, Sequence[Aside]]:
+    sources: Sequence[SealedFiles], out: str, judge: Judge, aside: Sequence[SkippedRun], *, strict: bool
+) -> tuple[Sequence[SealedFiles], Summary, Sequence[SkippedRun]]:
     """What is judged, what that comes to, and what is left out.
 
     What cannot be judged because of some of its runs is judged again without these, and at last not at all.
@@ -111,7 +111,7 @@ def _judged(
     return sources, summary, aside
 
 
-def _refuse_if(aside: Sequence[Aside], *, strict: bool) -> None:
+def _refuse_if(aside: Sequence[SkippedRun], *, strict: bool) -> None:
     """Raise `UsageError` for what cannot be judged, if that is wanted."""
     if aside and strict:
         more = f"; and {len(aside) - REFUSED_SHOWN} more" if len(aside) > REFUSED_SHOWN else ""

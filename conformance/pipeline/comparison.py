@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.gate import WORSE, Change, Finding, change_of, finding_of
+from conformance.gate import WORSE, Change, GateRow, change_of, finding_of
 from conformance.pipeline.places import is_there, is_uri, joined, read, shown
 from conformance.results import Result, Verdict
 from fakebrokers.errors import UsageError
@@ -26,7 +26,7 @@ _Place = tuple[str, str, str]
 _JUDGED = (Verdict.PASS.value, Verdict.NON_STRICT.value, Verdict.FAIL.value, "")
 
 
-class Compared(msgspec.Struct, frozen=True):
+class ChangedRow(msgspec.Struct, frozen=True):
     """A row that changed: what the gate says of it (`criterion` is the anomaly, "" the verdict), and of whom.
 
     Attributes:
@@ -36,10 +36,10 @@ class Compared(msgspec.Struct, frozen=True):
     client: str
     version: str
     version_before: str
-    finding: Finding
+    finding: GateRow
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class AnalysisComparison(msgspec.Struct, frozen=True):
     """Of two analyses.
 
     Attributes:
@@ -50,7 +50,7 @@ class Comparison(msgspec.Struct, frozen=True):
     """
 
     baseline: str
-    rows: tuple[Compared, ...]
+    rows: tuple[ChangedRow, ...]
     counts: dict[str, int]
     worse: int
 
@@ -102,23 +102,23 @@ def of_one_client(
     return {**document, "matrix": asked}
 
 
-def compare(now: Mapping[str, Any], before: Mapping[str, Any], baseline: str) -> Comparison:
+def compare(now: Mapping[str, Any], before: Mapping[str, Any], baseline: str) -> AnalysisComparison:
     """Compare two analyses (as in ``analysis.json``): each version of a client with the same one.
 
     Where one version of a client is left on either side, these two are compared: an upgrade.
     """
     cells, then = _by_client(now["matrix"]), _by_client(before["matrix"])
-    found: list[Compared] = []
+    found: list[ChangedRow] = []
     for client in sorted({*cells, *then}):
         for version, old in _pairs(cells.get(client, {}), then.get(client, {})):
             here, there = cells.get(client, {}).get(version, {}), then.get(client, {}).get(old, {})
             for place in dict.fromkeys((*here, *there)):
                 changes = _changes(place, here.get(place), there.get(place))
-                found += [Compared(client, version, old, finding) for finding in changes]
+                found += [ChangedRow(client, version, old, finding) for finding in changes]
     found.sort(key=lambda row: list(Change).index(row.finding.change))
     counts = Counter(row.finding.change for row in found)
     named = {change.value: count for change, count in counts.items()}
-    return Comparison(shown(baseline), tuple(found), named, sum(counts[change] for change in WORSE))
+    return AnalysisComparison(shown(baseline), tuple(found), named, sum(counts[change] for change in WORSE))
 
 
 def _by_client(matrix: Iterable[_Cell]) -> dict[str, dict[str, dict[_Place, _Cell]]]:
@@ -143,7 +143,7 @@ def _pairs(now: Iterable[str], before: Iterable[str]) -> Iterator[tuple[str, str
     yield from (("", version) for version in gone)
 
 
-def _changes(place: _Place, cell: _Cell | None, then: _Cell | None) -> Iterator[Finding]:
+def _changes(place: _Place, cell: _Cell | None, then: _Cell | None) -> Iterator[GateRow]:
     """What is to be said of a cell: of its verdict, and of each anomaly."""
     seen = [each["affected"] for each in (cell, then) if each is not None and cell is not None]
     for name in ("", *sorted({name for affected in seen for name in affected})):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
-class Aside(msgspec.Struct, frozen=True):
+class SkippedRun(msgspec.Struct, frozen=True):
     """A run that is not judged.
 
     Attributes:
@@ -65,7 +65,7 @@ def opened(path: str, columns: Sequence[str] = ()) -> pq.ParquetFile:
     )
 
 
-def salvaged(paths: dict[str, str], folder: str) -> tuple[dict[str, str], list[str], list[Aside]]:
+def salvaged(paths: dict[str, str], folder: str) -> tuple[dict[str, str], list[str], list[SkippedRun]]:
     """The runs of a set of sealed files that can be judged; if not all can, they are written into `folder`.
 
     Returns:
@@ -80,12 +80,14 @@ def salvaged(paths: dict[str, str], folder: str) -> tuple[dict[str, str], list[s
     except damage() as error:
         raise UsageError(f"{shown(paths['runs'])}: {why(error)}") from None
     problems = {row["run"]: unknown_in(row["contract"] or "") for row in rows}
-    bad = {run: Aside(run, shown(paths["runs"]), problem) for run, problem in problems.items() if problem}
+    bad = {
+        run: SkippedRun(run, shown(paths["runs"]), problem) for run, problem in problems.items() if problem
+    }
     names = [row["run"] for row in rows]
     for table, path in paths.items():
         if table != "runs":
             for run, problem in _damage(path, names):
-                bad.setdefault(run, Aside(run, shown(path), problem))
+                bad.setdefault(run, SkippedRun(run, shown(path), problem))
     if not bad:
         return paths, names, []
     kept = [run for run in names if run not in bad]

@@ -14,7 +14,7 @@ import msgspec
 
 from conformance.pipeline.cut_runs import cut_runs, put_together
 from conformance.pipeline.places import is_uri, joined, located, names_in, shown, write
-from conformance.pipeline.salvage import Aside, damage, opened, salvaged, why
+from conformance.pipeline.salvage import SkippedRun, damage, opened, salvaged, why
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.convert import arrow_schema_of, upgraded_tables
 from fakebrokers.journal.lines import READABLE, SCHEMA_VERSION
@@ -25,7 +25,7 @@ from fakebrokers.journal.seal import seal, seal_open, version_of
 _SEGMENTS = (".wire", ".ops")
 
 
-class Source(msgspec.Struct, frozen=True):
+class SealedFiles(msgspec.Struct, frozen=True):
     """One set of sealed files.
 
     Attributes:
@@ -56,7 +56,7 @@ def journal_folder(place: str) -> str:
     raise UsageError(f"{shown(place)}: expected the folder of a journal, found no runs there")
 
 
-def sealed(folder: str, aside: list[Aside] | None = None) -> tuple[str, ...]:
+def sealed(folder: str, aside: list[SkippedRun] | None = None) -> tuple[str, ...]:
     """Seal what is left to seal, where that can be done (on this machine); the runs still being written.
 
     Args:
@@ -69,7 +69,7 @@ def sealed(folder: str, aside: list[Aside] | None = None) -> tuple[str, ...]:
         done = seal(Path(folder), skip_damaged=aside is not None)
         for run, problem in done.damaged.items():
             file, _, problem = problem.partition(": ")
-            (aside if aside is not None else []).append(Aside(run, file, problem))
+            (aside if aside is not None else []).append(SkippedRun(run, file, problem))
         return done.busy
     if any(name.endswith(_SEGMENTS) for name in names_in(folder)):
         raise UsageError(
@@ -78,7 +78,7 @@ def sealed(folder: str, aside: list[Aside] | None = None) -> tuple[str, ...]:
     return ()
 
 
-def open_runs(folder: str, runs: Sequence[str], scratch: str) -> list[Source]:
+def open_runs(folder: str, runs: Sequence[str], scratch: str) -> list[SealedFiles]:
     """The runs of a folder that are still being written, as far as they are; none if `runs` is empty.
 
     They are copied into `scratch`, where workers on other machines can read them too.
@@ -100,7 +100,9 @@ def open_runs(folder: str, runs: Sequence[str], scratch: str) -> list[Source]:
     return [msgspec.structs.replace(found, name=f"{found.name}-open" if still else found.name, open=still)]
 
 
-def sources_in(folders: Iterable[str], scratch: str, aside: list[Aside] | None = None) -> list[Source]:
+def sources_in(
+    folders: Iterable[str], scratch: str, aside: list[SkippedRun] | None = None
+) -> list[SealedFiles]:
     """The sets of sealed files in these folders.
 
     Every run counts once, however often it turns up, and whole, whatever pieces it comes in. Files of older
@@ -114,7 +116,7 @@ def sources_in(folders: Iterable[str], scratch: str, aside: list[Aside] | None =
         UsageError: A file cannot be read, is of a version that is not known here, or its columns differ, and
             there is no `aside`.
     """
-    left: list[Aside] = []
+    left: list[SkippedRun] = []
     found = _found(_sound(list(_sets(folders, left)), scratch, left), scratch)
     known = {run for _, runs in found for run in runs}
     left = [each for each in left if each.run not in known]  # a copy of it can be read
@@ -126,21 +128,21 @@ def sources_in(folders: Iterable[str], scratch: str, aside: list[Aside] | None =
 
 
 def left_of(
-    sources: Iterable[Source], damaged: Mapping[str, str], scratch: str, *, none: bool = False
-) -> tuple[list[Source], list[Aside]]:
+    sources: Iterable[SealedFiles], damaged: Mapping[str, str], scratch: str, *, none: bool = False
+) -> tuple[list[SealedFiles], list[SkippedRun]]:
     """What of these sources can be judged, and what cannot.
 
     Args:
         damaged: Of those that could not be judged, by name, why.
         none: Nothing of them.
     """
-    left: list[Source] = []
-    aside: list[Aside] = []
+    left: list[SealedFiles] = []
+    aside: list[SkippedRun] = []
     for source in sources:
         if source.name not in damaged:
             left.append(source)
             continue
-        whole = Aside("", shown(source.paths["runs"]), damaged[source.name])
+        whole = SkippedRun("", shown(source.paths["runs"]), damaged[source.name])
         try:
             paths, runs, bad = salvaged(source.paths, joined(scratch, f"left-{source.name}"))
         except UsageError:
@@ -158,7 +160,7 @@ _Set = tuple[dict[str, str], list[str]]
 
 
 def _sound(
-    sets: Sequence[tuple[dict[str, str], list[str], int]], scratch: str, aside: list[Aside]
+    sets: Sequence[tuple[dict[str, str], list[str], int]], scratch: str, aside: list[SkippedRun]
 ) -> list[_Set]:
     """The sets as of this version, without what cannot be read in those that are read before they are judged.
 
@@ -175,17 +177,17 @@ def _sound(
                 paths = _rewritten(paths, version, runs, joined(scratch, _digest([paths["runs"], "now"])))
             new, kept, bad = salvaged(paths, joined(scratch, _digest([paths["runs"], "left"])))
         except damage() as error:
-            aside += [Aside(run, shown(paths["runs"]), why(error)) for run in runs]
+            aside += [SkippedRun(run, shown(paths["runs"]), why(error)) for run in runs]
             continue
         aside += bad
         sound += [(new, kept)] if kept else []
     return sound
 
 
-def _found(sets: Sequence[_Set], scratch: str) -> list[tuple[Source, list[str]]]:
+def _found(sets: Sequence[_Set], scratch: str) -> list[tuple[SealedFiles, list[str]]]:
     """The sources, and the runs of each."""
     cut = cut_runs(sets)
-    found: list[tuple[Source, list[str]]] = []
+    found: list[tuple[SealedFiles, list[str]]] = []
     seen = set(cut)
     for paths, runs in sets:
         new = [run for run in runs if run not in seen]
@@ -199,7 +201,7 @@ def _found(sets: Sequence[_Set], scratch: str) -> list[tuple[Source, list[str]]]
     return found
 
 
-def _sets(folders: Iterable[str], aside: list[Aside]) -> Iterator[tuple[dict[str, str], list[str], int]]:
+def _sets(folders: Iterable[str], aside: list[SkippedRun]) -> Iterator[tuple[dict[str, str], list[str], int]]:
     """All sets that can be opened, and their versions."""
     for folder in dict.fromkeys(_resolved(folder) for folder in folders):
         for name in filter(_is_sealed, names_in(folder)):
@@ -214,14 +216,14 @@ def _sets(folders: Iterable[str], aside: list[Aside]) -> Iterator[tuple[dict[str
                     version = max(version, _checked(table, path)[0])
             except UsageError as error:
                 problem = str(error).removeprefix(f"{shown(place)}: ")
-                aside += [Aside(run, shown(place), problem) for run in runs]
+                aside += [SkippedRun(run, shown(place), problem) for run in runs]
             else:
                 yield paths, runs, version
 
 
-def _source(paths: dict[str, str], runs: Sequence[str]) -> Source:
+def _source(paths: dict[str, str], runs: Sequence[str]) -> SealedFiles:
     rows = sum(_checked(table, path)[1] for table, path in paths.items() if table != "runs")
-    return Source(_digest([*runs, str(rows)]), paths, rows, len(runs))
+    return SealedFiles(_digest([*runs, str(rows)]), paths, rows, len(runs))
 
 
 def _is_sealed(name: str) -> bool:

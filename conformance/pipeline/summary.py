@@ -23,7 +23,7 @@ Row = dict[str, Any]
 Cell = tuple[str, ...]
 
 
-class Tally(msgspec.Struct):
+class CellCounts(msgspec.Struct):
     """The runs of a cell.
 
     Attributes:
@@ -39,7 +39,7 @@ class Tally(msgspec.Struct):
     verdicts: dict[str, int] = msgspec.field(default_factory=dict)
     affected: dict[str, int] = msgspec.field(default_factory=dict)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: CellCounts) -> None:
         """Count another part of the cell too."""
         self.runs += other.runs
         self.broken_off += other.broken_off
@@ -80,8 +80,8 @@ class Summary(msgspec.Struct):
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     allowed: dict[str, int] = msgspec.field(default_factory=dict)
     shown: dict[str, list[Row]] = msgspec.field(default_factory=dict)
-    matrix: dict[Cell, Tally] = msgspec.field(default_factory=dict)
-    faults: dict[Cell, Tally] = msgspec.field(default_factory=dict)
+    matrix: dict[Cell, CellCounts] = msgspec.field(default_factory=dict)
+    faults: dict[Cell, CellCounts] = msgspec.field(default_factory=dict)
     harness: dict[Cell, Samples] = msgspec.field(default_factory=dict)
     latencies: dict[Cell, Histogram] = msgspec.field(default_factory=dict)
     damaged: dict[str, str] = msgspec.field(default_factory=dict)
@@ -96,7 +96,7 @@ class Summary(msgspec.Struct):
             self.shown[name] = in_order([*self.shown.get(name, ()), *rows])[:SHOWN]
         for tallies, more in ((self.matrix, other.matrix), (self.faults, other.faults)):
             for cell, tally in more.items():
-                tallies.setdefault(cell, Tally()).add(tally)
+                tallies.setdefault(cell, CellCounts()).add(tally)
         for cell, samples in other.harness.items():
             if cell in self.harness:
                 self.harness[cell].add(samples)
@@ -153,7 +153,7 @@ class Summary(msgspec.Struct):
         return [row for name in NAMES for row in self.shown.get(name, ())]
 
 
-def _row_of(names: Sequence[str], cell: Cell, tally: Tally) -> Row:
+def _row_of(names: Sequence[str], cell: Cell, tally: CellCounts) -> Row:
     return {
         **dict(zip(names, cell, strict=True)),
         "runs": tally.runs,
@@ -193,8 +193,8 @@ class _Packed(msgspec.Struct):
     counts: dict[str, int]
     allowed: dict[str, int]
     shown: dict[str, list[Row]]
-    matrix: list[tuple[Cell, Tally]]
-    faults: list[tuple[Cell, Tally]]
+    matrix: list[tuple[Cell, CellCounts]]
+    faults: list[tuple[Cell, CellCounts]]
     harness: list[tuple[Cell, Samples]]
     latencies: list[tuple[Cell, bytes, bytes]]
     damaged: dict[str, str]

@@ -14,8 +14,8 @@ from conformance.pipeline.columns import GROUPS, FileSet, Findings
 from conformance.pipeline.columns.drill_down import messages_in
 from conformance.pipeline.columns.fileset import WHOLE
 from conformance.pipeline.places import is_there, joined, located, read, shown, write
-from conformance.pipeline.sources import Source
-from conformance.pipeline.summary import CELL, SHOWN, Samples, Summary, Tally, in_order, packed, unpacked
+from conformance.pipeline.sources import SealedFiles
+from conformance.pipeline.summary import CELL, SHOWN, CellCounts, Samples, Summary, in_order, packed, unpacked
 from conformance.rules.anomalies.anomaly import allowed_names
 from fakebrokers.errors import UsageError
 
@@ -41,7 +41,7 @@ class Unit(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Of its files in the folder of results.
-        source: Name of the `Source` that it is of.
+        source: Name of the `SealedFiles` that it is of.
         tells: It also tells about runs and metrics, which only one unit of a file set may.
         part: Of the messages, where their checks are split: part k of n.
     """
@@ -54,7 +54,7 @@ class Unit(msgspec.Struct, frozen=True):
     part: tuple[int, int] = WHOLE
 
 
-def planned(sources: Sequence[Source]) -> list[Unit]:
+def planned(sources: Sequence[SealedFiles]) -> list[Unit]:
     """The units of an analysis, the largest first."""
     split = len(sources) < MANY
     units = []
@@ -157,7 +157,7 @@ def _tell(files: FileSet, summary: Summary) -> None:
     cells, faults = {}, files.faults
     for row in files.runs:
         cell = cells[row["run"]] = _cell(row)
-        one = Tally(1, int(not row["ended"]), 0, {row["verdict"] or "": 1})
+        one = CellCounts(1, int(not row["ended"]), 0, {row["verdict"] or "": 1})
         _add(summary, cell, faults.get(row["run"], ()), one)
     metrics = files.read("metrics", "run", "name", "value").unify_dictionaries()  # each row group has its own
     if len(metrics):
@@ -169,11 +169,11 @@ def _tell(files: FileSet, summary: Summary) -> None:
             summary.add(Summary(harness={(*cells[row["run"]], row["name"]): part}))
 
 
-def _add(summary: Summary, cell: tuple[str, ...], faults: Sequence[str], tally: Tally) -> None:
+def _add(summary: Summary, cell: tuple[str, ...], faults: Sequence[str], tally: CellCounts) -> None:
     """Count in the cell, and in the cell with each of these faults."""
-    summary.matrix.setdefault(cell, Tally()).add(tally)
+    summary.matrix.setdefault(cell, CellCounts()).add(tally)
     for fault in faults or ("",):
-        summary.faults.setdefault((*cell, fault), Tally()).add(tally)
+        summary.faults.setdefault((*cell, fault), CellCounts()).add(tally)
 
 
 def _cell(run: Mapping[str, Any]) -> tuple[str, ...]:
@@ -212,7 +212,7 @@ def _count(
         summary.shown[name] = in_order(named.sort_by(order).slice(0, SHOWN).to_pylist())
     bad = table.filter(pc.invert(table["allowed"])).group_by(["run", "name"]).aggregate([([], "count_all")])
     for row in bad.to_pylist():
-        tally = Tally(anomalies=row["count_all"], affected={row["name"]: 1})
+        tally = CellCounts(anomalies=row["count_all"], affected={row["name"]: 1})
         _add(summary, _cell(runs[row["run"]]), faults.get(row["run"], ()), tally)
 
 

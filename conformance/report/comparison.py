@@ -32,7 +32,7 @@ class Count(msgspec.Struct, frozen=True):
     is_worse: bool
 
 
-class Compared(msgspec.Struct, frozen=True):
+class ReportComparison(msgspec.Struct, frozen=True):
     """All that changed.
 
     Attributes:
@@ -52,7 +52,7 @@ class Compared(msgspec.Struct, frozen=True):
         return ", ".join(f"{each.count} {each.change}" for each in self.counts) or "nothing changed"
 
 
-def compared(analysis: Mapping[str, Any] | None, anchors: Mapping[Key, str]) -> Compared | None:
+def compared(analysis: Mapping[str, Any] | None, anchors: Mapping[Key, str]) -> ReportComparison | None:
     """What an analysis says of its baseline; None where it has none.
 
     Args:
@@ -67,7 +67,7 @@ def compared(analysis: Mapping[str, Any] | None, anchors: Mapping[Key, str]) -> 
         if found["counts"].get(change.value)
     )
     rows = [_row(row, anchors) for row in found["rows"]]
-    return Compared(found["baseline"], found["worse"], counts, packed(rows))
+    return ReportComparison(found["baseline"], found["worse"], counts, packed(rows))
 
 
 def _row(row: Mapping[str, Any], anchors: Mapping[Key, str]) -> list[str | int]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-from conformance.report.model import Cell, Client, Page
+from conformance.report.model import Cell, Page, ReportedClient
 from conformance.results import reproducer_name
 
 
-class Links:
+class PageLinks:
     """Addresses relative to the page; "" for what is not there.
 
     Args:
@@ -37,7 +37,7 @@ class Links:
         places = ("results.json", "junit.xml", "findings/", "journal/", "analysis/")
         return [link for place in places if (link := self._first(place))]
 
-    def of_client(self, page: Page, client: Client) -> list[str]:
+    def of_client(self, page: Page, client: ReportedClient) -> list[str]:
         """Results and JUnit of one of several clients."""
         cells = (cell for row in page.rows for cell in row.cells)
         folders = dict.fromkeys(

@@ -15,7 +15,7 @@ from conformance.mutants.kills import known_kills
 from conformance.report.charts import Chart, latency_charts
 from conformance.report.diagram import sequence
 from conformance.report.done import done_to
-from conformance.report.overview import Exit, Tally, exit_of, judged_against, tally
+from conformance.report.overview import Exit, FailureCounts, exit_of, judged_against, tally
 from conformance.results import Result, Results, RuleResult, Step, Verdict, alike, summarize
 from conformance.rules.sentences import Rule
 from conformance.rules.sentences import rules as all_rules
@@ -70,7 +70,7 @@ class Cell(msgspec.Struct, frozen=True):
     reproducer: str = ""
 
 
-class Row(msgspec.Struct, frozen=True):
+class ScenarioRow(msgspec.Struct, frozen=True):
     """One scenario: what it asks, and each client's result (None where it was not run)."""
 
     anchor: str
@@ -80,12 +80,12 @@ class Row(msgspec.Struct, frozen=True):
     killed_by: tuple[str, ...] = ()
 
 
-class Section(msgspec.Struct, frozen=True):
+class ProtocolSection(msgspec.Struct, frozen=True):
     """The scenarios of one protocol."""
 
     protocol: str
     clients: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ScenarioRow, ...]
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ class Cause(msgspec.Struct, frozen=True):
     criterion: str = ""
 
 
-class Broken(msgspec.Struct, frozen=True):
+class BrokenRule(msgspec.Struct, frozen=True):
     """What a rule for all runs has found of a client, with the anchors of the scenarios that show it.
 
     Attributes:
@@ -114,7 +114,7 @@ class Broken(msgspec.Struct, frozen=True):
     rows: tuple[tuple[str, str], ...]  #: anchor, id
 
 
-class Client(msgspec.Struct, frozen=True):
+class ReportedClient(msgspec.Struct, frozen=True):
     """One client in one version, over all its runs."""
 
     name: str
@@ -126,9 +126,9 @@ class Client(msgspec.Struct, frozen=True):
     verdict: str
     look: str
     causes: tuple[Cause, ...]  #: the one with most results first; at the end what has no cause yet
-    tally: Tally
+    tally: FailureCounts
     exits: tuple[Exit, ...]
-    rules: tuple[Broken, ...] = ()
+    rules: tuple[BrokenRule, ...] = ()
 
     @property
     def found(self) -> int:
@@ -142,13 +142,13 @@ class Client(msgspec.Struct, frozen=True):
         return len(known - {""})
 
 
-class Source(msgspec.Struct, frozen=True):
+class CoveredSentence(msgspec.Struct, frozen=True):
     """A sentence of a specification and what covers it."""
 
     code: str
     sentence: str
     protocol: str
-    rows: tuple[Row, ...]
+    rows: tuple[ScenarioRow, ...]
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -159,16 +159,16 @@ class Page(msgspec.Struct, frozen=True):
     seconds: float
     suite_version: str
     seeds: tuple[int, ...]
-    clients: tuple[Client, ...]
-    sections: tuple[Section, ...]
-    sources: tuple[Source, ...]
+    clients: tuple[ReportedClient, ...]
+    sections: tuple[ProtocolSection, ...]
+    sources: tuple[CoveredSentence, ...]
     charts: tuple[Chart, ...] = ()
     analysis: Mapping[str, Any] | None = None
     proven: str = ""  #: where the scenarios were proven able to fail
     sentence: str = ""  #: who was judged against what
 
     @property
-    def rows(self) -> Iterable[Row]:
+    def rows(self) -> Iterable[ScenarioRow]:
         """The scenarios of all protocols."""
         return (row for section in self.sections for row in section.rows)
 
@@ -243,7 +243,7 @@ def _sections(
     runs: Sequence[Results],
     kills: Mapping[Key, tuple[str, ...]],
     found: Mapping[tuple[str, str], list[Mapping[str, Any]]],
-) -> Iterable[Section]:
+) -> Iterable[ProtocolSection]:
     by_protocol: dict[str, dict[tuple[str, str, str], dict[str, Cell]]] = {}
     for run in runs:
         for result in run.results:
@@ -256,8 +256,10 @@ def _sections(
             cells = by_protocol[protocol][key]
             worst = min(cells.values(), key=lambda cell: LOOKS[cell.result.verdict][2])
             columns = tuple(cells.get(client) for client in clients)
-            rows.append(Row(anchor_of(worst.result), worst.result, columns, worst.look, kills.get(key, ())))
-        yield Section(protocol, clients, tuple(rows))
+            rows.append(
+                ScenarioRow(anchor_of(worst.result), worst.result, columns, worst.look, kills.get(key, ()))
+            )
+        yield ProtocolSection(protocol, clients, tuple(rows))
 
 
 def _cell(run: Results, result: Result, anomalies: Sequence[Mapping[str, Any]]) -> Cell:
@@ -304,7 +306,7 @@ def _essential(steps: list[Step]) -> list[Step]:
     return [step for i, step in enumerate(steps) if i >= first or step.fault]
 
 
-def _clients(runs: Sequence[Results], sections: Sequence[Section]) -> Iterable[Client]:
+def _clients(runs: Sequence[Results], sections: Sequence[ProtocolSection]) -> Iterable[ReportedClient]:
     by_name: dict[str, list[Results]] = {}
     for run in runs:
         by_name.setdefault(client_name(run), []).append(run)
@@ -336,7 +338,7 @@ def _clients(runs: Sequence[Results], sections: Sequence[Section]) -> Iterable[C
             if cell is not None and cell.client == name and LOOKS[cell.result.verdict][2] < 4
         ]
         findings.sort(key=lambda f: (LOOKS[f[1].result.verdict][2], _LEVELS[f[1].result.level]))
-        yield Client(
+        yield ReportedClient(
             name,
             own[0].client,
             own[0].client_version,
@@ -358,13 +360,15 @@ def _worst_words(failed: int, violated: int) -> str:
     return ", ".join([f"{failed} MUST failed"] * bool(failed) + [rules] * bool(violated))
 
 
-def _broken(rules: Sequence[RuleResult]) -> Iterable[Broken]:
+def _broken(rules: Sequence[RuleResult]) -> Iterable[BrokenRule]:
     """The rules that were violated, what nobody expected first."""
     explained = all_rules() if rules else {}
     for rule in sorted(rules, key=lambda r: (LOOKS[r.verdict][2], "expected" in r.tags, _LEVELS[r.level])):
         anchors = (_anchor((row, rule.protocol, rule.variant)) for row in rule.rows)
         sign, look, _ = LOOKS[rule.verdict]
-        yield Broken(rule, explained.get(rule.rule), sign, look, tuple(zip(anchors, rule.rows, strict=True)))
+        yield BrokenRule(
+            rule, explained.get(rule.rule), sign, look, tuple(zip(anchors, rule.rows, strict=True))
+        )
 
 
 def _causes(findings: Sequence[tuple[str, Cell]]) -> list[Cause]:
@@ -381,9 +385,9 @@ def _causes(findings: Sequence[tuple[str, Cell]]) -> list[Cause]:
     return [Cause(text, tuple(groups[text, criterion]), criterion) for text, criterion in order]
 
 
-def _sources(sections: Sequence[Section]) -> Iterable[Source]:
+def _sources(sections: Sequence[ProtocolSection]) -> Iterable[CoveredSentence]:
     """Every sentence that a scenario names, with the scenarios that stand on it."""
-    covered: dict[tuple[str, str, str], list[Row]] = {}
+    covered: dict[tuple[str, str, str], list[ScenarioRow]] = {}
     for section in sections:
         for row in section.rows:
             for part in row.scenario.sources:
@@ -392,7 +396,7 @@ def _sources(sections: Sequence[Section]) -> Iterable[Source]:
                     code, sentence = " ".join(row.scenario.basis), part
                 covered.setdefault((section.protocol, code, sentence), []).append(row)
     for (protocol, code, sentence), rows in sorted(covered.items(), key=lambda item: _natural(item[0])):
-        yield Source(code, sentence, protocol, tuple(rows))
+        yield CoveredSentence(code, sentence, protocol, tuple(rows))
 
 
 def _natural(key: tuple[str, ...]) -> list[tuple[int, int, str]]:

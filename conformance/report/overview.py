@@ -36,7 +36,7 @@ class Exit(msgspec.Struct, frozen=True):
     why: str
 
 
-class Tally(msgspec.Struct, frozen=True):
+class FailureCounts(msgspec.Struct, frozen=True):
     """The failures of a client: those that an expectation file names, and the others.
 
     Attributes:
@@ -58,12 +58,12 @@ class Tally(msgspec.Struct, frozen=True):
         return bool(self.new or self.rules)
 
 
-def tally(results: Sequence[Result], rules: Sequence[RuleResult] = ()) -> Tally:
+def tally(results: Sequence[Result], rules: Sequence[RuleResult] = ()) -> FailureCounts:
     """Count them; a rule counts once, however many rows show it."""
     failed = [row for row in results if row.verdict is Verdict.FAIL]
     new = [row for row in failed if "expected" not in row.tags]
     levels = ((level, sum(row.level == level for row in new)) for level in ("MUST", "SHOULD", "MAY"))
-    return Tally(
+    return FailureCounts(
         known=len(failed) - len(new) + len({rule.rule for rule in rules if "expected" in rule.tags}),
         new=tuple((level, count) for level, count in levels if count),
         surprises=sum("unexpected pass" in row.tags for row in results),

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from conformance.printing import plain
-from conformance.report.model import Page, Row, Section
+from conformance.report.model import Page, ProtocolSection, ScenarioRow
 
 #: Pages that are packed together: the more, the smaller the file; the fewer, the sooner one of them is shown.
 TOGETHER = 12
@@ -29,7 +29,7 @@ class Pack(msgspec.Struct, frozen=True):
     content: str
 
 
-def packs(page: Page, render: Callable[[Section, Row], str]) -> Iterator[Pack]:
+def packs(page: Page, render: Callable[[ProtocolSection, ScenarioRow], str]) -> Iterator[Pack]:
     """All pages; `render` makes the HTML of one."""
     for section in page.sections:
         for rows in _groups(section.rows):
@@ -52,5 +52,5 @@ def _plain(document: Any) -> Any:
     return list(map(_plain, document)) if isinstance(document, list | tuple) else document
 
 
-def _groups(rows: Sequence[Row]) -> Iterable[Sequence[Row]]:
+def _groups(rows: Sequence[ScenarioRow]) -> Iterable[Sequence[ScenarioRow]]:
     return (rows[first : first + TOGETHER] for first in range(0, len(rows), TOGETHER))

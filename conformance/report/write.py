@@ -15,8 +15,8 @@ from conformance import printing
 from conformance.report.charts import milliseconds, quantile_name
 from conformance.report.comparison import compared
 from conformance.report.faults import by_fault
-from conformance.report.links import Links
-from conformance.report.model import ANOMALIES, LOOKS, Page, Row, Section, build
+from conformance.report.links import PageLinks
+from conformance.report.model import ANOMALIES, LOOKS, Page, ProtocolSection, ScenarioRow, build
 from conformance.report.packs import packs
 from conformance.results import Results, Verdict
 
@@ -88,7 +88,7 @@ def render(
     environment.filters["words"] = words
     environment.filters["plain"] = printing.plain
 
-    def inside(section: Section, row: Row) -> str:
+    def inside(section: ProtocolSection, row: ScenarioRow) -> str:
         return environment.get_template("page.html.j2").render(page=page, section=section, row=row)
 
     environment.globals.update(
@@ -97,7 +97,7 @@ def render(
         milliseconds=milliseconds,
         packs=lambda: packs(page, inside),
         quantile_name=quantile_name,
-        links=Links(out),
+        links=PageLinks(out),
     )
 
     def inline(*names: str) -> Markup:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.rules.registry import Violation, invariant
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.showing import frame_at
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from fakebrokers.core.frames import Role
 
 AT_ONCE_S = 0.3
@@ -17,14 +17,14 @@ FREES_S = 1.0  #: a client may have something to do with a connection that is ov
 LEFT = ("tasks", "timers", "pending", "buffered_bytes")
 
 
-def _close(case: Case) -> Done | None:
+def _close(case: Case) -> RunOp | None:
     closes = [done for done in case.done("close") if done.phase == "close" and done.result is not None]
     if not closes or "sessions" in case.notes or _had_nothing(case, closes[-1]):
         return None
     return closes[-1]
 
 
-def _had_nothing(case: Case, done: Done) -> bool:
+def _had_nothing(case: Case, done: RunOp) -> bool:
     """Whether there was nothing yet to close: a library may give nothing to hold before it is connected."""
     assert done.result is not None
     error = done.result.error
@@ -81,7 +81,7 @@ def _more_than(rest: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
     return {name: now[name] for name in LEFT if (now.get(name) or 0) > (rest.get(name) or 0)}
 
 
-def _ops_behind(case: Case, closed: Moment) -> Iterator[Violation]:
+def _ops_behind(case: Case, closed: Position) -> Iterator[Violation]:
     """A close ends all that is asked of the server, and nothing more can be asked."""
     asking = {*case.model.ops, "connect", "publish", "publish_many", "subscribe"}
     for done in case.ops:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.case import Case
 from conformance.run.showing import frame_at
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Role, kind_of
 
@@ -22,7 +22,7 @@ PARTING_ROLES = (Role.CLOSE, Role.HEARTBEAT, Role.MALFORMED, Role.HANDSHAKE)
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
 
 
-def _works(conn: Conn, until: Moment) -> bool:
+def _works(conn: Conn, until: Position) -> bool:
     """Whether the client has used a connection for anything but itself."""
     return conn.ready is not None and any(
         conn.ready < seen.at < until and type(seen.frame).spec.role_in("in") not in QUIET_ROLES
@@ -66,19 +66,19 @@ def state_agrees(case: Case) -> Iterator[Violation]:
                 yield May("many_connections", text), ended
 
 
-def _was_ready(case: Case, conn: Conn, begun: Moment, ended: Moment) -> bool:
+def _was_ready(case: Case, conn: Conn, begun: Position, ended: Position) -> bool:
     """Whether a connection was ready at any time between."""
     has_not_ended = conn.ended is None or conn.ended > begun or conn.ended.t + case.slack_s > begun.t
     return conn.ready is not None and conn.ready < ended and has_not_ended
 
 
-def _worked_all_the_time(case: Case, conn: Conn, begun: Moment, ended: Moment) -> bool:
+def _worked_all_the_time(case: Case, conn: Conn, begun: Position, ended: Position) -> bool:
     """Whether a connection had been used before, and could be until the end, as far as one can tell."""
     lasts = conn.ended is None or conn.ended.t > ended.t + case.slack_s
     return conn.serves(ended) and conn.serves(begun) and _works(conn, begun) and lasts
 
 
-def _is_odd(case: Case, until: Moment) -> bool:
+def _is_odd(case: Case, until: Position) -> bool:
     """Whether there was a connection whose handshake was done, if what cannot be read was a part of it."""
     return any(conn.ready is None and case.is_unread(conn, until) for conn in case.conns.values())
 
@@ -150,7 +150,7 @@ def _was_hopeless(case: Case, conn: Conn) -> bool:
     return was_garbage or (case.model.answers_in_order and _an_op_ended(case, conn.parting))
 
 
-def _was_given_up(case: Case, at: Moment) -> bool:
+def _was_given_up(case: Case, at: Position) -> bool:
     """Whether a close that did not work out had begun by then: it may end its connection as it stands."""
     return any(d.begun < at for d in case.done("close") if d.result is not None and not d.result.ok)
 
@@ -185,7 +185,7 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
         yield May("drops_idle", text), conn.ended
 
 
-def _has_reason(case: Case, conn: Conn, ended: Moment) -> bool:
+def _has_reason(case: Case, conn: Conn, ended: Position) -> bool:
     """Whether the client may end a connection: by what it was told, by what the application did, by time."""
     closing = case.mark("close")
     return (
@@ -200,7 +200,7 @@ def _has_reason(case: Case, conn: Conn, ended: Moment) -> bool:
     )
 
 
-def _needs_it_no_more(case: Case, conn: Conn, ended: Moment) -> bool:
+def _needs_it_no_more(case: Case, conn: Conn, ended: Position) -> bool:
     """Whether what the connection was made for is over."""
     if conn.ready is None:
         closes = [done.begun for done in case.done("close", "abort")]
@@ -215,7 +215,7 @@ def _needs_it_no_more(case: Case, conn: Conn, ended: Moment) -> bool:
     )
 
 
-def was_quiet(case: Case, conn: Conn, ended: Moment) -> bool:
+def was_quiet(case: Case, conn: Conn, ended: Position) -> bool:
     """Whether nothing came from the server for so long that the client may give it up."""
     quiet_s = _quiet_s(conn, ended)
     if _waits_for_a_rest(conn, ended, quiet_s):
@@ -229,7 +229,7 @@ def was_quiet(case: Case, conn: Conn, ended: Moment) -> bool:
     return bool(patience) and quiet_s >= patience[0] - SLACK_S - case.slack_s
 
 
-def _quiet_s(conn: Conn, ended: Moment) -> float:
+def _quiet_s(conn: Conn, ended: Position) -> float:
     return ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
 
 
@@ -245,7 +245,7 @@ def _asked_for_life(conn: Conn, came: Sequence[float], wait_s: float) -> bool:
     return bool(asked) and conn.ended.t - asked[0] > wait_s
 
 
-def _waits_for_a_rest(conn: Conn, at: Moment, quiet_s: float) -> bool:
+def _waits_for_a_rest(conn: Conn, at: Position, quiet_s: float) -> bool:
     """Whether a frame has begun, and its rest does not come, or takes as long as silence may."""
     patience = conn.agreed.patience_s
     is_long = patience is not None and at.t - conn.partial_since_s >= patience[1] - SLACK_S
@@ -259,7 +259,7 @@ def _was_cancelled(case: Case, conn: Conn) -> bool:
     return last is not None and last.word == "cancelled"
 
 
-def _came_too_late(case: Case, conn: Conn, ended: Moment) -> bool:
+def _came_too_late(case: Case, conn: Conn, ended: Position) -> bool:
     """Whether it ends with the connect that has made it and has run out of time."""
     return any(
         done.result is not None and done.result.word == "timeout" and done.ended is not None
@@ -268,14 +268,14 @@ def _came_too_late(case: Case, conn: Conn, ended: Moment) -> bool:
     )  # fmt: skip
 
 
-def _is_over(case: Case, conn: Conn, ended: Moment) -> bool:
+def _is_over(case: Case, conn: Conn, ended: Position) -> bool:
     """Whether the time for a handshake is over: that of the client, or that of an op that waits for it."""
     if "abandons" in case.notes or ended.t - conn.accepted.t > HANDSHAKE_S:
         return True
     return any(abs(done.begun.t + done.timeout_s - ended.t) < DEADLINE_S for done in case.ops)
 
 
-def _an_op_ended(case: Case, ended: Moment) -> bool:
+def _an_op_ended(case: Case, ended: Position) -> bool:
     """Whether an op ended then without its answer, by its deadline or because it was called off."""
     ends = [done.ended for done in case.ops if done.result is not None and not done.result.ok]
     ends += [told.at for told in case.told if told.word == "unknown"]
@@ -318,7 +318,7 @@ def waits_for_its_answers(case: Case) -> Iterator[Violation]:
             yield May("drops_idle", text), conn.ended
 
 
-def _times_out(case: Case, ended: Moment) -> bool:
+def _times_out(case: Case, ended: Position) -> bool:
     """Whether an op ends then by its deadline."""
     return any(abs(done.begun.t + done.timeout_s - ended.t) < DEADLINE_S for done in case.ops)
 

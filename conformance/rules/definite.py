@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from conformance.rules.registry import Violation, invariant
 from conformance.rules.requests import asked_by_ops, has_twin
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 
 BY_LOSS = ("connection", "timeout", "closed")  #: ways to fail that no answer of the broker decides
 
 
-def _is_sure(done: Done) -> bool:
+def _is_sure(done: RunOp) -> bool:
     """Whether an op was called undone for sure, without an answer."""
     result = done.result
     if result is None or result.ok or result.error is None:

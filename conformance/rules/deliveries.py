@@ -11,9 +11,9 @@ from conformance.rules.recovery import subscriptions
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.case import Case
 from conformance.run.facts import Record
-from conformance.run.reported import Heard
+from conformance.run.reported import ReportedEvent
 from conformance.run.showing import shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 
 DAMAGE_S = 1.0
 LOOK_BACK_S = 5.0  #: what has come by then was processed
@@ -226,7 +226,7 @@ def close_is_prompt(case: Case) -> Iterator[Violation]:
             yield May("drains", text), heard.at
 
 
-def _event(heard: Heard) -> str:
+def _event(heard: ReportedEvent) -> str:
     """What the application got; of a large body its size and a sum are reported."""
     body: Any = heard["body"]
     return shown(body if "sha256" in body else body_bytes(body))
@@ -274,7 +274,7 @@ def surfaces_what_came(case: Case) -> Iterator[Violation]:
                 yield text, at
 
 
-def _is_event(case: Case, heard: Heard, at: Moment, record: Record) -> bool:
+def _is_event(case: Case, heard: ReportedEvent, at: Position, record: Record) -> bool:
     """Whether this is the event that came then."""
     told = heard["body"]
     is_it = is_body(told, record.body) or (

@@ -8,10 +8,10 @@ from typing import Any
 
 from conformance.rules.registry import May, Violation, invariant
 from conformance.rules.requests import AT_ONCE_S, SLACK_S, asked_by_ops, has_rival, has_twin
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Malformed, Role
 
@@ -68,7 +68,7 @@ def leaving_ends_requests(case: Case) -> Iterator[Violation]:
             )
 
 
-def _left(case: Case, question: Question) -> list[Moment]:
+def _left(case: Case, question: Question) -> list[Position]:
     """When the client could read that the node had left that it has asked."""
     return [
         dropped.at
@@ -166,13 +166,13 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             yield f"{done.op} was given up ({result}), and no connection was lost", done.ended
 
 
-def _latest_s(done: Done) -> float:
+def _latest_s(done: RunOp) -> float:
     """When an op ends at the latest, as the application says, or the library that fixes a deadline."""
     own_s = (done.args.get("timeout_ms") or done.call.timeout_ms or math.inf) / 1000
     return float(done.begun.t + min(own_s, done.timeout_s))
 
 
-def _may_have_no_answer(case: Case, done: Done, questions: Sequence[Question], ended: Moment) -> bool:
+def _may_have_no_answer(case: Case, done: RunOp, questions: Sequence[Question], ended: Position) -> bool:
     """Whether who has to answer may be taken for dead, be gone, or have answered what cannot be read; or
     another op has closed the same."""
     if "silent" in case.notes or (done.op in case.model.closing and has_twin(case, done)):
@@ -185,7 +185,7 @@ def _may_have_no_answer(case: Case, done: Done, questions: Sequence[Question], e
     )
 
 
-def _has_lost_its_own(case: Case, done: Done) -> bool:
+def _has_lost_its_own(case: Case, done: RunOp) -> bool:
     """Whether a connection was lost, or refused, that came while an op was open: the op may have needed it
     besides the one on which it has asked."""
     for conn in case.conns.values():
@@ -215,12 +215,12 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
         if standing < case.notes.get("sessions", 1):
             continue  # whose connection it is that stands, nobody can tell
         if case.model.unseen_connections and _has_lost(case, done):
-            continue  # what it had of its own may have been lost with them, before it was on the tape
+            continue  # what it had of its own may have been lost with them, before it was in the trace
         if sound(case, done.begun, done.ended):
             yield f"{done.op} failed: {result}, and all connections are open", done.begun, done.ended
 
 
-def _has_lost(case: Case, done: Done) -> bool:
+def _has_lost(case: Case, done: RunOp) -> bool:
     """Whether the broker has ended a connection about when an op was open."""
     assert done.ended is not None
     since_s, until_s = done.begun.t - case.slack_s, done.ended.t + case.slack_s
@@ -246,7 +246,7 @@ def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
         yield f"{done.op} ended {done.result}, and all that came can be read", questions[0].asked, done.ended
 
 
-def _was_plain(conn: Conn, until: Moment) -> bool:
+def _was_plain(conn: Conn, until: Position) -> bool:
     """Whether all that came could be read, and no more came than was asked for."""
     came = [seen for seen in conn.of("out") if seen.at < until]
     asked = [seen for seen in conn.of("in") if seen.at < until]
@@ -254,7 +254,7 @@ def _was_plain(conn: Conn, until: Moment) -> bool:
     return not is_odd and len(came) <= len(asked)
 
 
-def sound(case: Case, begun: Moment, ended: Moment) -> bool:
+def sound(case: Case, begun: Position, ended: Position) -> bool:
     """Whether each connection that there was stands all the time, or was replaced before."""
     conns = [conn for conn in case.conns.values() if conn.accepted < ended]
     serving = [conn for conn in conns if conn.serves(begun) and conn.serves(ended)]
@@ -268,19 +268,19 @@ def sound(case: Case, begun: Moment, ended: Moment) -> bool:
     return since is not None and all(conn.ended is not None and conn.ended < since for conn in gone)
 
 
-def _ends_with(case: Case, conn: Conn, ended: Moment) -> bool:
+def _ends_with(case: Case, conn: Conn, ended: Position) -> bool:
     """Whether the broker sees the end of a connection so soon behind an op that the client was first."""
     return conn.ended is not None and ended < conn.ended and conn.ended.t < ended.t + case.slack_s
 
 
-def _stood(case: Case, question: Question, done: Done) -> bool:
+def _stood(case: Case, question: Question, done: RunOp) -> bool:
     """Whether a question's connection was sound until its op ended."""
     conn = question.conn
     marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
     return done.ended is None or not any(mark and case.may_precede(mark, done.ended) for mark in marks)
 
 
-def _is_odd(question: Question, until: Moment) -> bool:
+def _is_odd(question: Question, until: Position) -> bool:
     """Whether something that cannot be read has come instead of an answer."""
     seen = question.conn.of("out")
     return any(isinstance(one.frame, Malformed) and question.asked < one.at < until for one in seen)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from conformance.invariants.registry import May, Violation, invariant
-from conformance.sweep.bases import Done
-from conformance.sweep.case import Case
-from conformance.sweep.view import Conn, Seen
+from conformance.rules.registry import May, Violation, invariant
+from conformance.run.bases import RunOp
+from conformance.run.case import Case
+from conformance.run.view import Conn, SeenFrame
 from fakebrokers.core.frames import Role
 
 LOSSES = ("connection_lost", "reconnecting", "disconnected", "target_closed")  #: as session events tell them
@@ -71,7 +71,7 @@ def signs_have_pauses(case: Case) -> Iterator[Violation]:
                 break
 
 
-def _is_sign(seen: Seen, direction: str) -> bool:
+def _is_sign(seen: SeenFrame, direction: str) -> bool:
     return type(seen.frame).spec.role_in(direction) is Role.HEARTBEAT
 
 
@@ -120,5 +120,5 @@ def _is_told(case: Case, conn: Conn, since_s: float, until_s: float) -> bool:
     return any(since_s <= at <= until_s for at in told)
 
 
-def _is_lost(done: Done) -> bool:
+def _is_lost(done: RunOp) -> bool:
     return done.result is not None and done.result.word in ("connection", "closed")

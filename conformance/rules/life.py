@@ -11,7 +11,7 @@ from conformance.rules.registry import May, Violation, invariant
 from conformance.run.case import Case
 from conformance.run.reported import PUBLISHING
 from conformance.run.showing import counted, shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 
 OWN_S = 12.0  #: what a client may wait for an answer that no op waits for
 ROUNDS = 4
@@ -128,7 +128,7 @@ def pending_is_true(case: Case) -> Iterator[Violation]:
         yield f"{counted(result.value['pending'], 'request')} pending, and no op is open", done.ended
 
 
-def _has_late(case: Case, at: Moment) -> bool:
+def _has_late(case: Case, at: Position) -> bool:
     """Whether the client may wait for answers to questions of its own: recovery, or taking something back."""
     return any(
         one.asked < at and (one.answered is None or one.answered > at) and one.asked.t > at.t - OWN_S

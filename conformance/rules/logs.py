@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from conformance.adapter.messages import body_bytes
 from conformance.rules.registry import May, Violation
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Record, Window
-from conformance.run.reported import Heard
+from conformance.run.reported import ReportedEvent
 from conformance.run.showing import shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 
 DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
 
@@ -21,7 +21,7 @@ DUE_S = 0.5  #: what a client may take to hand a message over, besides the callb
 class _Due(NamedTuple):
     """A message that came to the client."""
 
-    at: Moment
+    at: Position
     record: Record
     is_certain: bool
 
@@ -29,7 +29,7 @@ class _Due(NamedTuple):
 class Log:
     """A subscription to a log, held against its lives on the wire, one after the other."""
 
-    def __init__(self, case: Case, done: Done, windows: list[Window]) -> None:
+    def __init__(self, case: Case, done: RunOp, windows: list[Window]) -> None:
         self.case = case
         self.done = done
         self.windows = windows
@@ -69,7 +69,7 @@ class Log:
             is_early = start["type"] == "offset" and start["value"] < low
             yield May("surfaces_again", text) if is_early else text, window.asked
 
-    def _life(self, window: Window, until: Moment | None) -> Iterator[Violation]:
+    def _life(self, window: Window, until: Position | None) -> Iterator[Violation]:
         wanted, ends = self._due(window)
         stood = self.position or 0
         count = yield from self._take(wanted, stood, until)
@@ -82,7 +82,7 @@ class Log:
             yield from self._missing(window, wanted[count], until)
 
     def _take(
-        self, wanted: Sequence[_Due], stood: int, until: Moment | None
+        self, wanted: Sequence[_Due], stood: int, until: Position | None
     ) -> Generator[Violation, None, int]:
         """Go through what was delivered in this life; how much of what is wanted is done with then."""
         count = 0
@@ -101,7 +101,7 @@ class Log:
                 break
         return count
 
-    def _delivered(self, heard: Heard, record: Record) -> Iterator[Violation]:
+    def _delivered(self, heard: ReportedEvent, record: Record) -> Iterator[Violation]:
         """The application got a message that was due."""
         if None not in (record.ts, heard["ts"]) and not _same_time(heard["ts"], record.ts):
             text = f"the message at {record.position} was delivered with the time"
@@ -134,11 +134,11 @@ class Log:
     def _is_wanted(self, record: Record) -> bool:
         return self.case.model.wants(self.done.args, record.body)
 
-    def _is_over(self, at: Moment, until: Moment | None) -> bool:
+    def _is_over(self, at: Position, until: Position | None) -> bool:
         """Whether a later life of the subscription has begun by then."""
         return until is not None and not self.case.slack_s and at > until
 
-    def _missing(self, window: Window, due: _Due, until: Moment | None) -> Iterator[Violation]:
+    def _missing(self, window: Window, due: _Due, until: Position | None) -> Iterator[Violation]:
         """Not all came: the life has to have ended before it could."""
         at, record, _ = due
         slow = (self.done.args.get("on_message") or {}).get("sleep_ms", 0) / 1000
@@ -150,7 +150,7 @@ class Log:
             yield f"the message at {record.position} came, and was not delivered to the application", at
 
 
-def _same(heard: Heard, record: Record) -> bool:
+def _same(heard: ReportedEvent, record: Record) -> bool:
     body: Any = heard["body"]
     if not isinstance(body, dict):  # messages of several parts: a format of their own inside the record
         return bool(int(heard["position"]) == record.position)

@@ -9,9 +9,9 @@ from conformance.rules.connections import was_quiet
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.case import Case
 from conformance.run.facts import Settled, Written
-from conformance.run.reported import Told
+from conformance.run.reported import ReportedOutcome
 from conformance.run.showing import message, named, shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from fakebrokers.core.frames import Malformed
 
 OWN_S = 1.0  #: the shortest time-out that a library may have by itself
@@ -101,7 +101,7 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         yield f"{told}, and no confirm for {named(told.place)} had come", told.at
 
 
-def _is_unheard(case: Case, told: Told) -> bool:
+def _is_unheard(case: Case, told: ReportedOutcome) -> bool:
     """Whether its message was written where nobody can say any more what the server answers: behind what
     cannot be read, or is not whole."""
     for one in case.facts.written:
@@ -175,7 +175,7 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
             yield f"{told}, and no such refusal of {named(told.place)} had come", told.at
 
 
-def may_be_about(case: Case, told: Told) -> bool:
+def may_be_about(case: Case, told: ReportedOutcome) -> bool:
     """Whether an error with this code, of which the server says not what it is about, met the message on its
     way: a client that cannot know which of the two was first takes it for the answer."""
     written = [one for one in case.facts.written if one.place == told.place]
@@ -384,7 +384,7 @@ def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
             yield May("own_deadline", text) if after_s > OWN_S else text, told.at
 
 
-def _has_ended(case: Case, written: Written, told: Told) -> bool:
+def _has_ended(case: Case, written: Written, told: ReportedOutcome) -> bool:
     assert told.at is not None
     conn = written.conn
     ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
@@ -400,7 +400,7 @@ def _has_ended(case: Case, written: Written, told: Told) -> bool:
     return _was_called_off(case, told, told.at)
 
 
-def _was_called_off(case: Case, told: Told, until: Moment) -> bool:
+def _was_called_off(case: Case, told: ReportedOutcome, until: Position) -> bool:
     """Whether the application has ended the producer, or more, between its publish and that moment."""
     ops = (*case.model.dropping, "close", "abort")
     return any(told.done.begun < done.begun < until for done in case.done(*ops))

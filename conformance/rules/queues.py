@@ -8,16 +8,16 @@ from typing import Any
 
 from conformance.adapter.messages import body_bytes
 from conformance.rules.registry import May, Violation, invariant
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Record, Window
-from conformance.run.reported import Heard, bodies_of
+from conformance.run.reported import ReportedEvent, bodies_of
 from conformance.run.showing import counted, message, shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 
 DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
 WRITE_S = 1.0  #: what it may take to write a confirm
-Come = tuple[Moment, Window, Record]
+Come = tuple[Position, Window, Record]
 Name = tuple[str, Any]  #: of a message: its target and its id
 
 
@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
     )
 
 
-def _subscribed(case: Case) -> Iterator[Done]:
+def _subscribed(case: Case) -> Iterator[RunOp]:
     """The subscriptions of targets that have no other one."""
     ops = [done for done in case.done("subscribe") if done.result is not None]
     counts = Counter(done.args["target"] for done in ops)
@@ -52,7 +52,7 @@ def _come(case: Case, target: str | None = None) -> list[Come]:
     return sorted(rows, key=lambda row: row[0])
 
 
-def _pause_s(done: Done) -> float:
+def _pause_s(done: RunOp) -> float:
     return float((done.args.get("on_message") or {}).get("sleep_ms", 0)) / 1000
 
 
@@ -89,7 +89,7 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
                     break
 
 
-def _passed_over(case: Case, done: Done, skipped: list[Come], until: Moment) -> Iterator[Violation]:
+def _passed_over(case: Case, done: RunOp, skipped: list[Come], until: Position) -> Iterator[Violation]:
     """Messages that came, and were due before a later one was delivered."""
     for at, window, record in skipped:
         if _was_due(case, done, window, until.t):
@@ -98,7 +98,7 @@ def _passed_over(case: Case, done: Done, skipped: list[Come], until: Moment) -> 
             yield May("skips_damaged", text) if hurt else text, at, until
 
 
-def _was_due(case: Case, done: Done, window: Window, by_s: float) -> bool:
+def _was_due(case: Case, done: RunOp, window: Window, by_s: float) -> bool:
     """Whether nothing has ended a subscription, or the life that a message came in, until then."""
     target, sub = done.args["target"], done.args["sub"]
     called_off = [
@@ -112,14 +112,14 @@ def _was_due(case: Case, done: Done, window: Window, by_s: float) -> bool:
     )  # fmt: skip
 
 
-def _same(heard: Heard, record: Record) -> bool:
+def _same(heard: ReportedEvent, record: Record) -> bool:
     body: Any = heard["body"]
     if heard["position"] != record.position:
         return False
     return body["len"] == len(record.body) if "sha256" in body else body_bytes(body) == record.body
 
 
-def _same_properties(case: Case, heard: Heard, record: Record) -> Iterator[Violation]:
+def _same_properties(case: Case, heard: ReportedEvent, record: Record) -> Iterator[Violation]:
     if record.properties is None:
         return
     got, wanted = plain(case.model.properties_of(heard)), plain(record.properties)
@@ -180,7 +180,7 @@ def up_to(position: Any) -> Any:
     return "up to", position
 
 
-def _orders(case: Case) -> Iterator[tuple[Name, Moment, float, bool]]:
+def _orders(case: Case) -> Iterator[tuple[Name, Position, float, bool]]:
     """What the application is done with: message, since when, how long it takes, whether it is sure."""
     by_ref = {(heard["sub"], heard["ref"]): heard for heard in case.heard("message")}
     for done in case.done("settle"):
@@ -222,7 +222,7 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
     """
     if case.model.redelivers:
         return
-    orders: dict[Name, list[Moment]] = defaultdict(list)
+    orders: dict[Name, list[Position]] = defaultdict(list)
     for name, at, _, _ in _orders(case):
         orders[name].append(at)
     count: Counter[Name] = Counter()
@@ -307,7 +307,7 @@ def drains_before_the_end(case: Case) -> Iterator[Violation]:
             yield f"{window.target} was ended, and messages {shown(left)} were not confirmed", done.ended
 
 
-def _window_of(case: Case, done: Done) -> Window | None:
+def _window_of(case: Case, done: RunOp) -> Window | None:
     """What an op ends on the wire; None where one cannot tell which it is."""
     targets = {one.args["target"] for one in case.done("subscribe") if one.args["sub"] == done.args["sub"]}
     windows = [
@@ -318,7 +318,7 @@ def _window_of(case: Case, done: Done) -> Window | None:
     return windows[0] if len(windows) == len(targets) == 1 else None
 
 
-def _was_cut_off(window: Window, ended: Moment) -> bool:
+def _was_cut_off(window: Window, ended: Position) -> bool:
     """Whether its connection was lost by then, and not because the client had parted."""
     lost, parting = window.conn.lost(), window.conn.parting
     return lost is not None and lost < ended and (parting is None or lost < parting)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.rules.registry import May, Violation, invariant
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question, Window
 from conformance.run.showing import counted, shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from fakebrokers.core.frames import kind_of
 
 MANY = 6  #: refusals of one kind
@@ -71,13 +71,13 @@ def comes_back(case: Case) -> Iterator[Violation]:
             yield f"connect after all faults were over: {done.result}", done.begun
 
 
-def _last_probe(case: Case) -> Done | None:
+def _last_probe(case: Case) -> RunOp | None:
     """The last op that was tried after all faults were over."""
     ended = (done for done in reversed(case.ops) if done.result is not None and done.phase == "probe")
     return next((done for done in ended if done.op != "state"), None)
 
 
-def _fails_without_cause(case: Case, done: Done) -> bool:
+def _fails_without_cause(case: Case, done: RunOp) -> bool:
     """Whether an op failed that the server has not refused."""
     result = done.result
     if result is None or result.ok or result.word in ("hang", "unsupported"):
@@ -371,11 +371,11 @@ def subscriptions(case: Case) -> list[tuple[Any, list[Window]]]:
     return found
 
 
-def _ends(case: Case, subscribes: Iterable[Any]) -> dict[Any, list[Moment]]:
+def _ends(case: Case, subscribes: Iterable[Any]) -> dict[Any, list[Position]]:
     """When subscriptions were ended, by name. Whoever ends one for which the client still asks ends nothing:
     it may come yet."""
     asked = {done.args["sub"]: done for done in subscribes}
-    ends: dict[Any, list[Moment]] = defaultdict(list)
+    ends: dict[Any, list[Position]] = defaultdict(list)
     for done in case.done("unsubscribe"):
         of = asked.get(done.args.get("sub"))
         is_open = of is not None and of.result.hang and (of.ended is None or done.begun < of.ended)
@@ -384,13 +384,13 @@ def _ends(case: Case, subscribes: Iterable[Any]) -> dict[Any, list[Moment]]:
     return ends
 
 
-def _asked_between(case: Case, target: Any, begun: Moment, end: Moment | None) -> list[Window]:
+def _asked_between(case: Case, target: Any, begun: Position, end: Position | None) -> list[Window]:
     """The windows of a target that were asked for in that time."""
     later = (one for one in case.facts.windows if one.target == target and one.asked > begun)
     return [one for one in later if end is None or one.asked < end]
 
 
-def _had_ended(ends: Mapping[Any, Sequence[Moment]], done: Done, at: Moment) -> bool:
+def _had_ended(ends: Mapping[Any, Sequence[Position]], done: RunOp, at: Position) -> bool:
     """Whether a subscription had been ended by then."""
     return any(end < at for end in ends[done.args["sub"]])
 
@@ -455,7 +455,7 @@ def goes_no_further(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream
     """
-    said: dict[Any, list[tuple[Moment, bool]]] = defaultdict(list)
+    said: dict[Any, list[tuple[Position, bool]]] = defaultdict(list)
 
     def place(question: Question, target: Any) -> Any:
         return target if case.is_one_session else (question.conn.name, target)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from conformance.results import Level
 from conformance.run.case import Case
 from conformance.run.facts import Should
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 
-#: What an invariant yields: a sentence, and the moments on the tape that prove it.
-Violation = tuple[str, *tuple[Moment | None, ...]]
+#: What an invariant yields: a sentence, and the moments in the trace that prove it.
+Violation = tuple[str, *tuple[Position | None, ...]]
 Check = Callable[[Case], Iterable[Violation]]
 
 
@@ -21,7 +21,7 @@ class Finding(NamedTuple):
     Attributes:
         name: Of the invariant.
         detail: What happened, one sentence.
-        rows: Rows of the tape that prove it.
+        rows: Rows of the trace that prove it.
         allowed: The word of the client's contract that allows it; "" if none does.
         level: That of the invariant, but for what harms nobody (`conformance.run.facts.Should`).
     """

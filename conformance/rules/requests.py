@@ -9,12 +9,12 @@ from typing import Any
 
 from conformance.rules.answers import agree, difference, shared
 from conformance.rules.registry import May, Violation, invariant
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question
 from conformance.run.model import Asks
 from conformance.run.showing import shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from fakebrokers.core.frames import Role
 
 SLACK_S = 0.005
@@ -23,15 +23,15 @@ BUSY_S = 1.5  #: where the client is a process of its own, or several, on a mach
 LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
-def asked_by_ops(case: Case) -> list[tuple[Done, Asks, list[Question]]]:
+def asked_by_ops(case: Case) -> list[tuple[RunOp, Asks, list[Question]]]:
     """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
     if "asked" not in case.shared:
         case.shared["asked"] = list(_questions_of(case))
-    found: list[tuple[Done, Asks, list[Question]]] = case.shared["asked"]
+    found: list[tuple[RunOp, Asks, list[Question]]] = case.shared["asked"]
     return found
 
 
-def _questions_of(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
+def _questions_of(case: Case) -> Iterator[tuple[RunOp, Asks, list[Question]]]:
     questions = case.facts.questions  # in the order in which they were asked
     for done in case.ops:
         asks = case.model.ops.get(done.op)
@@ -50,11 +50,11 @@ def _questions_of(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
         )
 
 
-def _when(question: Question) -> Moment:
+def _when(question: Question) -> Position:
     return question.asked
 
 
-def _come(case: Case, done: Done, questions: Sequence[Question]) -> list[Question]:
+def _come(case: Case, done: RunOp, questions: Sequence[Question]) -> list[Question]:
     """Those whose answer the client had, as far as one can tell, when the op ended."""
     ended = done.ended
     return [one for one in questions if one.answered and ended and case.may_precede(one.answered, ended)]
@@ -97,7 +97,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         yield from _connected_without_handshake(case)
 
 
-def _is_accepted(case: Case, done: Done, asks: Asks, questions: Sequence[Question]) -> bool:
+def _is_accepted(case: Case, done: RunOp, asks: Asks, questions: Sequence[Question]) -> bool:
     """Whether all that an op asks for was answered with yes, or it returned that there is nothing."""
     assert done.result is not None
     if asks.none is not None and asks.none(done.result.value):
@@ -107,7 +107,7 @@ def _is_accepted(case: Case, done: Done, asks: Asks, questions: Sequence[Questio
     return all(any(isinstance(one, part) for one in accepted) for part in parts)
 
 
-def _succeeded(case: Case, op: str) -> Iterator[tuple[Done, Moment]]:
+def _succeeded(case: Case, op: str) -> Iterator[tuple[RunOp, Position]]:
     """The ops of that name that were ok, and when they ended."""
     for done in case.done(op):
         if done.result is not None and done.result.ok and done.ended is not None:
@@ -173,7 +173,7 @@ def _came(codes: list[Any]) -> str:
     return f"the answers that came have the codes {with_codes}" if codes else "no answer had come"
 
 
-def _refused_besides(case: Case, done: Done) -> list[Any]:
+def _refused_besides(case: Case, done: RunOp) -> list[Any]:
     """The codes with which other questions about the op's target were refused that were asked while it was
     open: it may need what they ask for."""
     return [
@@ -185,7 +185,7 @@ def _refused_besides(case: Case, done: Done) -> list[Any]:
     ]
 
 
-def _turned_away(case: Case, done: Done) -> list[Any]:
+def _turned_away(case: Case, done: RunOp) -> list[Any]:
     """The codes with which connections were refused that were made while the op was open."""
     refused = [conn.turned_away for conn in case.conns.values() if conn.accepted > done.begun]
     return [
@@ -260,7 +260,7 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
             yield f"{done.op} went on for {late_s:.1f} s after its answer", one.answered
 
 
-def _ends_its_op(case: Case, done: Done, asks: Asks, one: Question, answered: Moment) -> bool:
+def _ends_its_op(case: Case, done: RunOp, asks: Asks, one: Question, answered: Position) -> bool:
     """Whether an answer came intact, in time, and for this op alone, before the application closed."""
     if not one.conn.serves(answered) or _is_unread(case, one):
         return False
@@ -272,7 +272,7 @@ def _ends_its_op(case: Case, done: Done, asks: Asks, one: Question, answered: Mo
     return in_time and not has_twin(case, done)
 
 
-def has_twin(case: Case, done: Done) -> bool:
+def has_twin(case: Case, done: RunOp) -> bool:
     """Whether another op asked the same while this one was open: which question is whose cannot be told."""
     for other in case.done(done.op):
         if other is done:
@@ -284,7 +284,7 @@ def has_twin(case: Case, done: Done) -> bool:
     return False
 
 
-def has_rival(case: Case, done: Done) -> bool:
+def has_rival(case: Case, done: RunOp) -> bool:
     """Whether another session was there, or came, while this one connected: whose connection is whose
     cannot be told."""
     return any(
@@ -341,7 +341,7 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
                 yield f"{done.op} has {given_s:g} s, its request {told_s:g} s", one.asked
 
 
-def _is_same_under_way(case: Case, asks: Asks, done: Done, other: Done) -> bool:
+def _is_same_under_way(case: Case, asks: Asks, done: RunOp, other: RunOp) -> bool:
     """Whether another op asks for the same thing, if under another name, and may still be under way, or has
     opened it."""
     named = {*done.args, *other.args} - {"target", "sub"}

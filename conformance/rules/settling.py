@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from conformance.adapter.kit.bodies import body_parts, key_bytes
 from conformance.rules.registry import May, Violation, invariant
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Handed
-from conformance.run.reported import Heard, bodies_of, joined
+from conformance.run.reported import ReportedEvent, bodies_of, joined
 from conformance.run.showing import message, shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.server import WALL_ON_VIRTUAL_TIME
 
@@ -22,7 +22,7 @@ WRITE_S = 1.0  #: what it may take to answer, or to tell
 EARLY_S = 0.001
 
 
-class Order(NamedTuple):
+class SettleDecision(NamedTuple):
     """What the application has decided on a message.
 
     Attributes:
@@ -32,7 +32,7 @@ class Order(NamedTuple):
 
     key: bytes
     positive: bool
-    at: Moment
+    at: Position
     at_s: float
     is_sure: bool
 
@@ -42,11 +42,11 @@ def _plans(case: Case) -> dict[str, dict[str, Any]]:
     return {done.args["sub"]: done.args.get("on_message") or {} for done in case.done("subscribe")}
 
 
-def _key(heard: Heard) -> bytes:
+def _key(heard: ReportedEvent) -> bytes:
     return key_bytes(heard["position"]) or b""
 
 
-def _surfaced(case: Case) -> list[tuple[Heard, bytes, int]]:
+def _surfaced(case: Case) -> list[tuple[ReportedEvent, bytes, int]]:
     """What the application got: the event, the key, and its ordinal in its subscription."""
     if "surfaced" not in case.shared:
         counts: Counter[str] = Counter()
@@ -54,7 +54,7 @@ def _surfaced(case: Case) -> list[tuple[Heard, bytes, int]]:
         for heard in case.heard("message"):
             counts[heard["sub"]] += 1
             found.append((heard, _key(heard), counts[heard["sub"]]))
-    surfaced: list[tuple[Heard, bytes, int]] = case.shared["surfaced"]
+    surfaced: list[tuple[ReportedEvent, bytes, int]] = case.shared["surfaced"]
     return surfaced
 
 
@@ -62,15 +62,15 @@ def _sleep_s(plan: dict[str, Any], ordinal: int) -> float:
     return float(plan.get("sleep_ms", 0)) / 1000 if ordinal in plan.get("sleep_on", (ordinal,)) else 0.0
 
 
-def _orders(case: Case) -> list[Order]:
+def _orders(case: Case) -> list[SettleDecision]:
     """All decisions of the application, in order."""
     if "orders" not in case.shared:
         case.shared["orders"] = _orders_of(case)
-    orders: list[Order] = case.shared["orders"]
+    orders: list[SettleDecision] = case.shared["orders"]
     return orders
 
 
-def _orders_of(case: Case) -> list[Order]:
+def _orders_of(case: Case) -> list[SettleDecision]:
     plans, found = _plans(case), []
     named = defaultdict(
         list
@@ -82,18 +82,18 @@ def _orders_of(case: Case) -> list[Order]:
         key = _key(meant[-1]) if meant else None
         if key is not None and done.result is not None:
             how = done.args.get("how", "ack")
-            found.append(Order(key, how == "ack", done.begun, done.begun.t, done.result.ok))
+            found.append(SettleDecision(key, how == "ack", done.begun, done.begun.t, done.result.ok))
     for heard, key, ordinal in _surfaced(case):
         plan = plans.get(heard["sub"], {})
         at_s = heard.at.t + _sleep_s(plan, ordinal)
         if plan.get("auto_settle") == "ack":
-            found.append(Order(key, True, heard.at, at_s, True))
+            found.append(SettleDecision(key, True, heard.at, at_s, True))
         if ordinal in plan.get("raise_on", ()):
-            found.append(Order(key, False, heard.at, at_s, True))
+            found.append(SettleDecision(key, False, heard.at, at_s, True))
     return sorted(found, key=lambda one: one.at_s)
 
 
-def _is_over(case: Case, begun: Moment, until_s: float) -> bool:
+def _is_over(case: Case, begun: Position, until_s: float) -> bool:
     """Whether the application has begun to end something by then, or the run has."""
     ends = [done.begun for done in case.done("unsubscribe", "close", "abort", "connect")]
     begins = [done.begun.row for done in case.done("subscribe") if done.begun < begun]
@@ -148,14 +148,14 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
         left[key].remove(exact[0])
 
 
-def _body(heard: Heard) -> bytes | None:
+def _body(heard: ReportedEvent) -> bytes | None:
     """None where it is too large to be told."""
     body: Any = heard["body"]
     parts = [body] if isinstance(body, dict) else body
     return None if any("sha256" in part for part in parts) else joined(body_parts(body))
 
 
-def _tells(heard: Heard, one: Handed, *names: str) -> bool:
+def _tells(heard: ReportedEvent, one: Handed, *names: str) -> bool:
     """Whether an event agrees with a delivery in these details, or in all that it has."""
     meta = heard["meta"]
     return all(str(meta[name]) == str(one.details[name]) for name in names or one.details if name in meta)
@@ -170,11 +170,11 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
     if not case.model.redelivers or not plans:
         return
     may_be_stale = _filters(case) and (case.hits > 0 or not case.is_truthful)
-    settled: dict[bytes, Moment] = {}
+    settled: dict[bytes, Position] = {}
     for order in _orders(case):
         if order.positive:
             settled.setdefault(order.key, order.at)
-    got: dict[bytes, list[Moment]] = defaultdict(list)
+    got: dict[bytes, list[Position]] = defaultdict(list)
     for heard, key, _ in surfaced:
         got[key].append(heard.at)
     due: Counter[bytes] = Counter()
@@ -257,7 +257,7 @@ def settled_for_good(case: Case) -> Iterator[Violation]:
     """
     if not case.model.redelivers or len(_plans(case)) != 1:
         return
-    first: dict[bytes, Order] = {}
+    first: dict[bytes, SettleDecision] = {}
     for order in _orders(case):
         if order.positive and order.is_sure:
             first.setdefault(order.key, order)
@@ -282,10 +282,10 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
     """A message is confirmed, or given back, only because the application decided so, and as often."""
     if not case.model.redelivers:
         return
-    orders: dict[tuple[bytes, bool], list[Order]] = defaultdict(list)
+    orders: dict[tuple[bytes, bool], list[SettleDecision]] = defaultdict(list)
     for order in _orders(case):
         orders[order.key, order.positive].append(order)
-    come: dict[bytes, list[Moment]] = defaultdict(list)
+    come: dict[bytes, list[Position]] = defaultdict(list)
     for handed in _whole(case):
         come[handed.key].append(handed.at)
     said: Counter[tuple[bytes, bool]] = Counter()
@@ -348,7 +348,7 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
     """A message on the wire is one that the application has published, under the id that it gave."""
     if not case.model.redelivers:
         return
-    given: dict[bytes, list[Done]] = defaultdict(list)
+    given: dict[bytes, list[RunOp]] = defaultdict(list)
     for done in case.done("publish", "publish_many"):
         for body in bodies_of(done):
             given[body].append(done)

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.adapter.messages import same_body
 from conformance.rules.registry import Violation, invariant
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Flow, Question
 from conformance.run.model import Asks
@@ -18,7 +18,7 @@ UNREAD_MAX = 2 << 20  #: bytes; a transport keeps some, and a piece or two may b
 ENDS_S = 5.0  #: behind its op; a client may read on what the application gives it, and send it
 
 
-def _flows(case: Case, direction: str) -> Iterator[tuple[Done, Flow]]:
+def _flows(case: Case, direction: str) -> Iterator[tuple[RunOp, Flow]]:
     """The streams of one direction, each with the op that it belongs to, where that can be told."""
     for done in case.ops:
         asks = case.model.ops.get(done.op)
@@ -33,7 +33,7 @@ def _flows(case: Case, direction: str) -> Iterator[tuple[Done, Flow]]:
                 yield done, flow
 
 
-def _may_ask(done: Done, question: Question, asks: Asks) -> bool:
+def _may_ask(done: RunOp, question: Question, asks: Asks) -> bool:
     """Whether a question may be that of an op: it fits, and was asked while the op was open."""
     return (
         done.begun < question.asked
@@ -88,7 +88,7 @@ def _is_told(got: Mapping[str, Any] | None, flow: Flow) -> bool:
     return got is not None and (flow.is_doubled or same_body(got, flow.body))
 
 
-def _in_time(case: Case, done: Done, flow: Flow) -> bool:
+def _in_time(case: Case, done: RunOp, flow: Flow) -> bool:
     assert flow.whole is not None
     if flow.question is not None and case.may_be_unread(flow.question.conn, flow.whole):
         return False

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from conformance.rules.giving_up import sound
 from conformance.rules.registry import Violation, invariant
 from conformance.rules.requests import asked_by_ops
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 
 ASKS_S = 1.0  #: what a client may take to ask once there is a connection
 WRITES_S = 5.0  #: what it may pause before it tries again to write a message
@@ -36,7 +36,7 @@ def asks_once_it_can(case: Case) -> Iterator[Violation]:
         result = done.result
         if result is None or result.word not in ("timeout", "hang") or questions or done.ended is None:
             continue
-        late = Moment(done.ended.row, 0, done.ended.t)
+        late = Position(done.ended.row, 0, done.ended.t)
         early = next((m for m, row in case.moments() if row.t > done.ended.t - ASKS_S), None)
         if early is not None and early > done.begun and sound(case, early, late):
             yield f"{done.op} was not sent, and there was a connection", early, done.ended
@@ -69,10 +69,10 @@ def _nothing_holds_up(case: Case) -> bool:
     return all(one.place in settled for one in case.facts.written)
 
 
-def _waited_in_vain(done: Done) -> bool:
+def _waited_in_vain(done: RunOp) -> bool:
     return done.result is not None and done.result.word in ("timeout", "hang")
 
 
-def _asked_by(case: Case, at: Moment) -> Iterator[Question]:
+def _asked_by(case: Case, at: Position) -> Iterator[Question]:
     """What was asked before, on connections that are open."""
     return (one for one in case.facts.questions if one.asked < at and one.conn.stands(at))

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from conformance.run.specs import Aside
+from conformance.run.specs import SideOp
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import latency
 
 if TYPE_CHECKING:
-    from conformance.run.bases import Done, Stage
+    from conformance.run.bases import RunOp, ScriptContext
     from conformance.run.case import Case
 
 TURNS = (0, 1, 2, 4, 8)
@@ -28,7 +28,7 @@ QUIET = ("state", "stats", "raise_next", "set_clock", "set_counter", "cancel")
 UNIQUE = ("publish", "publish_many", "subscribe", "connect")
 
 
-class Cut(Exception):
+class EarlyClose(Exception):
     """A base ends here: the application closes its session while the last op is under way.
 
     Attributes:
@@ -46,12 +46,12 @@ async def pass_turns(turns: int) -> None:
         await asyncio.sleep(0)
 
 
-def close(stage: Stage, done: Done, turns: int) -> None:
+def close(stage: ScriptContext, done: RunOp, turns: int) -> None:
     """The session is closed."""
-    raise Cut(turns)
+    raise EarlyClose(turns)
 
 
-def cancel(stage: Stage, done: Done, turns: int) -> None:
+def cancel(stage: ScriptContext, done: RunOp, turns: int) -> None:
     """The op is cancelled."""
 
     async def work() -> None:
@@ -63,7 +63,7 @@ def cancel(stage: Stage, done: Done, turns: int) -> None:
     stage.besides(work())
 
 
-def twice(stage: Stage, done: Done, turns: int) -> None:
+def twice(stage: ScriptContext, done: RunOp, turns: int) -> None:
     """The same op is begun once more."""
 
     async def work() -> None:
@@ -76,7 +76,7 @@ def twice(stage: Stage, done: Done, turns: int) -> None:
         stage.take(done.op, done.args, done.timeout_s)
 
 
-def loss(stage: Stage, done: Done, turns: int) -> None:
+def loss(stage: ScriptContext, done: RunOp, turns: int) -> None:
     """All connections are lost."""
 
     async def work() -> None:
@@ -89,7 +89,7 @@ def loss(stage: Stage, done: Done, turns: int) -> None:
         stage.kill("rst")
 
 
-ASIDES: dict[str, Callable[[Stage, Done, int], None]] = {
+ASIDES: dict[str, Callable[[ScriptContext, RunOp, int], None]] = {
     "close": close,
     "cancel": cancel,
     "twice": twice,
@@ -98,7 +98,7 @@ ASIDES: dict[str, Callable[[Stage, Done, int], None]] = {
 HURRIED = "hurried"  #: the op has less time than its answer takes
 
 
-def hurry(stage: Stage) -> float:
+def hurry(stage: ScriptContext) -> float:
     """Answers take their time from now on, for a while. Returns what the op is given, seconds."""
     name = stage.broker.faults.add(latency(ANSWER_S, direction="out"))
 
@@ -111,7 +111,7 @@ def hurry(stage: Stage) -> float:
     return HURRY_S
 
 
-def asides(case: Case) -> Iterator[tuple[str, str, Aside]]:
+def asides(case: Case) -> Iterator[tuple[str, str, SideOp]]:
     """Asides of a run: what is done, the op that it comes to, and the aside."""
     seen: dict[str, int] = {}
     for number, done in enumerate(case.ops, 1):
@@ -122,4 +122,4 @@ def asides(case: Case) -> Iterator[tuple[str, str, Aside]]:
             if what == "twice" and done.op in UNIQUE:
                 continue
             for turns in (0,) if what == HURRIED else TURNS:
-                yield what, done.op, Aside(number, what, turns)
+                yield what, done.op, SideOp(number, what, turns)

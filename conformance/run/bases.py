@@ -1,6 +1,6 @@
 """Base scripts: what an application does with a client while the sweep disturbs it.
 
-A base is an async function over a `Stage`, about ten lines of ops of the adapter protocol::
+A base is an async function over a `ScriptContext`, about ten lines of ops of the adapter protocol::
 
     @base(role="publisher")
     async def waited(stage):
@@ -26,8 +26,8 @@ from conformance.adapter.base import Adapter, Call
 from conformance.adapter.result import Result
 from conformance.run.asides import ASIDES, HURRIED, UNIQUE, hurry, pass_turns
 from conformance.run.pace import Pace
-from conformance.run.specs import Aside, Change
-from conformance.run.trace import Moment, Tape
+from conformance.run.specs import ArgumentChange, SideOp
+from conformance.run.trace import Position, Trace
 from fakebrokers.core.virtual import VirtualLoop
 
 OP_S = 2.0
@@ -40,7 +40,7 @@ RETRIES = 3
 RETRY_S = 6.0
 LASTS_S = 25.0
 
-Script = Callable[["Stage"], Awaitable[None]]
+Script = Callable[["ScriptContext"], Awaitable[None]]
 
 
 class Base(NamedTuple):
@@ -102,7 +102,7 @@ class Enough(Exception):
     """A base was cut short, because the spec says so."""
 
 
-class Done:
+class RunOp:
     """An op of a run.
 
     Attributes:
@@ -113,7 +113,7 @@ class Done:
     """
 
     def __init__(
-        self, call: Call, args: Mapping[str, Any], timeout_s: float, begun: Moment, phase: str
+        self, call: Call, args: Mapping[str, Any], timeout_s: float, begun: Position, phase: str
     ) -> None:
         self.call = call
         self.op = call.op
@@ -121,14 +121,14 @@ class Done:
         self.timeout_s = timeout_s
         self.begun = begun
         self.phase = phase
-        self.ended: Moment | None = None
+        self.ended: Position | None = None
         self.result: Result | None = None
 
     def __repr__(self) -> str:
         return f"{self.op}({self.args}) -> {self.result}"
 
 
-class Stage:
+class ScriptContext:
     """What a base script works with.
 
     Attributes:
@@ -148,17 +148,17 @@ class Stage:
         self,
         broker: Any,
         adapter: Adapter,
-        tape: Tape,
-        changes: Iterable[Change] = (),
+        trace: Trace,
+        changes: Iterable[ArgumentChange] = (),
         most: int | None = None,
         pace: Pace | None = None,
-        asides: Iterable[Aside] = (),
+        asides: Iterable[SideOp] = (),
     ) -> None:
         self.broker = broker
         self.adapter = adapter
-        self.tape = tape
+        self.trace = trace
         self.endpoint = broker.where
-        self.ops: list[Done] = []
+        self.ops: list[RunOp] = []
         self.phase = ""
         self.notes: dict[str, Any] = {}
         self.killed: set[str] = set()
@@ -166,7 +166,7 @@ class Stage:
         self.until_s = math.inf
         self._most = most
         self._pace = pace or Pace()
-        self._changes: dict[int, list[Change]] = {}
+        self._changes: dict[int, list[ArgumentChange]] = {}
         for change in changes:
             self._changes.setdefault(change.op, []).append(change)
         self._asides = {aside.op: aside for aside in asides}
@@ -200,11 +200,11 @@ class Stage:
             return True
         return bool(self.ops) and self.now >= self.until_s and self.phase not in LAST_PHASES
 
-    def take(self, op: str, args: Mapping[str, Any], timeout: float) -> Done:
+    def take(self, op: str, args: Mapping[str, Any], timeout: float) -> RunOp:
         """Begin an op with exactly these arguments."""
-        begun = self.tape.note("op", op)
+        begun = self.trace.note("op", op)
         call = self.adapter.begin(op, args, timeout * 1000)
-        self.ops.append(Done(call, args, timeout, begun, self.phase))
+        self.ops.append(RunOp(call, args, timeout, begun, self.phase))
         return self.ops[-1]
 
     def besides(self, work: Coroutine[Any, Any, None]) -> None:
@@ -254,10 +254,10 @@ class Stage:
         else:
             await self.sleep(seconds)
 
-    def mark(self, phase: str) -> Moment:
+    def mark(self, phase: str) -> Position:
         """A new phase begins: ops from here on belong to it."""
         self.phase = phase
-        return self.tape.note("mark", phase)
+        return self.trace.note("mark", phase)
 
     def calm(self) -> None:
         """No fault acts from here on."""

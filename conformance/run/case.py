@@ -9,14 +9,14 @@ from typing import Any
 
 from conformance.adapter.contract import Contract
 from conformance.run.acts import ACTS
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.facts import Facts
 from conformance.run.model import Model
-from conformance.run.reported import PUBLISHING, Heard, Told, bodies_in, outcomes
-from conformance.run.room import Room
+from conformance.run.reported import PUBLISHING, ReportedEvent, ReportedOutcome, bodies_in, outcomes
+from conformance.run.room import SweepProtocol
 from conformance.run.specs import Spec
-from conformance.run.trace import Moment, Row
-from conformance.run.view import Conn, read_tape
+from conformance.run.trace import Position, TraceRow
+from conformance.run.view import Conn, read_trace
 from fakebrokers.core.frames import Malformed
 
 
@@ -24,7 +24,7 @@ class Case:
     """One run.
 
     Attributes:
-        rows: The tape.
+        rows: The trace.
         ops: In the order in which they were begun; all have a result unless there is an `error`.
         events: What the client told unasked, in its order.
         marks: When the phases of the base began: ``calm``, ``probe``, ``close``, ``closed``.
@@ -47,13 +47,15 @@ class Case:
             has it, and between its word and the row of it: 0 in memory.
     """
 
-    def __init__(self, spec: Spec, room: Room, rows: list[Row], ops: list[Done], events: Any) -> None:
+    def __init__(
+        self, spec: Spec, room: SweepProtocol, rows: list[TraceRow], ops: list[RunOp], events: Any
+    ) -> None:
         self.spec = spec
         self.room = room
         self.rows = rows
         self.ops = ops
-        self.events: list[Heard] = list(events)
-        self.marks: dict[str, Moment] = {}
+        self.events: list[ReportedEvent] = list(events)
+        self.marks: dict[str, Position] = {}
         self.notes: dict[str, Any] = {}
         self.touched: frozenset[str] = frozenset()
         self.hits = 0
@@ -71,11 +73,11 @@ class Case:
         self.slack_s = 0.0
         self.is_starved = False
 
-    def may_precede(self, first: Moment, second: Moment) -> bool:
+    def may_precede(self, first: Position, second: Position) -> bool:
         """Whether the client may have had the first when it did the second."""
         return first < second or (self.slack_s > 0 and first.t - self.slack_s < second.t)
 
-    def before(self, first: Moment, second: Moment) -> bool:
+    def before(self, first: Position, second: Position) -> bool:
         """Whether the client has certainly seen the first when it did the second."""
         return first < second and (not self.slack_s or second.t - first.t > self.slack_s)
 
@@ -84,7 +86,7 @@ class Case:
         """Whether the application has connected but once: what one session is told others need not know."""
         return len(self._ops_by_name["connect"]) < 2
 
-    def may_be_unread(self, conn: Conn, at: Moment) -> bool:
+    def may_be_unread(self, conn: Conn, at: Position) -> bool:
         """Whether a connection was reset so soon behind what had come that the system may have thrown that
         away."""
         return conn.ended is not None and conn.was_reset and conn.ended.t - at.t < self.slack_s
@@ -94,14 +96,14 @@ class Case:
         """The protocol's part."""
         return self.room.model
 
-    def moments(self) -> Iterator[tuple[Moment, Row]]:
+    def moments(self) -> Iterator[tuple[Position, TraceRow]]:
         """All rows with their moments."""
         for number, row in enumerate(self.rows):
-            yield Moment(number, 0, row.t), row
+            yield Position(number, 0, row.t), row
 
     @cached_property
     def _read(self) -> tuple[dict[str, Conn], Facts]:
-        conns, facts = read_tape(self.rows, self.model), Facts()
+        conns, facts = read_trace(self.rows, self.model), Facts()
         for conn in conns.values():
             self.model.track(conn, facts)
         facts.sort()
@@ -132,12 +134,12 @@ class Case:
         return not self.lies and not any(ACTS[bend.act].lies for bend in self.spec.bends)
 
     @cached_property
-    def told(self) -> list[Told]:
+    def told(self) -> list[ReportedOutcome]:
         """What the application was told of each message that it published."""
         own_keys = self.contract.allows("own_keys")
         return list(outcomes(self.ops, self.events, self.facts.written, self.model, own_keys))
 
-    def has_unread(self, done: Done) -> bool:
+    def has_unread(self, done: RunOp) -> bool:
         """Whether something came while an op was open that the model's decoder cannot read."""
         frames = (seen for conn in self.conns.values() for seen in conn.of("out"))
         strange = [seen.at for seen in frames if isinstance(seen.frame, Malformed)]
@@ -145,7 +147,7 @@ class Case:
             done.begun < at and (done.ended is None or self.may_precede(at, done.ended)) for at in strange
         )
 
-    def is_unread(self, conn: Conn, until: Moment) -> bool:
+    def is_unread(self, conn: Conn, until: Position) -> bool:
         """Whether something came on a connection that the model's decoder cannot read: what a client that
         makes sense of it takes the connection for, is not known here."""
         return any(isinstance(seen.frame, Malformed) and seen.at < until for seen in conn.of("out"))
@@ -174,34 +176,34 @@ class Case:
             for conn in self.conns.values()
         )
 
-    def done(self, *ops: str) -> Iterator[Done]:
+    def done(self, *ops: str) -> Iterator[RunOp]:
         """The ops of these names."""
         if len(ops) == 1:
             return iter(self._ops_by_name[ops[0]])
         return (done for done in self.ops if done.op in ops)
 
-    def heard(self, what: str) -> Iterator[Heard]:
+    def heard(self, what: str) -> Iterator[ReportedEvent]:
         """The events of that name."""
         return iter(self._events_by_name[what])
 
     @cached_property
-    def _ops_by_name(self) -> defaultdict[str, list[Done]]:
-        found: defaultdict[str, list[Done]] = defaultdict(list)
+    def _ops_by_name(self) -> defaultdict[str, list[RunOp]]:
+        found: defaultdict[str, list[RunOp]] = defaultdict(list)
         for done in self.ops:
             found[done.op].append(done)
         return found
 
     @cached_property
-    def _events_by_name(self) -> defaultdict[str, list[Heard]]:
-        found: defaultdict[str, list[Heard]] = defaultdict(list)
+    def _events_by_name(self) -> defaultdict[str, list[ReportedEvent]]:
+        found: defaultdict[str, list[ReportedEvent]] = defaultdict(list)
         for heard in self.events:
             found[heard.what].append(heard)
         return found
 
-    def session_events(self, *whats: str) -> list[Heard]:
+    def session_events(self, *whats: str) -> list[ReportedEvent]:
         """What was told of sessions."""
         return [heard for heard in self.heard("session") if heard["what"] in whats]
 
-    def mark(self, phase: str) -> Moment | None:
+    def mark(self, phase: str) -> Position | None:
         """When a phase began."""
         return self.marks.get(phase)

@@ -1,6 +1,6 @@
 """What frames mean, in words that hold across protocols. A protocol's model notes them; invariants read them.
 
-Everything has a moment on the tape, so that a finding can point at its evidence.
+Everything has a moment in the trace, so that a finding can point at its evidence.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame
 
@@ -34,9 +34,9 @@ class Question:
     conn: Conn
     frame: Frame
     key: Hashable
-    asked: Moment
+    asked: Position
     answer: Frame | None = None
-    answered: Moment | None = None
+    answered: Position | None = None
     accepted: bool | None = None
     code: Any = None
     to: Hashable = None
@@ -53,7 +53,7 @@ class Written(NamedTuple):
     """
 
     conn: Conn
-    at: Moment
+    at: Position
     place: tuple[Hashable, ...]
     body: bytes | None = None
     is_deduplicated: bool = False
@@ -70,7 +70,7 @@ class Settled(NamedTuple):
     """
 
     conn: Conn
-    at: Moment
+    at: Position
     place: tuple[Hashable, ...]
     stored: bool
     code: Any = None
@@ -91,9 +91,9 @@ class IdUse:
     conn: Conn
     space: str
     number: Hashable
-    taken: Moment
+    taken: Position
     what: str
-    freed: Moment | None = None
+    freed: Position | None = None
 
 
 class Record(NamedTuple):
@@ -111,7 +111,7 @@ class Record(NamedTuple):
     properties: Any = None
 
 
-class Arrival(NamedTuple):
+class ArrivedFrame(NamedTuple):
     """A frame with messages for a subscription.
 
     Attributes:
@@ -120,7 +120,7 @@ class Arrival(NamedTuple):
         doubtful: Messages that are intact in a damaged frame: the application may get them, and need not.
     """
 
-    at: Moment
+    at: Position
     records: tuple[Record, ...]
     behind: int | None = None
     damaged: bool = False
@@ -140,7 +140,7 @@ class Handed(NamedTuple):
     """
 
     conn: Conn
-    at: Moment
+    at: Position
     key: bytes
     body: bytes = b""
     damaged: bool = False
@@ -152,7 +152,7 @@ class Answered(NamedTuple):
     """The client's word on a message that it was handed."""
 
     conn: Conn
-    at: Moment
+    at: Position
     key: bytes
     positive: bool
 
@@ -160,7 +160,7 @@ class Answered(NamedTuple):
 class Refused(NamedTuple):
     """The server has said of a target that it cannot be used, or has left the question unanswered."""
 
-    at: Moment
+    at: Position
     target: str
     code: Any
 
@@ -169,7 +169,7 @@ class Complaint(NamedTuple):
     """An error of the server that answers no question."""
 
     conn: Conn
-    at: Moment
+    at: Position
     code: Any
 
 
@@ -177,7 +177,7 @@ class Dropped(NamedTuple):
     """The server has dropped what a connection had of a target."""
 
     conn: Conn
-    at: Moment
+    at: Position
     target: str
 
 
@@ -200,21 +200,21 @@ class Window:
     target: str
     number: Hashable
     start: Any
-    asked: Moment
+    asked: Position
     settings: dict[str, Any] = field(default_factory=dict)
-    opened: Moment | None = None
-    closed: Moment | None = None
-    unsubscribed: Moment | None = None
+    opened: Position | None = None
+    closed: Position | None = None
+    unsubscribed: Position | None = None
     refused: Any = None
-    arrivals: list[Arrival] = field(default_factory=list)
-    granted: list[tuple[Moment, int]] = field(default_factory=list)
+    arrivals: list[ArrivedFrame] = field(default_factory=list)
+    granted: list[tuple[Position, int]] = field(default_factory=list)
     is_disputed: bool = False
 
 
 class Noted(NamedTuple):
     """A position that the client has stored with the broker."""
 
-    at: Moment
+    at: Position
     target: str
     name: str
     position: Any
@@ -224,7 +224,7 @@ class Confirmed(NamedTuple):
     """The client has told the broker that it is done with a message; the key is `Record.position`."""
 
     conn: Conn
-    at: Moment
+    at: Position
     target: str
     key: Any
 
@@ -233,7 +233,7 @@ class Sent(NamedTuple):
     """A frame of the client for somebody else, and to whom it goes."""
 
     conn: Conn
-    at: Moment
+    at: Position
     to: Hashable
     frame: Frame
 
@@ -241,7 +241,7 @@ class Sent(NamedTuple):
 class Configured(NamedTuple):
     """A subscription was given these settings, in the words of the op that orders them."""
 
-    at: Moment
+    at: Position
     target: str
     options: dict[str, int]
 
@@ -250,7 +250,7 @@ class Listening(NamedTuple):
     """The client has told a server to what it listens, where servers carry what clients say to each other."""
 
     conn: Conn
-    at: Moment
+    at: Position
     topic: str
 
 
@@ -258,7 +258,7 @@ class Announced(NamedTuple):
     """The client has told others what it offers; `what` can be compared with `Model.offered`."""
 
     conn: Conn
-    at: Moment
+    at: Position
     what: Any
 
 
@@ -282,14 +282,14 @@ class Flow:
 
     direction: str
     question: Question | None
-    begun: Moment
+    begun: Position
     is_opened: bool = False
     is_sure: bool = True
     pieces: dict[int, bytes] = field(default_factory=dict)
     is_doubled: bool = False
     has_two_ends: bool = False
     last: int | None = None
-    whole: Moment | None = None
+    whole: Position | None = None
     error: Any = None
     code: Any = None
 
@@ -301,7 +301,7 @@ class Flow:
             there += 1
         return b"".join(self.pieces[number] for number in range(1, there + 1))
 
-    def note(self, at: Moment) -> None:
+    def note(self, at: Position) -> None:
         """Note when nothing is missing any more."""
         is_over = self.is_opened and self.last is not None
         if self.whole is None and is_over and self.pieces.keys() == set(range(1, self.last or 0)):
@@ -327,14 +327,14 @@ class Facts:
 
     questions: list[Question] = field(default_factory=list)
     asked_back: list[Question] = field(default_factory=list)
-    misused: list[tuple[Moment, str]] = field(default_factory=list)
-    broken: list[tuple[Moment, str]] = field(default_factory=list)
+    misused: list[tuple[Position, str]] = field(default_factory=list)
+    broken: list[tuple[Position, str]] = field(default_factory=list)
     configured: list[Configured] = field(default_factory=list)
-    unordered: list[tuple[Moment, str]] = field(default_factory=list)
+    unordered: list[tuple[Position, str]] = field(default_factory=list)
     listening: list[Listening] = field(default_factory=list)
-    deaf: list[tuple[Moment, str]] = field(default_factory=list)
-    needless: list[tuple[Moment, str]] = field(default_factory=list)
-    wrong: list[tuple[Moment, str]] = field(default_factory=list)
+    deaf: list[tuple[Position, str]] = field(default_factory=list)
+    needless: list[tuple[Position, str]] = field(default_factory=list)
+    wrong: list[tuple[Position, str]] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
     ids: list[IdUse] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""One run: a client in this process, a fake in memory, virtual time, and the tape of what happened."""
+"""One run: a client in this process, a fake in memory, virtual time, and the trace of what happened."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from conformance.adapter.contract import Contract
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.adapter.last_words import last_words
-from conformance.run.acts import ACTS, Bent
-from conformance.run.asides import Cut
-from conformance.run.bases import Base, Done, Enough, Stage
+from conformance.run.acts import ACTS, InjectedEffect
+from conformance.run.asides import EarlyClose
+from conformance.run.bases import Base, Enough, RunOp, ScriptContext
 from conformance.run.case import Case
 from conformance.run.pace import Pace, RealPace
-from conformance.run.reported import Heard
-from conformance.run.room import Room, room_of
+from conformance.run.reported import ReportedEvent
+from conformance.run.room import SweepProtocol, room_of
 from conformance.run.specs import EVERY, Bend, Spec
 from conformance.run.stuck import Stuck, run_or_stuck
-from conformance.run.trace import Tape
+from conformance.run.trace import Trace
 from fakebrokers.faults.match import Match
 from fakebrokers.faults.plan import Fault
 from fakebrokers.protocol import find_protocol
@@ -36,18 +36,18 @@ LONGEST_S = 4000.0  #: virtual seconds that a base may take
 ENOUGH_S = 40.0  #: real seconds after which a base begins nothing more but its end, which takes as long
 
 
-class Taped(InProcessAdapter):
-    """Notes on the tape when the client says something, in the step in which it says it."""
+class TracedClient(InProcessAdapter):
+    """Notes in the trace when the client says something, in the step in which it says it."""
 
-    def __init__(self, make: type[AdapterBase], protocol: str, tape: Tape) -> None:
+    def __init__(self, make: type[AdapterBase], protocol: str, trace: Trace) -> None:
         super().__init__(make, protocol)
-        self._tape = tape
+        self._trace = trace
 
     def _written(self, line: Mapping[str, Any]) -> None:
         if "event" in line:
-            self._tape.note("event", line["n"])
+            self._trace.note("event", line["n"])
         else:
-            self._tape.note("answer", line["id"])
+            self._trace.note("answer", line["id"])
 
     async def _compare_clocks(self) -> None:
         """Client and runner share a clock."""
@@ -63,22 +63,22 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
     base = room.bases[spec.base]
     found: list[Case] = []
     complaints = io.StringIO()
-    tape = Tape(lambda: 0.0)
+    trace = Trace(lambda: 0.0)
 
     async def work() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(
             lambda _, context: _complain(complaints, context["message"], context.get("exception"))
         )
-        tape.clock = loop.time
-        found.append(await play(Taped(client, spec.protocol, tape), spec, tape))
+        trace.clock = loop.time
+        found.append(await play(TracedClient(client, spec.protocol, trace), spec, trace))
 
     limit = COSTLY_STUCK_S if base.costly else STUCK_S
     try:
         with redirect_stderr(complaints):
             run_or_stuck(work(), limit)
     except Stuck as problem:
-        case = Case(spec, room, tape.rows, [], [])
+        case = Case(spec, room, trace.rows, [], [])
         case.error = str(problem)
         return case
     case = found[0]
@@ -92,7 +92,7 @@ def _complain(to: io.StringIO, message: str, error: object) -> None:
 
 
 async def play(
-    adapter: Adapter, spec: Spec, tape: Tape, *, in_memory: bool = True, pause_s: float = math.inf
+    adapter: Adapter, spec: Spec, trace: Trace, *, in_memory: bool = True, pause_s: float = math.inf
 ) -> Case:
     """Run a spec on the running loop.
 
@@ -104,19 +104,19 @@ async def play(
     room = room_of(spec.protocol)
     base = room.bases[spec.base]
     broker = find_protocol(spec.protocol).load()(memory=in_memory, **base.server)
-    broker._watcher = tape
+    broker._watcher = trace
     touched: list[str] = []
-    case = Case(spec, room, tape.rows, [], ())
+    case = Case(spec, room, trace.rows, [], ())
     await adapter.start()
     looked = await adapter.call("stats")
     case.contract = Contract(adapter.hello)
     case.rest = looked.value if looked.ok else {}
-    tape.rows.clear()
+    trace.rows.clear()
     broker.start()
     try:
         counts = not (room.model.unseen_connections or room.model.connects_late)
-        pace = Pace() if in_memory else RealPace(tape, touched, counts, lambda: adapter.alive, pause_s)
-        stage = Stage(broker, adapter, tape, spec.changes, spec.ops, pace, spec.asides)
+        pace = Pace() if in_memory else RealPace(trace, touched, counts, lambda: adapter.alive, pause_s)
+        stage = ScriptContext(broker, adapter, trace, spec.changes, spec.ops, pace, spec.asides)
         if not in_memory:
             stage.until_s = asyncio.get_running_loop().time() + ENOUGH_S
         stage.lasts = any(bend.connection == EVERY for bend in spec.bends)
@@ -136,30 +136,30 @@ async def play(
     finally:
         case.ended_s = asyncio.get_running_loop().time()
         broker.stop()
-        case.events = [Heard(event) for event in adapter.events]
+        case.events = [ReportedEvent(event) for event in adapter.events]
         case.violations = list(adapter.violations)
         case.last_words = "" if adapter.alive else last_words(adapter.stderr())
-        rows = len(tape.rows)
+        rows = len(trace.rows)
         await adapter.kill()
-        del tape.rows[rows:]
+        del trace.rows[rows:]
     try:
         broker.check()
     except Exception as error:
         case.harness = f"the fake: {error!r}"
-    place_on_tape(case, stage.ops)
+    place_in_trace(case, stage.ops)
     return case
 
 
-async def _through(base: Base, stage: Stage) -> None:
+async def _through(base: Base, stage: ScriptContext) -> None:
     try:
         await base.script(stage)
     except Enough:
         await stage.finale()
-    except Cut as cut:
+    except EarlyClose as cut:
         await stage.cut(cut.turns)
 
 
-def place_on_tape(case: Case, ops: list[Done]) -> None:
+def place_in_trace(case: Case, ops: list[RunOp]) -> None:
     """Give ops and events their moments."""
     by_id = {done.call.id: done for done in ops}
     by_line = {heard.event.n: heard for heard in case.events}
@@ -172,7 +172,7 @@ def place_on_tape(case: Case, ops: list[Done]) -> None:
             case.marks[row.data] = moment
 
 
-def fault_of(bend: Bend, room: Room, touched: list[str]) -> Fault:
+def fault_of(bend: Bend, room: SweepProtocol, touched: list[str]) -> Fault:
     """A bend as a fault of the fake; `touched` collects the connections at which it acted."""
     act = ACTS[bend.act]
     match = Match(
@@ -181,7 +181,9 @@ def fault_of(bend: Bend, room: Room, touched: list[str]) -> Fault:
         nth=None if act.reach > 1 or act.lasting else bend.nth,
         scope="run" if act.lasting else None,
     )
-    effect = Bent(act=bend.act, param=bend.param, model=room.model, nth=bend.nth, hit=touched.append)
+    effect = InjectedEffect(
+        act=bend.act, param=bend.param, model=room.model, nth=bend.nth, hit=touched.append
+    )
     return Fault(match=match, effects=(effect,))
 
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 
 from conformance.run.facts import Facts, Question, Record
-from conformance.run.trace import Moment
-from conformance.run.view import Conn, Seen
+from conformance.run.trace import Position
+from conformance.run.view import Conn, SeenFrame
 from fakebrokers.core.frames import Frame, Malformed, Role
 from fakebrokers.core.session import Codec
 from fakebrokers.protocol import find_protocol
@@ -198,7 +198,7 @@ class Model(ABC):
         """What is wrong with what the client has sent for an op of `sending`; "" if nothing is."""
         return ""
 
-    def offered(self, case: Any) -> Sequence[tuple[Moment, Any]]:
+    def offered(self, case: Any) -> Sequence[tuple[Position, Any]]:
         """What the application offers to others: from which moment on, and what; as `Announced.what`."""
         return []
 
@@ -269,15 +269,15 @@ class Model(ABC):
         """How long the client waits for the answer, seconds, if a question says so."""
         return None
 
-    def is_silent(self, case: Any, question: Question, at: Moment) -> bool:
+    def is_silent(self, case: Any, question: Question, at: Position) -> bool:
         """Whether who has to answer has said nothing for so long that the client may take him for dead."""
         return False
 
-    def wrong_roster(self, case: Any, told: Args, begun: Moment, ended: Moment) -> str:
+    def wrong_roster(self, case: Any, told: Args, begun: Position, ended: Position) -> str:
         """What is wrong with what a client tells of others that it knows, by an op of `rosters`."""
         return ""
 
-    def due(self, case: Any, args: Args, begun: Moment) -> list[tuple[Moment, Record]]:
+    def due(self, case: Any, args: Args, begun: Position) -> list[tuple[Position, Record]]:
         """What has to be surfaced to whom an op of `listening` has begun; by its ``sub``, in this order."""
         return []
 
@@ -355,7 +355,7 @@ class Pairing:
         self._tables = {"in": (model.answers, facts.questions), "out": (model.questions, facts.asked_back)}
         self._open: dict[tuple[str, Hashable], list[Question]] = {}
 
-    def see(self, seen: Seen) -> Question | None:
+    def see(self, seen: SeenFrame) -> Question | None:
         """Take a frame; returns the question that it asks or answers first."""
         frame, direction = seen.frame, seen.direction
         table, found = self._tables[direction]

@@ -6,12 +6,12 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 
-from conformance.run.trace import Tape
+from conformance.run.trace import Trace
 
 PAUSE_S = 4.0  #: the first back-off of most clients is shorter
 LONG_S = 8.0  #: where a base waits until every back-off is over
 LONG_FROM_S = 60.0
-QUIET_S = 1.0  #: without a row on the tape, in a run that nothing has disturbed
+QUIET_S = 1.0  #: without a row in the trace, in a run that nothing has disturbed
 TOUCHED_QUIET_S = 2.0  #: and in one that something has
 LOOK_EVERY_S = 0.1
 
@@ -38,7 +38,7 @@ class RealPace(Pace):
     A client that has not replaced every connection that it has lost may be about to; it gets the whole pause.
 
     Args:
-        tape: What happens.
+        trace: What happens.
         touched: The connections at which faults have acted; grows.
         counts: Whether connections say anything; not so where each request makes its own, or where they are
             below the client.
@@ -48,7 +48,7 @@ class RealPace(Pace):
 
     def __init__(
         self,
-        tape: Tape,
+        trace: Trace,
         touched: Sequence[str],
         counts: bool = True,
         is_alive: Callable[[], bool] = lambda: True,
@@ -56,10 +56,10 @@ class RealPace(Pace):
     ) -> None:
         super().__init__(pause_s)
         self._is_alive = is_alive
-        self._tape = tape
+        self._trace = trace
         self._touched = touched
         self._counts = counts
-        self._next = 0  #: of the tape's rows
+        self._next = 0  #: of the trace's rows
         self._standing: set[str] = set()
         self._missing = 0  #: connections that the broker has ended, and no other one has come since
         self._open = 0
@@ -84,7 +84,7 @@ class RealPace(Pace):
     def _rests(self, begun_s: float, now_s: float) -> bool:
         self._read()
         quiet_s = TOUCHED_QUIET_S if self._touched or self._has_lost else QUIET_S
-        last_s = max(begun_s, self._tape.rows[-1].t if self._tape.rows else begun_s)
+        last_s = max(begun_s, self._trace.rows[-1].t if self._trace.rows else begun_s)
         return now_s - last_s >= quiet_s and self._open <= 0 and self._is_connected()
 
     def _is_connected(self) -> bool:
@@ -93,8 +93,8 @@ class RealPace(Pace):
         return not self._counts or (bool(self._standing) and not self._missing)
 
     def _read(self) -> None:
-        """Take what is new on the tape."""
-        rows = self._tape.rows
+        """Take what is new in the trace."""
+        rows = self._trace.rows
         for row in rows[self._next : len(rows)]:
             self._next += 1
             if row.what == "accept":

@@ -8,23 +8,23 @@ from typing import Any, NamedTuple
 from conformance.adapter.kit.bodies import body_parts
 from conformance.adapter.messages import Event
 from conformance.adapter.messages import body_bytes as body_of
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.facts import Written
 from conformance.run.model import Model
 from conformance.run.showing import message
-from conformance.run.trace import START, Moment
+from conformance.run.trace import START, Position
 
 PUBLISHING = ("publish", "publish_many")
 BORDER = b"\0|\0"  #: between the parts of a body that has several
 
 
-class Heard:
-    """An event of the client, with its moment on the tape."""
+class ReportedEvent:
+    """An event of the client, with its moment in the trace."""
 
     def __init__(self, event: Event) -> None:
         self.event = event
         self.what = event.event
-        self.at: Moment = START
+        self.at: Position = START
 
     def __getitem__(self, name: str) -> Any:
         return self.event.fields.get(name)
@@ -33,7 +33,7 @@ class Heard:
         return f"{self.event.event} {self.event.fields} at {self.at.t:.3f}"
 
 
-class Told(NamedTuple):
+class ReportedOutcome(NamedTuple):
     """The outcome of one message.
 
     Attributes:
@@ -43,11 +43,11 @@ class Told(NamedTuple):
         body: What was to be published; None where an event does not say for which message it is.
     """
 
-    done: Done
+    done: RunOp
     word: str
     code: Any
     place: tuple[Hashable, ...] | None
-    at: Moment | None
+    at: Position | None
     body: bytes | None
 
     @property
@@ -95,19 +95,19 @@ class _Places:
 
 
 def outcomes(
-    ops: Sequence[Done],
-    events: Sequence[Heard],
+    ops: Sequence[RunOp],
+    events: Sequence[ReportedEvent],
     written: Sequence[Written],
     model: Model,
     own_keys: bool = False,
-) -> Iterator[Told]:
+) -> Iterator[ReportedOutcome]:
     """One row per message that was published with an outcome to be told.
 
     Args:
         own_keys: What the client tells as a key need not be the one on the wire.
     """
     by_place = _bodies_by_place(written)
-    by_op: dict[int, list[Heard]] = {}
+    by_op: dict[int, list[ReportedEvent]] = {}
     for heard in events:
         if heard.what == "outcome":
             by_op.setdefault(heard["id"], []).append(heard)
@@ -120,12 +120,12 @@ def outcomes(
         if not result.ok:
             word = "nacked" if result.error is not None and result.error.definite else "unknown"
             for body in bodies:
-                yield Told(done, word, result.code, place(done.args, None, body), done.ended, body)
+                yield ReportedOutcome(done, word, result.code, place(done.args, None, body), done.ended, body)
         elif done.args.get("wait", True):
             rows = result.value["outcomes"] if done.op == "publish_many" else [result.value]
             for body, row in zip(bodies, rows, strict=False):
                 key = row.get("key")
-                yield Told(
+                yield ReportedOutcome(
                     done, row["outcome"], row.get("code"), place(done.args, key, body), done.ended, body
                 )
         else:
@@ -133,7 +133,7 @@ def outcomes(
                 where = place(done.args, heard["key"], None)
                 own = by_place.get(where, set()) & {*bodies, None}  # another message may have had the same id
                 only = own.pop() if len(own) == 1 else None
-                yield Told(done, heard["outcome"], heard["code"], where, heard.at, only)
+                yield ReportedOutcome(done, heard["outcome"], heard["code"], where, heard.at, only)
 
 
 def _bodies_by_place(written: Sequence[Written]) -> dict[tuple[Hashable, ...] | None, set[bytes | None]]:
@@ -148,7 +148,7 @@ def joined(parts: Sequence[bytes]) -> bytes:
     return BORDER.join(parts)
 
 
-def bodies_of(done: Done) -> list[bytes]:
+def bodies_of(done: RunOp) -> list[bytes]:
     """What a publish was to publish."""
     return bodies_in(done.op, done.args)
 

@@ -15,7 +15,7 @@ from fakebrokers.errors import UsageError
 _PACKAGES: dict[str, str] = {}
 
 
-class Room(NamedTuple):
+class SweepProtocol(NamedTuple):
     """Where the sweep of one protocol takes place."""
 
     model: Model
@@ -28,7 +28,7 @@ def join(protocol: str, package: str) -> None:
 
 
 @cache
-def room_of(protocol: str) -> Room:
+def room_of(protocol: str) -> SweepProtocol:
     """The room of a protocol. Raises `UsageError` if it has none."""
     package = _PACKAGES.get(protocol, f"scenarios.{protocol.replace('-', '_')}.sweep")
     try:
@@ -38,4 +38,4 @@ def room_of(protocol: str) -> Room:
     if found is None:
         raise UsageError(f"there is no sweep for {protocol} yet: no package {package}")
     model: Model = import_module(f"{package}.model").MODEL
-    return Room(model, bases_in(import_module(f"{package}.bases")))
+    return SweepProtocol(model, bases_in(import_module(f"{package}.bases")))

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, structs
 
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.core.frames import kind_of
 
@@ -40,7 +40,7 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def frame_at(conn: Conn, at: Moment | None) -> str:
+def frame_at(conn: Conn, at: Position | None) -> str:
     """The kind of the frame that came on a connection at that moment; ``the end`` if none did."""
     return next((kind_of(seen.frame) for seen in conn.frames if seen.at == at), "the end")
 

@@ -32,7 +32,7 @@ class Bend(msgspec.Struct, frozen=True, array_like=True):
         return f"{self.act}{more} at {self.connection} {self.direction} {self.nth}"
 
 
-class Change(msgspec.Struct, frozen=True, array_like=True):
+class ArgumentChange(msgspec.Struct, frozen=True, array_like=True):
     """Another argument for the n-th op of a base, from 1. `path` is dotted: ``options.credit``."""
 
     op: int
@@ -40,7 +40,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
     value: Any
 
 
-class Aside(msgspec.Struct, frozen=True, array_like=True):
+class SideOp(msgspec.Struct, frozen=True, array_like=True):
     """What the application does besides, around the n-th op of a base, from 1.
 
     Attributes:
@@ -68,9 +68,9 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
     protocol: str
     base: str
     bends: tuple[Bend, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ArgumentChange, ...] = ()
     ops: int | None = None
-    asides: tuple[Aside, ...] = ()
+    asides: tuple[SideOp, ...] = ()
 
     @property
     def acts(self) -> list[str]:

@@ -1,7 +1,7 @@
 """What happened in a run, in one order: bytes as the client was handed them, its ops, its events.
 
 Frames of a journal are what a broker meant and sent; a frame that a fault has cut or replaced is "bytes"
-there. The tape has what the client got, and what it did, in the order in which both happened. So a rule that
+there. The trace has what the client got, and what it did, in the order in which both happened. So a rule that
 says "before" needs no clock.
 """
 
@@ -16,7 +16,7 @@ from fakebrokers.core.watch import End
 What = Literal["accept", "in", "out", "reads", "end", "op", "answer", "event", "mark"]
 
 
-class Row(NamedTuple):
+class TraceRow(NamedTuple):
     """One thing that happened.
 
     Attributes:
@@ -34,8 +34,8 @@ class Row(NamedTuple):
     data: Any
 
 
-class Moment(NamedTuple):
-    """A place on the tape. Moments compare in the order in which things happened.
+class Position(NamedTuple):
+    """A place in the trace. Moments compare in the order in which things happened.
 
     Attributes:
         row: Number of the row.
@@ -48,10 +48,10 @@ class Moment(NamedTuple):
     t: float
 
 
-START = Moment(-1, 0, 0.0)
+START = Position(-1, 0, 0.0)
 
 
-class Tape:
+class Trace:
     """Takes down one run; a `fakebrokers.core.watch.Watcher`.
 
     Args:
@@ -61,21 +61,21 @@ class Tape:
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
         self._lock = Lock()  # a fake with sockets has a thread of its own
-        self.rows: list[Row] = []
+        self.rows: list[TraceRow] = []
 
-    def cut(self) -> Tape:
-        """What it has so far, as a tape of its own."""
+    def cut(self) -> Trace:
+        """What it has so far, as a trace of its own."""
         with self._lock:
-            found = Tape(self.clock)
+            found = Trace(self.clock)
             found.rows = list(self.rows)
             return found
 
-    def note(self, what: What, data: Any = None, connection: str = "") -> Moment:
+    def note(self, what: What, data: Any = None, connection: str = "") -> Position:
         """Take down what happens now."""
         with self._lock:
             now = self.clock()
-            self.rows.append(Row(now, what, connection, data))
-            return Moment(len(self.rows) - 1, 0, now)
+            self.rows.append(TraceRow(now, what, connection, data))
+            return Position(len(self.rows) - 1, 0, now)
 
     def accepted(self, connection: str, socket: str = "") -> None:
         self.note("accept", socket, connection)

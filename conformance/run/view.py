@@ -1,11 +1,11 @@
-"""The tape read by a correct decoder of its own: connections, and the frames on them in order."""
+"""The trace read by a correct decoder of its own: connections, and the frames on them in order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from conformance.run.trace import Moment, Row
+from conformance.run.trace import Position, TraceRow
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec, HangUp
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from conformance.run.model import Model
 
 
-class Seen(NamedTuple):
+class SeenFrame(NamedTuple):
     """A frame that has passed: ``in`` was written by the client, ``out`` was handed to it."""
 
-    at: Moment
+    at: Position
     direction: str
     frame: Frame
     size: int
@@ -35,7 +35,7 @@ class Agreed(NamedTuple):
 
     heartbeat_s: float = 0.0
     frame_max: int = 0
-    at: Moment | None = None
+    at: Position | None = None
     quiet_s: tuple[float, float] | None = None
     start_s: float = 0.0
     answer_s: float = 0.0
@@ -76,83 +76,83 @@ class Conn:
             carries one request at a time, and another one does as well.
     """
 
-    def __init__(self, name: str, accepted: Moment, socket: str = "") -> None:
+    def __init__(self, name: str, accepted: Position, socket: str = "") -> None:
         self.name = name
         self.socket = socket
         self.accepted = accepted
-        self.frames: list[Seen] = []
-        self.ended: Moment | None = None
+        self.frames: list[SeenFrame] = []
+        self.ended: Position | None = None
         self.ended_by = ""
         self.was_reset = False
-        self.left_open: tuple[Moment, Moment | None] | None = None
-        self.garbage: Moment | None = None
+        self.left_open: tuple[Position, Position | None] | None = None
+        self.garbage: Position | None = None
         self.partial = 0
         self.partial_since_s = 0.0
         self.written: list[float] = []
         self.handed: list[float] = []
         self.signs: list[float] | None = None
         self.answered: list[float] | None = None
-        self.ready: Moment | None = None
+        self.ready: Position | None = None
         self.agreed = Agreed()
-        self.turned_away: tuple[Moment, Any] | None = None
-        self.goodbye: Moment | None = None
-        self.parting: Moment | None = None
-        self.unwanted: Moment | None = None
-        self.deaf: Moment | None = None
+        self.turned_away: tuple[Position, Any] | None = None
+        self.goodbye: Position | None = None
+        self.parting: Position | None = None
+        self.unwanted: Position | None = None
+        self.deaf: Position | None = None
         self.is_session = True
 
     def __repr__(self) -> str:
         return f"Conn({self.name})"
 
-    def stands(self, at: Moment) -> bool:
+    def stands(self, at: Position) -> bool:
         """Whether it is there at a moment, for both sides."""
         return self.accepted <= at and (self.ended is None or at < self.ended)
 
-    def serves(self, at: Moment) -> bool:
+    def serves(self, at: Position) -> bool:
         """Whether a correct client can use it at a moment: its handshake is done, and nothing is wrong."""
         if self.ready is None or not self.ready < at or not self.stands(at):
             return False
         marks = (self.garbage, self.goodbye, self.parting, self.deaf)
         return all(mark is None or at < mark for mark in marks)
 
-    def is_ended_with(self, at: Moment) -> bool:
+    def is_ended_with(self, at: Position) -> bool:
         """Whether the client ends it in the very step in which it says something."""
         return self.ended is not None and self.ended_by == "client" and self.ended.t == at.t
 
-    def of(self, direction: str) -> Iterator[Seen]:
+    def of(self, direction: str) -> Iterator[SeenFrame]:
         """The frames of one direction."""
         return (seen for seen in self.frames if seen.direction == direction)
 
-    def lost(self) -> Moment | None:
+    def lost(self) -> Position | None:
         """When the client can have known first that it is over; None if it has ended it by itself."""
         marks = [self.goodbye, self.garbage, self.ended if self.ended_by == "broker" else None]
         return min((mark for mark in marks if mark is not None), default=None)
 
 
-def read_tape(rows: list[Row], model: Model) -> dict[str, Conn]:
+def read_trace(rows: list[TraceRow], model: Model) -> dict[str, Conn]:
     """The connections of a run, by name, in the order in which they came."""
     conns: dict[str, Conn] = {}
     codecs: dict[str, tuple[Codec, Codec]] = {}
     for number, row in enumerate(rows):
         if row.what == "accept":
-            conns[row.connection] = Conn(row.connection, Moment(number, 0, row.t), row.data or "")
+            conns[row.connection] = Conn(row.connection, Position(number, 0, row.t), row.data or "")
             codecs[row.connection] = model.codecs(row.data or "")
             continue
         if row.what not in ("in", "out", "end", "reads"):
             continue
         conn = conns[row.connection]
         if row.what == "reads":
-            conn.deaf = conn.deaf or (None if row.data else Moment(number, 0, row.t))
+            conn.deaf = conn.deaf or (None if row.data else Position(number, 0, row.t))
             continue
         if row.what == "end":
             if conn.ended is None:
-                conn.ended = Moment(number, 0, row.t)
+                conn.ended = Position(number, 0, row.t)
                 conn.ended_by = row.data[0]
                 conn.was_reset = row.data[1] == HangUp.RST
             if row.data == ("broker", str(HangUp.FIN)):
-                conn.left_open = Moment(number, 0, row.t), None
+                conn.left_open = Position(number, 0, row.t), None
             elif conn.left_open is not None and conn.left_open[1] is None:
-                conn.left_open = conn.left_open[0], Moment(number, 0, row.t)
+                conn.left_open = conn.left_open[0], Position(number, 0, row.t)
         elif row.what == "in":
             conn.written.append(row.t)
             _take(conn, codecs[row.connection][1], row, number)
@@ -168,14 +168,14 @@ def read_tape(rows: list[Row], model: Model) -> dict[str, Conn]:
     return conns
 
 
-def _take(conn: Conn, codec: Codec, row: Row, number: int) -> None:
+def _take(conn: Conn, codec: Codec, row: TraceRow, number: int) -> None:
     start = len(conn.frames)
     for frame, size in codec.feed(row.data):
-        at = Moment(number, len(conn.frames) - start, row.t)
-        conn.frames.append(Seen(at, row.what, frame, size))
+        at = Position(number, len(conn.frames) - start, row.t)
+        conn.frames.append(SeenFrame(at, row.what, frame, size))
 
 
-def _garbage(conn: Conn, number: int, model: Model) -> Moment | None:
+def _garbage(conn: Conn, number: int, model: Model) -> Position | None:
     """The first frame of this row that no client can read over."""
     for seen in reversed(conn.frames):
         if seen.at.row != number:

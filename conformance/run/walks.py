@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from conformance.adapter.base import Call
-from conformance.run.bases import Base, Stage, base, text
+from conformance.run.bases import Base, ScriptContext, base, text
 
 LENGTH = 24  #: steps of a walk
 PAUSES_S = (0.0, 0.0, 0.0, 0.01, 0.1, 0.6)
@@ -29,7 +29,7 @@ class Walk:
         state: What steps have to remember, by name.
     """
 
-    def __init__(self, stage: Stage, seed: str) -> None:
+    def __init__(self, stage: ScriptContext, seed: str) -> None:
         self.stage = stage
         self.random = Random(seed)
         self.calls: list[Call] = []
@@ -101,7 +101,7 @@ def _walk(
     name: str,
     server: Mapping[str, Any] | None,
 ) -> Base:
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         """Steps in an order drawn by lot."""
         walk = Walk(stage, f"{name}-{number}")
         await begin(walk)

@@ -10,7 +10,7 @@ from conformance.adapter.messages import Hello
 MakeAdapter = Callable[[], Adapter]
 
 
-class Bench:
+class AdapterPool:
     """Hands out started adapters.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.adapter.base import Adapter, Call, Facts
+from conformance.adapter.base import Adapter, Call, ProcessFacts
 from conformance.adapter.deadline import deadline_of, least_ms
 from conformance.adapter.limits import NotFitting, fitted
 from conformance.adapter.messages import Event, Hello, Message, Part, request_body
@@ -264,10 +264,10 @@ class Client:
         """Whether the process runs."""
         return self.adapter.alive
 
-    def facts(self) -> Facts | None:
+    def facts(self) -> ProcessFacts | None:
         """The process from outside; None in process."""
         look = getattr(self.adapter, "facts", None)
-        facts: Facts | None = None if look is None else look()
+        facts: ProcessFacts | None = None if look is None else look()
         return facts
 
 

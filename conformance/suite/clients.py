@@ -17,7 +17,7 @@ from conformance.adapters import registry
 from fakebrokers.errors import UsageError
 
 
-class Judged(NamedTuple):
+class ClientUnderTest(NamedTuple):
     """A client to be judged.
 
     Attributes:
@@ -35,7 +35,7 @@ class Judged(NamedTuple):
     in_process: bool = False
 
 
-def bundled(name: str, protocol: str | None, *, asked: str = "--protocol") -> Judged:
+def bundled(name: str, protocol: str | None, *, asked: str = "--protocol") -> ClientUnderTest:
     """A client that comes along. `UsageError` if it cannot run here, or does not speak the protocol.
 
     Args:
@@ -45,7 +45,7 @@ def bundled(name: str, protocol: str | None, *, asked: str = "--protocol") -> Ju
     if not found.runnable:
         raise UsageError(f"{found.name} cannot run here: {'; '.join(found.missing)}")
     spoken = _spoken(found.name, found.protocols, protocol, asked)
-    return Judged(
+    return ClientUnderTest(
         found.name,
         spoken,
         lambda: ProcessAdapter(found.command, spoken, env=found.env),
@@ -55,7 +55,7 @@ def bundled(name: str, protocol: str | None, *, asked: str = "--protocol") -> Ju
 
 def command(
     line: str | Sequence[str], protocol: str | None, folder: Path | None = None, *, asked: str = "--protocol"
-) -> Judged:
+) -> ClientUnderTest:
     """An adapter by its command.
 
     Args:
@@ -69,10 +69,10 @@ def command(
         raise UsageError("expected the command of an adapter, got an empty one")
     shown = line if isinstance(line, str) else shlex.join(line)
     if folder is None:
-        return Judged("", protocol, lambda: ProcessAdapter(words, protocol), ("--adapter", shown))
+        return ClientUnderTest("", protocol, lambda: ProcessAdapter(words, protocol), ("--adapter", shown))
     program = folder / words[0]
     started = [str(program) if os.sep in words[0] and program.exists() else words[0], *words[1:]]
-    return Judged(
+    return ClientUnderTest(
         "",
         protocol,
         lambda: ProcessAdapter(started, protocol, env=_beside_python(), cwd=folder),
@@ -80,14 +80,14 @@ def command(
     )
 
 
-def in_process(make: Callable[[], AdapterBase], protocol: str | None, *, asked: str) -> Judged:
+def in_process(make: Callable[[], AdapterBase], protocol: str | None, *, asked: str) -> ClientUnderTest:
     """An adapter class, or what makes an adapter, on the suite's own loop."""
     name = getattr(make, "__name__", type(make).__name__)
     protocols = list(getattr(make, "protocols", ()))
     spoken = _spoken(name, protocols, protocol, asked) if protocols else protocol
     if spoken is None:
         raise UsageError(f"say with {asked} what {name} speaks")
-    return Judged("", spoken, lambda: InProcessAdapter(make, spoken), (), in_process=True)
+    return ClientUnderTest("", spoken, lambda: InProcessAdapter(make, spoken), (), in_process=True)
 
 
 def _spoken(name: str, protocols: Sequence[str], wanted: str | None, asked: str) -> str:

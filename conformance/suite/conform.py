@@ -21,7 +21,7 @@ from conformance.suite import expectations
 from conformance.suite.console import RunProgress
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios, select
-from conformance.suite.order import NotedBench, NothingExecuted, Order, name_of, reach, runner_for
+from conformance.suite.order import NothingExecuted, RecordingPool, SuiteRequest, name_of, reach, runner_for
 from conformance.suite.present import to_result, without_password
 from conformance.suite.rule_results import joined, rule_results
 from conformance.suite.runner import Runner, run_together
@@ -33,7 +33,7 @@ from fakebrokers.errors import FakeBrokerError
 from fakebrokers.interrupts import Interrupts, interruptible
 from fakebrokers.journal.run import ensure_writable
 
-__all__ = ["CutShort", "NothingExecuted", "Order", "conform", "conform_all"]
+__all__ = ["CutShort", "NothingExecuted", "SuiteRequest", "conform", "conform_all"]
 
 CUT_SHORT = "the run was cut short"
 KEEP_EVERY_S = 3.0
@@ -53,7 +53,7 @@ class CutShort(KeyboardInterrupt):
         self.chosen = chosen
 
 
-def conform(order: Order, console: Console) -> Results:
+def conform(order: SuiteRequest, console: Console) -> Results:
     """Run it, with progress on a terminal.
 
     Raises:
@@ -73,13 +73,13 @@ def conform(order: Order, console: Console) -> Results:
 
 
 def conform_all(
-    orders: Sequence[Order],
+    orders: Sequence[SuiteRequest],
     console: Console,
     told: Interrupts,
     *,
     parallel: int | None,
-    on_done: Callable[[Order, Results], None],
-    on_refused: Callable[[Order, FakeBrokerError], None],
+    on_done: Callable[[SuiteRequest, Results], None],
+    on_refused: Callable[[SuiteRequest, FakeBrokerError], None],
 ) -> None:
     """Judge several clients side by side, within one limit.
 
@@ -144,7 +144,7 @@ class _Run:
 
     runner: Runner
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: SuiteRequest) -> None:
         self.order = order
         self._known = load(order.expect, Part.SUITE) if order.expect else KnownDefects()
         self._started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -213,7 +213,7 @@ class _Run:
             self._known.check_client(self.order.expect, self.order.client, hello)
             self._hello.append(hello)
 
-        bench = NotedBench(self.order.make_adapter, greeted)
+        bench = RecordingPool(self.order.make_adapter, greeted)
         options: dict[str, Any] = {
             "known": self._known,
             "on_begin": begin,

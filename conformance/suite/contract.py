@@ -32,7 +32,7 @@ def promise(protocol: str) -> str:
     return "at-least-once ordered" if find_protocol(protocol).ordered else "at-least-once"
 
 
-class Judged(Protocol):
+class AnyRun(Protocol):
     """What was run: a scenario, or anything else that has these."""
 
     @property
@@ -48,7 +48,7 @@ class Judged(Protocol):
         """Whether the client also spoke to peers of its own making."""
 
 
-def contract(item: Judged, journal: Journal, *, resumed: bool = False) -> str:
+def contract(item: AnyRun, journal: Journal, *, resumed: bool = False) -> str:
     """The contract of a run.
 
     Args:

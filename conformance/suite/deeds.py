@@ -99,7 +99,7 @@ class Deeds:
         return heard
 
     def _note(self, name: str, args: Sequence[Any], options: Mapping[str, Any]) -> None:
-        source, plan = Source(), {}
+        source, plan = SourceWriter(), {}
         if name.endswith("faults.add"):  # as plain values, which need no import
             plan = Plan(seed=self._broker.faults.plan.seed, faults=tuple(args)).to_dict()
             name, args = f"{name.removesuffix('add')}load", [plan]
@@ -113,7 +113,7 @@ class Deeds:
         self.done.append(Deed(self._clock(), self._broker.journal.last_seq, text, faults))
 
 
-class Source:
+class SourceWriter:
     """Writes values as Python source, in ASCII; `names` collects what has to be imported for it."""
 
     def __init__(self) -> None:

@@ -15,12 +15,12 @@ from conformance.known.defects import KnownDefects
 from conformance.printing import SafeConsole, plain
 from conformance.results import Result, RuleResult, Verdict
 from conformance.suite import expectations
-from conformance.suite.clients import Judged
+from conformance.suite.clients import ClientUnderTest
 from conformance.suite.console import print_failure
 from conformance.suite.judgement import Judgement
 from conformance.suite.present import replay_command, to_result
 from conformance.suite.scenario import Scenario
-from conformance.suite.station import Station
+from conformance.suite.station import ClientHarness
 from conformance.suite.verdicts import SKIPPED
 from fakebrokers.pytest_settings import has_allure
 
@@ -31,7 +31,7 @@ class KnownFailure(pytest.fail.Exception):  # type: ignore[misc, name-defined] #
     """A failure that the expectation file lists."""
 
 
-class Item:
+class ScenarioItem:
     """One test: a scenario, on a client that others share.
 
     Args:
@@ -42,8 +42,8 @@ class Item:
         self,
         scenario: Scenario,
         *,
-        station: Station,
-        client: Judged,
+        station: ClientHarness,
+        client: ClientUnderTest,
         known: KnownDefects,
         seed: int,
         folder: Path,
@@ -83,7 +83,7 @@ class Item:
                 raises=KnownFailure, reason=reason, strict=any(entry.is_steady for entry in entries)
             )
 
-    def judged(self, request: pytest.FixtureRequest) -> Item:
+    def judged(self, request: pytest.FixtureRequest) -> ScenarioItem:
         """Judge the client; in the set-up of a test, where errors of the harness belong."""
         node: pytest.Item = request.node
         if not self._station.is_open:

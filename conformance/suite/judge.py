@@ -25,7 +25,7 @@ from conformance.suite.judgement import Judgement
 from conformance.suite.lag import LagMeter
 from conformance.suite.op_journal import write_ops
 from conformance.suite.scenario import Scenario
-from conformance.suite.taped import TapedRun, touched
+from conformance.suite.traced import TracedRun, touched
 from conformance.suite.unnamed import expect_for
 from fakebrokers.journal import Journal, RunJournal
 from fakebrokers.protocol import find_protocol
@@ -88,7 +88,7 @@ async def judge(
     mark = adapter.stderr_mark
     broker = make_broker(scenario)
     deeds = Deeds(broker, loop.time)
-    taped = _taken_down(adapter, broker, note, invariants)
+    traced = _taken_down(adapter, broker, note, invariants)
     lag = LagMeter(adapter)
     error: Exception | None = None
     try:
@@ -99,7 +99,7 @@ async def judge(
                 broker,
                 lambda: Client(adapter, where(broker), expect, connect_options),
                 expect,
-                taped,
+                traced,
             )
         demand_earned(scenario, broker, expect, adapter.acked)
     except Exception as caught:
@@ -113,30 +113,30 @@ async def judge(
         adapter=trouble_of(adapter, mark),
         stderr=adapter.stderr(mark),
     )
-    if taped is not None and adapter.facts() is not None:
-        judged = await asyncio.to_thread(_weighed, judged, taped, broker)  # others run beside it
-    elif taped is not None:
-        judged = _weighed(judged, taped, broker)
+    if traced is not None and adapter.facts() is not None:
+        judged = await asyncio.to_thread(_weighed, judged, traced, broker)  # others run beside it
+    elif traced is not None:
+        judged = _weighed(judged, traced, broker)
     if note is not None:
-        if taped is not None:
-            note.attributes(ends=taped.ends)
+        if traced is not None:
+            note.attributes(ends=traced.ends)
         _write_down(note, judged, adapter, getattr(broker, "journal", None), lag)
         if note.failure is not None:
             judged = msgspec.structs.replace(judged, verdict=Verdict.HARNESS_ERROR, reason=str(note.failure))
     return judged
 
 
-def _taken_down(adapter: Adapter, broker: Any, note: RunJournal | None, invariants: bool) -> TapedRun | None:
-    """From here on the run is written down: to disk, and on a tape for the rules."""
+def _taken_down(adapter: Adapter, broker: Any, note: RunJournal | None, invariants: bool) -> TracedRun | None:
+    """From here on the run is written down: to disk, and on a trace for the rules."""
     if note is not None and hasattr(broker, "journal"):
         broker.journal.sink = note
     adapter.forget_peak()
     if not invariants:
         return None
-    taped = TapedRun(adapter)
+    traced = TracedRun(adapter)
     if hasattr(broker, "_watcher"):
-        broker._watcher = taped.tape
-    return taped
+        broker._watcher = traced.trace
+    return traced
 
 
 def _judged(
@@ -168,7 +168,7 @@ def _judged(
     )
 
 
-def _weighed(judged: Judgement, taped: TapedRun, broker: Any) -> Judgement:
+def _weighed(judged: Judgement, traced: TracedRun, broker: Any) -> Judgement:
     """The judgement with what the rules that hold in every run have found.
 
     The verdict is the script's: what it is about is decided by its own criteria alone. A run that the harness
@@ -176,12 +176,12 @@ def _weighed(judged: Judgement, taped: TapedRun, broker: Any) -> Judgement:
     """
     if judged.verdict in (Verdict.UNSUPPORTED, Verdict.PROFILE, Verdict.HARNESS_ERROR) or judged.timing:
         return judged
-    why = taped.unread(judged.scenario, broker, judged.records)
+    why = traced.unread(judged.scenario, broker, judged.records)
     if why:
         return msgspec.structs.replace(judged, notes=(*judged.notes, f"not judged by the rules: {why}"))
     found = [
         each._replace(allowed=THIS_ROW) if each.name in judged.scenario.allows else each
-        for each in findings(taped.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s))
+        for each in findings(traced.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s))
     ]
     notes = [str(each) for each in found if each.allowed or each.name == HARNESS]
     return msgspec.structs.replace(judged, notes=(*judged.notes, *notes), findings=tuple(found))
@@ -215,7 +215,7 @@ async def _play(
     broker: Any,
     connect: Callable[[], Client],
     expect: Expect,
-    taped: TapedRun | None,
+    traced: TracedRun | None,
 ) -> None:
     """Start the fake, run the script within its limit, stop the fake whatever happened."""
     broker.start()
@@ -228,8 +228,8 @@ async def _play(
             raise
         _look_around(client, expect)
     finally:
-        if taped is not None:
-            taped.end()
+        if traced is not None:
+            traced.end()
         broker.stop()
     broker.check()
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from conformance.adapter.kit.bodies import body_bytes
-from conformance.adapter.transcript import WAITED, Line
+from conformance.adapter.transcript import WAITED, TranscriptLine
 from conformance.rules.anomalies.anomaly import ALLOWED_BY, RECONNECTS
-from conformance.suite.contract import Judged, contract, promise
+from conformance.suite.contract import AnyRun, contract, promise
 from conformance.suite.scenario import Scenario
 from fakebrokers import __version__
 from fakebrokers.journal import Journal, RunJournal
@@ -51,7 +51,9 @@ def open_run(
     )
 
 
-def write_ops(journal: RunJournal, scenario: Judged, lines: Sequence[Line], wire: Journal | None) -> None:
+def write_ops(
+    journal: RunJournal, scenario: AnyRun, lines: Sequence[TranscriptLine], wire: Journal | None
+) -> None:
     """Everything that went between runner and adapter, and the contract that came of it.
 
     Args:

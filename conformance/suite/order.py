@@ -13,7 +13,7 @@ import msgspec
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
 from conformance.results import Results
-from conformance.suite.bench import Bench
+from conformance.suite.bench import AdapterPool
 from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.op_journal import open_run
 from conformance.suite.runner import Runner
@@ -24,7 +24,7 @@ from fakebrokers.journal import RunJournal
 TARGET_S = 5.0  #: for the first connection to a real broker
 
 
-class Order(msgspec.Struct, kw_only=True):
+class SuiteRequest(msgspec.Struct, kw_only=True):
     """What is to be run.
 
     Attributes:
@@ -78,12 +78,12 @@ def _place(target: str) -> tuple[str, int]:
     raise UsageError(f"expected --target like rabbitmq-stream://guest:guest@127.0.0.1:5552, got {target!r}")
 
 
-def name_of(order: Order, about: Hello | None) -> str:
+def name_of(order: SuiteRequest, about: Hello | None) -> str:
     """The client's name: as ordered, else as its adapter says."""
     return order.client or (about.library if about else "") or "client"
 
 
-class NotedBench(Bench):
+class RecordingPool(AdapterPool):
     """Tells what the client said about itself."""
 
     def __init__(self, make: Callable[[], Adapter], greeted: Callable[[Hello], None]) -> None:
@@ -96,7 +96,9 @@ class NotedBench(Bench):
         return found
 
 
-def runner_for(order: Order, bench: Bench, noted: list[Hello], options: Mapping[str, Any]) -> Runner:
+def runner_for(
+    order: SuiteRequest, bench: AdapterPool, noted: list[Hello], options: Mapping[str, Any]
+) -> Runner:
     """The runner of an order.
 
     Args:

@@ -17,7 +17,7 @@ from conformance.printing import plain
 from conformance.results import reproducer_name
 from conformance.suite import outside
 from conformance.suite.catalogue import fault_of
-from conformance.suite.deeds import Source
+from conformance.suite.deeds import SourceWriter
 from conformance.suite.judge import Judgement
 from conformance.suite.one_file import OneFile
 from conformance.suite.story import Asked, story, told
@@ -203,14 +203,14 @@ def _ascii(text: str) -> str:
     return text.encode("ascii", "backslashreplace").decode()
 
 
-def _settings(judgement: Judgement, source: Source, **more: Any) -> str:
+def _settings(judgement: Judgement, source: SourceWriter, **more: Any) -> str:
     seed = judgement.plan.get("seed", 0)
     settings = {"seed": seed, "exact": True, **judgement.scenario.server, **more}  # as in the run
     return ", ".join(f"{key}={source.of(value)}" for key, value in settings.items())
 
 
 def _complete(judgement: Judgement, client: PythonClient) -> str:
-    item, source = judgement.scenario, Source()
+    item, source = judgement.scenario, SourceWriter()
     settings = _settings(judgement, source)
     judge = expect_for(item)
     names = {*source.names, (judge.__name__, judge.__module__)}

@@ -33,7 +33,7 @@ def width_here() -> int:
     return max(LEAST, wanted if busy < 1 else wanted // 2)
 
 
-class Room:
+class Limiter:
     """Lets a number of them in at a time; `enter` and `leave` around each. Use it as a context manager.
 
     Args:
@@ -51,7 +51,7 @@ class Room:
         self._numbers = count()
         self._task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Room:
+    async def __aenter__(self) -> Limiter:
         if self._follows_lag:
             self._task = asyncio.create_task(self._watch())
         return self

@@ -20,10 +20,10 @@ from conformance.adapter.base import Adapter, AdapterFailed
 from conformance.known.defects import KnownDefects
 from conformance.results import Verdict
 from conformance.rules import Finding
-from conformance.suite.bench import Bench
+from conformance.suite.bench import AdapterPool
 from conformance.suite.expectations import foresee, news
 from conformance.suite.judge import Judgement, judge, unfit
-from conformance.suite.room import MOST, Room, width_here
+from conformance.suite.room import MOST, Limiter, width_here
 from conformance.suite.scenario import Key, Scenario
 from fakebrokers.errors import FakeBrokerError, JournalError
 from fakebrokers.journal import RunJournal
@@ -54,7 +54,7 @@ class Runner:
 
     def __init__(
         self,
-        bench: Bench,
+        bench: AdapterPool,
         make_broker: Callable[[Scenario], Any],
         *,
         parallel: int | None = 4,
@@ -111,18 +111,18 @@ class Runner:
                 (self._alone if item.alone else self._crowd).append(item)
         self._most = int(min(self._parallel or MOST, hello.limits.get("processes", MOST)))
 
-    async def crowd(self, room: Room, rank: int) -> None:
+    async def crowd(self, room: Limiter, rank: int) -> None:
         """Run what may run beside others; clients of a lower `rank` go first."""
         is_alone = min(room.most, self._most) == 1
         self._few = await self._together(self._crowd, room, rank, apart=is_alone, final=is_alone)
         self._crowd = []
 
-    async def few(self, room: Room, rank: int) -> None:
+    async def few(self, room: Limiter, rank: int) -> None:
         """Run again what was late, or was kept waiting, in the crowd."""
         self._alone = await self._together(self._few, room, rank, apart=True) + self._alone
         self._few = []
 
-    async def alone(self, room: Room, rank: int) -> None:
+    async def alone(self, room: Limiter, rank: int) -> None:
         """Run what nothing may run beside."""
         await self._together(self._alone, room, rank, apart=True, final=True)
         self._alone = []
@@ -137,7 +137,7 @@ class Runner:
         await self._bench.close()
 
     async def _together(
-        self, items: Sequence[Scenario], room: Room, rank: int, *, apart: bool, final: bool = False
+        self, items: Sequence[Scenario], room: Limiter, rank: int, *, apart: bool, final: bool = False
     ) -> list[Scenario]:
         """Run them, as many at once as there is room for.
 
@@ -305,8 +305,8 @@ async def run_together(
         on_done: Told of each client when nothing is left to run of it.
     """
     most = parallel or MOST
-    crowd = Room(parallel or width_here(), most, follows_lag=parallel is None)
-    few, one = (Room(width, width, follows_lag=False) for width in (min(FEW, most), 1))
+    crowd = Limiter(parallel or width_here(), most, follows_lag=parallel is None)
+    few, one = (Limiter(width, width, follows_lag=False) for width in (min(FEW, most), 1))
 
     async def begin(runner: Runner, rank: int) -> None:
         await crowd.enter(rank)
@@ -316,7 +316,7 @@ async def run_together(
             crowd.leave()
         await runner.crowd(crowd, rank)
 
-    async def round_of(room: Room, step: Callable[[Runner, int], Awaitable[None]]) -> None:
+    async def round_of(room: Limiter, step: Callable[[Runner, int], Awaitable[None]]) -> None:
         async def work(runner: Runner, rank: int) -> None:
             await step(runner, rank)
             if len(clients) > 1:  # its processes would stay for the next round

@@ -11,9 +11,9 @@ from conformance.adapter.base import AdapterFailed
 from conformance.adapter.messages import Hello
 from conformance.known.defects import KnownDefects
 from conformance.results import RuleResult, Verdict
-from conformance.suite.bench import Bench
+from conformance.suite.bench import AdapterPool
 from conformance.suite.brokers import fake_for
-from conformance.suite.clients import Judged
+from conformance.suite.clients import ClientUnderTest
 from conformance.suite.expectations import news
 from conformance.suite.judge import Judgement, unfit
 from conformance.suite.rule_results import joined, rule_results
@@ -22,7 +22,7 @@ from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError
 
 
-class Station:
+class ClientHarness:
     """Judges one scenario after the other; the client is started for the first, and again after a failure.
 
     Its loop runs only inside `judge`, on the thread that calls.
@@ -35,7 +35,7 @@ class Station:
 
     def __init__(
         self,
-        client: Judged,
+        client: ClientUnderTest,
         *,
         known: KnownDefects | None = None,
         greeted: Callable[[Hello], None] = lambda _: None,
@@ -46,7 +46,7 @@ class Station:
         self._rules: list[RuleResult] = []
         self._new_rules: list[RuleResult] = []
         self._greeted = greeted
-        self._bench = Bench(client.make)
+        self._bench = AdapterPool(client.make)
         self._runner = Runner(self._bench, fake_for(seed=seed), known=self._known)
         self._loop: asyncio.Runner | None = None
         self._hello: Hello | None = None

@@ -25,15 +25,15 @@ from fakebrokers.journal.record import Record, State, Tap
 from fakebrokers.journal.secrets import redacted
 
 #: (seq, at, connection, tap, frame class or state's name, frame, more, size, fault). More is the kind of a
-#: frame's envelope, the note of a state, and what is left of a frame that was too large to be kept. In a tape
-#: the frames are whole; what is kept has no secrets and no large bodies.
+#: frame's envelope, the note of a state, and what is left of a frame that was too large to be kept. In a
+#: trace the frames are whole; what is kept has no secrets and no large bodies.
 Entry = tuple[int, float, str, Tap, Any, Frame | None, Any, int, str]
 
 
 class Sink(Protocol):
     """Where everything is written down besides (`RunJournal`)."""
 
-    def write(self, tape: Sequence[Entry], frames: FrameTable) -> None:
+    def write(self, trace: Sequence[Entry], frames: FrameTable) -> None:
         """Take down what happened in one turn of the loop. Frames still hold their secrets; see `Entry`.
 
         What it raises is kept for `Journal.pop_failure`, and it is not called again.
@@ -83,7 +83,7 @@ class Journal:
         self._watchers: list[Callable[[Record], None]] = []
         self._peers = Peers()
         self._sink: Sink | None = None
-        self._tape: list[Entry] | None = None  #: what the sink has not got yet; None without a sink
+        self._trace: list[Entry] | None = None  #: what the sink has not got yet; None without a sink
         self._failure: Exception | None = None
         self._told: Exception | None = None  #: the last one that somebody has popped
 
@@ -107,15 +107,15 @@ class Journal:
         kind = type(frame)
         self._added = seq = self._added + 1
         entry: Entry = (seq, now, connection, tap, kind, frame, envelope, size, fault)
-        if self._tape is not None:
-            self._tape.append(entry)
+        if self._trace is not None:
+            self._trace.append(entry)
         if kind in self._careful and not (kind in self._bulky and 0 < size <= self._body_limit):
             entry = self._censored(frame, self._frames[kind], entry)
         self._entries.append(entry)
         if self._watchers:
             self._tell(entry)
         if kind in self._envelopes and not envelope:
-            if entry[5] is frame and self._tape is None and not self._watchers:
+            if entry[5] is frame and self._trace is None and not self._watchers:
                 self._added = seq + 1  # while nobody looks, a place for what is inside
                 self._entries.append((seq + 1, now, connection, tap, _Closed, frame, [], size, fault))
             else:
@@ -151,8 +151,8 @@ class Journal:
             self._peers.tell(seq, connection, note, self._oldest)
         elif what == State.CLOSED and self._peers:
             self._peers.ended(seq, connection, self._oldest)
-        if self._tape is not None:
-            self._tape.append(entry)
+        if self._trace is not None:
+            self._trace.append(entry)
         self._entries.append(entry)
         if self._watchers:
             self._tell(entry)
@@ -171,21 +171,21 @@ class Journal:
     def sink(self, sink: Sink | None) -> None:
         self.flush()
         self._sink = sink
-        self._tape = None if sink is None else []
+        self._trace = None if sink is None else []
 
     def abandon_sink(self) -> None:
         """Write nothing down any more, not even what waits: the sink is another process's."""
-        self._sink = self._tape = None
+        self._sink = self._trace = None
 
     def flush(self) -> None:
         """Hand the sink what came since the last flush; at the end of every turn of the loop."""
-        tape = self._tape
-        if tape and self._sink is not None:
-            self._tape = []
+        trace = self._trace
+        if trace and self._sink is not None:
+            self._trace = []
             try:
-                self._sink.write(tape, self._frames)
+                self._sink.write(trace, self._frames)
             except Exception as error:  # the connections must not pay for it
-                self._sink = self._tape = None
+                self._sink = self._trace = None
                 self.failed(error)
 
     def failed(self, error: Exception | None) -> None:

@@ -126,12 +126,12 @@ class RunJournal:
 
     # what the fake saw; on the loop thread (see `memory.Sink`)
 
-    def write(self, tape: Sequence[Entry], frames: FrameTable) -> None:
+    def write(self, trace: Sequence[Entry], frames: FrameTable) -> None:
         """Take down one turn of the loop."""
         lines: list[tuple[Any, ...]] = []
         plans, in_full = self._plans, self._in_full
         try:
-            for _, at, connection, tap, kind, frame, more, size, fault in tape:
+            for _, at, connection, tap, kind, frame, more, size, fault in trace:
                 if frame is None:
                     lines.append((STATE, at, connection, kind, more, fault))
                     continue
@@ -159,7 +159,7 @@ class RunJournal:
                     lines.append(line)
             self._append(lines)
         except Exception as error:
-            lost = f"nothing from record {tape[0][0]} on is written down"
+            lost = f"nothing from record {trace[0][0]} on is written down"
             raise self._broke_off(self._wire, error, lost) from error
 
     def _plan(self, kind: type[Frame], spec: FrameSpec, lines: list[tuple[Any, ...]]) -> _Plan:

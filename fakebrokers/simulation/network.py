@@ -27,13 +27,13 @@ class Network:
     Attributes:
         loop: Carries everything.
         outside: The process of code that was not started on a host: the test.
-        tape: What has arrived, if it is taken down: time, way and bytes.
+        trace: What has arrived, if it is taken down: time, way and bytes.
         lines: Names of hosts between which there was a connection: who connected first, then to whom.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.tape: list[tuple[float, str, bytes]] | None = None
+        self.trace: list[tuple[float, str, bytes]] | None = None
         self.lines: dict[tuple[str, str], None] = {}
         self._hosts: dict[str, Host] = {}
         self._by_address: dict[str, Host] = {}
@@ -206,8 +206,8 @@ class Network:
 
     def note(self, way: str, data: bytes) -> None:
         """Take down what has arrived."""
-        if self.tape is not None:
-            self.tape.append((self.loop.time(), way, data))
+        if self.trace is not None:
+            self.trace.append((self.loop.time(), way, data))
 
 
 def _is_address(name: str) -> bool:

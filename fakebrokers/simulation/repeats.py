@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
 def transcript(simulation: Simulation) -> list[Line]:
     """What happened in a run: the journals of all brokers, and what has arrived where that was noted."""
-    lines = [Line(at, way, data.hex()) for at, way, data in simulation.network.tape or ()]
+    lines = [Line(at, way, data.hex()) for at, way, data in simulation.network.trace or ()]
     for name, broker in simulation.brokers.items():
         start = broker.journal.started_at
         lines += [Line(start + record.at, name, repr(record)) for record in broker.journal.records()]
@@ -64,7 +64,7 @@ def _run(
     scenario: Callable[[Simulation], Coroutine[Any, Any, object]], seed: int, options: dict[str, Any]
 ) -> list[Line]:
     with Simulation(seed, **options) as simulation:
-        simulation.network.tape = []
+        simulation.network.trace = []
         result = simulation.run(scenario(simulation))
         end = Line(simulation.now, "the end", f"{result!r}")
         lines = transcript(simulation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.adapter.base import Facts
+from conformance.adapter.base import ProcessFacts
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import BlazingMQ
@@ -262,7 +262,7 @@ async def cycles(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     Pass: Open fds and threads return to base ±3; RSS growth under 30 MiB (reported)
     """
 
-    async def cycle(count: int) -> Facts | None:
+    async def cycle(count: int) -> ProcessFacts | None:
         for _ in range(count):
             await client.connected()
             expect.ok(await client.close(), "each stop ends ok", id="each-stop-ends-ok")

@@ -13,7 +13,7 @@ from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import find
 from conformance.known.defects import Part
 from conformance.known.files import load
-from conformance.suite.bench import Bench
+from conformance.suite.bench import AdapterPool
 from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.load import all_scenarios
 from conformance.suite.runner import Runner
@@ -47,7 +47,7 @@ def broker() -> Iterator[RealRabbit]:
 
 def runner(make_broker: Any, **options: Any) -> Runner:
     client = find("rstream")
-    bench = Bench(lambda: ProcessAdapter(client.command, PROTOCOL, env=client.env))
+    bench = AdapterPool(lambda: ProcessAdapter(client.command, PROTOCOL, env=client.env))
     return Runner(bench, make_broker, **options)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.rules import judge
 from conformance.run.inprocess import run
 from conformance.run.room import join
-from conformance.search.systematic.order import Order
+from conformance.search.systematic.order import DrawOrder
 from conformance.search.systematic.universe import universe
 from tests.echo.client import EchoClient, echo_client
 
@@ -30,7 +30,7 @@ def test_the_correct_client_violates_nothing() -> None:
 def test_a_defect_is_found() -> None:
     client = echo_client(ByPosition)
     found: set[str] = set()
-    for spec in Order(universe("echo", echo_client())):
+    for spec in DrawOrder(universe("echo", echo_client())):
         found |= {finding.name for finding in judge(run(client, spec))}
         if found:
             break

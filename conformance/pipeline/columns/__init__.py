@@ -2,7 +2,7 @@
 
 Two twins, one meaning: every checker has its vectorised form here, with the same names and detail strings,
 and a test holds both against each other on generated histories. A `FileSet` (one ``runs-ID.parquet`` and its
-three tables) is judged as a whole, by one or several groups of checks, in one process and without any other one:
+three tables) is judged as a whole, by one or several groups of checks, in one process and without any other:
 `conformance.pipeline` spreads that over a process pool or over Spark.
 
 It relies on what sealing promises, and checks it: the rows of a run lie together, in the order of `seq`.

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from conformance.pipeline.columns.arrays import NONE
 from conformance.pipeline.columns.fileset import FileSet
 from conformance.pipeline.columns.findings import Found
-from conformance.pipeline.columns.messages import COLUMNS, Fates, Ops
+from conformance.pipeline.columns.messages import COLUMNS, Fates, OpColumns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,7 +42,7 @@ def messages_in(files: FileSet, found: Iterable[Found]) -> pa.Table:
         return schema().empty_table()
     values = pa.array(sorted({value for _, _, value in wanted}), pa.string())
     rows = files.read_where("ops", COLUMNS, "value", lambda column: pc.is_in(column, values))
-    fates = Fates(Ops(lambda name: rows[name]))
+    fates = Fates(OpColumns(lambda name: rows[name]))
     told: list[dict[str, Any]] = []
     for i, row in enumerate(fates.where.tolist()):
         ops = fates.ops

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 COLUMNS = ("run", "seq", "t_ns", "process", "f", "outcome", "key", "value", "offset")
 
 
-class Ops:
+class OpColumns:
     """The columns of the table ``ops`` that tell of messages.
 
     Args:
@@ -65,7 +65,7 @@ class Ops:
     def _only(self, mask: Mask) -> Codes:
         return Codes(pc.if_else(pa.array(mask), self.texts, pa.scalar(None, pa.string())))
 
-    def with_the_values_of(self, mask: Mask) -> Ops:
+    def with_the_values_of(self, mask: Mask) -> OpColumns:
         """The same rows, where only the messages stand that one of these rows names."""
         names = pc.unique(self.texts.filter(pa.array(mask)))
         other = copy(self)
@@ -76,7 +76,7 @@ class Ops:
 class Fates:
     """One element for each message of a log, as `conformance.rules.anomalies.history.Fate` has it."""
 
-    def __init__(self, ops: Ops) -> None:
+    def __init__(self, ops: OpColumns) -> None:
         publishes = ops.is_publish
         self.ops = ops
         self.rows = np.flatnonzero((publishes | ops.is_delivery) & (ops.value.codes >= 0))
@@ -169,7 +169,7 @@ class _Readers:
 def judge(files: FileSet, findings: Findings) -> None:
     """All checks of messages, and the latencies that the client saw."""
     with files.column_by_column("ops", *COLUMNS) as column:
-        ops = Ops(column, files.part)
+        ops = OpColumns(column, files.part)
     fates = Fates(ops)
     runs, run = ops.run.names.to_pylist(), ops.run.codes[fates.where]
     findings.time("publish-confirm", runs, run, fates.sent_ns, fates.acked_ns)

@@ -1,9 +1,9 @@
 '''What all reference clients share. A protocol's client is put together from it; it inherits nothing.
 
 The kit has tasks, deadlines and clocks (`Tasks`, `Clock`), callbacks (`Callbacks`), serial delivery (`Feed`),
-the order of those who wait (`Line`), growing pauses (`Backoff`), the way to a server (`Network`), and the
-adapter (`ReferenceAdapter`) with the ops that every protocol has: connect, close, abort, state, set_clock,
-stats, next, cancel, raise_next, reset. Each session gets a `Runtime`, which holds all of these.
+the order of those who wait (`WaitQueue`), growing pauses (`Backoff`), the way to a server (`Network`), and
+the adapter (`ReferenceAdapter`) with the ops that every protocol has: connect, close, abort, state,
+set_clock, stats, next, cancel, raise_next, reset. Each session gets a `Runtime`, which holds all of these.
 
 A client for a new protocol is a package ``conformance/reference/<protocol>``, found by its name:
 
@@ -13,9 +13,10 @@ A client for a new protocol is a package ``conformance/reference/<protocol>``, f
 
         self.caller = runtime.part(Caller)(runtime, self.link)
 
-2.  The client: an object that fits `Client` (connect, close, abort, is_open, pending, buffered_bytes,
-    timers, runtime). It sets ``runtime.is_closed`` as the first thing of its end, and ``abort`` calls
-    ``runtime.end()`` as the last. Errors are `ClientError`, which the adapter reports as they are.
+2.  The client: an object that fits `ReferenceClient` (connect, close, abort, is_open, pending,
+    buffered_bytes, timers, runtime). It sets ``runtime.is_closed`` as the first thing of its end, and
+    ``abort`` calls ``runtime.end()`` as the last. Errors are `ClientError`, which the adapter
+    reports as they are.
 
         wire = await runtime.network.dial("127.0.0.1:4222", lambda: protocol)    # asyncio.Protocol; OSError
         task = runtime.tasks.spawn(self.heartbeats())                            # ends with the client
@@ -30,9 +31,10 @@ A client for a new protocol is a package ``conformance/reference/<protocol>``, f
 
     Time is ``runtime.clock.now()`` (never `time.time`), chance is ``runtime.random``: in memory both repeat.
 
-3.  Module ``ops.py``: a class that fits `Ops`. ``client(runtime, endpoints, options)`` makes a client that
-    is not connected; every other op is a method marked with `conformance.adapter.kit.op`. Which roles there
-    are is up to the protocol: ``publish`` and ``subscribe``, or ``mol.call``, ``mol.serve``, ``mol.emit``.
+3.  Module ``ops.py``: a class that fits `ReferenceOps`. ``client(runtime, endpoints, options)`` makes a
+    client that is not connected; every other op is a method marked with `conformance.adapter.kit.op`. Which
+    roles there are is up to the protocol: ``publish`` and ``subscribe``, or ``mol.call``, ``mol.serve``,
+    ``mol.emit``.
 
         def __init__(self, adapter: ReferenceAdapter): ...
         adapter.session(name)                               # the client, or Failure closed
@@ -62,10 +64,10 @@ from conformance.reference.kit.adapter import ReferenceAdapter, adapter_of, seco
 from conformance.reference.kit.backoff import Backoff
 from conformance.reference.kit.callbacks import Callbacks
 from conformance.reference.kit.clock import DEFAULT_TIMEOUT_S, Clock
-from conformance.reference.kit.definition import Client, Ops, Reference
+from conformance.reference.kit.definition import Reference, ReferenceClient, ReferenceOps
 from conformance.reference.kit.errors import ClientError, shown
 from conformance.reference.kit.feed import Feed
-from conformance.reference.kit.line import Line
+from conformance.reference.kit.line import WaitQueue
 from conformance.reference.kit.network import Memory, Network, Wire
 from conformance.reference.kit.runtime import Runtime
 from conformance.reference.kit.tasks import Tasks
@@ -74,18 +76,18 @@ __all__ = [
     "DEFAULT_TIMEOUT_S",
     "Backoff",
     "Callbacks",
-    "Client",
     "ClientError",
     "Clock",
     "Feed",
-    "Line",
     "Memory",
     "Network",
-    "Ops",
     "Reference",
     "ReferenceAdapter",
+    "ReferenceClient",
+    "ReferenceOps",
     "Runtime",
     "Tasks",
+    "WaitQueue",
     "Wire",
     "adapter_of",
     "seconds",

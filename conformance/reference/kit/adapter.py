@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from weakref import WeakSet
 
 from conformance.adapter import kit
-from conformance.reference.kit.definition import Client, Reference
+from conformance.reference.kit.definition import Reference, ReferenceClient
 from conformance.reference.kit.errors import ClientError, shown
 from conformance.reference.kit.network import Memory, Network
 from conformance.reference.kit.runtime import Runtime, part_of
@@ -46,7 +46,9 @@ class ReferenceAdapter(kit.AdapterBase):
             if capability not in self.caps.split():
                 del self.ops[name]
         self._made = 0
-        self._clients: WeakSet[Client] = WeakSet()  # those that were replaced may have left something
+        self._clients: WeakSet[ReferenceClient] = (
+            WeakSet()
+        )  # those that were replaced may have left something
         self._unwatched: set[asyncio.Task[None]] = set()
 
     @kit.op("hello")
@@ -63,7 +65,7 @@ class ReferenceAdapter(kit.AdapterBase):
         self._made += 1
         new = self.protocol_ops.client(self.runtime(session, given), endpoints, given)
         self._clients.add(new)
-        former: Client | None = self.sessions.get(session)
+        former: ReferenceClient | None = self.sessions.get(session)
         self.sessions[session] = new
         if former is not None and not former.runtime.is_closed:
             former.abort()
@@ -97,7 +99,7 @@ class ReferenceAdapter(kit.AdapterBase):
 
     @kit.op("state")
     async def state(self, session: str) -> Json:
-        found: Client | None = self.sessions.get(session)
+        found: ReferenceClient | None = self.sessions.get(session)
         if found is None:
             return {"open": False, "pending": None}
         return {"open": found.is_open, "pending": found.pending}

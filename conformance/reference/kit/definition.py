@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from conformance.reference.kit.adapter import ReferenceAdapter
 
 
-class Client(Protocol):
+class ReferenceClient(Protocol):
     """What the adapter asks of every client."""
 
     runtime: Runtime
@@ -43,12 +43,12 @@ class Client(Protocol):
         """Timers that are set."""
 
 
-class Ops(Protocol):
+class ReferenceOps(Protocol):
     """The ops of a protocol: methods marked with `conformance.adapter.kit.op`, like those of an adapter."""
 
     def __init__(self, adapter: ReferenceAdapter) -> None: ...
 
-    def client(self, runtime: Runtime, endpoints: Any, options: Mapping[str, Any]) -> Client:
+    def client(self, runtime: Runtime, endpoints: Any, options: Mapping[str, Any]) -> ReferenceClient:
         """A client that is not connected yet; endpoints and options are those of the op ``connect``."""
 
 
@@ -63,7 +63,7 @@ class Reference(NamedTuple):
     """
 
     protocol: str
-    ops: type[Ops]
+    ops: type[ReferenceOps]
     roles: tuple[str, ...]
     caps: str
     callbacks: tuple[str, ...] = ("message", "session", "error")

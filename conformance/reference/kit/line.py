@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Line:
+class WaitQueue:
     """Keeps those who wait in the order in which they began.
 
     What several wait for (a connection, a declaration) is there one moment before they go on: the loop wakes

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from conformance.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Feed, Line, Runtime
+from conformance.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Feed, Runtime, WaitQueue
 from conformance.reference.narconi.api import Metadata
 from conformance.reference.narconi.consumer import Consumer, Delivery
 from conformance.reference.narconi.publisher import Publisher
@@ -53,7 +53,7 @@ class Publishers:
         self.runtime = runtime
         self.websockets = websockets
         self.by_queue: dict[str, asyncio.Task[Publishing]] = {}
-        self._lines: defaultdict[str, Line] = defaultdict(Line)
+        self._lines: defaultdict[str, WaitQueue] = defaultdict(WaitQueue)
 
     async def publisher(self, queue: str) -> Publishing:
         """The publishing connection of a queue, made if there is none that can be used."""

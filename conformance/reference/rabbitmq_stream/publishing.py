@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from conformance.reference.kit import ClientError, Line
+from conformance.reference.kit import ClientError, WaitQueue
 from conformance.reference.rabbitmq_stream.link import Link
 from conformance.reference.rabbitmq_stream.publisher import Entry, FilterValue, Publisher, filter_size
 from conformance.reference.rabbitmq_stream.requests import Undo
@@ -73,7 +73,7 @@ class Publishing:
         self.links = client.links
         self.publishers: dict[tuple[str, str | None], Publisher] = {}
         self._declaring: dict[Publisher, asyncio.Task[None]] = {}
-        self._lines: defaultdict[Publisher, Line] = defaultdict(Line)
+        self._lines: defaultdict[Publisher, WaitQueue] = defaultdict(WaitQueue)
         self._turns: dict[Publisher, deque[asyncio.Future[None]]] = {}
         self._timers: dict[Publisher, asyncio.TimerHandle] = {}
         self._parked = 0

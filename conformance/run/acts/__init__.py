@@ -13,14 +13,14 @@ from conformance.run.acts import (
     timing,
     uncalled,
 )
-from conformance.run.acts.define import ACTS, Act, Bent, Param, Place
+from conformance.run.acts.define import ACTS, Act, InjectedEffect, InjectionPoint, Param
 
 __all__ = [
     "ACTS",
     "Act",
-    "Bent",
+    "InjectedEffect",
+    "InjectionPoint",
     "Param",
-    "Place",
     "entries",
     "fields",
     "lasting",

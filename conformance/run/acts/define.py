@@ -11,7 +11,7 @@ from fakebrokers.core.frames import Frame, Role
 from fakebrokers.faults.effect import Effect, Passage
 
 
-class Place(NamedTuple):
+class InjectionPoint(NamedTuple):
     """A frame of a run, where an act can take place.
 
     Attributes:
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 #: A class of parameters, for the drawing order, and a parameter as plain values.
 Param = tuple[str, Any]
-Params = Callable[[Place, Model], Iterable[Param]]
+Params = Callable[[InjectionPoint, Model], Iterable[Param]]
 Apply = Callable[[Passage, Any, Model], None]
 
 
@@ -87,12 +87,12 @@ def act(
     return register
 
 
-def always(place: Place, model: Model) -> Iterable[Param]:
+def always(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Everywhere, and there is nothing to choose."""
     yield "", None
 
 
-def outwards(place: Place, model: Model) -> Iterable[Param]:
+def outwards(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """At every frame for the client."""
     if place.direction == "out":
         yield "", None
@@ -101,7 +101,7 @@ def outwards(place: Place, model: Model) -> Iterable[Param]:
 def choices(*values: Any, few: bool = True, direction: str = "out") -> Params:
     """These values, at the first two frames of each kind unless `few` is False."""
 
-    def params(place: Place, model: Model) -> Iterable[Param]:
+    def params(place: InjectionPoint, model: Model) -> Iterable[Param]:
         if direction in ("", place.direction) and (not few or place.ordinal <= 2):
             for value in values:
                 yield str(value), value
@@ -109,7 +109,7 @@ def choices(*values: Any, few: bool = True, direction: str = "out") -> Params:
     return params
 
 
-class Bent(Effect, frozen=True, tag="bent"):
+class InjectedEffect(Effect, frozen=True, tag="bent"):
     """An act as an effect of a fault. `hit` is told the connection when it takes place."""
 
     takes_raw = True

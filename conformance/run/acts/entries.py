@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from conformance.run.acts.define import Param, Place, act
+from conformance.run.acts.define import InjectionPoint, Param, act
 from conformance.run.model import Model
 from fakebrokers.core.frames import Frame
 from fakebrokers.faults.effect import Passage
@@ -94,7 +94,7 @@ def changed(value: Any, path: Path, word: str) -> Any:
     return {**value, name: changed(value[name], rest, word) if rest else INSTEAD[word]}
 
 
-def entries(place: Place, model: Model) -> Iterable[Param]:
+def entries(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Every entry, missing or of every other type, where the wire takes it and it is another frame then."""
     if place.direction != "out" or place.ordinal > 2:
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.run.acts.define import Param, Place, act
+from conformance.run.acts.define import InjectionPoint, Param, act
 from conformance.run.model import Model
 from fakebrokers.core.frames import Frame
 from fakebrokers.faults.effect import Passage
@@ -99,7 +99,7 @@ def other_values(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((word, word) for word in ("many entries", "no entries"))
 
 
-def fields(place: Place, model: Model) -> Iterable[Param]:
+def fields(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Every field at every value that changes the bytes and fits the wire."""
     if place.direction != "out" or place.ordinal > 2:
         return
@@ -140,7 +140,7 @@ PAYLOAD_HEAD = 16  #: bytes at the beginning of messages that are changed one by
 PAYLOAD_FRAMES = 4
 
 
-def payload(place: Place, model: Model) -> Iterable[Param]:
+def payload(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """The first bytes of the messages in a frame, and some further on."""
     start = model.payload_at(place.frame) if place.direction == "out" else None
     if start is None or place.ordinal > PAYLOAD_FRAMES:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.run.acts.define import ACTS, Act, Param, Place, act
+from conformance.run.acts.define import ACTS, Act, InjectionPoint, Param, act
 from conformance.run.model import Model
 from fakebrokers.core.frames import kind_of
 from fakebrokers.faults.effect import Passage
@@ -18,7 +18,7 @@ FROM = (1, 2)  #: from which frame of the kind on
 LASTING = (("rst-before", None), ("fin", None), ("lost", None), ("late", None))
 
 
-def staying(place: Place, model: Model) -> Iterable[Param]:
+def staying(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Losses and delays, from each of the first frames of a kind on."""
     if place.ordinal not in FROM:
         return
@@ -27,7 +27,7 @@ def staying(place: Place, model: Model) -> Iterable[Param]:
             yield name + _first(place), [kind_of(place.frame), place.ordinal, name, param]
 
 
-def refusing(place: Place, model: Model) -> Iterable[Param]:
+def refusing(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """A plain refusal, and from the first answer on one with each code: some clients ask again for some."""
     if place.ordinal not in FROM or not _makes_sense(ACTS["contradict"], place, model):
         return
@@ -38,11 +38,11 @@ def refusing(place: Place, model: Model) -> Iterable[Param]:
             yield f"contradict {code}", [kind, place.ordinal, "contradict", ["instead", code]]
 
 
-def _first(place: Place) -> str:
+def _first(place: InjectionPoint) -> str:
     return "" if place.ordinal == 1 else " later"
 
 
-def _makes_sense(known: Act, place: Place, model: Model) -> bool:
+def _makes_sense(known: Act, place: InjectionPoint, model: Model) -> bool:
     if place.direction == "in" and known.name == "late":
         return False
     return next(iter(known.params(place, model)), None) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.run.acts.define import Param, Place, act, always
+from conformance.run.acts.define import InjectionPoint, Param, act, always
 from conformance.run.model import Model
 from fakebrokers.core.frames import Role
 from fakebrokers.core.session import HangUp
@@ -38,7 +38,7 @@ def rst_before(passage: Passage, param: Any, model: Model) -> None:
     passage.hang_up(HangUp.RST)
 
 
-def goodbyes(place: Place, model: Model) -> Iterable[Param]:
+def goodbyes(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """At every frame, if servers say so at all."""
     if model.goodbye() is not None:
         yield from (("fin", "fin"), ("stays", "stays"))
@@ -55,7 +55,7 @@ def goodbye(passage: Passage, param: Any, model: Model) -> None:
         passage.hang_up(HangUp.FIN)
 
 
-def lasts(place: Place, model: Model) -> Iterable[Param]:
+def lasts(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Where a frame can say so itself."""
     if place.direction == "out" and model.last_of(place.frame) is not None:
         yield from (("fin", "fin"), ("stays", "stays"))
@@ -73,7 +73,7 @@ def last(passage: Passage, param: Any, model: Model) -> None:
         passage.hang_up(HangUp.FIN)
 
 
-def loseable(place: Place, model: Model) -> Iterable[Param]:
+def loseable(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Whatever the server says; of the client's frames those that want an answer. TCP loses nothing."""
     if place.direction == "out" or type(place.frame) in model.answers:
         yield "", None
@@ -84,7 +84,7 @@ def lost(passage: Passage, param: Any, model: Model) -> None:
     """The frame gets lost, and nothing else."""
 
 
-def cuts(place: Place, model: Model) -> Iterable[Param]:
+def cuts(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """The end comes inside the frame: at its borders, and between and inside the messages it carries."""
     if place.direction != "out" or not isinstance(place.data, bytes):
         return
@@ -99,7 +99,7 @@ def cuts(place: Place, model: Model) -> Iterable[Param]:
             yield "between messages" if point in between else where, point
 
 
-def _around_messages(place: Place, model: Model) -> set[int]:
+def _around_messages(place: InjectionPoint, model: Model) -> set[int]:
     """Where what a frame carries begins, and a little before and behind that."""
     start = model.payload_at(place.frame) if place.ordinal <= 2 else None
     return set() if start is None else {start - 4, start - 2, start, start + 1}
@@ -113,7 +113,7 @@ def cut(passage: Passage, param: int, model: Model) -> None:
     passage.hang_up(HangUp.RST)
 
 
-def few_cuts(place: Place, model: Model) -> Iterable[Param]:
+def few_cuts(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """In the header, in the middle, before the end, and where what it carries begins."""
     if place.direction == "out" and isinstance(place.data, bytes) and place.ordinal <= 2:
         for point in {5, place.size // 2, place.size - 1, *_around_messages(place, model)}:

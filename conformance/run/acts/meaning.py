@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.run.acts.define import Param, Place, act
+from conformance.run.acts.define import InjectionPoint, Param, act
 from conformance.run.acts.specimen import kind_named, specimen
 from conformance.run.model import Model, key_of
 from fakebrokers.core.frames import kind_of
@@ -17,7 +17,7 @@ OFFSETS = (0, 2, 4, 6, 8, 9, 10, 12, 14)
 MOST = {1: 0xFF, 2: 0xFFFF, 4: 0xFFFFFFFF}
 
 
-def answers(place: Place, model: Model) -> Iterable[Param]:
+def answers(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Where an answer has an opposite; with every class of codes where it takes the place of the answer."""
     if place.direction != "out" or model.opposite(place.frame, None) is None:
         return
@@ -46,7 +46,7 @@ def contradict(passage: Passage, param: Any, model: Model) -> None:
         passage.answer(other)
 
 
-def other_types(place: Place, model: Model) -> Iterable[Param]:
+def other_types(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Answers to other questions, with the key of this one."""
     if place.direction != "out" or type(place.frame) not in model.answers.values():
         return
@@ -75,7 +75,7 @@ def other_type(passage: Passage, param: Any, model: Model) -> None:
         passage.pass_raw(passage.encode(made))
 
 
-def versions(place: Place, model: Model) -> Iterable[Param]:
+def versions(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """What the wire has for versions of frames."""
     if place.direction == "out" and place.ordinal <= 2 and isinstance(place.data, bytes):
         for name in model.other_versions(place.data):
@@ -97,7 +97,7 @@ def version(passage: Passage, param: Any, model: Model) -> None:
         passage.pass_raw(data)
 
 
-def shapes(place: Place, model: Model) -> Iterable[Param]:
+def shapes(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Where bytes are written by the fake itself."""
     if place.direction == "out" and place.ordinal <= 2 and isinstance(place.data, bytes):
         yield from (("longer", "longer"), ("shorter", "shorter"), ("empty", "empty"))
@@ -114,7 +114,7 @@ def shape(passage: Passage, param: str, model: Model) -> None:
 BIT_BYTES = 2
 
 
-def bits(place: Place, model: Model) -> Iterable[Param]:
+def bits(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Every bit at the beginning of a frame: flags, kinds, and sizes for most wires."""
     if place.direction == "out" and place.ordinal <= 1 and isinstance(place.data, bytes):
         for bit in range(8 * min(BIT_BYTES, place.size)):
@@ -130,7 +130,7 @@ def flip_bit(passage: Passage, param: int, model: Model) -> None:
     passage.pass_raw(bytes(data))
 
 
-def numbers(place: Place, model: Model) -> Iterable[Param]:
+def numbers(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Numbers in the head of a frame, whatever they mean: sizes, kinds, ids, counts."""
     if place.direction != "out" or place.ordinal > 1 or not isinstance(place.data, bytes):
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.run.acts.define import Param, Place, act, choices, outwards
+from conformance.run.acts.define import InjectionPoint, Param, act, choices, outwards
 from conformance.run.model import Model
 from fakebrokers.core.frames import Frame
 from fakebrokers.errors import WireError
@@ -47,7 +47,7 @@ def glue(passage: Passage, param: int, model: Model) -> None:
     passage.pass_through()
 
 
-def batches(place: Place, model: Model) -> Iterable[Param]:
+def batches(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Where a frame carries several messages."""
     items = type(place.frame).spec.items
     if place.direction == "out" and items is not None and items.count(place.frame) > 1:
@@ -87,7 +87,7 @@ def joined(first: Frame, second: Frame) -> Frame:
     return msgspec.structs.replace(first, **both)
 
 
-def joinable(place: Place, model: Model) -> Iterable[Param]:
+def joinable(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Where a frame can carry the messages of several."""
     if place.direction != "out":
         return

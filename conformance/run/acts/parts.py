@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from conformance.run.acts.define import Param, Place, act
+from conformance.run.acts.define import InjectionPoint, Param, act
 from conformance.run.model import Model
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults.effect import Passage
@@ -50,7 +50,7 @@ def with_parts(
     return (*before, {**INSTEAD, **(more or {})}[how], *behind)
 
 
-def changes(place: Place, model: Model) -> Iterable[Param]:
+def changes(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Every change at the first parts that changes anything."""
     if place.direction != "out" or place.ordinal > 2 or not isinstance(place.data, tuple):
         return
@@ -84,7 +84,7 @@ def change_part(passage: Passage, param: Any, model: Model) -> None:
         passage.pass_through()
 
 
-def tears(place: Place, model: Model) -> Iterable[Param]:
+def tears(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """At the borders of the parts of a message, and a little behind them."""
     if place.direction != "out" or place.ordinal > 2 or not isinstance(place.data, tuple):
         return

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.run.acts.define import Param, Place, act
+from conformance.run.acts.define import InjectionPoint, Param, act
 from conformance.run.acts.fields import bent, fields
 from conformance.run.acts.parts import changes, with_parts
 from conformance.run.model import Model
 from fakebrokers.faults.effect import Passage
 
 
-def odd(place: Place, model: Model) -> Iterable[Param]:
+def odd(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """At the first answers of each kind that say yes: all changes of the answer that says no."""
     if place.direction != "out" or place.ordinal > 1 or not model.accepts(place.frame):
         return

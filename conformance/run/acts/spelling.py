@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance.run.acts.define import Param, Place, act
+from conformance.run.acts.define import InjectionPoint, Param, act
 from conformance.run.model import Model
 from fakebrokers.faults.effect import Passage
 
 
-def spellings(place: Place, model: Model) -> Iterable[Param]:
+def spellings(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Every way that the protocol has to write a frame, at the first two of each kind."""
     if place.direction == "out" and place.ordinal <= 2:
         for name in model.spellings(place.frame, place.data):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.run.acts.define import Param, Place, act
+from conformance.run.acts.define import InjectionPoint, Param, act
 from conformance.run.acts.specimen import kind_named, specimen
 from conformance.run.model import Model
 from fakebrokers.core.frames import Frame, kind_of
@@ -18,7 +18,7 @@ from fakebrokers.faults.effect import Action, Passage
 STRANGE_KEY = 0x7777
 
 
-def unasked(place: Place, model: Model) -> Iterable[Param]:
+def unasked(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """Every frame that the server can say, for nobody; behind the first frame of each kind."""
     if place.direction != "out" or place.ordinal > 1:
         return
@@ -62,7 +62,7 @@ class Happening(Action, frozen=True):
         asyncio.get_running_loop().call_soon(self.model.happenings[self.name], host.server)
 
 
-def happenings(place: Place, model: Model) -> Iterable[Param]:
+def happenings(place: InjectionPoint, model: Model) -> Iterable[Param]:
     """At the first two frames of each kind, in both directions."""
     if place.ordinal <= 2:
         for name in model.happenings:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from conformance.adapter.base import Call
 from conformance.run.bases import text
-from conformance.search.random.scene import Scene
+from conformance.search.random.scene import ChaosContext
 from fakebrokers.core.frames import Role
 
 PUBLISH_S = 8.0
@@ -34,7 +34,7 @@ class Actions(ABC):
         probe_target: What the first session opens besides, to publish to, so that the probe can work.
         reads_once: Whether a session can consume a target only once.
         canary: A mutant of the reference client that any working harness finds in a few runs.
-        remote: Whether all of this can be done at a real server too, see `Scene.is_remote`.
+        remote: Whether all of this can be done at a real server too, see `ChaosContext.is_remote`.
         also: Directions and roles of frames that other protocols do not have, see
             `fakebrokers.faults.drawing.SENT`.
         without: Effects and nemeses of others that this protocol cannot have.
@@ -83,32 +83,32 @@ class Actions(ABC):
     def target(self, number: int, *, read: bool) -> str:
         """The name of the n-th target, from 0; `read`: somebody consumes it."""
 
-    async def prepare(self, scene: Scene, targets: list[str]) -> None:  # noqa: B027 - optional hook
+    async def prepare(self, scene: ChaosContext, targets: list[str]) -> None:  # noqa: B027 - optional hook
         """Make the targets at the broker, and whatever else has to be there."""
 
-    async def joined(self, scene: Scene, session: str) -> None:  # noqa: B027 - optional hook
+    async def joined(self, scene: ChaosContext, session: str) -> None:  # noqa: B027 - optional hook
         """A session has connected."""
 
-    async def open(self, scene: Scene, session: str, target: str) -> bool:
+    async def open(self, scene: ChaosContext, session: str, target: str) -> bool:
         """Open what publishing needs. Returns whether it is open; asked again later if not."""
         return True
 
     @abstractmethod
-    async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
         """Consume a target. Returns whether that has begun; asked again later if not."""
 
-    def publish(self, scene: Scene, session: str, target: str, body: str, *, wait: bool) -> Call:
+    def publish(self, scene: ChaosContext, session: str, target: str, body: str, *, wait: bool) -> Call:
         """Begin to publish a message."""
         return scene.begin("publish", PUBLISH_S, session=session, target=target, body=text(body), wait=wait)
 
     @abstractmethod
-    def put(self, scene: Scene, target: str, body: str) -> None:
+    def put(self, scene: ChaosContext, target: str, body: str) -> None:
         """A message of somebody else."""
 
-    def ask(self, scene: Scene, session: str, number: int) -> Call | None:
+    def ask(self, scene: ChaosContext, session: str, number: int) -> Call | None:
         """Begin a request that has a reply; None where the protocol has none."""
         return None
 
-    async def settle(self, scene: Scene, sub: str) -> int:
+    async def settle(self, scene: ChaosContext, sub: str) -> int:
         """Settle what has come and is not settled yet, where callbacks do not. Returns how many."""
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.run.acts import ACTS, Place
+from conformance.run.acts import ACTS, InjectionPoint
 from conformance.run.acts.inside import at_inside, opened
 from fakebrokers.faults import Realism
 from fakebrokers.faults.effect import Effect, Passage
@@ -48,7 +48,7 @@ class DrawnAct(Effect, frozen=True, tag=ACT):
             return
         act = ACTS[self.act]
         inner = opened(frame)
-        place = Place(passage.connection, passage.direction, 1, inner, passage.size, 1, passage.data)
+        place = InjectionPoint(passage.connection, passage.direction, 1, inner, passage.size, 1, passage.data)
         choices = [param for _, param in act.params(place, self.model)]
         if not choices:
             passage.pass_through()

@@ -15,14 +15,14 @@ from conformance.known.defects import KnownFindings
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.corpus import Corpus
 from conformance.search.random.draw import Setting, draw
-from conformance.search.random.live import Shrunk, shrink_all
+from conformance.search.random.live import ShrinkResult, shrink_all
 from conformance.search.random.page import write_page
 from conformance.search.random.replay import replay_of
 from conformance.search.random.runs import Outcome, Wanted, outcomes
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.shrink import shrinking
-from conformance.search.random.subject import Subject
-from conformance.search.random.verdict import Verdict, Word, verdict_on
+from conformance.search.random.subject import ChaosClient
+from conformance.search.random.verdict import RunVerdict, Word, verdict_on
 
 FOLDER = Path(".fakebrokers") / "chaos"
 JOURNAL = "journal"
@@ -31,7 +31,7 @@ LIVE_SHRINK_S = 240.0  #: for all failures of a child process, which take real t
 KNOWN = "known"  #: how a run has ended that shows nothing but what is expected
 
 
-class Failed(msgspec.Struct):
+class FailedSeed(msgspec.Struct):
     """A seed that failed, written down.
 
     Attributes:
@@ -50,7 +50,7 @@ class Failed(msgspec.Struct):
     sentences: dict[str, str] = {}
 
 
-class Campaign:
+class ChaosCampaign:
     """One chaos campaign of one client.
 
     Args:
@@ -68,7 +68,7 @@ class Campaign:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: ChaosClient,
         setting: Setting,
         folder: Path | None = None,
         *,
@@ -91,14 +91,14 @@ class Campaign:
         self.words: dict[str, int] = {}
         self.left: dict[str, str] = {}
         self.causes: dict[str, int] = {}
-        self.failed: list[Failed] = []
+        self.failed: list[FailedSeed] = []
         self._outcomes: list[Outcome] = []
 
     def go(
         self,
         seeds: Iterable[str],
         seconds: float | None = None,
-        on_run: Callable[[Campaign, Outcome], None] = lambda _, __: None,
+        on_run: Callable[[ChaosCampaign, Outcome], None] = lambda _, __: None,
         on_shrink: Callable[[int, float], None] = lambda _, __: None,
     ) -> None:
         """Run the seeds that failed before, then these, until the time is over; then write down what failed.
@@ -147,12 +147,12 @@ class Campaign:
         if outcome.reason:
             self.left[outcome.seed] = outcome.reason
 
-    def _causes(self, verdict: Verdict, schedule: Schedule) -> dict[str, str]:
+    def _causes(self, verdict: RunVerdict, schedule: Schedule) -> dict[str, str]:
         """What is known of the findings of a run: the root cause of each, by name."""
         causes = {one.name: self.expected.cause_of(one, schedule) for one in verdict.found}
         return {name: cause for name, cause in causes.items() if cause}
 
-    def _news(self, verdict: Verdict, schedule: Schedule) -> Verdict:
+    def _news(self, verdict: RunVerdict, schedule: Schedule) -> RunVerdict:
         """What no expectation is about."""
         return verdict.without(self._causes(verdict, schedule))
 
@@ -167,7 +167,7 @@ class Campaign:
         self.corpus.save()
         interrupt: KeyboardInterrupt | None = None
         ordered = sorted(self._outcomes, key=lambda one: (one.names[0], len(one.seed), one.seed))
-        shrunk: dict[str, Shrunk] = {}
+        shrunk: dict[str, ShrinkResult] = {}
         chosen = _some_of_each_kind(ordered, self._each) if on_shrink is not None else []
         try:
             if chosen and on_shrink is not None and self.subject.is_process:
@@ -194,14 +194,14 @@ class Campaign:
         """Failures of a kind that are shrunk: in real time the first one may not come again."""
         return 2 if self.subject.is_process else 1
 
-    def _shrink(self, chosen: list[Outcome]) -> Iterator[tuple[Outcome, Shrunk | None]]:
+    def _shrink(self, chosen: list[Outcome]) -> Iterator[tuple[Outcome, ShrinkResult | None]]:
         """A run of the smallest schedule on which the same is found, and whether it is found twice more."""
         if not self.subject.is_process:
             for outcome in chosen:
                 yield outcome, self._shrunk(outcome)
             return
 
-        async def judged(schedule: Schedule) -> tuple[ChaosCase, Verdict]:
+        async def judged(schedule: Schedule) -> tuple[ChaosCase, RunVerdict]:
             case, verdict = await self.subject.judge_live(schedule, self.contract)
             return case, self._news(verdict, schedule)
 
@@ -209,8 +209,8 @@ class Campaign:
         found = asyncio.run(shrink_all(wishes, judged, self.processes, LIVE_SHRINK_S))
         yield from zip(chosen, found, strict=True)
 
-    def _shrunk(self, outcome: Outcome) -> Shrunk:
-        def judged(one: Schedule) -> tuple[ChaosCase, Verdict]:
+    def _shrunk(self, outcome: Outcome) -> ShrinkResult:
+        def judged(one: Schedule) -> tuple[ChaosCase, RunVerdict]:
             case = self.subject.run(one, self.contract)
             return case, self._news(verdict_on(case), one)
 
@@ -220,15 +220,15 @@ class Campaign:
 
         smallest = shrinking(fails).smallest(draw(self.setting, outcome.seed))
         steady = all(fails(smallest) for _ in range(2))
-        return Shrunk(*judged(smallest), steady)
+        return ShrinkResult(*judged(smallest), steady)
 
-    def _keep(self, outcome: Outcome, case: ChaosCase, verdict: Verdict, steady: bool | None) -> None:
+    def _keep(self, outcome: Outcome, case: ChaosCase, verdict: RunVerdict, steady: bool | None) -> None:
         """Write a failure down."""
         subject = self.subject
         found = replay_of(subject.name, subject.mutant, case, verdict, contract=self.contract)
         path = found.write(self.folder)
         names, steps = list(found.anomalies), len(case.schedule.steps)
-        self.failed.append(Failed(outcome.seed, names, path, steps, steady, found.about, found.anomalies))
+        self.failed.append(FailedSeed(outcome.seed, names, path, steps, steady, found.about, found.anomalies))
 
     def document(self) -> dict[str, Any]:
         """What ``fakebrokers chaos --json`` prints."""

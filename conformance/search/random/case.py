@@ -9,7 +9,7 @@ from conformance.run import room as sweep_room
 from conformance.run.acts import ACTS
 from conformance.run.case import Case
 from conformance.run.specs import Spec
-from conformance.run.trace import Row
+from conformance.run.trace import TraceRow
 from conformance.search.random.scene import Band
 from conformance.search.random.schedule import Schedule
 from fakebrokers.faults.drawing import BY_NAME
@@ -19,7 +19,7 @@ from fakebrokers.journal.reader import RunLog
 LYING = {name for name, template in BY_NAME.items() if template.lies}
 
 
-class Judged(NamedTuple):
+class ChaosRun(NamedTuple):
     """What the contract of a run depends on; see `conformance.suite.contract`."""
 
     protocol: str
@@ -38,7 +38,7 @@ class ChaosCase(Case):
         lag_s: How long the harness itself stood still at most, seconds; 0 on virtual time.
     """
 
-    def __init__(self, schedule: Schedule, rows: list[Row]) -> None:
+    def __init__(self, schedule: Schedule, rows: list[TraceRow]) -> None:
         spec = Spec(schedule.protocol, schedule.params.get("script", f"chaos {schedule.workload}"))
         super().__init__(spec, sweep_room.room_of(schedule.protocol), rows, [], ())
         self.schedule = schedule

@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from conformance.search.random.acts import REALISM
-from conformance.search.random.room import Room, room_of
+from conformance.search.random.room import ChaosProtocol, room_of
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.script import NEMESES, SCRIPT_S, SCRIPT_SECONDS
 from conformance.search.random.toxics import TOXIC
@@ -79,7 +79,7 @@ def draw(setting: Setting, seed: str) -> Schedule:
     )
 
 
-def available(setting: Setting, room: Room, kind: str = "") -> list[str]:
+def available(setting: Setting, room: ChaosProtocol, kind: str = "") -> list[str]:
     """The effects and nemeses that a schedule of a workload may have, in a stable order."""
     if setting.is_toxic:
         return [f"nemesis {name}" for name in TOXIC if not setting.nemeses or name in setting.nemeses]
@@ -108,7 +108,7 @@ def available(setting: Setting, room: Room, kind: str = "") -> list[str]:
 
 def _step(
     setting: Setting,
-    room: Room,
+    room: ChaosProtocol,
     mix: Sequence[str],
     kind: str,
     params: dict[str, object],

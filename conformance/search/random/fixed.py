@@ -16,7 +16,7 @@ from conformance.search.random.draw import Setting, draw
 from conformance.search.random.page import write_page
 from conformance.search.random.replay import replay_of
 from conformance.search.random.schedule import DRAWING_VERSION, Schedule
-from conformance.search.random.subject import Subject
+from conformance.search.random.subject import ChaosClient
 from conformance.search.random.verdict import Word, verdict_on
 from conformance.search.systematic.fixed import KNOWN, Fixed, known_of
 from fakebrokers.errors import UsageError
@@ -41,7 +41,7 @@ class FixedSeeds(Fixed[Schedule, ChaosCase]):
         setting = Setting(protocol, is_process=True)
         schedules = [draw(setting, seed) for seed in known.seeds]
         super().__init__(client, protocol, schedules, known.found_in(Part.CHAOS), out)
-        self.subject = Subject(protocol, client.name)
+        self.subject = ChaosClient(protocol, client.name)
 
     async def judged(self, spec: Schedule) -> tuple[ChaosCase, list[Finding]]:
         case, verdict = await self.subject.judge_live(spec, expected=self.expected)

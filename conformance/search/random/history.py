@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from conformance.adapter.base import Adapter
-from conformance.search.random.case import Judged
+from conformance.search.random.case import ChaosRun
 from conformance.search.random.schedule import Schedule, to_json
 from conformance.suite.op_journal import UNKNOWN, write_ops
 from fakebrokers import __version__
@@ -44,7 +44,7 @@ def write_history(
     journal: RunJournal, schedule: Schedule, adapter: Adapter, broker: Any, promised: str = ""
 ) -> None:
     """What went between runner and client, and the contract: as `promised`, or what the faults left of it."""
-    write_ops(journal, Judged(schedule.protocol), adapter.transcript.lines, broker.journal)
+    write_ops(journal, ChaosRun(schedule.protocol), adapter.transcript.lines, broker.journal)
     if promised:
         journal.attributes(contract=promised)
 

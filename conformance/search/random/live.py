@@ -14,26 +14,28 @@ from typing import NamedTuple
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.schedule import Schedule, to_json
 from conformance.search.random.shrink import candidates
-from conformance.search.random.verdict import Verdict
+from conformance.search.random.verdict import RunVerdict
 
 AT_ONCE = 6  #: simpler schedules of one search
 TWICE = 2  #: runs that have to fail
 
 #: Runs a schedule, and judges it.
-Run = Callable[[Schedule], Awaitable[tuple[ChaosCase, Verdict]]]
+Run = Callable[[Schedule], Awaitable[tuple[ChaosCase, RunVerdict]]]
 #: A schedule, and the name of what was found there.
 Wish = tuple[Schedule, str]
 
 
-class Shrunk(NamedTuple):
+class ShrinkResult(NamedTuple):
     """A run of the smallest schedule, and whether each run of it has failed."""
 
     case: ChaosCase
-    verdict: Verdict
+    verdict: RunVerdict
     steady: bool
 
 
-async def shrink_all(wishes: Sequence[Wish], run: Run, lanes: int, seconds: float) -> list[Shrunk | None]:
+async def shrink_all(
+    wishes: Sequence[Wish], run: Run, lanes: int, seconds: float
+) -> list[ShrinkResult | None]:
     """Shrink all of them side by side.
 
     Args:
@@ -57,11 +59,11 @@ class _Shrinking:
         self._name = name
         self._end_s = end_s
 
-    async def of(self, schedule: Schedule) -> Shrunk | None:
+    async def of(self, schedule: Schedule) -> ShrinkResult | None:
         """Shrink."""
         failed = await self._failed(schedule)
         if len(failed) < TWICE:
-            return Shrunk(*failed[0], steady=False) if failed else None
+            return ShrinkResult(*failed[0], steady=False) if failed else None
         best, known = failed, {to_json(schedule)}
         while not self._is_over:
             fresh = (one for one in candidates(best[0][0].schedule) if to_json(one) not in known)
@@ -72,7 +74,7 @@ class _Shrinking:
             runs = await asyncio.gather(*(self._failed(one, may_be_left=True) for one in batch))
             best = next((each for each in runs if len(each) == TWICE), best)
         again = await self._failed(best[0][0].schedule)
-        return Shrunk(*best[0], steady=len(again) == TWICE)
+        return ShrinkResult(*best[0], steady=len(again) == TWICE)
 
     @property
     def _is_over(self) -> bool:
@@ -80,10 +82,10 @@ class _Shrinking:
 
     async def _failed(
         self, schedule: Schedule, *, may_be_left: bool = False
-    ) -> list[tuple[ChaosCase, Verdict]]:
+    ) -> list[tuple[ChaosCase, RunVerdict]]:
         """The runs, of two, that show the same; behind the end those that may be left are not begun."""
 
-        async def one() -> tuple[ChaosCase, Verdict] | None:
+        async def one() -> tuple[ChaosCase, RunVerdict] | None:
             async with self._free:
                 return None if may_be_left and self._is_over else await self._run(schedule)
 

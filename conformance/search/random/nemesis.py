@@ -13,7 +13,7 @@ from fakebrokers.faults import Fault, Realism, fault, hold, latency
 from fakebrokers.faults.effects import Throttle
 
 if TYPE_CHECKING:
-    from conformance.search.random.scene import Scene
+    from conformance.search.random.scene import ChaosContext
     from fakebrokers.core.wire import Wire
     from fakebrokers.faults.steps import Step
 
@@ -50,20 +50,20 @@ class Nemesis(ABC):
         return {}
 
     @abstractmethod
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         """Take place, for ``step.for_s`` seconds. Cancelled where the safety phase ends before."""
 
-    def heal(self, scene: Scene, step: Step) -> None:  # noqa: B027 - optional hook
+    def heal(self, scene: ChaosContext, step: Step) -> None:  # noqa: B027 - optional hook
         """Undo it; also after a cancellation."""
 
 
-def _gone(scene: Scene, *names: str) -> None:
+def _gone(scene: ChaosContext, *names: str) -> None:
     for name in names:
         if name in scene.broker.faults.names:
             scene.broker.faults.remove(name)
 
 
-def shut(scene: Scene, step: Step, *, keeps: bool = True) -> None:
+def shut(scene: ChaosContext, step: Step, *, keeps: bool = True) -> None:
     """The broker's process ends; nothing listens until `reopen`."""
     engine = scene.broker.engine
 
@@ -74,7 +74,7 @@ def shut(scene: Scene, step: Step, *, keeps: bool = True) -> None:
     scene.broker.call(act)
 
 
-def reopen(scene: Scene, step: Step) -> None:
+def reopen(scene: ChaosContext, step: Step) -> None:
     """It listens again, unless another step keeps it shut."""
     scene.broker.call(scene.broker.engine.host.release, step.name)
 
@@ -87,13 +87,13 @@ class _Network(Nemesis):
     def faults(self, step: Step) -> list[Fault]:
         raise NotImplementedError
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         scene.broker.faults.add(*self.faults(step))
         if self.hangs:
             scene.broker.call(scene.broker.engine.host.black_hole, None, step.name)
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         _gone(scene, *(one.name for one in self.faults(step)))
         if self.hangs:
             reopen(scene, step)
@@ -168,7 +168,7 @@ class Crash(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"how": random.choice(("rst", "fin"))}
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         shut(scene, step, keeps=not self.forgets)
         if self.forgets:
             scene.notes["forgets"] = True
@@ -176,7 +176,7 @@ class Crash(Nemesis):
             await scene.remake()
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         reopen(scene, step)
 
 
@@ -189,7 +189,7 @@ class RollingRestart(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"times": random.choice((2, 3)), "how": random.choice(("rst", "fin"))}
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         pause_s = max(PAUSE_S, step.for_s / (2 * step.args["times"]))
         for number in range(step.args["times"]):
             self.down(scene, number, step)
@@ -197,15 +197,15 @@ class RollingRestart(Nemesis):
             self.up(scene, number, step)
             await asyncio.sleep(pause_s)
 
-    def down(self, scene: Scene, number: int, step: Step) -> None:
+    def down(self, scene: ChaosContext, number: int, step: Step) -> None:
         """The n-th stop, from 0."""
         shut(scene, step)
 
-    def up(self, scene: Scene, number: int, step: Step) -> None:
+    def up(self, scene: ChaosContext, number: int, step: Step) -> None:
         """The start behind it."""
         reopen(scene, step)
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         reopen(scene, step)
 
 
@@ -219,12 +219,12 @@ class Clock(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"seconds": random.choice((-86_400.0, -60.0, 3.0, 3600.0))}
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         engine = scene.broker.engine
         scene.broker.call(engine.shift_clock, step.args["seconds"], step.name)
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         scene.broker.call(scene.broker.engine.shift_clock, -step.args["seconds"], step.name)
 
 
@@ -237,7 +237,7 @@ class Cut(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"how": random.choice(("rst", "fin")), "times": random.choice((1, 2, 4))}
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         for number in range(step.args["times"]):
             if number:
                 await asyncio.sleep(max(PAUSE_S, step.for_s / step.args["times"]))
@@ -251,11 +251,11 @@ class Pause(Nemesis):
     about = "The client's process stands still."
     needs_process = True
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         scene.adapter.pause()
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         scene.adapter.resume()
 
 
@@ -272,7 +272,7 @@ class NodeFlap(Nemesis):
             return None
         return {"node": random.randint(1, nodes), "times": random.choice((1, 2, 3))}
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         pause_s = max(PAUSE_S, step.for_s / (2 * step.args["times"]))
         for _ in range(step.args["times"]):
             scene.broker.stop_node(step.args["node"])
@@ -280,35 +280,35 @@ class NodeFlap(Nemesis):
             scene.broker.start_node(step.args["node"])
             await asyncio.sleep(pause_s)
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         scene.broker.start_node(step.args["node"])
 
 
 class RollingNodes(RollingRestart):
     """One node after the other, where there are several, and they are ours."""
 
-    def down(self, scene: Scene, number: int, step: Step) -> None:
+    def down(self, scene: ChaosContext, number: int, step: Step) -> None:
         nodes = _nodes(scene)
         if nodes < 2:
             super().down(scene, number, step)
         else:
             scene.broker.stop_node(number % nodes + 1)
 
-    def up(self, scene: Scene, number: int, step: Step) -> None:
+    def up(self, scene: ChaosContext, number: int, step: Step) -> None:
         nodes = _nodes(scene)
         if nodes < 2:
             super().up(scene, number, step)
         else:
             scene.broker.start_node(number % nodes + 1)
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         super().heal(scene, step)
         nodes = _nodes(scene)
         for node in range(1, nodes + 1) if nodes > 1 else ():
             scene.broker.start_node(node)
 
 
-def _nodes(scene: Scene) -> int:
+def _nodes(scene: ChaosContext) -> int:
     """How many there are to stop; a proxy is one."""
     return 1 if scene.is_remote else int(scene.schedule.params.get("nodes", 1))
 

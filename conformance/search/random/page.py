@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from conformance import printing
 from conformance.rules import INVARIANTS
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.search.random.case import ChaosCase
-from conformance.search.random.verdict import Verdict
+from conformance.search.random.verdict import RunVerdict
 from conformance.search.systematic.page import STYLE, lines_of, reasons_of
 
 WIDTH, LEFT, ROW = 1100.0, 110.0, 22.0  #: pixels
@@ -39,7 +39,7 @@ class Scale(NamedTuple):
         return LEFT + wide + rest * (t - self.calm_s) / max(1e-9, self.end_s - self.calm_s)
 
 
-def outcome_of(done: Done) -> str:
+def outcome_of(done: RunOp) -> str:
     """``ok``, ``fail`` (surely not), ``info`` (unknown), or ``open``."""
     result = done.result
     if result is None or done.ended is None:
@@ -73,7 +73,7 @@ def timeline(case: ChaosCase) -> str:
     return "\n".join(parts)
 
 
-def _process(done: Done) -> str:
+def _process(done: RunOp) -> str:
     return str(done.args.get("sub") or done.args.get("session") or done.op)
 
 
@@ -133,7 +133,7 @@ def _axis(scale: Scale, y: float) -> Iterator[str]:
     yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="14" y2="{y - 12:g}" stroke="#333" stroke-dasharray="4 3"/>'
 
 
-def page(case: ChaosCase, verdict: Verdict, replay: Path) -> str:
+def page(case: ChaosCase, verdict: RunVerdict, replay: Path) -> str:
     """The page as HTML; what clients and servers say is escaped."""
     rules = {each.name: each.about for each in INVARIANTS.values()}
     schedule = case.schedule
@@ -161,7 +161,7 @@ def page(case: ChaosCase, verdict: Verdict, replay: Path) -> str:
     return printing.page("\n".join(parts))
 
 
-def _rows(case: ChaosCase, verdict: Verdict) -> Iterator[str]:
+def _rows(case: ChaosCase, verdict: RunVerdict) -> Iterator[str]:
     proofs = {row for finding in verdict.findings for row in finding.rows}
     lines = lines_of(case)
     for line in lines[:LINES_MAX]:
@@ -172,7 +172,7 @@ def _rows(case: ChaosCase, verdict: Verdict) -> Iterator[str]:
         yield f"<tr><td colspan=4>and {len(lines) - LINES_MAX} more</td></tr>"
 
 
-def write_page(case: ChaosCase, verdict: Verdict, replay: Path) -> Path:
+def write_page(case: ChaosCase, verdict: RunVerdict, replay: Path) -> Path:
     """Write it beside its replay file. Returns its path."""
     path = replay.with_suffix("").with_suffix(".html")
     path.write_text(page(case, verdict, replay), encoding="utf-8")

@@ -18,7 +18,7 @@ import msgspec
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.schedule import Schedule, to_json
 from conformance.search.random.shrink import shrinking
-from conformance.search.random.verdict import Verdict, Word, verdict_on
+from conformance.search.random.verdict import RunVerdict, Word, verdict_on
 from conformance.search.random.workload import KINDS, SCRIPT
 from conformance.search.systematic.replay import SUFFIX
 from fakebrokers.errors import UsageError
@@ -64,10 +64,10 @@ class ChaosReplay(msgspec.Struct, kw_only=True):
         return path
 
 
-class Again(msgspec.Struct):
+class ChaosReplayResult(msgspec.Struct):
     """How a replay went: what was found of what the file names, and whether the run was the same."""
 
-    verdict: Verdict
+    verdict: RunVerdict
     found: dict[str, str]
     same: bool
 
@@ -113,7 +113,7 @@ def load(path: Path, workload: str = "") -> ChaosReplay:
 
 
 def replay_of(
-    client: str, mutant: str, case: ChaosCase, verdict: Verdict, *, contract: str = ""
+    client: str, mutant: str, case: ChaosCase, verdict: RunVerdict, *, contract: str = ""
 ) -> ChaosReplay:
     """A run as a replay."""
     return ChaosReplay(
@@ -127,13 +127,13 @@ def replay_of(
     )
 
 
-def replay(found: ChaosReplay, run: Callable[[Schedule], ChaosCase]) -> Again:
+def replay(found: ChaosReplay, run: Callable[[Schedule], ChaosCase]) -> ChaosReplayResult:
     """Run it again, and see whether the same is found."""
     case = run(found.schedule)
     verdict = verdict_on(case)
     named = {name: text for name, text in verdict.sentences.items() if name in found.anomalies}
     fails = verdict.word is Word.FAIL
-    return Again(verdict, named if fails else {}, not found.print or case.digest == found.print)
+    return ChaosReplayResult(verdict, named if fails else {}, not found.print or case.digest == found.print)
 
 
 def shrunk(found: ChaosReplay, run: Callable[[Schedule], ChaosCase]) -> tuple[ChaosReplay | None, int]:

@@ -15,7 +15,7 @@ from fakebrokers.errors import UsageError
 _PACKAGES: dict[str, str] = {}
 
 
-class Room(NamedTuple):
+class ChaosProtocol(NamedTuple):
     """Where the chaos of one protocol takes place."""
 
     actions: Actions
@@ -28,7 +28,7 @@ def join(protocol: str, package: str) -> None:
 
 
 @cache
-def room_of(protocol: str) -> Room:
+def room_of(protocol: str) -> ChaosProtocol:
     """The room of a protocol. Raises `UsageError` if it has none."""
     package = _PACKAGES.get(protocol, f"scenarios.{protocol.replace('-', '_')}.chaos")
     try:
@@ -42,4 +42,4 @@ def room_of(protocol: str) -> Room:
         import_module(f"{package}.nemeses").NEMESES if find_spec(f"{package}.nemeses") else ()
     )
     nemeses = {one.name: one for one in (*GENERAL, *own) if one.name not in actions.without}
-    return Room(actions, nemeses)
+    return ChaosProtocol(actions, nemeses)

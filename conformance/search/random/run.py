@@ -18,16 +18,16 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.contract import Contract
 from conformance.adapter.kit import AdapterBase
 from conformance.adapter.last_words import last_words
-from conformance.run.inprocess import Taped, client_of, place_on_tape
+from conformance.run.inprocess import TracedClient, client_of, place_in_trace
 from conformance.run.pace import Pace, RealPace
-from conformance.run.reported import Heard
+from conformance.run.reported import ReportedEvent
 from conformance.run.stuck import Stuck, run_or_stuck
-from conformance.run.trace import Tape
+from conformance.run.trace import Trace
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.history import digest_of, open_journal, write_history
 from conformance.search.random.repeatable import repeatable
-from conformance.search.random.room import Room, room_of
-from conformance.search.random.scene import Scene
+from conformance.search.random.room import ChaosProtocol, room_of
+from conformance.search.random.scene import ChaosContext
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.toxics import TOXIC, Toxics
 from conformance.search.random.workload import find_workload
@@ -61,21 +61,21 @@ def run(
     """
     found: list[ChaosCase] = []
     complaints = io.StringIO()
-    tape = Tape(lambda: 0.0)
+    trace = Trace(lambda: 0.0)
 
     async def work() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: complaints.write(_complaint(context)))
-        tape.clock = loop.time
-        adapter = Taped(made, schedule.protocol, tape)
-        found.append(await play(adapter, schedule, tape, contract=contract, folder=folder, client=client))
+        trace.clock = loop.time
+        adapter = TracedClient(made, schedule.protocol, trace)
+        found.append(await play(adapter, schedule, trace, contract=contract, folder=folder, client=client))
 
     memory.count_from_the_first()
     try:
         with redirect_stderr(complaints), repeatable(schedule.seed):
             run_or_stuck(work(), STUCK_S)
     except Stuck as problem:
-        case = ChaosCase(schedule, tape.rows)
+        case = ChaosCase(schedule, trace.rows)
         case.error = str(problem)
         return case
     case = found[0]
@@ -92,7 +92,7 @@ def _complaint(context: dict[str, object]) -> str:
 async def play(
     adapter: Adapter,
     schedule: Schedule,
-    tape: Tape,
+    trace: Trace,
     *,
     in_memory: bool = True,
     longest_s: float = math.inf,
@@ -117,20 +117,20 @@ async def play(
     broker = _server(schedule, room, in_memory, target if toxics is None else toxics.listen)
     journal = open_journal(schedule, folder, client=client)
     broker.journal.sink = journal
-    broker._watcher = tape
-    case = ChaosCase(schedule, tape.rows)
+    broker._watcher = trace
+    case = ChaosCase(schedule, trace.rows)
     case.is_remote = bool(target)
     await adapter.start()
     looked = await adapter.call("stats")
     case.contract = Contract(adapter.hello)
     case.rest = looked.value if looked.ok else {}
-    tape.rows.clear()
+    trace.rows.clear()
     broker.start()
     try:
         nemeses = dict(room.nemeses if toxics is None else TOXIC)
         suffix = f"-{uuid4().hex[:8]}" if target else ""
-        pace = Pace() if in_memory else _real_pace(adapter, case, tape, longest_s)
-        scene = Scene(broker, adapter, tape, schedule, nemeses, pace, suffix=suffix)
+        pace = Pace() if in_memory else _real_pace(adapter, case, trace, longest_s)
+        scene = ChaosContext(broker, adapter, trace, schedule, nemeses, pace, suffix=suffix)
         scene.toxics = toxics
         await _through(scene, room, case)
     finally:
@@ -138,26 +138,26 @@ async def play(
         broker.stop()
         if toxics is not None:
             await asyncio.to_thread(toxics.close)
-        case.events = [Heard(event) for event in adapter.events]
+        case.events = [ReportedEvent(event) for event in adapter.events]
         case.violations = list(adapter.violations)
         case.last_words = "" if adapter.alive else last_words(adapter.stderr())
-        rows = len(tape.rows)
+        rows = len(trace.rows)
         await adapter.kill()
-        del tape.rows[rows:]
+        del trace.rows[rows:]
     case.harness = _trouble_of(broker) or scene.trouble
     write_history(journal, schedule, adapter, broker, contract)
     journal.close()
     case.log = journal.log() if folder is None else read_run(folder, journal.run)
-    place_on_tape(case, case.ops)
+    place_in_trace(case, case.ops)
     return case
 
 
-def _real_pace(adapter: Adapter, case: ChaosCase, tape: Tape, longest_s: float) -> Pace:
+def _real_pace(adapter: Adapter, case: ChaosCase, trace: Trace, longest_s: float) -> Pace:
     """Pauses that end as soon as the client rests."""
     model = case.room.model
     counts = not (model.unseen_connections or model.connects_late)
     disturbs = [step.name for step in case.schedule.steps]
-    return RealPace(tape, disturbs, counts, lambda: adapter.alive, longest_s)
+    return RealPace(trace, disturbs, counts, lambda: adapter.alive, longest_s)
 
 
 def _trouble_of(broker: Any) -> str:
@@ -168,7 +168,7 @@ def _trouble_of(broker: Any) -> str:
     return ""
 
 
-def _server(schedule: Schedule, room: Room, in_memory: bool, upstream: str) -> Any:
+def _server(schedule: Schedule, room: ChaosProtocol, in_memory: bool, upstream: str) -> Any:
     """The fake; or a proxy in front of what listens upstream."""
     if upstream:
         return Proxy(upstream, protocol=schedule.protocol)
@@ -176,7 +176,7 @@ def _server(schedule: Schedule, room: Room, in_memory: bool, upstream: str) -> A
     return find_protocol(schedule.protocol).load()(memory=in_memory, **options)
 
 
-async def _through(scene: Scene, room: Room, case: ChaosCase) -> None:
+async def _through(scene: ChaosContext, room: ChaosProtocol, case: ChaosCase) -> None:
     """Both phases; what the workload itself raises is the error of the case."""
     schedule = scene.schedule
     workload = find_workload(schedule.workload)(scene, room.actions, schedule.params)

@@ -17,8 +17,8 @@ import msgspec
 
 from conformance.pool import in_order
 from conformance.search.random.draw import Setting, draw
-from conformance.search.random.subject import Subject
-from conformance.search.random.verdict import Verdict, verdict_on
+from conformance.search.random.subject import ChaosClient
+from conformance.search.random.verdict import RunVerdict, verdict_on
 
 COLLECT_EVERY = 50  #: runs between two collections of garbage
 LOOK_S = 0.2
@@ -28,7 +28,7 @@ class Outcome(msgspec.Struct):
     """What a campaign keeps of a run."""
 
     seed: str
-    verdict: Verdict
+    verdict: RunVerdict
     digest: str
     seconds: float
 
@@ -69,14 +69,14 @@ class Wanted(NamedTuple):
         """Whether the time is."""
         return self.until is not None and time.monotonic() >= self.until
 
-    def run(self, subject: Subject, seed: str) -> Outcome:
+    def run(self, subject: ChaosClient, seed: str) -> Outcome:
         """Run the schedule of a seed. Blocks."""
         begun = time.monotonic()
         case = subject.run(draw(self.setting, seed), self.contract, self.folder)
         return Outcome(seed, verdict_on(case), case.digest, time.monotonic() - begun)
 
 
-def outcomes(subject: Subject, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
+def outcomes(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
     """Run the schedules of these seeds until the time is over."""
     if subject.is_process:
         return _live(subject, seeds, wanted)
@@ -85,7 +85,7 @@ def outcomes(subject: Subject, seeds: Iterator[str], wanted: Wanted) -> Iterator
     return _one_by_one(subject, seeds, wanted)
 
 
-def _one_by_one(subject: Subject, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
+def _one_by_one(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
     was_on = gc.isenabled()
     gc.disable()  # between two collections it would cost a tenth
     try:
@@ -104,15 +104,15 @@ def _one_by_one(subject: Subject, seeds: Iterator[str], wanted: Wanted) -> Itera
 
 
 @cache
-def _subject(protocol: str, name: str, mutant: str) -> Subject:
-    return Subject(protocol, name, mutant)
+def _subject(protocol: str, name: str, mutant: str) -> ChaosClient:
+    return ChaosClient(protocol, name, mutant)
 
 
 def _work(name: str, mutant: str, wanted: Wanted, seed: str) -> bytes:
     return msgspec.msgpack.encode(wanted.run(_subject(wanted.setting.protocol, name, mutant), seed))
 
 
-def _pooled(subject: Subject, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
+def _pooled(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
     """In the order of the seeds, so that a campaign tells the same whatever the number of processes."""
     work = partial(_work, subject.name, subject.mutant, wanted)
     for found in in_order(work, seeds, wanted.processes, lambda: wanted.is_over):
@@ -125,7 +125,7 @@ def _pooled(subject: Subject, seeds: Iterator[str], wanted: Wanted) -> Iterator[
 class _Side:
     """Several runs at once on a loop in a thread; their outcomes come out as they end."""
 
-    def __init__(self, subject: Subject, seeds: Iterator[str], wanted: Wanted) -> None:
+    def __init__(self, subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> None:
         self._subject = subject
         self._seeds = seeds
         self._wanted = wanted
@@ -170,7 +170,7 @@ class _Side:
         self.thread.join(timeout=10.0)
 
 
-def _live(subject: Subject, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
+def _live(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
     side = _Side(subject, seeds, wanted)
     side.thread.start()
     try:

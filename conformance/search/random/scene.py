@@ -9,10 +9,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from conformance.adapter.base import Adapter
-from conformance.run.bases import RETRIES, Stage
+from conformance.run.bases import RETRIES, ScriptContext
 from conformance.run.pace import Pace
 from conformance.run.room import room_of
-from conformance.run.trace import Tape
+from conformance.run.trace import Trace
 from conformance.search.random.acts import DrawnAct
 from conformance.search.random.schedule import Schedule
 from fakebrokers.faults.match import Match
@@ -34,7 +34,7 @@ class Band(dict[str, Any]):
     """A step that took place: ``name kind about begin_s end_s``, and what acts ``did``."""
 
 
-class Scene(Stage):
+class ChaosContext(ScriptContext):
     """One run.
 
     Args:
@@ -55,14 +55,14 @@ class Scene(Stage):
         self,
         broker: Any,
         adapter: Adapter,
-        tape: Tape,
+        trace: Trace,
         schedule: Schedule,
         nemeses: dict[str, Nemesis],
         pace: Pace,
         *,
         suffix: str = "",
     ) -> None:
-        super().__init__(broker, adapter, tape, pace=pace)
+        super().__init__(broker, adapter, trace, pace=pace)
         self.suffix = suffix
         self.toxics: Any = None
         self.schedule = schedule

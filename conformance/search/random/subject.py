@@ -13,13 +13,13 @@ from conformance.known.defects import KnownFindings
 from conformance.mutants.registry import find_mutant
 from conformance.reference.registry import command as reference_command
 from conformance.run.inprocess import client_of
-from conformance.run.trace import Tape
+from conformance.run.trace import Trace
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.run import play, run
 from conformance.search.random.schedule import Schedule
-from conformance.search.random.verdict import Verdict, Word, verdict_on
+from conformance.search.random.verdict import RunVerdict, Word, verdict_on
 from conformance.search.systematic.campaign import REFERENCE
-from conformance.search.systematic.children import SLACK_S, TapedProcess, by_its_clock
+from conformance.search.systematic.children import SLACK_S, TracedProcess, by_its_clock
 from conformance.suite.lag import LagMeter
 
 PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
@@ -30,7 +30,7 @@ TRIES = 3  #: of a run that comes to no verdict because the harness stands still
 IN_PROCESS, PROCESS, PROXY, TOXIPROXY = "in-process", "process", "proxy", "toxiproxy"
 
 
-class Subject:
+class ChaosClient:
     """A client.
 
     Args:
@@ -59,17 +59,17 @@ class Subject:
         self.target = target
         self.toxiproxy = toxiproxy
         self.made: type[AdapterBase] | None = None
-        self._make: Callable[[Tape], TapedProcess] | None = None
+        self._make: Callable[[Trace], TracedProcess] | None = None
         if name in (REFERENCE, f"{REFERENCE}-{protocol}") and target:
             chosen = find_mutant(protocol, mutant).command if mutant else reference_command(protocol)
-            self._make = lambda tape: TapedProcess(chosen, protocol, None, tape)
+            self._make = lambda trace: TracedProcess(chosen, protocol, None, trace)
         elif name in (REFERENCE, f"{REFERENCE}-{protocol}"):
             self.made = client_of(protocol, mutant)
         elif command is not None:
-            self._make = lambda tape: TapedProcess(command, protocol, None, tape)
+            self._make = lambda trace: TracedProcess(command, protocol, None, trace)
         else:
             found = registry.find(name)
-            self._make = lambda tape: TapedProcess(found.command, protocol, found.env, tape)
+            self._make = lambda trace: TracedProcess(found.command, protocol, found.env, trace)
 
     @property
     def engine(self) -> str:
@@ -99,7 +99,7 @@ class Subject:
         contract: str = "",
         folder: Path | None = None,
         expected: KnownFindings | None = None,
-    ) -> tuple[ChaosCase, Verdict]:
+    ) -> tuple[ChaosCase, RunVerdict]:
         """As `run_live`, judged; again where the harness stood still and nobody can say why it failed.
 
         Args:
@@ -116,12 +116,12 @@ class Subject:
     async def run_live(self, schedule: Schedule, contract: str = "", folder: Path | None = None) -> ChaosCase:
         """Run one schedule against a process, in real time."""
         assert self._make is not None
-        tape = Tape(asyncio.get_running_loop().time)
-        adapter = self._make(tape)
+        trace = Trace(asyncio.get_running_loop().time)
+        adapter = self._make(trace)
         work = play(
             adapter,
             schedule,
-            tape,
+            trace,
             in_memory=False,
             longest_s=PAUSE_S,
             contract=contract,
@@ -135,7 +135,7 @@ class Subject:
                 case = await asyncio.wait_for(work, LONGEST_S)
                 by_its_clock(case, adapter.said)
             except (AdapterFailed, TimeoutError) as error:
-                case = ChaosCase(schedule, tape.rows)
+                case = ChaosCase(schedule, trace.rows)
                 case.harness = f"the adapter: {error!r}"
         case.slack_s = SLACK_S
         case.lag_s = meter.worst_s

@@ -18,7 +18,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.extras import needs
 
 if TYPE_CHECKING:
-    from conformance.search.random.scene import Scene
+    from conformance.search.random.scene import ChaosContext
     from fakebrokers.faults.steps import Step
 
 API_PORT = 8474
@@ -84,11 +84,11 @@ class _ToxicNemesis(Nemesis):
     def toxics(self, step: Step) -> list[Toxic]:
         raise NotImplementedError
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         await asyncio.to_thread(scene.toxics.add, step.name, self.toxics(step))
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         scene.toxics.remove(step.name)
 
 
@@ -170,11 +170,11 @@ class ToxicCrash(Nemesis):
     name = "crash"
     about = "All connections end, and nobody listens for a while."
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         await asyncio.to_thread(scene.toxics.shut)
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         scene.toxics.reopen()
 
 

@@ -26,7 +26,7 @@ class Word(StrEnum):
     HARNESS_ERROR = "harness error"
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class RunVerdict(msgspec.Struct, frozen=True):
     """What is to be said of a run.
 
     Attributes:
@@ -66,20 +66,20 @@ class Verdict(msgspec.Struct, frozen=True):
         """By name, what happened: the first of each."""
         return {finding.name: finding.detail for finding in self.found}
 
-    def without(self, names: Collection[str]) -> Verdict:
+    def without(self, names: Collection[str]) -> RunVerdict:
         """What is left of it where these findings are known; a pass if nothing is."""
         findings = tuple(one for one in self.findings if one.name not in names)
         anomalies = tuple(one for one in self.anomalies if one.name not in names)
         left = self.word is not Word.FAIL or findings or anomalies
-        return Verdict(self.word if left else Word.PASS, findings, anomalies, self.reason)
+        return RunVerdict(self.word if left else Word.PASS, findings, anomalies, self.reason)
 
 
-def verdict_on(case: ChaosCase) -> Verdict:
+def verdict_on(case: ChaosCase) -> RunVerdict:
     """Judge a run."""
     findings = _alone(case) if case.is_remote else tuple(judge(case))
     broken = [finding for finding in findings if finding.name == HARNESS]
     if broken:
-        return Verdict(Word.HARNESS_ERROR, findings, reason=broken[0].detail)
+        return RunVerdict(Word.HARNESS_ERROR, findings, reason=broken[0].detail)
     unknown = sorted({done.op for done in case.ops if done.result and done.result.word == "unsupported"})
     is_gone = any(finding.name == ALIVE for finding in findings)
     judged = not is_gone and case.schedule.workload != SCRIPT  # whose messages may be equal
@@ -87,13 +87,13 @@ def verdict_on(case: ChaosCase) -> Verdict:
     if findings or anomalies:
         if case.lag_s > LAG_S:
             reason = f"the harness stood still for {case.lag_s:.1f} s"
-            return Verdict(Word.INCONCLUSIVE, findings, anomalies, reason)
-        return Verdict(Word.FAIL, findings, anomalies)
+            return RunVerdict(Word.INCONCLUSIVE, findings, anomalies, reason)
+        return RunVerdict(Word.FAIL, findings, anomalies)
     worked = any(done.op not in SILENT and done.result and done.result.ok for done in case.ops)
     if not worked:
         reason = f"the client cannot do {', '.join(unknown)}" if unknown else "no op ended well"
-        return Verdict(Word.INCONCLUSIVE, reason=f"{reason}, so nothing was shown")
-    return Verdict(Word.PASS)
+        return RunVerdict(Word.INCONCLUSIVE, reason=f"{reason}, so nothing was shown")
+    return RunVerdict(Word.PASS)
 
 
 def _alone(case: ChaosCase) -> tuple[Finding, ...]:

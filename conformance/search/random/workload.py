@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from conformance.adapter.base import Call
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import Scene
+from conformance.search.random.scene import ChaosContext
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
 
@@ -39,7 +39,7 @@ class Workload:
 
     role: ClassVar[str] = ""
 
-    def __init__(self, scene: Scene, actions: Actions, params: Mapping[str, Any]) -> None:
+    def __init__(self, scene: ChaosContext, actions: Actions, params: Mapping[str, Any]) -> None:
         self.scene = scene
         self.actions = actions
         self.params = params

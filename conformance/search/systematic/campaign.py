@@ -20,11 +20,11 @@ from conformance.run.case import Case
 from conformance.run.inprocess import client_of, run
 from conformance.run.specs import PLAIN, Spec, to_json
 from conformance.search.systematic.children import SIDE_BY_SIDE, TRIES, Child, best_first
-from conformance.search.systematic.order import Ledger, Order
+from conformance.search.systematic.order import DrawOrder, Ledger
 from conformance.search.systematic.page import write_page
 from conformance.search.systematic.replay import Replay, replay_of
 from conformance.search.systematic.shrink import Shrinking, smallest_of
-from conformance.search.systematic.sweep import Failure, Sweep
+from conformance.search.systematic.sweep import FailingSpec, Sweep
 from conformance.search.systematic.universe import universe
 
 FOLDER = Path(".fakebrokers") / "sweep"
@@ -42,7 +42,7 @@ AGAIN = 2  #: runs of what was found, before it is told
 Run = Callable[[Spec], Case]
 
 
-class Failed(msgspec.Struct):
+class WrittenFailure(msgspec.Struct):
     """One kind of failure: its smallest spec, written down.
 
     Attributes:
@@ -58,7 +58,7 @@ class Failed(msgspec.Struct):
     count: int
 
 
-class Subject:
+class SweptClient:
     """A client to be swept.
 
     Attributes:
@@ -98,7 +98,7 @@ class Subject:
         return {finding.name for finding in judge(self.run(spec))}
 
 
-class Campaign:
+class SweepCampaign:
     """One sweep of one client.
 
     Args:
@@ -118,7 +118,7 @@ class Campaign:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: SweptClient,
         folder: Path | None = None,
         *,
         expected: KnownFindings | None = None,
@@ -140,10 +140,10 @@ class Campaign:
         self.kinds = 0
         self.left: int | None = None
         self.seconds = 0.0
-        self.failures: list[Failed] = []
-        self._on_run: Callable[[Campaign], None] = lambda _: None
+        self.failures: list[WrittenFailure] = []
+        self._on_run: Callable[[SweepCampaign], None] = lambda _: None
 
-    def go(self, seconds: float, on_run: Callable[[Campaign], None] = lambda _: None) -> None:
+    def go(self, seconds: float, on_run: Callable[[SweepCampaign], None] = lambda _: None) -> None:
         """Sweep for so long, then shrink what failed.
 
         An interrupt (Ctrl-C) ends the runs; what they have found is written down all the same, as it is.
@@ -161,7 +161,7 @@ class Campaign:
             self.runs = sweep.runs
             self.seconds = time.monotonic() - begun
 
-    def _ran(self, sweep: Sweep, order: Order | None) -> None:
+    def _ran(self, sweep: Sweep, order: DrawOrder | None) -> None:
         """One more run has ended."""
         self.runs, self.kinds = sweep.runs, len(sweep.failures)
         if order is not None:
@@ -173,7 +173,7 @@ class Campaign:
         order = None
         if not self.specs:
             items = universe(self.subject.protocol)
-            order = Order(items, self.seed, self._ledger(len(items)))
+            order = DrawOrder(items, self.seed, self._ledger(len(items)))
             self.left = order.left
         interrupt: KeyboardInterrupt | None = None
         try:
@@ -217,13 +217,13 @@ class Campaign:
 
         begun = time.monotonic()
         child.lanes = self.processes or SIDE_BY_SIDE
-        order: Order | None = None
+        order: DrawOrder | None = None
         try:
             if self.specs:
                 await child.run_all(self.specs, seconds, take)
             else:
                 items = await child.universe(seconds * LOOK_SHARE, take)
-                order = Order(best_first(items), self.seed, self._ledger(len(items)), by_name=True)
+                order = DrawOrder(best_first(items), self.seed, self._ledger(len(items)), by_name=True)
                 self.left = order.left
                 await child.run_all(order, seconds - (time.monotonic() - begun), take)
         except asyncio.CancelledError:  # Ctrl-C
@@ -242,7 +242,7 @@ class Campaign:
         until_s = asyncio.get_running_loop().time() + seconds
         free = asyncio.Semaphore(child.lanes)
 
-        async def one(name: str, failure: Failure) -> None:
+        async def one(name: str, failure: FailingSpec) -> None:
             async with free:
                 smallest = await smallest_of(
                     failure.spec,
@@ -265,7 +265,7 @@ class Campaign:
     def _names(self, case: Case) -> set[str]:
         return {finding.name for finding in self._news(case)}
 
-    def _write_down(self, name: str, failure: Failure, again: list[Case]) -> None:
+    def _write_down(self, name: str, failure: FailingSpec, again: list[Case]) -> None:
         """One file for each invariant and smallest spec; `again` are runs of that."""
         found = [name in self._names(case) for case in again]
         case = again[found.index(True)] if any(found) else failure.case
@@ -278,7 +278,7 @@ class Campaign:
             return
         path = written.write(self.folder)
         write_page(case, findings, path)
-        self.failures.append(Failed(name, written, path, bool(found) and all(found), failure.count))
+        self.failures.append(WrittenFailure(name, written, path, bool(found) and all(found), failure.count))
 
     def chosen(self) -> list[Spec]:
         """A list for `fixed`: what has shown no news, of each act the same number."""
@@ -311,7 +311,7 @@ class Campaign:
 
 def shrunk(found: Replay) -> tuple[Replay | None, int]:
     """The smallest replay that fails as this one does (None: it fails no more), and what it took, in runs."""
-    subject = Subject(found.spec.protocol, found.client, found.mutant)
+    subject = SweptClient(found.spec.protocol, found.client, found.mutant)
     name = next(iter(found.invariants))
     if name not in subject.violated(found.spec):
         return None, 1

@@ -21,12 +21,12 @@ from conformance.adapter.process import ProcessAdapter
 from conformance.rules import Finding, judge
 from conformance.run.bases import Base
 from conformance.run.case import Case
-from conformance.run.inprocess import place_on_tape, play
+from conformance.run.inprocess import place_in_trace, play
 from conformance.run.pace import PAUSE_S
 from conformance.run.room import room_of
 from conformance.run.specs import PLAIN, Bend, Spec
-from conformance.run.trace import Row, Tape, What
-from conformance.search.systematic.universe import Item, singles
+from conformance.run.trace import Trace, TraceRow, What
+from conformance.search.systematic.universe import DrawableSpec, singles
 from conformance.suite.lag import LagMeter
 
 SLACK_S = 0.25
@@ -43,7 +43,7 @@ Environment = dict[str, str] | None
 
 
 class _Line(msgspec.Struct):
-    """What of a line of an adapter the tape needs; `t` is the client's clock, in milliseconds."""
+    """What of a line of an adapter the trace needs; `t` is the client's clock, in milliseconds."""
 
     n: int
     t: float
@@ -51,17 +51,17 @@ class _Line(msgspec.Struct):
     event: str | None = None
 
 
-class TapedProcess(ProcessAdapter):
-    """Notes on the tape when a line of the client comes.
+class TracedProcess(ProcessAdapter):
+    """Notes in the trace when a line of the client comes.
 
     Attributes:
         said: Rows of its lines, and when it wrote them: seconds of its own clock.
     """
 
-    def __init__(self, command: Command, protocol: str, env: Environment, tape: Tape) -> None:
+    def __init__(self, command: Command, protocol: str, env: Environment, trace: Trace) -> None:
         super().__init__(command, protocol, env=env)
-        self._tape = tape
-        self.said: list[tuple[Row, float]] = []
+        self._trace = trace
+        self.said: list[tuple[TraceRow, float]] = []
 
     def _receive(self, raw: Any) -> None:
         try:
@@ -70,8 +70,8 @@ class TapedProcess(ProcessAdapter):
             line = None
         if line is not None:
             what: What = "answer" if line.event is None else "event"
-            at = self._tape.note(what, line.id if line.event is None else line.n)
-            self.said.append((self._tape.rows[at.row], line.t / 1000))
+            at = self._trace.note(what, line.id if line.event is None else line.n)
+            self.said.append((self._trace.rows[at.row], line.t / 1000))
         super()._receive(raw)
 
 
@@ -79,7 +79,7 @@ class Child:
     """A client that is started anew for every run.
 
     Args:
-        make: Makes an adapter, not started, that notes on a tape.
+        make: Makes an adapter, not started, that notes on a trace.
         pause_s: What a pause of a base takes at most.
 
     Attributes:
@@ -88,7 +88,9 @@ class Child:
 
     lanes = SIDE_BY_SIDE
 
-    def __init__(self, protocol: str, make: Callable[[Tape], TapedProcess], pause_s: float = PAUSE_S) -> None:
+    def __init__(
+        self, protocol: str, make: Callable[[Trace], TracedProcess], pause_s: float = PAUSE_S
+    ) -> None:
         self.protocol = protocol
         self._make = make
         self._pause_s = pause_s
@@ -96,19 +98,19 @@ class Child:
     @classmethod
     def of(cls, protocol: str, command: Command, env: Environment = None, pause_s: float = PAUSE_S) -> Child:
         """The client behind the adapter of that command."""
-        return cls(protocol, lambda tape: TapedProcess(command, protocol, env, tape), pause_s)
+        return cls(protocol, lambda trace: TracedProcess(command, protocol, env, trace), pause_s)
 
     async def run(self, spec: Spec) -> Case:
         """Run a spec, in real time."""
-        tape = Tape(asyncio.get_running_loop().time)
-        adapter = self._make(tape)
-        work = play(adapter, spec, tape, in_memory=False, pause_s=self._pause_s)
+        trace = Trace(asyncio.get_running_loop().time)
+        adapter = self._make(trace)
+        work = play(adapter, spec, trace, in_memory=False, pause_s=self._pause_s)
         async with LagMeter(adapter) as meter:
             try:
                 case = await asyncio.wait_for(work, LONGEST_S)
                 by_its_clock(case, adapter.said)
             except (AdapterFailed, TimeoutError) as error:
-                case = Case(spec, room_of(spec.protocol), tape.rows, [], ())
+                case = Case(spec, room_of(spec.protocol), trace.rows, [], ())
                 case.harness = f"the adapter: {error!r}"
         case.slack_s = SLACK_S
         case.is_starved = meter.is_starved
@@ -142,19 +144,19 @@ class Child:
 
     async def bases(self) -> list[Base]:
         """The base scripts for what the client says that it can. Raises `AdapterFailed`."""
-        adapter = self._make(Tape(asyncio.get_running_loop().time))
+        adapter = self._make(Trace(asyncio.get_running_loop().time))
         hello = await adapter.start()
         await adapter.kill()
         return [base for base in room_of(self.protocol).bases.values() if _suits(base, hello)]
 
-    async def universe(self, seconds: float, on_case: Take) -> list[Item]:
+    async def universe(self, seconds: float, on_case: Take) -> list[DrawableSpec]:
         """What can be swept: the bases that this client plays well, and every act at every frame of them.
 
         Bases that show what they are for without faults are among the specs.
         """
         bases = await self.bases()
         plain = {base.name: Spec(self.protocol, base.name) for base in bases}
-        found = [Item((PLAIN,), plain[base.name]) for base in bases if not base.bends]
+        found = [DrawableSpec((PLAIN,), plain[base.name]) for base in bases if not base.bends]
 
         def look(case: Case, findings: list[Finding]) -> list[Finding]:
             news = on_case(case, findings) if _plays(case) else []
@@ -167,7 +169,7 @@ class Child:
         return sorted(found, key=lambda item: item.spec.base)  # whichever run was over first
 
 
-def by_its_clock(case: Case, said: Sequence[tuple[Row, float]]) -> None:
+def by_its_clock(case: Case, said: Sequence[tuple[TraceRow, float]]) -> None:
     """Put what the client said where it was written, not where it was read.
 
     A line is read up to some milliseconds late, and what the client wrote to the broker behind it may have
@@ -184,7 +186,7 @@ def by_its_clock(case: Case, said: Sequence[tuple[Row, float]]) -> None:
     case.rows = [case.rows[number] for number in order]
     for done in case.ops:
         done.begun = done.begun._replace(row=places[done.begun.row])
-    place_on_tape(case, case.ops)
+    place_in_trace(case, case.ops)
 
 
 #: What is done behind a loss, and to which frames of the next connection.
@@ -192,7 +194,7 @@ SECOND = ("rst", "lost", "late", "fin", "twice")
 SECOND_AT = (1, 3, 5, 7, 9)
 
 
-def second_faults(case: Case) -> Iterator[Item]:
+def second_faults(case: Case) -> Iterator[DrawableSpec]:
     """A loss in the middle of the first connection, then a fault on the second one."""
     conns = list(case.conns.values())[:1]
     if not conns or case.touched or not case.reconnects:
@@ -202,7 +204,7 @@ def second_faults(case: Case) -> Iterator[Item]:
     later = f"c{len(case.conns) + 1}"
     for act in SECOND:
         for nth in SECOND_AT:
-            yield Item(
+            yield DrawableSpec(
                 ("second", act),
                 Spec(case.spec.protocol, case.spec.base, (loss, Bend(later, "out", nth, act))),
             )
@@ -238,8 +240,8 @@ BEST_FIRST = (
 )
 
 
-def best_first(items: Iterable[Item]) -> Iterator[Item]:
+def best_first(items: Iterable[DrawableSpec]) -> Iterator[DrawableSpec]:
     """The same specs in one group for each act: so few are run that each act has to come up soon."""
     for group, spec in items:
         rank = BEST_FIRST.index(group[0]) if group[0] in BEST_FIRST else len(BEST_FIRST)
-        yield Item((f"{rank:02} {group[0]}",), spec)
+        yield DrawableSpec((f"{rank:02} {group[0]}",), spec)

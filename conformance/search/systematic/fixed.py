@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from conformance.adapters.registry import Client
-from conformance.known.defects import Disturbed, KnownDefects, KnownFindings, Part
+from conformance.known.defects import GeneratedRun, KnownDefects, KnownFindings, Part
 from conformance.known.files import load
 from conformance.results import Found
 from conformance.rules import HARNESS, Finding, judge
@@ -38,11 +38,11 @@ FEW = 4  #: and of those that are run again because the machine kept them waitin
 LONGEST_S = 240.0  #: no further run is begun behind that
 SPECS, KNOWN = ".specs", ".toml"
 
-S = TypeVar("S", bound=Disturbed)
+S = TypeVar("S", bound=GeneratedRun)
 C = TypeVar("C", bound=Case)
 
 
-class Row(msgspec.Struct, kw_only=True):
+class ViolationRow(msgspec.Struct, kw_only=True):
     """A violated rule.
 
     Attributes:
@@ -79,15 +79,15 @@ class Swept(msgspec.Struct, kw_only=True):
     specs: int
     left_out: int = 0
     unclear: int = 0
-    rows: list[Row] = []
+    rows: list[ViolationRow] = []
 
     @property
-    def new(self) -> list[Row]:
+    def new(self) -> list[ViolationRow]:
         """What counts."""
         return [row for row in self.rows if row.is_new]
 
     @property
-    def once(self) -> list[Row]:
+    def once(self) -> list[ViolationRow]:
         """What was seen, and not again."""
         return [row for row in self.rows if not row.cause and not row.is_new]
 
@@ -201,7 +201,7 @@ class Fixed(ABC, Generic[S, C]):
             self.found.unclear += 1
             return True
         for finding in news:
-            row = Row(
+            row = ViolationRow(
                 invariant=finding.name,
                 detail=finding.detail,
                 spec=str(spec),
@@ -216,7 +216,7 @@ class Fixed(ABC, Generic[S, C]):
         for finding in findings:
             cause = self.expected.cause_of(finding, spec)
             if cause:
-                row = Row(invariant=finding.name, detail=finding.detail, spec=str(spec), cause=cause)
+                row = ViolationRow(invariant=finding.name, detail=finding.detail, spec=str(spec), cause=cause)
                 self.found.rows.append(row)
 
 

@@ -17,9 +17,9 @@ from conformance.rules import judge
 from conformance.rules.registry import ALIVE, HARNESS
 from conformance.run.inprocess import runner
 from conformance.run.specs import Spec
-from conformance.search.systematic.order import Order
+from conformance.search.systematic.order import DrawOrder
 from conformance.search.systematic.sweep import Sweep, rare_collections
-from conformance.search.systematic.universe import Item, universe
+from conformance.search.systematic.universe import DrawableSpec, universe
 
 SECONDS = 60.0
 LEFT_OUT = "wording"  #: the tag of mutants that only say something otherwise
@@ -90,7 +90,7 @@ def kill(protocol: str, name: str, tag: str, seconds: float, parent: int = 0) ->
     correct = runner(protocol)
     begun = time.process_time()
     with rare_collections() as collect:
-        for spec in Order(_items(protocol)):
+        for spec in DrawOrder(_items(protocol)):
             if time.process_time() - begun > seconds or (parent and os.getppid() != parent):
                 break
             findings = sweep.try_one(spec)
@@ -108,5 +108,5 @@ def kill(protocol: str, name: str, tag: str, seconds: float, parent: int = 0) ->
 
 
 @cache
-def _items(protocol: str) -> list[Item]:
+def _items(protocol: str) -> list[DrawableSpec]:
     return universe(protocol)

@@ -15,7 +15,7 @@ from random import Random
 import msgspec
 
 from conformance.run.specs import Spec
-from conformance.search.systematic.universe import Item
+from conformance.search.systematic.universe import DrawableSpec
 
 
 class Ledger(msgspec.Struct):
@@ -47,7 +47,7 @@ PLAIN = "plain"
 SHARE = 5  #: an act has as many turns in each cycle as the root of the number of its groups, divided by this
 
 
-class Order:
+class DrawOrder:
     """Draws the specs of a universe.
 
     Args:
@@ -58,7 +58,7 @@ class Order:
 
     def __init__(
         self,
-        items: Iterable[Item],
+        items: Iterable[DrawableSpec],
         seed: int = 0,
         ledger: Ledger | None = None,
         *,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.run.case import Case
-from conformance.run.specs import Change
+from conformance.run.specs import ArgumentChange
 
 NUMBERS: Mapping[str, tuple[int, ...]] = {
     "zero": (0,),
@@ -31,7 +31,7 @@ FIXED = (
 FEW_OF_A_KIND = 2  #: ops of the same name in a base
 
 
-def orders(case: Case) -> Iterator[tuple[str, str, Change]]:
+def orders(case: Case) -> Iterator[tuple[str, str, ArgumentChange]]:
     """Changes of the ops of a run: what is changed, its class, and the change."""
     seen: dict[tuple[str, str], int] = {}
     for number, done in enumerate(case.ops, 1):
@@ -44,7 +44,7 @@ def orders(case: Case) -> Iterator[tuple[str, str, Change]]:
             for word, values in pool.items():
                 for new in values:
                     if new != value:
-                        yield f"{done.op} {path}", word, Change(number, path, new)
+                        yield f"{done.op} {path}", word, ArgumentChange(number, path, new)
 
 
 def _leaves(args: Mapping[str, Any], fixed: tuple[str, ...], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from conformance.rules import INVARIANTS, Finding
 from conformance.rules.sentences import rules
 from conformance.run.acts import ACTS
 from conformance.run.case import Case
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 
 LINE_MAX = 160  #: characters of what a row says
 STYLE = """body{font:14px/1.4 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em}
@@ -22,39 +22,39 @@ tr.proof{background:#fde2e2}tr.app{color:#555}td.t{text-align:right;white-space:
 code{background:#eee;padding:.1em .3em}"""
 
 
-class Line(NamedTuple):
+class PageLine(NamedTuple):
     """One row of the page. `who`: a connection, or ``app``."""
 
-    at: Moment
+    at: Position
     who: str
     arrow: str
     text: str
 
 
-def lines_of(case: Case) -> list[Line]:
+def lines_of(case: Case) -> list[PageLine]:
     """What happened, in order: frames as the client had them, ops and events."""
     return sorted([*_frames(case), *_words(case)], key=lambda line: line.at)
 
 
-def _frames(case: Case) -> Iterator[Line]:
+def _frames(case: Case) -> Iterator[PageLine]:
     for conn in case.conns.values():
-        yield Line(conn.accepted, conn.name, "", "connected")
+        yield PageLine(conn.accepted, conn.name, "", "connected")
         for seen in conn.frames:
-            yield Line(seen.at, conn.name, "<-" if seen.direction == "out" else "->", _short(seen.frame))
+            yield PageLine(seen.at, conn.name, "<-" if seen.direction == "out" else "->", _short(seen.frame))
         if conn.ended is not None:
-            yield Line(conn.ended, conn.name, "", f"ended by the {conn.ended_by}")
+            yield PageLine(conn.ended, conn.name, "", f"ended by the {conn.ended_by}")
 
 
-def _words(case: Case) -> Iterator[Line]:
+def _words(case: Case) -> Iterator[PageLine]:
     for done in case.ops:
-        yield Line(done.begun, "app", "", f"{done.op} begins")
+        yield PageLine(done.begun, "app", "", f"{done.op} begins")
         if done.ended is not None:
-            yield Line(done.ended, "app", "", str(done.result))
+            yield PageLine(done.ended, "app", "", str(done.result))
     for heard in case.events:
         told = {name: heard[name] for name in ("what", "position", "outcome", "key", "where") if heard[name]}
-        yield Line(heard.at, "app", "", f"event {heard.what} {told}")
+        yield PageLine(heard.at, "app", "", f"event {heard.what} {told}")
     for word, at in case.marks.items():
-        yield Line(at, "app", "", f"--- {word} ---")
+        yield PageLine(at, "app", "", f"--- {word} ---")
 
 
 def _short(frame: object) -> str:

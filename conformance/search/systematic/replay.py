@@ -94,7 +94,7 @@ def fingerprint(case: Case) -> str:
     return hashlib.sha256(msgspec.json.encode([said, told, heard])).hexdigest()[:16]
 
 
-class Again(msgspec.Struct):
+class SweepReplayResult(msgspec.Struct):
     """How a replay went: the findings, and whether the run was the same as the one that was written down."""
 
     findings: list[Finding]
@@ -106,13 +106,13 @@ class Again(msgspec.Struct):
         return bool(self.findings)
 
 
-def replay(found: Replay, run: Callable[[Spec], Case], tries: int = 1) -> Again:
+def replay(found: Replay, run: Callable[[Spec], Case], tries: int = 1) -> SweepReplayResult:
     """Run it again, and see whether the same invariants are violated.
 
     Args:
         tries: Runs, at most, where they may come out otherwise: what most of them show counts.
     """
-    runs: list[Again] = []
+    runs: list[SweepReplayResult] = []
     while True:
         runs.append(_once(found, run))
         alike = [one for one in runs if one.fails is runs[-1].fails]
@@ -120,7 +120,7 @@ def replay(found: Replay, run: Callable[[Spec], Case], tries: int = 1) -> Again:
             return runs[-1]
 
 
-def _once(found: Replay, run: Callable[[Spec], Case]) -> Again:
+def _once(found: Replay, run: Callable[[Spec], Case]) -> SweepReplayResult:
     case = run(found.spec)
     findings = [finding for finding in judge(case) if finding.name in found.invariants]
-    return Again(findings, not found.print or fingerprint(case) == found.print)
+    return SweepReplayResult(findings, not found.print or fingerprint(case) == found.print)

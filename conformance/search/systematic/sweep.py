@@ -47,7 +47,7 @@ def _all(specs: Iterable[Spec]) -> Suspects:
 
 
 @dataclass
-class Failure:
+class FailingSpec:
     """A spec whose run violates invariants, the first one of its kind.
 
     Attributes:
@@ -83,7 +83,7 @@ class Sweep:
         self.run = run
         self.expected = expected
         self.runs = 0
-        self.failures: dict[tuple[str, str], Failure] = {}
+        self.failures: dict[tuple[str, str], FailingSpec] = {}
         self.plain: dict[str, set[str]] = {}
 
     def try_one(self, spec: Spec) -> list[Finding]:
@@ -106,7 +106,7 @@ class Sweep:
         for finding in findings:
             known = self.failures.get((finding.name, act))
             if known is None:
-                self.failures[finding.name, act] = Failure(spec, findings, case)
+                self.failures[finding.name, act] = FailingSpec(spec, findings, case)
             else:
                 known.count += 1
         return findings

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from conformance.adapter.kit import AdapterBase
-from conformance.run.acts import ACTS, Place
+from conformance.run.acts import ACTS, InjectionPoint
 from conformance.run.asides import asides
 from conformance.run.case import Case
 from conformance.run.inprocess import client_of, run
@@ -18,14 +18,14 @@ from conformance.search.systematic.orders import orders
 from fakebrokers.core.frames import kind_of
 
 
-class Item(NamedTuple):
+class DrawableSpec(NamedTuple):
     """A spec, and the group that it is drawn from."""
 
     group: tuple[str, ...]
     spec: Spec
 
 
-def places(case: Case) -> list[Place]:
+def places(case: Case) -> list[InjectionPoint]:
     """The frames of a run, as the places at which acts can take place."""
     found = []
     kinds: Counter[tuple[str, str]] = Counter()
@@ -37,7 +37,7 @@ def places(case: Case) -> list[Place]:
             counts[seen.direction] += 1
             kinds[seen.direction, kind] += 1
             found.append(
-                Place(
+                InjectionPoint(
                     conn.name,
                     seen.direction,
                     counts[seen.direction],
@@ -50,7 +50,7 @@ def places(case: Case) -> list[Place]:
     return found
 
 
-def singles(case: Case) -> Iterator[Item]:
+def singles(case: Case) -> Iterator[DrawableSpec]:
     """Every act at every frame of a run without faults."""
     spec = case.spec
     first = next(iter(case.conns.values()), None)
@@ -62,7 +62,7 @@ def singles(case: Case) -> Iterator[Item]:
         for act in ACTS.values():
             for group, param in act.params(place, case.model):
                 bend = Bend(place.connection, place.direction, place.nth, act.name, param)
-                yield Item(
+                yield DrawableSpec(
                     (act.name, kind if act.by_kind else "", group), Spec(spec.protocol, spec.base, (bend,))
                 )
 
@@ -85,7 +85,7 @@ STAYING = ("stays", "stays-refused")
 POSITIONS = (0.0, 0.5, 0.75)  #: of the first connection, behind its set-up
 
 
-def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
+def seconds(client: type[AdapterBase], case: Case) -> Iterator[DrawableSpec]:
     """A loss at three places of the first connection, then a fault at each frame of the next one."""
     spec = case.spec
     first = _spoken_to(case)
@@ -109,16 +109,16 @@ def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
                     continue
                 bend = Bend(place.connection, place.direction, place.nth, act, param)
                 group = ("second", act, kind_of(place.frame))
-                yield Item(group, Spec(spec.protocol, spec.base, (*loss, bend)))
+                yield DrawableSpec(group, Spec(spec.protocol, spec.base, (*loss, bend)))
             for name in STAYING:
                 for group_word, param in ACTS[name].params(place._replace(ordinal=1), case.model):
                     stays = [param[0], place.ordinal, *param[2:]]
                     bend = Bend(place.connection, place.direction, place.nth, name, stays)
                     group = ("second", f"{name} {group_word}", kind_of(place.frame))
-                    yield Item(group, Spec(spec.protocol, spec.base, (*loss, bend)))
+                    yield DrawableSpec(group, Spec(spec.protocol, spec.base, (*loss, bend)))
 
 
-def lasting(case: Case) -> Iterator[Item]:
+def lasting(case: Case) -> Iterator[DrawableSpec]:
     """The same trouble at every connection, at the frames of its beginning."""
     first = _spoken_to(case)
     if first is None or not case.reconnects:
@@ -129,7 +129,7 @@ def lasting(case: Case) -> Iterator[Item]:
         for act, param in case.model.troubles:
             if act != "contradict" or case.model.opposite(place.frame, None) is not None:
                 bend = Bend(EVERY, "out", place.nth, act, param)
-                yield Item(
+                yield DrawableSpec(
                     ("lasting", act, kind_of(place.frame)), Spec(case.spec.protocol, case.spec.base, (bend,))
                 )
 
@@ -160,28 +160,28 @@ def _set_up(conn: Conn) -> int:
     return sum(1 for seen in conn.of("out") if conn.ready is not None and seen.at <= conn.ready)
 
 
-def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Item]:
+def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[DrawableSpec]:
     """Everything, base by base.
 
     Args:
         client: Whose frames are disturbed; the reference client by default.
     """
     chosen = client or client_of(protocol)
-    found: list[Item] = []
+    found: list[DrawableSpec] = []
     for name, base in room_of(protocol).bases.items():
         plain = Spec(protocol, name)
-        found.append(Item(("plain", "costly" if base.costly else name), plain))
+        found.append(DrawableSpec(("plain", "costly" if base.costly else name), plain))
         if base.bends:
             case = run(chosen, plain)
             found += singles(case)
             found += seconds(chosen, case)
             found += lasting(case)
             found += [
-                Item(("order", what, word), Spec(protocol, name, (), (change,)))
+                DrawableSpec(("order", what, word), Spec(protocol, name, (), (change,)))
                 for what, word, change in orders(case)
             ]
             found += [
-                Item(("aside", what, op), Spec(protocol, name, asides=(aside,)))
+                DrawableSpec(("aside", what, op), Spec(protocol, name, asides=(aside,)))
                 for what, op, aside in asides(case)
             ]
     return found

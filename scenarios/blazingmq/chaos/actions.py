@@ -9,7 +9,7 @@ from typing import Any
 from conformance.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import Scene
+from conformance.search.random.scene import ChaosContext
 
 PRIORITY = "bmq://bmq.test.mem.priority/"
 PROBE = PRIORITY + "probe-kept"  #: nobody reads it
@@ -42,12 +42,12 @@ class BlazingActions(Actions):
     def target(self, number: int, *, read: bool) -> str:
         return PRIORITY + (f"read{number}" if read else f"q{number}-kept")
 
-    async def open(self, scene: Scene, session: str, target: str) -> bool:
+    async def open(self, scene: ChaosContext, session: str, target: str) -> bool:
         if (session, target) in scene.memo:
             return True  # its consumer has opened it for both
         return await self._opened(scene, session, target, ["write"], {})
 
-    async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
         options = {"max_unconfirmed_messages": params.get("window", 100)}
         if (session, target) not in scene.memo:
             if not await self._opened(scene, session, target, ["read", "write"], options):
@@ -60,7 +60,7 @@ class BlazingActions(Actions):
         return result.ok
 
     async def _opened(
-        self, scene: Scene, session: str, target: str, flags: list[str], options: Mapping[str, Any]
+        self, scene: ChaosContext, session: str, target: str, flags: list[str], options: Mapping[str, Any]
     ) -> bool:
         given: dict[str, Any] = {
             "session": session,
@@ -71,17 +71,17 @@ class BlazingActions(Actions):
         }
         return (await scene.op("bmq.open_queue", 5.0, **given)).ok
 
-    def put(self, scene: Scene, target: str, body: str) -> None:
+    def put(self, scene: ChaosContext, target: str, body: str) -> None:
         scene.broker.publish(target, body.encode())
 
-    def ask(self, scene: Scene, session: str, number: int) -> Call:
+    def ask(self, scene: ChaosContext, session: str, number: int) -> Call:
         uri = PRIORITY + f"asked-{session}-{number // 2}"
         if number % 2:
             return scene.begin("bmq.close_queue", session=session, target=uri)
         given: dict[str, Any] = {"session": session, "target": uri, "uri": uri, "flags": ["write"]}
         return scene.begin("bmq.open_queue", **given)
 
-    async def settle(self, scene: Scene, sub: str) -> int:
+    async def settle(self, scene: ChaosContext, sub: str) -> int:
         by_hand = scene.schedule.params.get("settles") == "hand"
         return await scene.settle_all(sub) if by_hand else 0
 

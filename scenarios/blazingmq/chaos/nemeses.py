@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.search.random.nemesis import Nemesis, NodeFlap, RollingNodes
-from conformance.search.random.scene import Scene
+from conformance.search.random.scene import ChaosContext
 from fakebrokers.faults import Realism
 from fakebrokers.faults.steps import Step
 
@@ -16,7 +16,7 @@ class Redelivery(Nemesis):
     needs_broker = True
     realism = Realism.LEGAL
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         for uri in scene.broker.queues:
             scene.broker.redeliver(uri)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.adapter.result import Result
-from conformance.run.bases import Stage, text
+from conformance.run.bases import ScriptContext, text
 
 PRIORITY = "bmq://bmq.test.mem.priority/"
 FANOUT = "bmq://bmq.test.mem.fanout/"
@@ -33,13 +33,13 @@ PROPERTIES: dict[str, Any] = {
 }
 
 
-async def writer(stage: Stage, uri: str = K, session: str = "s1") -> Result:
+async def writer(stage: ScriptContext, uri: str = K, session: str = "s1") -> Result:
     """Open a queue to write."""
     return await stage.op("bmq.open_queue", 5.0, session=session, target=uri, uri=uri, flags=["write"])
 
 
 async def reader(
-    stage: Stage, sub: str, uri: str = R, on_message: Any = None, session: str = "s1", **options: int
+    stage: ScriptContext, sub: str, uri: str = R, on_message: Any = None, session: str = "s1", **options: int
 ) -> Result:
     """Open a queue to read, and subscribe."""
     given = {"session": session, "target": uri, "uri": uri, "flags": ["read"], "options": options}
@@ -50,19 +50,19 @@ async def reader(
 
 
 async def subscribed(
-    stage: Stage, sub: str, uri: str = R, on_message: Any = None, session: str = "s1"
+    stage: ScriptContext, sub: str, uri: str = R, on_message: Any = None, session: str = "s1"
 ) -> None:
     """Attach a callback to an open queue."""
     await stage.op("subscribe", session=session, sub=sub, target=uri, on_message=on_message or EVENTS)
 
 
-def put(stage: Stage, *bodies: str, uri: str = R) -> None:
+def put(stage: ScriptContext, *bodies: str, uri: str = R) -> None:
     """Messages of somebody else."""
     for body in bodies:
         stage.broker.publish(uri, body.encode())
 
 
-async def settle(stage: Stage, sub: str, done: set[str]) -> None:
+async def settle(stage: ScriptContext, sub: str, done: set[str]) -> None:
     """Confirm what has come and is not in `done`."""
     for event in list(stage.adapter.events):
         if event.event == "message" and event["sub"] == sub and event["ref"] not in done:
@@ -70,7 +70,7 @@ async def settle(stage: Stage, sub: str, done: set[str]) -> None:
             await stage.op("settle", sub=sub, ref=event["ref"], how="ack")
 
 
-async def shut(stage: Stage, uri: str = R) -> None:
+async def shut(stage: ScriptContext, uri: str = R) -> None:
     """Close a queue, at last without faults: what a loss has kept open is for the application to close."""
     for attempt in range(3):
         if attempt == 2:
@@ -81,7 +81,7 @@ async def shut(stage: Stage, uri: str = R) -> None:
         await stage.sleep(RETRY_S)
 
 
-async def finale(stage: Stage) -> None:
+async def finale(stage: ScriptContext) -> None:
     """See that a publish works again; where a fault has kept the queue from being opened, open it first."""
     opened = [done for done in stage.ops if done.op == "bmq.open_queue" and done.args["target"] == K]
     results = [await done.call for done in opened]
@@ -94,7 +94,7 @@ async def finale(stage: Stage) -> None:
     await stage.finale("publish", **PROBE)
 
 
-async def watched(stage: Stage, body: str, uri: str = R) -> None:
+async def watched(stage: ScriptContext, body: str, uri: str = R) -> None:
     """Clear the faults, wait until every back-off has ended, and see that messages still come."""
     stage.calm()
     await stage.sleep(LONG_S)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from conformance.run.bases import Stage, base, text
+from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.blazingmq.codes import Category
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import latency, reply
@@ -25,7 +25,7 @@ from scenarios.blazingmq.sweep._shared import (
 
 
 @base(role="publisher", server=RARELY)
-async def queues(stage: Stage) -> None:
+async def queues(stage: ScriptContext) -> None:
     """Many requests at a time, some of which are refused."""
     await stage.connect()
     await writer(stage)
@@ -46,7 +46,7 @@ async def queues(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, bends=False)
-async def odd(stage: Stage) -> None:
+async def odd(stage: ScriptContext) -> None:
     """What a client refuses by itself, or a broker for it: names that cannot be, a queue that is open."""
     stage.notes["oversized"] = True
     await stage.connect()
@@ -61,7 +61,7 @@ async def odd(stage: Stage) -> None:
 
 
 @base(role="consumer", server=RARELY)
-async def configured(stage: Stage) -> None:
+async def configured(stage: ScriptContext) -> None:
     """A reader whose configuration changes while messages come; posts to it, and confirms behind its end."""
     await stage.connect()
     await writer(stage)
@@ -82,7 +82,7 @@ async def configured(stage: Stage) -> None:
 
 
 @base(role="consumer", server=RARELY)
-async def refused_options(stage: Stage) -> None:
+async def refused_options(stage: ScriptContext) -> None:
     """The broker refuses another configuration, and then the connection is lost: the former one holds."""
     await stage.connect()
     await writer(stage)
@@ -100,7 +100,7 @@ async def refused_options(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, needs=["cancel"])
-async def cancelled(stage: Stage) -> None:
+async def cancelled(stage: ScriptContext) -> None:
     """Ops that are cancelled while they are open, and others that run into their time-outs."""
     await stage.connect()
     await writer(stage)

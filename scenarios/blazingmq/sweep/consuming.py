@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.run.bases import Stage, base, text
+from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.blazingmq.codes import Compression
 from fakebrokers.blazingmq.properties import Property, PropertyType
 from scenarios.blazingmq.sweep._shared import (
@@ -34,7 +34,7 @@ PROPERTIES = {
 
 
 @base(role="consumer", server=RARELY)
-async def consume(stage: Stage) -> None:
+async def consume(stage: ScriptContext) -> None:
     """Consumes events of several messages, with a slow callback, and confirms each."""
     put(stage, "m0", "m1", "m2", "m3")
     stage.broker.publish(R, b"m4", PROPERTIES)
@@ -58,7 +58,7 @@ async def consume(stage: Stage) -> None:
 
 
 @base(role="consumer", server=RARELY)
-async def read_first(stage: Stage) -> None:
+async def read_first(stage: ScriptContext) -> None:
     """The first queue that is opened is one to read, and the only one for a while."""
     put(stage, "m0", "m1")
     await stage.connect()
@@ -72,7 +72,7 @@ async def read_first(stage: Stage) -> None:
 
 
 @base(role="consumer", server=RARELY)
-async def several(stage: Stage) -> None:
+async def several(stage: ScriptContext) -> None:
     """Several queues and two apps of one, of which one is closed and opened again."""
     other = PRIORITY + "other"
     apps = [FANOUT + "news?id=foo", FANOUT + "news?id=bar"]
@@ -94,7 +94,7 @@ async def several(stage: Stage) -> None:
 
 
 @base(role="consumer", server=RARELY)
-async def late_callback(stage: Stage) -> None:
+async def late_callback(stage: ScriptContext) -> None:
     """Messages that come before there is a callback, and a burst of them behind it."""
     put(stage, "m0", "m1", "m2")
     await stage.connect()
@@ -112,7 +112,7 @@ async def late_callback(stage: Stage) -> None:
 
 
 @base(role="consumer", server={**RARELY, "profile": "plain"}, handshake=True)
-async def older(stage: Stage) -> None:
+async def older(stage: ScriptContext) -> None:
     """A broker that knows neither subscriptions nor the new style of properties."""
     put(stage, "m0", "m1")
     stage.broker.publish(R, b"m2", PROPERTIES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.run.facts import Window
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from fakebrokers.blazingmq.codes import DEFAULT_APP, QueueFlag
 from fakebrokers.blazingmq.frames import ConfigureQueueStream, ConfigureStream
 from fakebrokers.blazingmq.schema import HandleParameters
@@ -29,7 +29,7 @@ class Handle:
         self.parameters = parameters
         self.uri = uri_of(parameters)
         self.window = window
-        self.opened: Moment | None = None
+        self.opened: Position | None = None
         self.is_over = False
         self.over_s = 0.0
         self.closing = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Base, Stage, base, text
+from conformance.run.bases import Base, ScriptContext, base, text
 from fakebrokers.blazingmq.codes import Category
 from fakebrokers.faults import reply, silent
 from scenarios.blazingmq.sweep._shared import (
@@ -22,7 +22,7 @@ from scenarios.blazingmq.sweep._shared import (
 
 
 @base(role="publisher", server=RARELY, handshake=True)
-async def plain(stage: Stage) -> None:
+async def plain(stage: ScriptContext) -> None:
     """Without reconnecting: state and ops behind a loss."""
     put(stage, "m0", "m1")
     await stage.connect(auto_reconnect=False)
@@ -40,7 +40,7 @@ async def plain(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY)
-async def closing(stage: Stage) -> None:
+async def closing(stage: ScriptContext) -> None:
     """A close with everything under way, and a second one."""
     put(stage, *[f"m{i}" for i in range(8)])
     await stage.connect()
@@ -56,7 +56,7 @@ async def closing(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, bends=False)
-async def outage(stage: Stage) -> None:
+async def outage(stage: ScriptContext) -> None:
     """The broker is away, and the client is closed while it waits to connect again."""
     await stage.connect()
     await writer(stage)
@@ -72,7 +72,7 @@ async def outage(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, handshake=True)
-async def turned_away(stage: Stage) -> None:
+async def turned_away(stage: ScriptContext) -> None:
     """Negotiations that are refused or not answered, then one that works."""
     endpoints = [stage.endpoint]
     stage.notes["reconnects"] = True
@@ -88,7 +88,7 @@ async def turned_away(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY)
-async def two_sessions(stage: Stage) -> None:
+async def two_sessions(stage: ScriptContext) -> None:
     """Two sessions; the broker resets the connection of one, and the application closes the other."""
     stage.notes["sessions"] = 2
     other = PRIORITY + "other-kept"
@@ -113,7 +113,7 @@ async def two_sessions(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, bends=False)
-async def in_the_turn(stage: Stage) -> None:
+async def in_the_turn(stage: ScriptContext) -> None:
     """Ops that begin in the turn of the loop in which the connection is lost, and in those around it."""
     await stage.connect()
     await writer(stage)
@@ -135,7 +135,7 @@ async def in_the_turn(stage: Stage) -> None:
 def raising(callback: str, times: int, kills: int) -> Base:
     """Callbacks that fail while connections are lost again and again."""
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         stage.notes["raises"] = True
         put(stage, *[f"m{i}" for i in range(5)])
         await stage.connect()
@@ -165,7 +165,7 @@ RAISING = [
 def beating(profile: str, interval_ms: int, missed: int, phase: str) -> Base:
     """Signs of life as the broker wants them; then it may fall silent."""
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         put(stage, "m0", "m1")
         await stage.connect(auto_reconnect=False)
         await writer(stage)
@@ -198,7 +198,7 @@ BEATING = [
 
 
 @base(role="publisher", server=RARELY, bends=False)
-async def stopped(stage: Stage) -> None:
+async def stopped(stage: ScriptContext) -> None:
     """The process stands still for a while, again and again, for less time than anybody is given up after."""
     await stage.connect()
     await writer(stage)
@@ -215,7 +215,7 @@ async def stopped(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, bends=False)
-async def herd(stage: Stage) -> None:
+async def herd(stage: ScriptContext) -> None:
     """Several sessions, and a broker that is away again and again."""
     stage.notes |= {"sessions": 3, "herd": 3}
     for name in ("s1", "s2", "s3"):
@@ -230,7 +230,7 @@ async def herd(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, bends=False)
-async def rounds(stage: Stage) -> None:
+async def rounds(stage: ScriptContext) -> None:
     """Loss after loss, with a look at what the client holds once it has recovered."""
     await stage.connect()
     await writer(stage)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.run.facts import Facts
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 
 Options = Mapping[str, Any]
 OPS = ("bmq.open_queue", "bmq.configure_queue")
 
 
-def ordered(ops: Sequence[Any], target: str, at: Moment) -> list[Options]:
+def ordered(ops: Sequence[Any], target: str, at: Position) -> list[Options]:
     """The options that a reader of this target may have by then: those ordered last, and those whose fate
     was open at that moment, or still is."""
     found: list[Options] = []
@@ -28,7 +28,7 @@ def ordered(ops: Sequence[Any], target: str, at: Moment) -> list[Options]:
     return found
 
 
-def other_settings(facts: Facts, ops: Sequence[Any]) -> Iterator[tuple[Moment, str]]:
+def other_settings(facts: Facts, ops: Sequence[Any]) -> Iterator[tuple[Position, str]]:
     """Configurations with limits that nobody has ordered, on a later connection too."""
     if len({done.args.get("session") for done in ops if done.op in OPS}) > 1:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from conformance.run.bases import Stage, base, text
+from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.faults import latency
 from scenarios.blazingmq.sweep._shared import (
     PRIORITY,
@@ -26,7 +26,7 @@ MOST = 0xFFFFFF  #: of a correlation id
 
 
 @base(role="publisher", server=RARELY, handshake=True)
-async def publish(stage: Stage) -> None:
+async def publish(stage: ScriptContext) -> None:
     """Publishes that wait for their ACKs, several at a time, with properties and compressed."""
     await stage.connect()
     await writer(stage)
@@ -41,7 +41,7 @@ async def publish(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY)
-async def unwaited(stage: Stage) -> None:
+async def unwaited(stage: ScriptContext) -> None:
     """Publishes that ask for no ACK, between some that do."""
     await stage.connect()
     await writer(stage)
@@ -56,7 +56,7 @@ FULL = "bmq://full/queue-kept"
 
 
 @base(role="publisher", server={**RARELY, "domains": {"full": {"queue_messages": 2}}})
-async def full(stage: Stage) -> None:
+async def full(stage: ScriptContext) -> None:
     """A queue that takes three messages, and refuses the others."""
     await stage.connect()
     await writer(stage, FULL)
@@ -72,7 +72,7 @@ async def full(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, needs=["counter_seed"])
-async def wraps(stage: Stage) -> None:
+async def wraps(stage: ScriptContext) -> None:
     """Correlation ids at the end of their range, while one of the first is still open."""
     stage.notes["counts"] = True
     await stage.connect()
@@ -85,7 +85,7 @@ async def wraps(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, bends=False)
-async def crowd(stage: Stage) -> None:
+async def crowd(stage: ScriptContext) -> None:
     """Hundreds of posts at a time, ACKs that come late, and large messages."""
     await stage.connect()
     await writer(stage)
@@ -100,7 +100,7 @@ async def crowd(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, bends=False)
-async def bodies(stage: Stage) -> None:
+async def bodies(stage: ScriptContext) -> None:
     """Bodies and properties at the ends of their ranges, there and back."""
     await stage.connect()
     uri = PRIORITY + "both"
@@ -125,7 +125,7 @@ async def bodies(stage: Stage) -> None:
 
 
 @base(role="consumer", server=RARELY)
-async def both(stage: Stage) -> None:
+async def both(stage: ScriptContext) -> None:
     """Publishes and consumes on one session, whose connection the server resets once."""
     put(stage, *[f"m{i}" for i in range(5)])
     await stage.connect()

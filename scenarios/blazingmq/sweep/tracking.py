@@ -8,7 +8,7 @@ from typing import Any
 from crc32c import crc32c
 
 from conformance.run.facts import (
-    Arrival,
+    ArrivedFrame,
     Configured,
     Confirmed,
     Facts,
@@ -21,7 +21,7 @@ from conformance.run.facts import (
 )
 from conformance.run.model import Model, Pairing
 from conformance.run.showing import shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Agreed, Conn
 from fakebrokers.blazingmq.codes import AckStatus, QueueFlag
 from fakebrokers.blazingmq.frames import (
@@ -74,7 +74,7 @@ class Tracking:
         self._ids: dict[tuple[int, int], IdUse] = {}
         self._spoiled = False  #: something else came where the answer to the negotiation was due
         self._introduced = False
-        self._steps: dict[tuple[str, type], Callable[[Any, Moment], None]] = {
+        self._steps: dict[tuple[str, type], Callable[[Any, Position], None]] = {
             ("out", Ack): self._ack,
             ("in", CloseQueue): self._close,
             ("in", ConfigureQueueStream): self._configure,
@@ -106,7 +106,7 @@ class Tracking:
 
     # the connection
 
-    def _said(self, frame: Any, at: Moment) -> None:
+    def _said(self, frame: Any, at: Position) -> None:
         if isinstance(frame, ClientIdentity):
             if self._introduced:
                 self.facts.misused.append((at, "a second clientIdentity"))
@@ -116,7 +116,7 @@ class Tracking:
         if isinstance(frame, Disconnect):
             self.conn.parting = self.conn.parting or at
 
-    def _negotiated(self, answer: BrokerResponse, at: Moment, accepted: bool | None) -> None:
+    def _negotiated(self, answer: BrokerResponse, at: Position, accepted: bool | None) -> None:
         if self._spoiled:
             return
         if not accepted:
@@ -129,7 +129,7 @@ class Tracking:
             quiet_s = (missed + 1) * interval_s, (missed + 2) * interval_s
         self.conn.agreed = Agreed(at=at, quiet_s=quiet_s)
 
-    def _answered(self, question: Question, at: Moment) -> None:
+    def _answered(self, question: Question, at: Position) -> None:
         asked, answer = question.frame, question.answer
         if isinstance(answer, BrokerResponse):
             self._negotiated(answer, at, question.accepted)
@@ -148,7 +148,7 @@ class Tracking:
         elif question.accepted and handle.window is not None and options_of(asked) is not None:
             handle.window.opened = handle.window.opened or at
 
-    def _over(self, handle: Handle, at: Moment) -> None:
+    def _over(self, handle: Handle, at: Position) -> None:
         handle.is_over, handle.over_s = True, at.t
         if handle.window is not None:
             handle.window.closed = handle.window.closed or at
@@ -168,7 +168,7 @@ class Tracking:
 
     # queues
 
-    def _open(self, frame: OpenQueue, at: Moment) -> None:
+    def _open(self, frame: OpenQueue, at: Position) -> None:
         asked = frame.handle_parameters
         self._not_twice(uri_of(asked), at)
         window = None
@@ -192,13 +192,13 @@ class Tracking:
         """The handles of a queue: one for each app that shares its number, or only one."""
         return [handle for (queue, _), handle in self._handles.items() if queue == number & 0xFFFFFFFF]
 
-    def _not_twice(self, uri: str, at: Moment) -> None:
+    def _not_twice(self, uri: str, at: Position) -> None:
         """A queue has one handle for each connection."""
         for handle in self._handles.values():
             if handle.uri == uri and handle.opened is not None and not handle.is_over and not handle.closing:
                 self.facts.misused.append((at, f"openQueue of {uri}, which is open"))
 
-    def _find(self, number: int, what: str, at: Moment, *, app: str = "", sub_id: int = 0) -> Handle | None:
+    def _find(self, number: int, what: str, at: Position, *, app: str = "", sub_id: int = 0) -> Handle | None:
         """A queue by its number; the app tells which one, where several share the number."""
         found = self._of(number)
         apt = [one for one in found if one.app_id == app or (sub_id and one.sub_id == sub_id)]
@@ -209,7 +209,7 @@ class Tracking:
             return None
         return handle
 
-    def _configure(self, frame: ConfigureStream | ConfigureQueueStream, at: Moment) -> None:
+    def _configure(self, frame: ConfigureStream | ConfigureQueueStream, at: Position) -> None:
         handle = self._find(frame.q_id, type(frame).__name__, at, app=app_of(frame))
         if handle is None:
             return
@@ -223,7 +223,7 @@ class Tracking:
         if handle.window is None:
             self.facts.misused.append((at, f"a configuration of {handle.uri}, which is not open to read"))
 
-    def _close(self, frame: CloseQueue, at: Moment) -> None:
+    def _close(self, frame: CloseQueue, at: Position) -> None:
         asked = frame.handle_parameters
         info = asked.sub_id_info
         handle = self._find(asked.q_id, "closeQueue", at, sub_id=info.sub_id if info is not None else 0)
@@ -240,7 +240,7 @@ class Tracking:
 
     # messages
 
-    def _put(self, frame: Put, at: Moment) -> None:
+    def _put(self, frame: Put, at: Position) -> None:
         for message in frame.messages:
             handle = self._find(message.queue_id, "a message", at)
             if handle is None:
@@ -258,7 +258,7 @@ class Tracking:
                 Written(self.conn, at, place, content.payload, False, properties_of(content))
             )
 
-    def _ack(self, frame: Ack, at: Moment) -> None:
+    def _ack(self, frame: Ack, at: Position) -> None:
         for message in frame.messages:
             handle = next(iter(self._of(message.queue_id)), None)
             if handle is None:
@@ -272,14 +272,14 @@ class Tracking:
                 Settled(self.conn, at, place, stored, None if stored else code, details=details)
             )
 
-    def _push(self, frame: Push, at: Moment) -> None:
+    def _push(self, frame: Push, at: Position) -> None:
         hurt = bool(frame.rest)
         for message in frame.messages:
             for handle in self._readers(message):
                 assert handle.window is not None
                 record = record_of(message)
                 records = () if record is None else (record,)
-                handle.window.arrivals.append(Arrival(at, records, damaged=record is None or hurt))
+                handle.window.arrivals.append(ArrivedFrame(at, records, damaged=record is None or hurt))
                 hurt = False
 
     def _readers(self, message: PushMessage) -> list[Handle]:
@@ -295,7 +295,7 @@ class Tracking:
             return []
         return [one for one in found if one.subscriptions & numbers]
 
-    def _confirm(self, frame: Confirm, at: Moment) -> None:
+    def _confirm(self, frame: Confirm, at: Position) -> None:
         for message in frame.messages:
             handle = self._find(message.queue_id, CONFIRM, at, sub_id=message.sub_id)
             if handle is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.adapter.base import Call
-from conformance.run.bases import Stage
+from conformance.run.bases import ScriptContext
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import NO_ANSWER, Context, MoleculerError, Service, Stream
 
@@ -51,25 +51,25 @@ def service_of_peer() -> Service:
     return Service("p", {"echo": echo, "fail": fail, "wait": wait, "down": down, "up": up}, events)
 
 
-def peer(stage: Stage, id: str = PEER, heartbeat_s: float = 10.0, **options: Any) -> Node:
+def peer(stage: ScriptContext, id: str = PEER, heartbeat_s: float = 10.0, **options: Any) -> Node:
     """A fake node with the actions that base scripts call."""
     node: Node = stage.broker.node(id, [service_of_peer()], heartbeat_s=heartbeat_s, **options)
     return node
 
 
-def begin(stage: Stage, action: str, params: Any, timeout: float = 2.0, **more: Any) -> Call:
+def begin(stage: ScriptContext, action: str, params: Any, timeout: float = 2.0, **more: Any) -> Call:
     """Begin a call; its time-out is the library's, too."""
     given = {"action": action, "params": params, "timeout_ms": timeout * 1000, **more}
     return stage.begin("mol.call", timeout, **given)
 
 
-async def joined(stage: Stage, **options: Any) -> None:
+async def joined(stage: ScriptContext, **options: Any) -> None:
     """The client has joined, and knows who is there."""
     await stage.connect(timeout=CONNECT_S, node_id=NODE, **options)
     await stage.sleep(MET_S)
 
 
-async def probed(stage: Stage) -> None:
+async def probed(stage: ScriptContext) -> None:
     """The end of a base script: a call works again."""
     stage.calm()
     await stage.sleep(LONG_S)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base
+from conformance.run.bases import ScriptContext, base
 from fakebrokers.moleculer.services import Stream
 from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 
 @base(role="service", handshake=True)
-async def serve(stage: Stage) -> None:
+async def serve(stage: ScriptContext) -> None:
     """Answers what others ask, well and with errors."""
     node = peer(stage)
     await joined(stage)
@@ -28,7 +28,7 @@ async def serve(stage: Stage) -> None:
 
 
 @base(role="service", needs=["streams"])
-async def uploads(stage: Stage) -> None:
+async def uploads(stage: ScriptContext) -> None:
     """Others upload streams, and ask with little patience."""
     node = peer(stage)
     await joined(stage)
@@ -44,7 +44,7 @@ async def uploads(stage: Stage) -> None:
 
 
 @base(role="listener")
-async def events(stage: Stage) -> None:
+async def events(stage: ScriptContext) -> None:
     """Listens to events of others and of its own, and sends some."""
     node = peer(stage)
     await joined(stage)
@@ -62,7 +62,7 @@ async def events(stage: Stage) -> None:
 
 
 @base(role="service")
-async def joining(stage: Stage) -> None:
+async def joining(stage: ScriptContext) -> None:
     """Nodes come and go, beat without a word, and have the same name."""
     await joined(stage, heartbeat_s=2.0, heartbeat_timeout_s=6.0)
     first = peer(stage, heartbeat_s=2.0, announces=False)
@@ -89,7 +89,7 @@ async def joining(stage: Stage) -> None:
 
 
 @base(role="service", server={"namespace": "blue"})
-async def namespaces(stage: Stage) -> None:
+async def namespaces(stage: ScriptContext) -> None:
     """Nodes of two networks on one server, with the same names."""
     node = peer(stage)
     peer(stage, namespace="red")
@@ -103,7 +103,7 @@ async def namespaces(stage: Stage) -> None:
 
 
 @base(role="service", needs=["streams"])
-async def chunks(stage: Stage) -> None:
+async def chunks(stage: ScriptContext) -> None:
     """Uploads whose chunks come out of order, twice, and behind the end."""
     node = peer(stage)
     await joined(stage)

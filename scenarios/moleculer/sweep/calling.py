@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.run.bases import Stage, base
+from conformance.run.bases import ScriptContext, base
 from fakebrokers.faults import latency
 from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed, service_of_peer
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 
 @base(role="caller", handshake=True)
-async def call(stage: Stage) -> None:
+async def call(stage: ScriptContext) -> None:
     """Many calls at a time, some of which are refused, and one without an answer."""
     peer(stage)
     await joined(stage)
@@ -30,7 +30,7 @@ async def call(stage: Stage) -> None:
 
 
 @base(role="caller")
-async def both(stage: Stage) -> None:
+async def both(stage: ScriptContext) -> None:
     """Calls and answers, while the server resets the connection once."""
     node = peer(stage)
     await joined(stage)
@@ -47,7 +47,7 @@ async def both(stage: Stage) -> None:
 
 
 @base(role="caller")
-async def peers(stage: Stage) -> None:
+async def peers(stage: ScriptContext) -> None:
     """Several nodes offer an action; one stops, one is killed, and one joins again with less."""
     nodes = [peer(stage, name) for name in ("peer", "second", "third")]
     await joined(stage)
@@ -68,7 +68,7 @@ async def peers(stage: Stage) -> None:
 
 
 @base(role="caller", bends=False)
-async def spread(stage: Stage) -> None:
+async def spread(stage: ScriptContext) -> None:
     """Many calls one after the other, and three nodes that can answer each."""
     for name in ("peer", "second", "third"):
         peer(stage, name)
@@ -79,7 +79,7 @@ async def spread(stage: Stage) -> None:
 
 
 @base(role="caller")
-async def deserted(stage: Stage) -> None:
+async def deserted(stage: ScriptContext) -> None:
     """The only node that offers something stops, and joins again; it is killed, and joins again."""
     stage.notes["silent"] = True
     node = peer(stage, heartbeat_s=2.0)
@@ -99,7 +99,7 @@ async def deserted(stage: Stage) -> None:
 
 
 @base(role="caller")
-async def silence(stage: Stage) -> None:
+async def silence(stage: ScriptContext) -> None:
     """A node falls silent, and comes back."""
     stage.notes["silent"] = True
     peer(stage)
@@ -118,7 +118,7 @@ async def silence(stage: Stage) -> None:
 
 
 @base(role="caller", needs=["streams"])
-async def streams(stage: Stage) -> None:
+async def streams(stage: ScriptContext) -> None:
     """Streams in both directions."""
     peer(stage)
     await joined(stage)
@@ -135,7 +135,7 @@ async def streams(stage: Stage) -> None:
 
 
 @base(role="caller", needs=["cancel"])
-async def cancelled(stage: Stage) -> None:
+async def cancelled(stage: ScriptContext) -> None:
     """Calls that are given up, or answered too late; the next ones get their own answers."""
     peer(stage)
     await joined(stage)
@@ -152,7 +152,7 @@ async def cancelled(stage: Stage) -> None:
 
 
 @base(role="caller")
-async def in_the_turn(stage: Stage) -> None:
+async def in_the_turn(stage: ScriptContext) -> None:
     """Calls begin in the turns around the loss of the connection."""
     peer(stage)
     await joined(stage)
@@ -168,7 +168,7 @@ async def in_the_turn(stage: Stage) -> None:
 
 
 @base(role="caller", needs=["disable_balancer"])
-async def balanced(stage: Stage) -> None:
+async def balanced(stage: ScriptContext) -> None:
     """The server chooses who answers."""
     node = peer(stage, disable_balancer=True)
     await joined(stage, disable_balancer=True)
@@ -182,7 +182,7 @@ async def balanced(stage: Stage) -> None:
 
 
 @base(role="caller", server={"bus": {"max_payload": 8192}}, bends=False)
-async def limits(stage: Stage) -> None:
+async def limits(stage: ScriptContext) -> None:
     """Messages around the largest one that the server takes, and values at the ends of their ranges."""
     peer(stage)
     await joined(stage)
@@ -199,7 +199,7 @@ async def limits(stage: Stage) -> None:
 
 
 @base(role="caller")
-async def two_nodes(stage: Stage) -> None:
+async def two_nodes(stage: ScriptContext) -> None:
     """Two nodes of one application; one of them is closed."""
     peer(stage)
     stage.notes["sessions"] = 2
@@ -216,7 +216,7 @@ async def two_nodes(stage: Stage) -> None:
 
 
 @base(role="caller", server={"bus": {"max_payload": 8 << 20}}, bends=False)
-async def bulk(stage: Stage) -> None:
+async def bulk(stage: ScriptContext) -> None:
     """Messages of more than a megabyte in both directions."""
     peer(stage)
     await joined(stage)
@@ -226,7 +226,7 @@ async def bulk(stage: Stage) -> None:
 
 
 @base(role="caller")
-async def odd_answers(stage: Stage) -> None:
+async def odd_answers(stage: ScriptContext) -> None:
     """Answers that do not say whether they are good, in another order, and of others."""
     node = peer(stage)
     await joined(stage)

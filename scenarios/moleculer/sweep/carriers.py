@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Base, Stage, base
+from conformance.run.bases import Base, ScriptContext, base
 from fakebrokers.faults import slice_
 from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
@@ -17,7 +17,7 @@ def over(transporter: str, bytes_per_write: int = 0) -> Base:
         bytes_per_write: Of the server; 0: each message in one.
     """
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         """Calls, answers and events over another transporter, and through two losses."""
         node = peer(stage)
         if bytes_per_write:

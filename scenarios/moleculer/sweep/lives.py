@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.run.bases import Stage, base
+from conformance.run.bases import ScriptContext, base
 from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 
 @base(role="service")
-async def closing(stage: Stage) -> None:
+async def closing(stage: ScriptContext) -> None:
     """A close with everything under way."""
     node = peer(stage)
     await joined(stage)
@@ -27,7 +27,7 @@ async def closing(stage: Stage) -> None:
 
 
 @base(role="caller", bends=False)
-async def outage(stage: Stage) -> None:
+async def outage(stage: ScriptContext) -> None:
     """The server is away, and the node is closed while it waits to connect again."""
     peer(stage)
     await joined(stage)
@@ -43,7 +43,7 @@ async def outage(stage: Stage) -> None:
 
 
 @base(role="caller", bends=False)
-async def stopped(stage: Stage) -> None:
+async def stopped(stage: ScriptContext) -> None:
     """The process stands still for a while, again and again, for less time than nodes are missed after."""
     node = peer(stage)
     await joined(stage)
@@ -60,7 +60,7 @@ async def stopped(stage: Stage) -> None:
 
 
 @base(role="caller", bends=False)
-async def herd(stage: Stage) -> None:
+async def herd(stage: ScriptContext) -> None:
     """Several nodes of one application, and a server that is away again and again."""
     stage.notes |= {"sessions": 3, "herd": 3}
     peer(stage)
@@ -76,7 +76,7 @@ async def herd(stage: Stage) -> None:
 
 
 @base(role="caller", bends=False)
-async def rounds(stage: Stage) -> None:
+async def rounds(stage: ScriptContext) -> None:
     """Losses, one after the other, and a look at what each leaves behind."""
     peer(stage)
     await joined(stage)
@@ -92,7 +92,7 @@ async def rounds(stage: Stage) -> None:
 
 
 @base(role="caller")
-async def again(stage: Stage) -> None:
+async def again(stage: ScriptContext) -> None:
     """A service is offered through several losses; everybody is told again."""
     node = peer(stage)
     await joined(stage)

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from conformance.adapter.messages import body_bytes
 from conformance.run.facts import Facts, Question, Record
 from conformance.run.model import Args, Asks, Model, Whole
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
@@ -219,7 +219,7 @@ class MoleculerModel(Model):
     def neglected(self, case: Any) -> str:
         return neglected(case)
 
-    def offered(self, case: Any) -> Sequence[tuple[Moment, Any]]:
+    def offered(self, case: Any) -> Sequence[tuple[Position, Any]]:
         return offered(case)
 
     def streamed(self, args: Args, result: Any) -> tuple[bytes | None, Args | None]:
@@ -229,13 +229,13 @@ class MoleculerModel(Model):
         data = result.value.get("data") if result is not None and result.ok else None
         return (source if given or objects else None), _stream_in(data)
 
-    def is_silent(self, case: Any, question: Question, at: Moment) -> bool:
+    def is_silent(self, case: Any, question: Question, at: Position) -> bool:
         return is_silent(case, at)
 
-    def wrong_roster(self, case: Any, told: Args, begun: Moment, ended: Moment) -> str:
+    def wrong_roster(self, case: Any, told: Args, begun: Position, ended: Position) -> str:
         return wrong_roster(case, told, begun, ended)
 
-    def due(self, case: Any, args: Args, begun: Moment) -> list[tuple[Moment, Record]]:
+    def due(self, case: Any, args: Args, begun: Position) -> list[tuple[Position, Record]]:
         return due(case, args, begun)
 
     def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from conformance.run.case import Case
 from conformance.run.facts import Facts
 from conformance.run.showing import shown
-from conformance.run.trace import START, Moment
+from conformance.run.trace import START, Position
 from conformance.run.view import Conn
 from fakebrokers.moleculer.packets import Info
 from fakebrokers.moleculer.topics import node_topics, topic_of
@@ -17,13 +17,13 @@ from scenarios.moleculer.sweep.contents import announced_by
 LISTENS_S = 1.0  #: what a node may take to listen to what it has told others
 
 
-def offered(case: Case) -> list[tuple[Moment, Any]]:
+def offered(case: Case) -> list[tuple[Position, Any]]:
     """Names of actions and patterns of events, from each change on; as `tracking.announced_by` has them."""
     if case.hits and any(done.args["options"].get("disable_balancer") for done in case.done("connect")):
         return []  # it may wait for the server before it tells anybody
     actions: dict[str, frozenset[str]] = {}
     events: set[str] = set()
-    found: list[tuple[Moment, Any]] = [(START, (frozenset(), frozenset()))]
+    found: list[tuple[Position, Any]] = [(START, (frozenset(), frozenset()))]
     for done in case.ops:
         if done.op not in ("mol.serve", "mol.unserve", "mol.listen") or done.result is None:
             continue
@@ -40,7 +40,7 @@ def offered(case: Case) -> list[tuple[Moment, Any]]:
     return found
 
 
-def other_selves(facts: Facts, begins: Sequence[Moment]) -> Iterator[tuple[Moment, str]]:
+def other_selves(facts: Facts, begins: Sequence[Position]) -> Iterator[tuple[Position, str]]:
     """Where a node tells of itself as of another one, without having begun anew.
 
     Whoever hears of another instance drops what he knows, and whoever hears an older number drops what he is
@@ -49,7 +49,7 @@ def other_selves(facts: Facts, begins: Sequence[Moment]) -> Iterator[tuple[Momen
     Args:
         begins: When the application has connected.
     """
-    last: dict[str, tuple[Moment, Info]] = {}
+    last: dict[str, tuple[Position, Info]] = {}
     for one in sorted(facts.sent, key=lambda sent: sent.at):
         info = one.frame
         if not isinstance(info, Info):
@@ -67,7 +67,7 @@ def other_selves(facts: Facts, begins: Sequence[Moment]) -> Iterator[tuple[Momen
             yield one.at, f"an INFO with seq {info.seq} after one with {former.seq}"
 
 
-def unheard(conns: Iterable[Conn], facts: Facts, *, balances: bool) -> Iterator[tuple[Moment, str]]:
+def unheard(conns: Iterable[Conn], facts: Facts, *, balances: bool) -> Iterator[tuple[Position, str]]:
     """What a node should hear on a connection that lasts, and does not listen to.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.run.case import Case
 from conformance.run.facts import Facts
 from conformance.run.showing import shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.moleculer.packets import Disconnect, Discover, Heartbeat, Info, Packet
 from scenarios.moleculer.sweep.tracking import version_of
@@ -97,7 +97,7 @@ class Roster:
         return [one for number, one in enumerate(found) if one not in found[:number]]
 
 
-def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | None]:
+def members(case: Case, until: Position, timeout_s: float) -> dict[str, Member | None]:
     """All other nodes at a moment, by id; None where it cannot be said whether it is missed by then."""
     roster = Roster(timeout_s)
     for at, packet in _heard(case, until):
@@ -105,7 +105,7 @@ def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | N
     return roster.at(until.t)
 
 
-def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
+def _heard(case: Case, until: Position) -> Iterator[tuple[Position, Any]]:
     """The packets about nodes that the client was handed, in order; by connecting again it begins anew."""
     connects = [done for done in case.done("connect") if done.begun < until]
     is_one = len({done.args.get("session") for done in connects}) == 1
@@ -127,13 +127,13 @@ def _options(case: Case) -> Mapping[str, Any]:
     return next((done.args.get("options") or {} for done in case.done("connect")), {})
 
 
-def is_silent(case: Case, at: Moment) -> bool:
+def is_silent(case: Case, at: Position) -> bool:
     """Whether a node that the client knew may be taken for gone by then."""
     there = members(case, at, _options(case).get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S))
     return any(member is None or not member.available for member in there.values())
 
 
-def wrong_roster(case: Case, told: Mapping[str, Any], begun: Moment, ended: Moment) -> str:
+def wrong_roster(case: Case, told: Mapping[str, Any], begun: Position, ended: Position) -> str:
     """What is wrong with what the client says that it knows; "" if nothing is, or it cannot be said."""
     options = _options(case)
     timeout_s = options.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S)
@@ -145,7 +145,7 @@ def wrong_roster(case: Case, told: Mapping[str, Any], begun: Moment, ended: Mome
     return problems[0] if all(problems) else ""
 
 
-def _difference(case: Case, rows: Mapping[str, Any], at: Moment, timeout_s: float, own: Any) -> str:
+def _difference(case: Case, rows: Mapping[str, Any], at: Position, timeout_s: float, own: Any) -> str:
     for name, member in members(case, at, timeout_s).items():
         if member is None or name == own or not name:
             continue
@@ -157,7 +157,7 @@ def _difference(case: Case, rows: Mapping[str, Any], at: Moment, timeout_s: floa
     return ""
 
 
-def needless(conns: Iterable[Conn], facts: Facts, timeout_s: float) -> Iterator[tuple[Moment, str]]:
+def needless(conns: Iterable[Conn], facts: Facts, timeout_s: float) -> Iterator[tuple[Position, str]]:
     """Nodes that are asked who they are, and have told it on this connection.
 
     A heartbeat is a reason to ask where its node is not known or was missed, and where it has a seq or an
@@ -166,7 +166,7 @@ def needless(conns: Iterable[Conn], facts: Facts, timeout_s: float) -> Iterator[
     for conn in conns:
         roster, told = Roster(timeout_s), dict[str, float]()
         version = version_of(conn.frames)
-        rows: list[tuple[Moment, Any]] = [
+        rows: list[tuple[Position, Any]] = [
             (one.at, one.to) for one in facts.sent if one.conn is conn and isinstance(one.frame, Discover)
         ]
         packets = [(seen.at, seen.frame) for seen in conn.of("out") if isinstance(seen.frame, Packet)]

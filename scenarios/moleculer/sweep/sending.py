@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Sent
 from conformance.run.showing import shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from fakebrokers.moleculer.packets import Event, Info, Request
 from fakebrokers.moleculer.services import matches
 from scenarios.moleculer.sweep.contents import OBJECTS, gives_stream, has_params
@@ -34,7 +34,7 @@ def options_of(case: Case, session: str) -> Mapping[str, Any]:
     return {}
 
 
-def wrong_sending(case: Case, done: Done) -> str:
+def wrong_sending(case: Case, done: RunOp) -> str:
     """What is wrong with what was sent for a call or an event; "" if nothing is, or it cannot be said."""
     problem = _wrong_at(case, done, done.begun)
     if problem and all(_wrong_at(case, done, moment) for moment in _about(case, done.begun)):
@@ -42,7 +42,7 @@ def wrong_sending(case: Case, done: Done) -> str:
     return ""
 
 
-def _about(case: Case, begun: Moment) -> Iterator[Moment]:
+def _about(case: Case, begun: Position) -> Iterator[Position]:
     """Moments about then, one for each thing that the client was told: in the same instant, nobody can say
     what it was told of first."""
     first = last = begun.row
@@ -52,12 +52,12 @@ def _about(case: Case, begun: Moment) -> Iterator[Moment]:
         last += 1
     for row in range(first, last + 1):
         if case.rows[row].what == "out":
-            yield Moment(row, -1, case.rows[row].t)
-            yield Moment(row, 1_000, case.rows[row].t)
-    yield Moment(last, 1_000, case.rows[last].t)
+            yield Position(row, -1, case.rows[row].t)
+            yield Position(row, 1_000, case.rows[row].t)
+    yield Position(last, 1_000, case.rows[last].t)
 
 
-def _wrong_at(case: Case, done: Done, at: Moment) -> str:
+def _wrong_at(case: Case, done: RunOp, at: Position) -> str:
     options = options_of(case, done.args.get("session", "s1"))
     if "sessions" in case.notes or not _is_steady(case, done):
         return ""
@@ -74,7 +74,7 @@ def _wrong_at(case: Case, done: Done, at: Moment) -> str:
     return _wrong_event(case, done, options, offers, {own: services})
 
 
-def _is_steady(case: Case, done: Done) -> bool:
+def _is_steady(case: Case, done: RunOp) -> bool:
     """Whether a connection works from well before the op to its end, and nothing changes about then."""
     assert done.ended is not None
     changes = [one.begun.t for one in case.done("mol.serve", "mol.unserve", "mol.listen")]
@@ -84,7 +84,7 @@ def _is_steady(case: Case, done: Done) -> bool:
     return len(serving) == 1 and (serving[0].lost() is None or serving[0].lost().t > done.begun.t + 0.01)  # type: ignore[union-attr]
 
 
-def _own_services(case: Case, at: Moment) -> list[Any]:
+def _own_services(case: Case, at: Position) -> list[Any]:
     rows = [
         (seen.at, seen.frame)
         for conn in case.conns.values()
@@ -107,7 +107,7 @@ def neglected(case: Case) -> str:
     """
     if "sessions" in case.notes or case.hits:
         return ""
-    calls: dict[str, list[Done]] = {}
+    calls: dict[str, list[RunOp]] = {}
     for done in case.done("mol.call"):
         if not done.args.get("node") and done.result is not None and done.result.ok:
             calls.setdefault(done.args["action"], []).append(done)
@@ -135,7 +135,7 @@ def _able(there: Mapping[str, Any], action: str) -> set[str]:
 # calls
 
 
-def _wrong_call(case: Case, done: Done, options: Mapping[str, Any], there: Mapping[str, list[Any]]) -> str:
+def _wrong_call(case: Case, done: RunOp, options: Mapping[str, Any], there: Mapping[str, list[Any]]) -> str:
     assert done.ended is not None and done.result is not None
     action, node = done.args["action"], done.args.get("node", "")
     if any(_is_alike(done, one) for one in case.done("mol.call")) or done.result.word == "invalid":
@@ -157,12 +157,12 @@ def _wrong_call(case: Case, done: Done, options: Mapping[str, Any], there: Mappi
     return wrong_request(done.args, asked[0].frame, str(asked[0].to), able, options) if asked else ""
 
 
-def _is_in_its_place(done: Done, frame: Request) -> bool:
+def _is_in_its_place(done: RunOp, frame: Request) -> bool:
     """Before version 5 a stream stands in the place of the parameters."""
     return frame.params is None and frame.ver != VERSION and gives_stream(done.args)
 
 
-def _is_alike(done: Done, other: Done) -> bool:
+def _is_alike(done: RunOp, other: RunOp) -> bool:
     """Whether the requests of another call could be those of this one."""
     if other is done:
         return False
@@ -170,13 +170,13 @@ def _is_alike(done: Done, other: Done) -> bool:
     return other.args == done.args or (_is_meanwhile(done, other) and is_same)
 
 
-def _is_alike_without_params(done: Done, other: Done) -> bool:
+def _is_alike_without_params(done: RunOp, other: RunOp) -> bool:
     """The same, where streams stand in the place of the parameters."""
     is_same = gives_stream(other.args) and other.args.get("action") == done.args.get("action")
     return other is not done and is_same and _is_meanwhile(done, other)
 
 
-def _is_meanwhile(done: Done, other: Done) -> bool:
+def _is_meanwhile(done: RunOp, other: RunOp) -> bool:
     return other.begun < (done.ended or other.begun) and (not other.ended or done.begun < other.ended)
 
 
@@ -244,7 +244,7 @@ def _groups(there: Mapping[str, list[Any]], event: str) -> Groups:
 
 def _wrong_event(
     case: Case,
-    done: Done,
+    done: RunOp,
     options: Mapping[str, Any],
     there: Mapping[str, list[Any]],
     own: Mapping[str, list[Any]],
@@ -270,7 +270,7 @@ def _wrong_event(
     return _wrong_emit(event, sent, chosen, set(local))
 
 
-def _events_of(case: Case, done: Done) -> list[Sent]:
+def _events_of(case: Case, done: RunOp) -> list[Sent]:
     """What was sent for an emit or a broadcast: while it was open, and where time is real, a little later.
 
     Where another one of that name is so near that what was sent may be its, the data tell whose it is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.adapter.base import Call
-from conformance.run.bases import Stage, base
+from conformance.run.bases import ScriptContext, base
 from fakebrokers.faults import stall
 from fakebrokers.moleculer.node import Node
 from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
@@ -41,7 +41,7 @@ def marked(node: Node, **marks: Any) -> dict[str, Any]:
     return {"meta": {}, "headers": {}} | {where: marks}
 
 
-async def asked(stage: Stage, count: int, timeout: float = 2.0) -> list[Call]:
+async def asked(stage: ScriptContext, count: int, timeout: float = 2.0) -> list[Call]:
     """Calls that nobody answers but the script."""
     calls = [begin(stage, "p.wait", {"n": len(stage.ops) + number}, timeout) for number in range(count)]
     await stage.sleep(0.2)
@@ -49,7 +49,7 @@ async def asked(stage: Stage, count: int, timeout: float = 2.0) -> list[Call]:
 
 
 @base(role="caller", needs=["streams"])
-async def downloads(stage: Stage) -> None:
+async def downloads(stage: ScriptContext) -> None:
     """Answers whose packets come out of order, twice, and behind the end."""
     node = peer(stage)
     await joined(stage)
@@ -73,7 +73,7 @@ async def downloads(stage: Stage) -> None:
 
 
 @base(role="caller", needs=["streams"])
-async def broken_off(stage: Stage) -> None:
+async def broken_off(stage: ScriptContext) -> None:
     """Answers that break off: with an error, without an end, refused, and because their sender is gone."""
     node = peer(stage)
     other = peer(stage, "second")
@@ -102,7 +102,7 @@ async def broken_off(stage: Stage) -> None:
 
 
 @base(role="caller", needs=["streams"])
-async def sent_up(stage: Stage) -> None:
+async def sent_up(stage: ScriptContext) -> None:
     """Uploads of several sizes, slow ones, objects, and one to an action that has answered before the end."""
     peer(stage)
     await joined(stage)
@@ -121,7 +121,7 @@ async def sent_up(stage: Stage) -> None:
 
 
 @base(role="caller", needs=["streams", "cancel"])
-async def called_off(stage: Stage) -> None:
+async def called_off(stage: ScriptContext) -> None:
     """Uploads whose calls end before all of them is sent: they run into their deadlines, or are cancelled."""
     peer(stage)
     await joined(stage)
@@ -140,7 +140,7 @@ async def called_off(stage: Stage) -> None:
 
 
 @base(role="caller", needs=["streams"], bends=False)
-async def large_streams(stage: Stage) -> None:
+async def large_streams(stage: ScriptContext) -> None:
     """Streams in pieces that no message takes, which have to be cut."""
     peer(stage)
     await joined(stage)
@@ -150,7 +150,7 @@ async def large_streams(stage: Stage) -> None:
 
 
 @base(role="caller", needs=["streams"], bends=False)
-async def unread(stage: Stage) -> None:
+async def unread(stage: ScriptContext) -> None:
     """A large upload, and a server that does not read for a while."""
     peer(stage)
     await joined(stage)
@@ -162,7 +162,7 @@ async def unread(stage: Stage) -> None:
 
 
 @base(role="service", needs=["streams"], bends=False)
-async def sent_to(stage: Stage) -> None:
+async def sent_to(stage: ScriptContext) -> None:
     """Uploads to the client that break off, and streams of it that nobody reads to the end."""
     node = peer(stage)
     await joined(stage)

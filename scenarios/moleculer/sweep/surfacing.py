@@ -10,13 +10,13 @@ from msgspec import UNSET
 
 from conformance.run.case import Case
 from conformance.run.facts import Record
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from fakebrokers.moleculer.packets import Event, Info
 from fakebrokers.moleculer.services import matches
 from scenarios.moleculer.sweep.tracking import version_of
 
 
-def due(case: Case, args: Mapping[str, Any], begun: Moment) -> list[tuple[Moment, Record]]:
+def due(case: Case, args: Mapping[str, Any], begun: Position) -> list[tuple[Position, Record]]:
     """The events for a listener that was named at that moment."""
     own = _groups(case, args["event"])
     if args.get("group"):

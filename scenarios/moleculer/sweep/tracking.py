@@ -10,8 +10,8 @@ from msgspec import UNSET
 from conformance.run.acts.inside import opened
 from conformance.run.facts import Announced, Dropped, Facts, Flow, Listening, Question, Sent
 from conformance.run.showing import shown
-from conformance.run.trace import Moment
-from conformance.run.view import Agreed, Conn, Seen
+from conformance.run.trace import Position
+from conformance.run.view import Agreed, Conn, SeenFrame
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
 from fakebrokers.moleculer.nats.frames import Err, NatsPing, NatsPong, Pub, ServerInfo, Sub
@@ -70,8 +70,8 @@ class Tracking:
         self._said = False  #: the client has said something to others
         self._listens = False
         self._known: set[Hashable] = set()  #: answered requests whose answers are streams
-        self._early: dict[Hashable, tuple[tuple[Moment, str], Any]] = {}  #: answers before their questions
-        self._steps: dict[tuple[str, type], Callable[[Any, str, Moment], object]] = {
+        self._early: dict[Hashable, tuple[tuple[Position, str], Any]] = {}  #: answers before their questions
+        self._steps: dict[tuple[str, type], Callable[[Any, str, Position], object]] = {
             ("out", ServerInfo): self._info,
             ("out", NatsPong): self._granted,
             ("out", NatsPing): lambda frame, topic, at: self._asked_back(frame, self._server, at),
@@ -123,7 +123,7 @@ class Tracking:
         is_named = isinstance(packet.sender, str) and bool(packet.sender)
         return packet.ver == self._version and is_named and not own
 
-    def _speaks(self, carrier: Frame, at: Moment) -> None:
+    def _speaks(self, carrier: Frame, at: Position) -> None:
         """The client says something to others, whether it has asked if the server has taken in what it
         listens to, or not."""
         if self.conn.ready is None and not isinstance(carrier, Pub):
@@ -133,7 +133,7 @@ class Tracking:
             self.conn.ready = at
         self._said = True
 
-    def _sent(self, frame: Frame, topic: str, at: Moment) -> None:
+    def _sent(self, frame: Frame, topic: str, at: Position) -> None:
         """What the client says to other nodes."""
         parts = topic_of(topic)
         if not isinstance(frame, Packet) or parts is None:
@@ -157,59 +157,59 @@ class Tracking:
 
     # the server
 
-    def _info(self, frame: Any, topic: str, at: Moment) -> None:
+    def _info(self, frame: Any, topic: str, at: Position) -> None:
         self.conn.agreed = Agreed(at=at)
         self.conn.signs = self.conn.signs or []
 
-    def _wants(self, frame: Any, topic: str, at: Moment) -> None:
+    def _wants(self, frame: Any, topic: str, at: Position) -> None:
         self._pings += 1
         if self._listens and not self._said:  # ready when the server has taken this in too
             self.conn.ready = None if self._pings > 0 else at
 
-    def _granted(self, frame: Any, topic: str, at: Moment) -> None:
+    def _granted(self, frame: Any, topic: str, at: Position) -> None:
         self._pings -= 1
         if self.conn.ready is None and self._pings <= 0 and self._listens:
             self.conn.ready = at
 
-    def _listen(self, frame: Any, topic: str, at: Moment) -> None:
+    def _listen(self, frame: Any, topic: str, at: Position) -> None:
         self._listens = True
         self._is_own(frame.subject, at)
         if self.conn.ready is None and self._said and self._pings <= 0:
             self.conn.ready = at  # it has spoken first: nothing else need follow for a while
 
-    def _listens_to(self, frame: Any, topic: str, at: Moment) -> None:
+    def _listens_to(self, frame: Any, topic: str, at: Position) -> None:
         """Of the other transporters; the server has taken them in when the client says something."""
         for name in frame.channels if isinstance(frame, Channels) else [row[0] for row in frame.filters]:
             self._is_own(name, at)
 
-    def _is_own(self, subject: str, at: Moment) -> None:
+    def _is_own(self, subject: str, at: Position) -> None:
         """The topic of answers is the client's alone, and tells its name and its network."""
         self.facts.listening.append(Listening(self.conn, at, subject))
         parts = topic_of(subject)
         if parts is not None and parts.command == "RES":
             self._node, self._prefix = parts.rest, (parts.prefix, parts.separator)
 
-    def _refused(self, frame: Any, topic: str, at: Moment) -> None:
+    def _refused(self, frame: Any, topic: str, at: Position) -> None:
         self.conn.goodbye = self.conn.goodbye or at
 
-    def _leaves(self, frame: Any, topic: str, at: Moment) -> None:
+    def _leaves(self, frame: Any, topic: str, at: Position) -> None:
         self.conn.parting = self.conn.parting or at
 
-    def _left(self, frame: Any, topic: str, at: Moment) -> None:
+    def _left(self, frame: Any, topic: str, at: Position) -> None:
         self.facts.dropped.append(Dropped(self.conn, at, frame.sender))
 
-    def _meet_itself(self, packet: Packet, at: Moment) -> None:
+    def _meet_itself(self, packet: Packet, at: Position) -> None:
         """Another node has the client's id, and the client may leave (docs/protocols/moleculer.md, 4.10)."""
         if isinstance(packet, Info) and packet.sender == self._node and packet.instanceID != self._instance:
             self.conn.unwanted = self.conn.unwanted or at
 
     # what the client asks
 
-    def _ask(self, frame: Frame, key: Hashable, at: Moment) -> None:
+    def _ask(self, frame: Frame, key: Hashable, at: Position) -> None:
         self.facts.questions.append(Question(self.conn, frame, key, at))
 
     def _answered(
-        self, kind: type[Frame], key: Hashable, answer: Any, at: Moment, accepted: bool, code: Any
+        self, kind: type[Frame], key: Hashable, answer: Any, at: Position, accepted: bool, code: Any
     ) -> None:
         """The first answer to a question of any connection counts."""
         for question in reversed(self.facts.questions):
@@ -218,7 +218,7 @@ class Tracking:
                 question.accepted, question.code = accepted, code
                 return
 
-    def _request(self, frame: Request, topic: str, at: Moment) -> None:
+    def _request(self, frame: Request, topic: str, at: Position) -> None:
         parts = topic_of(topic)
         if frame.seq in (UNSET, 0):
             self._ask(frame, frame.id, at)
@@ -227,7 +227,7 @@ class Tracking:
         if frame.stream is True or frame.seq not in (UNSET, 0):
             self._piece("in", self._question(self.facts.questions, frame.id), frame, frame.params, at)
 
-    def _response(self, frame: Response, topic: str, at: Moment) -> None:
+    def _response(self, frame: Response, topic: str, at: Position) -> None:
         if frame.stream is True or frame.seq not in (UNSET, None, 0):
             self._piece("out", self._question(self.facts.questions, frame.id), frame, frame.data, at)
         if frame.seq in (UNSET, None, 0):
@@ -238,7 +238,9 @@ class Tracking:
     def _question(self, asked: list[Question], key: Hashable) -> Question | None:
         return next((one for one in reversed(asked) if one.key == key), None)
 
-    def _piece(self, direction: str, question: Question | None, frame: Any, payload: Any, at: Moment) -> None:
+    def _piece(
+        self, direction: str, question: Question | None, frame: Any, payload: Any, at: Position
+    ) -> None:
         """A packet of a stream; those with an error say no, and end it."""
         if (
             question is None
@@ -269,7 +271,7 @@ class Tracking:
             flow.code = code_in(flow.error)
         flow.note(at)
 
-    def _check_parent(self, frame: Request, at: Moment) -> None:
+    def _check_parent(self, frame: Request, at: Position) -> None:
         """What is asked on behalf of a request says so (docs/protocols/moleculer.md, 4.5)."""
         if not isinstance(frame.parentID, str):
             return
@@ -293,15 +295,15 @@ class Tracking:
             text = f"expected level {level}, requestID {shown(wanted[1])} and a caller, got {got}"
             self.facts.broken.append((at, f"a REQ that another request causes: {text}"))
 
-    def _ping(self, frame: Ping, topic: str, at: Moment) -> None:
+    def _ping(self, frame: Ping, topic: str, at: Position) -> None:
         self._ask(frame, frame.id, at)
 
-    def _pong(self, frame: Pong, topic: str, at: Moment) -> None:
+    def _pong(self, frame: Pong, topic: str, at: Position) -> None:
         self._answered(Ping, frame.id, frame, at, True, None)
 
     # what the client is asked
 
-    def _asked_back(self, frame: Frame, key: Hashable, at: Moment) -> None:
+    def _asked_back(self, frame: Frame, key: Hashable, at: Position) -> None:
         question = Question(self.conn, frame, key, at)
         if self.conn.ready is None:
             question.answered = at  # it may answer, but need not yet
@@ -312,7 +314,7 @@ class Tracking:
         self.facts.asked_back.append(question)
 
     def _answer_back(
-        self, key: tuple[Hashable, ...], answer: Any, at: Moment, only: bool = True
+        self, key: tuple[Hashable, ...], answer: Any, at: Position, only: bool = True
     ) -> Question | None:
         """The client answers; what nobody has asked is noted, unless `only` is False."""
         open_ = [one for one in self.facts.asked_back if one.key == key and one.answer is None]
@@ -330,24 +332,24 @@ class Tracking:
             self._early[key] = early, answer
         return None
 
-    def _to_serve(self, frame: Request, topic: str, at: Moment) -> None:
+    def _to_serve(self, frame: Request, topic: str, at: Position) -> None:
         if not isinstance(frame.id, str) or frame.seq not in (UNSET, None, 0):
             return
         self._asked_back(frame, ("REQ", frame.id), at)
         if frame.seq == 0 or frame.stream is True:
             self.facts.asked_back[-1].answered = at  # it is answered when all of it has come
 
-    def _served(self, frame: Response, topic: str, at: Moment) -> None:
+    def _served(self, frame: Response, topic: str, at: Position) -> None:
         if frame.seq in (UNSET, 0):
             self._answer_back(("REQ", frame.id), frame, at)
 
-    def _pinged(self, frame: Ping, topic: str, at: Moment) -> None:
+    def _pinged(self, frame: Ping, topic: str, at: Position) -> None:
         self._asked_back(frame, ("PING", frame.id or None), at)
 
-    def _discovered(self, frame: Discover, topic: str, at: Moment) -> None:
+    def _discovered(self, frame: Discover, topic: str, at: Position) -> None:
         self._asked_back(frame, ("DISCOVER", frame.sender), at)
 
-    def _tells(self, frame: Info, topic: str, at: Moment) -> None:
+    def _tells(self, frame: Info, topic: str, at: Position) -> None:
         self._instance = frame.instanceID
         parts = topic_of(topic)
         if parts is not None and not parts.rest:
@@ -363,7 +365,7 @@ class Tracking:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)
 
 
-def version_of(frames: Iterable[Seen]) -> str:
+def version_of(frames: Iterable[SeenFrame]) -> str:
     """The version of the protocol in which a client speaks."""
     said = (seen.frame for seen in frames if seen.direction == "in")
     return next((str(frame.ver) for frame in said if isinstance(frame, Packet)), VERSION)

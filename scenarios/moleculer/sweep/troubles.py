@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Base, Stage, base
+from conformance.run.bases import Base, ScriptContext, base
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
@@ -10,7 +10,7 @@ NOWHERE = "127.0.0.9:1"  #: where nobody listens
 
 
 @base(role="caller", bends=False)
-async def no_server_yet(stage: Stage) -> None:
+async def no_server_yet(stage: ScriptContext) -> None:
     """The server comes later than the node; the node waits for it."""
     node = peer(stage)
     stage.broker.crash()
@@ -26,7 +26,7 @@ async def no_server_yet(stage: Stage) -> None:
 
 
 @base(role="caller", bends=False)
-async def given_up(stage: Stage) -> None:
+async def given_up(stage: ScriptContext) -> None:
     """Nobody waits any more for a connect, because of its deadline or of a close; it ends there."""
     stage.notes["abandons"] = True
     peer(stage)
@@ -41,7 +41,7 @@ async def given_up(stage: Stage) -> None:
 
 
 @base(role="caller", needs=["endpoints"], bends=False)
-async def several_servers(stage: Stage) -> None:
+async def several_servers(stage: ScriptContext) -> None:
     """The first server of the list is not there."""
     peer(stage)
     await stage.connect(timeout=CONNECT_S, endpoints=[NOWHERE, stage.endpoint], node_id=NODE)
@@ -54,7 +54,7 @@ async def several_servers(stage: Stage) -> None:
 
 
 @base(role="caller", needs=["clock_offset"], bends=False)
-async def wrong_clock(stage: Stage) -> None:
+async def wrong_clock(stage: ScriptContext) -> None:
     """The clock of the wall jumps to and fro, while calls wait and while nobody says anything."""
     node = peer(stage, heartbeat_s=2.0)
     await joined(stage, heartbeat_s=2.0, heartbeat_timeout_s=6.0)
@@ -74,7 +74,7 @@ async def wrong_clock(stage: Stage) -> None:
 def raising(callback: str, times: int) -> Base:
     """Callbacks of the application that fail, and events behind them."""
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         node = peer(stage)
         stage.notes["raises"] = True
         await joined(stage)
@@ -100,7 +100,7 @@ RAISING = [raising(callback, times) for callback in ("session", "message", "erro
 
 
 @base(role="service", bends=False)
-async def offered_again(stage: Stage) -> None:
+async def offered_again(stage: ScriptContext) -> None:
     """Services come and go between losses; what is offered is told each time."""
     node = peer(stage)
     await joined(stage)
@@ -117,7 +117,7 @@ async def offered_again(stage: Stage) -> None:
 
 
 @base(role="service")
-async def slow_close(stage: Stage) -> None:
+async def slow_close(stage: ScriptContext) -> None:
     """A close while a request is being answered that takes longer than everything else."""
     node = peer(stage)
     await joined(stage)
@@ -131,7 +131,7 @@ async def slow_close(stage: Stage) -> None:
 
 
 @base(role="listener", bends=False)
-async def busy(stage: Stage) -> None:
+async def busy(stage: ScriptContext) -> None:
     """Callbacks and actions take their time, while calls wait for answers and others ask."""
     node = peer(stage)
     await joined(stage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.run.bases import Stage, base
+from conformance.run.bases import ScriptContext, base
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import Context, MoleculerError, Service
 from scenarios.moleculer.sweep._shared import NODE, begin, echo, heard, joined, peer, probed
@@ -33,14 +33,14 @@ def marked(ctx: Context) -> Any:
     return ctx.params
 
 
-def marking(stage: Stage, id: str = "marker") -> Node:
+def marking(stage: ScriptContext, id: str = "marker") -> Node:
     """A fake node whose answers carry a meta of their own."""
     node: Node = stage.broker.node(id, [Service("q", {"mark": marked, "echo": echo})])
     return node
 
 
 @base(role="caller", bends=False)
-async def values(stage: Stage) -> None:
+async def values(stage: ScriptContext) -> None:
     """Parameters of every kind, one call each."""
     peer(stage)
     await joined(stage)
@@ -51,7 +51,7 @@ async def values(stage: Stage) -> None:
 
 
 @base(role="caller")
-async def metas(stage: Stage) -> None:
+async def metas(stage: ScriptContext) -> None:
     """Meta goes with a call and comes back with its answer, changed."""
     marking(stage)
     peer(stage)
@@ -69,7 +69,7 @@ async def metas(stage: Stage) -> None:
 
 
 @base(role="service", bends=False)
-async def served_values(stage: Stage) -> None:
+async def served_values(stage: ScriptContext) -> None:
     """Others ask with every kind of parameters and meta, and some on behalf of others."""
     node = peer(stage)
     await joined(stage)
@@ -94,7 +94,7 @@ async def served_values(stage: Stage) -> None:
 
 
 @base(role="listener", bends=False)
-async def heard_values(stage: Stage) -> None:
+async def heard_values(stage: ScriptContext) -> None:
     """Events with every kind of data, with and without the members that may be missing."""
     node = peer(stage)
     await joined(stage)
@@ -110,7 +110,7 @@ async def heard_values(stage: Stage) -> None:
     await probed(stage)
 
 
-def listeners(stage: Stage, **options: Any) -> None:
+def listeners(stage: ScriptContext, **options: Any) -> None:
     """Three fake nodes with listeners in groups of their own, and in common ones."""
     for id, groups in (("peer", "ab"), ("second", "bc"), ("third", "b")):
         events = {f"{group}:news.{tail}": heard for group in groups for tail in ("*", "**", "a?")}
@@ -118,7 +118,7 @@ def listeners(stage: Stage, **options: Any) -> None:
 
 
 @base(role="emitter")
-async def emitting(stage: Stage) -> None:
+async def emitting(stage: ScriptContext) -> None:
     """Events for some nodes of each group, for all of them, and for nobody."""
     listeners(stage)
     await joined(stage)
@@ -133,7 +133,7 @@ async def emitting(stage: Stage) -> None:
 
 
 @base(role="emitter", needs=["disable_balancer"], bends=False)
-async def balanced_events(stage: Stage) -> None:
+async def balanced_events(stage: ScriptContext) -> None:
     """The server chooses who of a group gets an event; broadcasts are for all."""
     listeners(stage, disable_balancer=True)
     await joined(stage, disable_balancer=True)
@@ -148,7 +148,7 @@ async def balanced_events(stage: Stage) -> None:
 
 
 @base(role="caller", bends=False)
-async def crowd(stage: Stage) -> None:
+async def crowd(stage: ScriptContext) -> None:
     """Many calls wait at the same time, some for answers that never come."""
     peer(stage)
     await joined(stage)
@@ -161,7 +161,7 @@ async def crowd(stage: Stage) -> None:
 
 
 @base(role="listener", bends=False)
-async def flood(stage: Stage) -> None:
+async def flood(stage: ScriptContext) -> None:
     """More events and requests at a time than any buffer has places."""
     node = peer(stage)
     await joined(stage)

@@ -8,7 +8,7 @@ from typing import Any
 from conformance.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import Scene
+from conformance.search.random.scene import ChaosContext
 from scenarios.narconi.sweep.model import PROJECT
 
 
@@ -30,18 +30,18 @@ class NarconiActions(Actions):
     def target(self, number: int, *, read: bool) -> str:
         return f"C{number}" if read else f"P{number}"
 
-    async def prepare(self, scene: Scene, targets: list[str]) -> None:
+    async def prepare(self, scene: ChaosContext, targets: list[str]) -> None:
         for target in targets:
             scene.broker.create_queue(PROJECT, target)
 
-    async def open(self, scene: Scene, session: str, target: str) -> bool:
+    async def open(self, scene: ChaosContext, session: str, target: str) -> bool:
         return not scene.is_remote or await self._made(scene, session, target)
 
-    async def _made(self, scene: Scene, session: str, target: str) -> bool:
+    async def _made(self, scene: ChaosContext, session: str, target: str) -> bool:
         """Whether a queue of a real server is there."""
         return (await scene.op("narc.ensure_queue", session=session, target=target)).ok
 
-    async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
         if scene.is_remote and not await self._made(scene, session, target):
             return False
         told: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
@@ -58,11 +58,11 @@ class NarconiActions(Actions):
         }
         return (await scene.op("subscribe", **given)).ok
 
-    def put(self, scene: Scene, target: str, body: str) -> None:
+    def put(self, scene: ChaosContext, target: str, body: str) -> None:
         if f"{PROJECT}_{target}" in scene.broker.queues:
             scene.broker.publish(PROJECT, target, body.encode())
 
-    def ask(self, scene: Scene, session: str, number: int) -> Call:
+    def ask(self, scene: ChaosContext, session: str, number: int) -> Call:
         own = f"N-{session}-{number // 3}"
         match number % 3:
             case 0:

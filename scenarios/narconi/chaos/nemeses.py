@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from conformance.search.random.nemesis import Nemesis
-from conformance.search.random.scene import Scene
+from conformance.search.random.scene import ChaosContext
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults.steps import Step
 
@@ -23,11 +23,11 @@ class Backend(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"down": random.random() < 0.5}
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         scene.broker.lose_backend(down=step.args["down"])
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         scene.broker.restore_backend()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.run.bases import Stage, text
+from conformance.run.bases import ScriptContext, text
 from scenarios.narconi.sweep.model import PROJECT
 
 PUBLISH: dict[str, Any] = {"target": "P", "wait": True}
@@ -15,19 +15,19 @@ LONG_S = 120.0  #: in which every back-off ends
 LOOK_S = 10.0
 
 
-def queues(stage: Stage, *names: str) -> None:
+def queues(stage: ScriptContext, *names: str) -> None:
     """These queues are there."""
     for name in names or ("P",):
         stage.broker.create_queue(PROJECT, name)
 
 
-def put(stage: Stage, queue: str, *bodies: str, **more: Any) -> None:
+def put(stage: ScriptContext, queue: str, *bodies: str, **more: Any) -> None:
     """Messages of somebody else."""
     for body in bodies:
         stage.broker.publish(PROJECT, queue, body.encode(), **more)
 
 
-async def watched(stage: Stage, queue: str, body: str) -> None:
+async def watched(stage: ScriptContext, queue: str, body: str) -> None:
     """Clear the faults, wait until every back-off has ended, and see that messages still come."""
     stage.calm()
     await stage.sleep(LONG_S)

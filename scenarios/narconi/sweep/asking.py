@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base, text
+from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.faults import latency
 from scenarios.narconi.sweep._shared import PROBE, put, queues
 
@@ -10,7 +10,7 @@ RICH = {"content_type": "text/plain", "headers": {"x-msg-x-trace": "1"}}
 
 
 @base(role="http")
-async def ask(stage: Stage) -> None:
+async def ask(stage: ScriptContext) -> None:
     """Requests one after the other over a connection that is kept."""
     queues(stage, "P", "C")
     put(stage, "C", "m0", "m1", **RICH)
@@ -29,7 +29,7 @@ async def ask(stage: Stage) -> None:
 
 
 @base(role="http")
-async def crowd(stage: Stage) -> None:
+async def crowd(stage: ScriptContext) -> None:
     """Many requests at a time, ok and refused ones mixed."""
     queues(stage, "P", "C")
     put(stage, "C", *[f"m{i}" for i in range(3)])
@@ -49,7 +49,7 @@ async def crowd(stage: Stage) -> None:
 
 
 @base(role="http", needs=["cancel"])
-async def cancelled(stage: Stage) -> None:
+async def cancelled(stage: ScriptContext) -> None:
     """Ops that are cancelled while they are open; the next ones get the answers that are theirs."""
     queues(stage, "P", "C")
     put(stage, "C", *[f"m{i}" for i in range(8)])

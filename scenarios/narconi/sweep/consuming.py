@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base
+from conformance.run.bases import ScriptContext, base
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, SETTLING, put, queues, watched
 
 RICH = {"content_type": "text/plain", "headers": {"x-msg-x-trace": "ä1", "x-msg-x-n": "2"}}
 
 
 @base(role="consumer", handshake=True)
-async def consume(stage: Stage) -> None:
+async def consume(stage: ScriptContext) -> None:
     """Every message is acknowledged by its callback, two at a time are allowed."""
     queues(stage, "P", "C")
     put(stage, "C", *[f"m{i}" for i in range(5)])
@@ -23,7 +23,7 @@ async def consume(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def at_once(stage: Stage) -> None:
+async def at_once(stage: ScriptContext) -> None:
     """Without acknowledgements: all that is there comes at once."""
     queues(stage, "P", "C")
     put(stage, "C", "m0", "m1", **RICH)
@@ -36,7 +36,7 @@ async def at_once(stage: Stage) -> None:
 
 
 @base(role="consumer", needs=["encoding"])
-async def encodings(stage: Stage) -> None:
+async def encodings(stage: ScriptContext) -> None:
     """Bodies inside the metadata, in every encoding."""
     names = ("utf8", "base64", "hex")
     queues(stage, "P", *names)
@@ -53,7 +53,7 @@ async def encodings(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def settle(stage: Stage) -> None:
+async def settle(stage: ScriptContext) -> None:
     """The application acknowledges by itself, one by one and many at a time; some it leaves."""
     queues(stage, "P", "C")
     put(stage, "C", *[f"m{i}" for i in range(8)])
@@ -73,7 +73,7 @@ async def settle(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def drained(stage: Stage) -> None:
+async def drained(stage: ScriptContext) -> None:
     """A graceful end while messages come, then another subscription of the same queue."""
     queues(stage, "P", "C")
     put(stage, "C", *[f"m{i}" for i in range(6)])
@@ -90,7 +90,7 @@ async def drained(stage: Stage) -> None:
 
 
 @base(role="consumer", bends=False)
-async def drained_by_hand(stage: Stage) -> None:
+async def drained_by_hand(stage: ScriptContext) -> None:
     """A graceful end that has to wait for the application: it acknowledges all, or not everything."""
     queues(stage, "P", "C")
     put(stage, "C", *[f"m{i}" for i in range(8)])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.run.bases import Base, Stage, base, text
+from conformance.run.bases import Base, ScriptContext, base, text
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 
 
 @base(role="publisher")
-async def both(stage: Stage) -> None:
+async def both(stage: ScriptContext) -> None:
     """All that a session can do, at the same time."""
     queues(stage, "P", "C")
     put(stage, "C", "m0", "m1")
@@ -26,7 +26,7 @@ async def both(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def closing(stage: Stage) -> None:
+async def closing(stage: ScriptContext) -> None:
     """A close with everything under way."""
     queues(stage, "P", "C")
     put(stage, "C", *[f"m{i}" for i in range(6)])
@@ -41,7 +41,7 @@ async def closing(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def outage(stage: Stage) -> None:
+async def outage(stage: ScriptContext) -> None:
     """The server is away, and the client is closed while it waits to connect again."""
     queues(stage, "P", "C")
     await stage.connect(auto_reconnect=True)
@@ -58,7 +58,7 @@ async def outage(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def two_sessions(stage: Stage) -> None:
+async def two_sessions(stage: ScriptContext) -> None:
     """Two sessions; the server resets the connections of one, and the application closes the other."""
     queues(stage)
     stage.notes["sessions"] = 2
@@ -81,7 +81,7 @@ async def two_sessions(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def in_the_turn(stage: Stage) -> None:
+async def in_the_turn(stage: ScriptContext) -> None:
     """Ops that begin in the turn of the loop in which the connection is lost, and in those around it."""
     queues(stage)
     await stage.connect(auto_reconnect=True)
@@ -98,7 +98,7 @@ async def in_the_turn(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def stopped(stage: Stage) -> None:
+async def stopped(stage: ScriptContext) -> None:
     """The process stands still for a while, again and again."""
     queues(stage, "P", "C")
     await stage.connect(auto_reconnect=True)
@@ -116,7 +116,7 @@ async def stopped(stage: Stage) -> None:
 
 
 @base(role="consumer", bends=False)
-async def herd(stage: Stage) -> None:
+async def herd(stage: ScriptContext) -> None:
     """Several sessions, and a server that is away again and again."""
     stage.notes |= {"sessions": 3, "herd": 3}
     queues(stage, "P", "C1", "C2", "C3")
@@ -133,7 +133,7 @@ async def herd(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def rounds(stage: Stage) -> None:
+async def rounds(stage: ScriptContext) -> None:
     """Losses and recoveries: what the client holds must not grow."""
     queues(stage, "P", "C")
     await stage.connect(auto_reconnect=True)
@@ -152,7 +152,7 @@ async def rounds(stage: Stage) -> None:
 def raising(callback: str, times: int) -> Base:
     """Callbacks of the application that fail, and messages behind them."""
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         queues(stage, "P", "C")
         stage.notes["raises"] = True
         await stage.connect(auto_reconnect=True)

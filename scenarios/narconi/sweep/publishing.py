@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base, text
+from conformance.run.bases import ScriptContext, base, text
 from scenarios.narconi.sweep._shared import PROBE, PUBLISH, queues
 
 HEADERS = {"Content-Type": "text/plain", "x-msg-x-trace": "ä1"}
 
 
 @base(role="publisher", handshake=True)
-async def publish(stage: Stage) -> None:
+async def publish(stage: ScriptContext) -> None:
     """Several messages at a time that wait for their confirms, with metadata and without."""
     queues(stage)
     await stage.connect(auto_reconnect=True)
@@ -24,7 +24,7 @@ async def publish(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def unwaited(stage: Stage) -> None:
+async def unwaited(stage: ScriptContext) -> None:
     """Messages whose outcomes are told later, to two queues."""
     queues(stage, "P", "R")
     await stage.connect(auto_reconnect=True)
@@ -36,7 +36,7 @@ async def unwaited(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def alone(stage: Stage) -> None:
+async def alone(stage: ScriptContext) -> None:
     """Without reconnecting: the next message makes the next connection."""
     queues(stage)
     await stage.connect(auto_reconnect=False)
@@ -50,7 +50,7 @@ async def alone(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def refused(stage: Stage) -> None:
+async def refused(stage: ScriptContext) -> None:
     """Queues that are not there, messages that are too large, and good ones in between."""
     queues(stage)
     stage.notes["oversized"] = True
@@ -67,7 +67,7 @@ async def refused(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def sizes(stage: Stage) -> None:
+async def sizes(stage: ScriptContext) -> None:
     """Bodies at the ends of every length that a frame can have."""
     queues(stage)
     await stage.connect(auto_reconnect=True)

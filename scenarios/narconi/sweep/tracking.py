@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.rules.queues import up_to
 from conformance.run.facts import (
-    Arrival,
+    ArrivedFrame,
     Complaint,
     Confirmed,
     Facts,
@@ -20,7 +20,7 @@ from conformance.run.facts import (
 )
 from conformance.run.model import Model, Pairing
 from conformance.run.showing import shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.routes import find_route
@@ -42,7 +42,7 @@ class Tracking:
         self._window: Window | None = None
         self._delivered: list[str] = []  #: ids that wait for their acknowledgement
         self._closing: Question | None = None
-        self._steps: dict[type, Callable[[Any, Moment], None]] = {
+        self._steps: dict[type, Callable[[Any, Position], None]] = {
             f.WsUpgrade: self._upgrade,
             f.WsPublish: self._publish,
             f.WsConfirm: self._confirm,
@@ -93,12 +93,12 @@ class Tracking:
         if self.conn.garbage is None:
             self.facts.misused.append((ended, f"the end of {self.conn.name}, and its Close had no answer"))
 
-    def _ponged(self, question: Question, at: Moment) -> None:
+    def _ponged(self, question: Question, at: Position) -> None:
         ping, pong = question.frame, question.answer
         if isinstance(ping, f.WsPing) and pong != f.WsPong(ping.payload):
             self.facts.misused.append((at, "a pong with other bytes than its ping"))
 
-    def _answered(self, question: Question, at: Moment) -> None:
+    def _answered(self, question: Question, at: Position) -> None:
         asked, answer = question.frame, question.answer
         if isinstance(asked, f.WsUpgrade) and isinstance(answer, f.HttpResponse):
             question.accepted = is_accepted(asked, answer)
@@ -116,7 +116,7 @@ class Tracking:
 
     # the WebSocket
 
-    def _upgrade(self, frame: f.WsUpgrade, at: Moment) -> None:
+    def _upgrade(self, frame: f.WsUpgrade, at: Position) -> None:
         route = find_route(frame.target)
         self._queue = route.queue if route is not None else ""
         query = route.query if route is not None else {}
@@ -125,7 +125,7 @@ class Tracking:
             self._window = Window(self.conn, self._queue, 0, {"type": "next"}, at, asked)
             self.facts.windows.append(self._window)
 
-    def _close(self, frame: f.WsClose, at: Moment, direction: str) -> None:
+    def _close(self, frame: f.WsClose, at: Position, direction: str) -> None:
         if direction == "out":
             if self.conn.goodbye is None and self.conn.parting is None:
                 self._closing = Question(self.conn, frame, None, at)
@@ -144,23 +144,23 @@ class Tracking:
     def _place(self, number: int) -> tuple[str, str, str]:
         return self._queue, "", f"{self.conn.name}#{number}"
 
-    def _publish(self, frame: f.WsPublish, at: Moment) -> None:
+    def _publish(self, frame: f.WsPublish, at: Position) -> None:
         if not self.conn.parting:
             shown = dict(frame.metadata)
             self.facts.written.append(
                 Written(self.conn, at, self._place(frame.number), frame.payload, properties=shown)
             )
 
-    def _confirm(self, frame: f.WsConfirm, at: Moment) -> None:
+    def _confirm(self, frame: f.WsConfirm, at: Position) -> None:
         if self.conn.goodbye is None:
             self.facts.settled.append(Settled(self.conn, at, self._place(frame.number), True))
 
-    def _refuse(self, frame: f.WsReject, at: Moment) -> None:
+    def _refuse(self, frame: f.WsReject, at: Position) -> None:
         if self.conn.goodbye is None:
             place = self._place(frame.number)
             self.facts.settled.append(Settled(self.conn, at, place, False, frame.code))
 
-    def _complain(self, frame: f.WsError, at: Moment) -> None:
+    def _complain(self, frame: f.WsError, at: Position) -> None:
         """The server ends a subscription because of an error of its own."""
         self.facts.refused.append(Refused(at, self._queue, frame.code))
         self.facts.complaints.append(Complaint(self.conn, at, frame.code))
@@ -169,7 +169,7 @@ class Tracking:
 
     # consuming
 
-    def _deliver(self, frame: f.WsDeliver, at: Moment) -> None:
+    def _deliver(self, frame: f.WsDeliver, at: Position) -> None:
         if self._window is None or self.conn.goodbye is not None:
             return
         if frame.ack_id is not None:
@@ -179,9 +179,9 @@ class Tracking:
             headers["Content-Type"] = frame.content_type
         shown = {"headers": headers, "redelivered": frame.redelivered, "ts": frame.timestamp}
         record = Record(frame.ack_id, frame.payload, properties=shown)
-        self._window.arrivals.append(Arrival(at, (record,)))
+        self._window.arrivals.append(ArrivedFrame(at, (record,)))
 
-    def _ack(self, frame: f.WsAck, at: Moment) -> None:
+    def _ack(self, frame: f.WsAck, at: Position) -> None:
         name = frame.key
         if frame.ack_to_id == EVERYTHING:
             self._delivered.clear()

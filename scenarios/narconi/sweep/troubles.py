@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base, text
+from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.faults import drop, latency
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 from scenarios.narconi.sweep.model import PROJECT
@@ -11,7 +11,7 @@ BEAT_S = 10.0
 
 
 @base(role="consumer", needs=["keepalive"])
-async def kept_alive(stage: Stage) -> None:
+async def kept_alive(stage: ScriptContext) -> None:
     """The client asks again and again whether the server is there."""
     queues(stage, "P", "C")
     put(stage, "C", "m0", "m1")
@@ -26,7 +26,7 @@ async def kept_alive(stage: Stage) -> None:
 
 
 @base(role="consumer", needs=["keepalive"], bends=False)
-async def no_pongs(stage: Stage) -> None:
+async def no_pongs(stage: ScriptContext) -> None:
     """The server delivers, and answers no pings."""
     queues(stage, "P", "C")
     await stage.connect(auto_reconnect=True, keepalive_s=BEAT_S)
@@ -38,7 +38,7 @@ async def no_pongs(stage: Stage) -> None:
 
 
 @base(role="consumer", needs=["keepalive"], bends=False)
-async def slow_pongs(stage: Stage) -> None:
+async def slow_pongs(stage: ScriptContext) -> None:
     """The server answers each ping late, and in time."""
     queues(stage, "P", "C")
     await stage.connect(auto_reconnect=True, keepalive_s=BEAT_S)
@@ -52,7 +52,7 @@ async def slow_pongs(stage: Stage) -> None:
 
 
 @base(role="publisher", needs=["clock_offset"], bends=False)
-async def wrong_clock(stage: Stage) -> None:
+async def wrong_clock(stage: ScriptContext) -> None:
     """The clock of the wall jumps to and fro, while messages wait and while nobody says anything."""
     queues(stage, "P", "C")
     await stage.connect(auto_reconnect=True)
@@ -72,7 +72,7 @@ async def wrong_clock(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def unanswered(stage: Stage) -> None:
+async def unanswered(stage: ScriptContext) -> None:
     """A close while messages wait for confirms that do not come."""
     queues(stage, "P", "R")
     await stage.connect(auto_reconnect=True)
@@ -88,7 +88,7 @@ async def unanswered(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def mixed_words(stage: Stage) -> None:
+async def mixed_words(stage: ScriptContext) -> None:
     """The server refuses messages in the middle of others that wait, over both ways."""
     queues(stage)
     await stage.connect(auto_reconnect=True)
@@ -106,7 +106,7 @@ async def mixed_words(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def stale(stage: Stage) -> None:
+async def stale(stage: ScriptContext) -> None:
     """What came over a connection that is gone is settled, twice, and behind the end of the subscription."""
     queues(stage, "P", "C")
     put(stage, "C", *[f"m{i}" for i in range(6)])
@@ -129,7 +129,7 @@ async def stale(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def for_once(stage: Stage) -> None:
+async def for_once(stage: ScriptContext) -> None:
     """Without reconnecting: what was lost stays lost, and a new subscription works."""
     queues(stage, "P", "C", "D")
     put(stage, "C", "m0", "m1")
@@ -147,7 +147,7 @@ async def for_once(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def left_alone(stage: Stage) -> None:
+async def left_alone(stage: ScriptContext) -> None:
     """A subscription ends while its callback runs and messages wait, and again while it connects again."""
     queues(stage, "P", "C", "D")
     for name in ("C", "D"):
@@ -169,7 +169,7 @@ async def left_alone(stage: Stage) -> None:
 
 
 @base(role="consumer", bends=False)
-async def complained(stage: Stage) -> None:
+async def complained(stage: ScriptContext) -> None:
     """The server loses what is behind it, and a queue while it is consumed; it says so."""
     queues(stage, "P", "C", "D")
     await stage.connect(auto_reconnect=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from conformance.run.bases import Base, Stage, base, text
+from conformance.run.bases import Base, ScriptContext, base, text
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 from scenarios.narconi.sweep.model import PROJECT
 
@@ -43,7 +43,7 @@ def body(data: bytes) -> dict[str, str]:
     return {"b64": b64encode(data).decode()}
 
 
-def stored(stage: Stage, queue: str) -> None:
+def stored(stage: ScriptContext, queue: str) -> None:
     """Messages of somebody else of every kind."""
     for number, data in enumerate(BODIES):
         headers = HEADERS[number % len(HEADERS)]
@@ -53,7 +53,7 @@ def stored(stage: Stage, queue: str) -> None:
 
 
 @base(role="publisher")
-async def messages(stage: Stage) -> None:
+async def messages(stage: ScriptContext) -> None:
     """Bodies and metadata of every kind, over a WebSocket; some that cannot be sent."""
     queues(stage)
     await stage.connect(auto_reconnect=True)
@@ -65,7 +65,7 @@ async def messages(stage: Stage) -> None:
 
 
 @base(role="http")
-async def posts(stage: Stage) -> None:
+async def posts(stage: ScriptContext) -> None:
     """The same over HTTP, and messages of every kind are taken."""
     stage.notes["oversized"] = True  # and some have metadata that cannot be sent
     queues(stage, "P")
@@ -84,7 +84,7 @@ async def posts(stage: Stage) -> None:
 def kinds(encoding: str) -> Base:
     """Deliveries of every kind, in one encoding or in messages of their own."""
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         """Messages of every kind are consumed."""
         queues(stage, "P", "C")
         stored(stage, "C")
@@ -104,7 +104,7 @@ KINDS = [kinds(encoding) for encoding in ("", *ENCODINGS)]
 
 
 @base(role="http", bends=False)
-async def names(stage: Stage) -> None:
+async def names(stage: ScriptContext) -> None:
     """Queues whose names have to be escaped in a path."""
     queues(stage)
     await stage.connect(auto_reconnect=True)
@@ -119,7 +119,7 @@ async def names(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def many_messages(stage: Stage) -> None:
+async def many_messages(stage: ScriptContext) -> None:
     """Many messages wait for their confirms at the same time."""
     queues(stage)
     await stage.connect(auto_reconnect=True)
@@ -133,7 +133,7 @@ async def many_messages(stage: Stage) -> None:
 
 
 @base(role="consumer", bends=False)
-async def flood(stage: Stage) -> None:
+async def flood(stage: ScriptContext) -> None:
     """More messages at a time than any buffer has places."""
     queues(stage, "P", "C", "D")
     for number in range(FLOOD):
@@ -152,7 +152,7 @@ async def flood(stage: Stage) -> None:
 def other_server(profile: str) -> Base:
     """A server of another version."""
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         """All that a session can do, with a server of another version."""
         queues(stage, "P", "C")
         put(stage, "C", "m0", "m1")

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import Scene
+from conformance.search.random.scene import ChaosContext
 
 
 class PzqActions(Actions):
@@ -38,7 +38,7 @@ class PzqActions(Actions):
     def target(self, number: int, *, read: bool) -> str:
         return ""
 
-    async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
         told: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
         if params.get("settles") != "hand":
             told["auto_settle"] = "ack"
@@ -51,13 +51,13 @@ class PzqActions(Actions):
         }
         return (await scene.op("subscribe", **given)).ok
 
-    def put(self, scene: Scene, target: str, body: str) -> None:
+    def put(self, scene: ChaosContext, target: str, body: str) -> None:
         scene.broker.publish(body.encode())
 
-    def ask(self, scene: Scene, session: str, number: int) -> Call:
+    def ask(self, scene: ChaosContext, session: str, number: int) -> Call:
         return scene.begin("pzq.monitor", session=session)
 
-    async def settle(self, scene: Scene, sub: str) -> int:
+    async def settle(self, scene: ChaosContext, sub: str) -> int:
         by_hand = scene.schedule.params.get("settles") == "hand"
         return await scene.settle_all(sub) if by_hand else 0
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from conformance.search.random.nemesis import Nemesis
-from conformance.search.random.scene import Scene
+from conformance.search.random.scene import ChaosContext
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults import Realism
 from fakebrokers.faults.steps import Step
@@ -21,7 +21,7 @@ class Expiry(Nemesis):
     needs_broker = True
     realism = Realism.LEGAL
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         scene.broker.expire()
 
 
@@ -35,7 +35,7 @@ class Identity(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"identity": random.choice(("", "other"))}
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         scene.broker.change_identity(step.args["identity"].encode())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.run.bases import Stage, text
+from conformance.run.bases import ScriptContext, text
 
 PUBLISH: dict[str, Any] = {"target": "", "wait": True}
 PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
@@ -15,19 +15,19 @@ PATIENT = {"ack_timeout_s": 2.0, "reaper_interval_s": 0.2}
 LOOK_S = 10.0
 
 
-def put(stage: Stage, *bodies: str) -> None:
+def put(stage: ScriptContext, *bodies: str) -> None:
     """Messages of somebody else."""
     for body in bodies:
         stage.broker.publish(body.encode())
 
 
-async def subscribed(stage: Stage, on_message: Any, sub: str = "c1", **options: Any) -> None:
+async def subscribed(stage: ScriptContext, on_message: Any, sub: str = "c1", **options: Any) -> None:
     """Subscribe."""
     stage.notes["forgets"] = True  # what is acknowledged is gone
     await stage.op("subscribe", sub=sub, target="", options=options, on_message=on_message)
 
 
-async def watched(stage: Stage, body: str) -> None:
+async def watched(stage: ScriptContext, body: str) -> None:
     """Clear the faults, and see that messages still come."""
     stage.calm()
     await stage.sleep(LOOK_S)
@@ -36,7 +36,7 @@ async def watched(stage: Stage, body: str) -> None:
     stage.mark("subscribed")
 
 
-async def settle_all(stage: Stage, how: str, *, backwards: bool = False, sub: str = "c1") -> None:
+async def settle_all(stage: ScriptContext, how: str, *, backwards: bool = False, sub: str = "c1") -> None:
     """Settle all that the application has got so far, again what is settled too."""
     refs = [
         event["ref"] for event in stage.adapter.events if event.event == "message" and event["sub"] == sub

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base
+from conformance.run.bases import ScriptContext, base
 from scenarios.pzq.sweep._shared import (
     ACKING,
     EVENTS,
@@ -19,7 +19,7 @@ FLOOD = 2500  #: messages
 
 
 @base(role="consumer")
-async def consume(stage: Stage) -> None:
+async def consume(stage: ScriptContext) -> None:
     """Messages that are acknowledged as they come."""
     put(stage, *[f"m{i}" for i in range(4)])
     await stage.connect()
@@ -31,7 +31,7 @@ async def consume(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def by_hand(stage: Stage) -> None:
+async def by_hand(stage: ScriptContext) -> None:
     """Messages of several parts that the application settles later, in another order, and some twice."""
     for parts in ((b"a", b"b"), (b"c", b"", b""), (b"", b"d"), (b"e",), (b"\xff\x00",)):
         stage.broker.publish(*parts)
@@ -46,7 +46,7 @@ async def by_hand(stage: Stage) -> None:
 
 
 @base(role="consumer", server=QUICK)
-async def given_back(stage: Stage) -> None:
+async def given_back(stage: ScriptContext) -> None:
     """Messages that are given back at first, and acknowledged when they come again."""
     put(stage, "m0", "m1", "m2")
     await stage.connect()
@@ -61,7 +61,7 @@ async def given_back(stage: Stage) -> None:
 
 
 @base(role="consumer", server=QUICK)
-async def expiring(stage: Stage) -> None:
+async def expiring(stage: ScriptContext) -> None:
     """Messages that expire and come again, before they are acknowledged; and once more behind that."""
     put(stage, "m0", "m1")
     await stage.connect()
@@ -83,7 +83,7 @@ async def expiring(stage: Stage) -> None:
 
 
 @base(role="consumer", server=QUICK)
-async def slow(stage: Stage) -> None:
+async def slow(stage: ScriptContext) -> None:
     """Callbacks that take longer than the ack timeout."""
     put(stage, "m0", "m1", "m2")
     await stage.connect()
@@ -94,7 +94,7 @@ async def slow(stage: Stage) -> None:
 
 
 @base(role="consumer", needs=["callback_raise"])
-async def failing(stage: Stage) -> None:
+async def failing(stage: ScriptContext) -> None:
     """Callbacks that fail: the message is given back and comes again."""
     put(stage, "m0", "m1", "m2")
     await stage.connect()
@@ -107,7 +107,7 @@ async def failing(stage: Stage) -> None:
 
 
 @base(role="consumer", needs=["filter_expired"], server=QUICK)
-async def filtered(stage: Stage) -> None:
+async def filtered(stage: ScriptContext) -> None:
     """What has expired while it waited behind a slow callback is dropped, and comes again."""
     put(stage, "m0", "m1", "m2")
     await stage.connect()
@@ -118,7 +118,7 @@ async def filtered(stage: Stage) -> None:
 
 
 @base(role="consumer", needs=["filter_expired"], server=PATIENT)
-async def in_time(stage: Stage) -> None:
+async def in_time(stage: ScriptContext) -> None:
     """What waits behind a callback for most of the ack timeout, and not for all of it, has not expired."""
     put(stage, "m0", "m1", "m2")
     await stage.connect()
@@ -129,7 +129,7 @@ async def in_time(stage: Stage) -> None:
 
 
 @base(role="consumer", bends=False, costly=True)
-async def flood(stage: Stage) -> None:
+async def flood(stage: ScriptContext) -> None:
     """Far more messages than a callback that takes its time has been through."""
     await stage.connect()
     await subscribed(stage, {**ACKING, "sleep_ms": 2000, "sleep_on": [1]})
@@ -140,7 +140,7 @@ async def flood(stage: Stage) -> None:
 
 
 @base(role="consumer", server=QUICK)
-async def several(stage: Stage) -> None:
+async def several(stage: ScriptContext) -> None:
     """Two consumers that share the messages."""
     await stage.connect()
     await subscribed(stage, ACKING)
@@ -151,7 +151,7 @@ async def several(stage: Stage) -> None:
 
 
 @base(role="consumer", server=QUICK)
-async def unsubscribed(stage: Stage) -> None:
+async def unsubscribed(stage: ScriptContext) -> None:
     """A consumer that ends with messages in its hands; another one gets them."""
     put(stage, "m0", "m1", "m2")
     await stage.connect()

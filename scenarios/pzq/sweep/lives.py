@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base, text
+from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.faults import rst
 from fakebrokers.pzq.faults import garbled_monitor
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, put, subscribed, watched
@@ -18,7 +18,7 @@ ODD_LINES = (
 
 
 @base(role="monitor")
-async def ask(stage: Stage) -> None:
+async def ask(stage: ScriptContext) -> None:
     """Questions to the monitor, one after the other and some at a time."""
     put(stage, "m")
     await stage.connect()
@@ -28,7 +28,7 @@ async def ask(stage: Stage) -> None:
 
 
 @base(role="monitor", bends=False)
-async def odd_counters(stage: Stage) -> None:
+async def odd_counters(stage: ScriptContext) -> None:
     """A monitor that tells other things than counters, in lines of other shapes."""
     stage.notes["lies"] = True
     await stage.connect()
@@ -40,7 +40,7 @@ async def odd_counters(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def both(stage: Stage) -> None:
+async def both(stage: ScriptContext) -> None:
     """One session produces, consumes and asks."""
     await stage.connect()
     await subscribed(stage, ACKING)
@@ -52,7 +52,7 @@ async def both(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def closing(stage: Stage) -> None:
+async def closing(stage: ScriptContext) -> None:
     """A close with everything under way."""
     put(stage, *[f"m{i}" for i in range(4)])
     await stage.connect()
@@ -66,7 +66,7 @@ async def closing(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def outage(stage: Stage) -> None:
+async def outage(stage: ScriptContext) -> None:
     """The broker is away for a while with ops open; what was begun meanwhile leaves when it is back."""
     await stage.connect()
     await subscribed(stage, ACKING)
@@ -83,7 +83,7 @@ async def outage(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def two_sessions(stage: Stage) -> None:
+async def two_sessions(stage: ScriptContext) -> None:
     """Two sessions; the application closes one, the other goes on."""
     stage.notes["sessions"] = 2
     await stage.connect()
@@ -100,7 +100,7 @@ async def two_sessions(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def rounds(stage: Stage) -> None:
+async def rounds(stage: ScriptContext) -> None:
     """Losses again and again: the client holds no more behind the last one than behind the first."""
     await stage.connect()
     await subscribed(stage, ACKING)
@@ -116,7 +116,7 @@ async def rounds(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False, server=SLOW)
-async def stood_still(stage: Stage) -> None:
+async def stood_still(stage: ScriptContext) -> None:
     """The process stands still for a while, twice; behind that everything is as before."""
     await stage.connect()
     await subscribed(stage, ACKING)
@@ -133,7 +133,7 @@ async def stood_still(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def turned_away(stage: Stage) -> None:
+async def turned_away(stage: ScriptContext) -> None:
     """The broker ends every connection as soon as it is there, for a while; then it lets them be."""
     await stage.connect()
     await subscribed(stage, ACKING)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base, text
+from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.pzq.faults import refuse_message
 from scenarios.pzq.sweep._shared import PROBE, PUBLISH
 
 
 @base(role="publisher")
-async def waited(stage: Stage) -> None:
+async def waited(stage: ScriptContext) -> None:
     """Publishes that wait for their outcomes, one after the other and some at a time."""
     await stage.connect()
     await stage.op("publish", body=text("a"), **PUBLISH)
@@ -18,7 +18,7 @@ async def waited(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def unwaited(stage: Stage) -> None:
+async def unwaited(stage: ScriptContext) -> None:
     """Publishes whose outcomes come as events."""
     await stage.connect()
     for number in range(5):
@@ -28,7 +28,7 @@ async def unwaited(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def bodies(stage: Stage) -> None:
+async def bodies(stage: ScriptContext) -> None:
     """Bodies of several parts, of empty ones, of bytes that are no text, and large ones."""
     await stage.connect()
     large = {"gen": "rand", "seed": 1, "len": 100_000}
@@ -46,7 +46,7 @@ async def bodies(stage: Stage) -> None:
 
 
 @base(role="publisher", needs=["caller_key"])
-async def ids(stage: Stage) -> None:
+async def ids(stage: ScriptContext) -> None:
     """Ids of all shapes that the application gives, the same one again too."""
     await stage.connect()
     for number, key in enumerate(("k1", "", {"b64": "/wD+"}, "x" * 300, "k1", {"b64": "AA=="}, "äö", "1")):
@@ -57,7 +57,7 @@ async def ids(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def refused(stage: Stage) -> None:
+async def refused(stage: ScriptContext) -> None:
     """Messages that the broker does not store, between some that it does."""
     stage.broker.faults.add(refuse_message("disk full", every=2))
     await stage.connect()
@@ -68,7 +68,7 @@ async def refused(stage: Stage) -> None:
 
 
 @base(role="publisher", needs=["cancel"])
-async def cancelled(stage: Stage) -> None:
+async def cancelled(stage: ScriptContext) -> None:
     """Ops that are cancelled while they are open; the next ones get the answers that are theirs."""
     await stage.connect()
     for number in range(2):
@@ -82,7 +82,7 @@ async def cancelled(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False, costly=True)
-async def bulk(stage: Stage) -> None:
+async def bulk(stage: ScriptContext) -> None:
     """Many messages at a time."""
     await stage.connect()
     calls = [stage.begin("publish", 10.0, body=text(f"a{i}"), **PUBLISH) for i in range(200)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.run.facts import Answered, Facts, Handed, Question, Settled, Window, Written
 from conformance.run.reported import joined
 from conformance.run.showing import shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.pzq.frames import (
@@ -42,7 +42,7 @@ def track(conn: Conn, facts: Facts) -> None:
     facts.questions += asked
 
 
-def _note(conn: Conn, facts: Facts, frame: Frame, at: Moment) -> None:
+def _note(conn: Conn, facts: Facts, frame: Frame, at: Position) -> None:
     if isinstance(frame, Produce):
         body = None if frame.body is None else joined(frame.body)
         facts.written.append(Written(conn, at, place(frame.id), body))
@@ -66,7 +66,7 @@ def place(id: bytes) -> tuple[str, str, bytes]:
     return QUEUE, "", id
 
 
-def _settled(conn: Conn, at: Moment, frame: ProduceAck | ProduceNack) -> Settled:
+def _settled(conn: Conn, at: Position, frame: ProduceAck | ProduceNack) -> Settled:
     """An answer without status or delimiter says nothing, but that its message has an answer."""
     is_whole = frame.status is not None and frame.texts is not None
     stored = is_whole and isinstance(frame, ProduceAck)
@@ -74,7 +74,7 @@ def _settled(conn: Conn, at: Moment, frame: ProduceAck | ProduceNack) -> Settled
     return Settled(conn, at, place(frame.id), stored, code, is_open=is_whole)
 
 
-def _handed(conn: Conn, at: Moment, frame: Delivery) -> Handed:
+def _handed(conn: Conn, at: Position, frame: Delivery) -> Handed:
     if frame.timeout is None or not frame.body:
         return Handed(conn, at, frame.key, damaged=True)
     sent_us, timeout_us = _number(frame.sent), _number(frame.timeout)

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import Scene
+from conformance.search.random.scene import ChaosContext
 from scenarios.rabbitmq_stream.sweep._shared import record
 
 
@@ -36,19 +36,19 @@ class StreamActions(Actions):
     def target(self, number: int, *, read: bool) -> str:
         return f"S{number + 1}"
 
-    async def prepare(self, scene: Scene, targets: list[str]) -> None:
+    async def prepare(self, scene: ChaosContext, targets: list[str]) -> None:
         for target in targets:
             scene.broker.create_stream(target)
 
-    async def open(self, scene: Scene, session: str, target: str) -> bool:
+    async def open(self, scene: ChaosContext, session: str, target: str) -> bool:
         return not scene.is_remote or await self._made(scene, session, target)
 
-    async def _made(self, scene: Scene, session: str, target: str) -> bool:
+    async def _made(self, scene: ChaosContext, session: str, target: str) -> bool:
         """Whether a stream of a real server is there; another session may have made it."""
         result = await scene.op("rmqs.create", session=session, target=target)
         return result.ok or result.word == "refused"
 
-    async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
         if scene.is_remote and not await self._made(scene, session, target):
             return False
         options = {"offset": {"type": "first"}, "credit": params.get("credit", 10)}
@@ -58,11 +58,11 @@ class StreamActions(Actions):
         )
         return result.ok
 
-    def put(self, scene: Scene, target: str, body: str) -> None:
+    def put(self, scene: ChaosContext, target: str, body: str) -> None:
         if target in scene.broker.streams:
             scene.broker.publish(target, [record(scene, body)])
 
-    def ask(self, scene: Scene, session: str, number: int) -> Call:
+    def ask(self, scene: ChaosContext, session: str, number: int) -> Call:
         own = f"{session}-{number}"  # two sessions never ask the same: answers could not be told apart
         first = scene.own("S1")
         asks: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base
+from conformance.run.bases import ScriptContext, base
 from fakebrokers.faults import latency
 from scenarios.rabbitmq_stream.sweep._shared import ASK
 
 
 @base()
-async def ask(stage: Stage) -> None:
+async def ask(stage: ScriptContext) -> None:
     """Many questions at a time, some of which are refused."""
     stage.broker.create_stream("S")
     stage.broker.create_stream("D")
@@ -32,7 +32,7 @@ async def ask(stage: Stage) -> None:
 
 
 @base(needs=["cancel"])
-async def cancelled(stage: Stage) -> None:
+async def cancelled(stage: ScriptContext) -> None:
     """Ops that are cancelled while they are open; the next ones get the answers that are theirs."""
     stage.broker.create_stream("S")
     stage.broker.store_offset("S", "r", 7)
@@ -51,7 +51,7 @@ async def cancelled(stage: Stage) -> None:
 
 
 @base(bends=False)
-async def large_answers(stage: Stage) -> None:
+async def large_answers(stage: ScriptContext) -> None:
     """Answers at the ends of their ranges."""
     stage.broker.create_stream("S")
     await stage.connect()

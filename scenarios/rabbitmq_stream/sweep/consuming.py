@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base, text
+from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.rabbitmq_stream.batches import batch_entry
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.codes import Compression
@@ -23,7 +23,7 @@ FAR_MS = 1_900_000_000_000  #: behind all that is in the stream
 
 
 @base(role="consumer")
-async def consume(stage: Stage) -> None:
+async def consume(stage: ScriptContext) -> None:
     """Consumes chunks of several messages and a batch, with a slow callback and little credit."""
     stage.broker.create_stream("S")
     put(stage, "m0", "m1", "m2", "m3")
@@ -51,7 +51,7 @@ async def consume(stage: Stage) -> None:
 
 
 @base(role="consumer", bends=False)
-async def foreign_batches(stage: Stage) -> None:
+async def foreign_batches(stage: ScriptContext) -> None:
     """Batches in compressions that nobody knows, between messages that everybody can read."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -68,7 +68,7 @@ async def foreign_batches(stage: Stage) -> None:
 
 
 @base(role="consumer", bends=False)
-async def large_chunks(stage: Stage) -> None:
+async def large_chunks(stage: ScriptContext) -> None:
     """Chunks above the frame maximum, which binds the client only (document, Deliver)."""
     stage.broker.create_stream("S")
     await stage.connect(frame_max=4096)
@@ -82,7 +82,7 @@ async def large_chunks(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def positions(stage: Stage) -> None:
+async def positions(stage: ScriptContext) -> None:
     """Every way to say where to begin; subscriptions that end before a message came."""
     stage.broker.create_stream("S")
     put(stage, *[f"m{i}" for i in range(4)])
@@ -103,7 +103,7 @@ async def positions(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def several(stage: Stage) -> None:
+async def several(stage: ScriptContext) -> None:
     """Subscriptions of several streams on one session, one of which is ended and begun again."""
     for name in ("S", "S2", "S3"):
         stage.broker.create_stream(name)
@@ -122,7 +122,7 @@ async def several(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def slow(stage: Stage) -> None:
+async def slow(stage: ScriptContext) -> None:
     """A slow callback, more chunks than credit, and messages that come all the time."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -140,7 +140,7 @@ async def slow(stage: Stage) -> None:
 
 
 @base(role="consumer")
-async def single_active(stage: Stage) -> None:
+async def single_active(stage: ScriptContext) -> None:
     """A single active consumer: the server asks from where to go on."""
     stage.broker.create_stream("S")
     put(stage, *[f"m{i}" for i in range(5)])
@@ -156,7 +156,7 @@ async def single_active(stage: Stage) -> None:
 
 
 @base(role="consumer", bends=False)
-async def handed_over(stage: Stage) -> None:
+async def handed_over(stage: ScriptContext) -> None:
     """A partition that goes to another consumer and comes back while a callback of the first one is busy."""
     stage.notes["sessions"] = 2
     stage.broker.call(_partitions, stage.broker.broker)
@@ -182,7 +182,7 @@ def _partitions(broker: StreamBroker) -> None:
 
 
 @base(role="consumer")
-async def both(stage: Stage) -> None:
+async def both(stage: ScriptContext) -> None:
     """Publishes and consumes on one session, whose connections the server resets once."""
     stage.broker.create_stream("S")
     put(stage, *[f"m{i}" for i in range(5)])
@@ -204,7 +204,7 @@ async def both(stage: Stage) -> None:
 
 
 @base(role="consumer", server={"heartbeat_s": 2}, bends=False)
-async def lazy(stage: Stage) -> None:
+async def lazy(stage: ScriptContext) -> None:
     """Callbacks that take longer than several heartbeats."""
     stage.broker.create_stream("S")
     put(stage, "m0", "m1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from conformance.run.bases import Base, Stage, base, text
+from conformance.run.bases import Base, ScriptContext, base, text
 from fakebrokers.faults import latency, reply, silent
 from fakebrokers.rabbitmq_stream.codes import Code
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
@@ -13,7 +13,7 @@ STILL_S = 10.0
 
 
 @base(role="publisher", handshake=True)
-async def plain(stage: Stage) -> None:
+async def plain(stage: ScriptContext) -> None:
     """Without reconnecting: state and ops behind a loss."""
     stage.broker.create_stream("S")
     put(stage, *[f"m{i}" for i in range(5)])
@@ -32,7 +32,7 @@ async def plain(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def closing(stage: Stage) -> None:
+async def closing(stage: ScriptContext) -> None:
     """A close with everything under way."""
     stage.broker.create_stream("S")
     put(stage, *[f"m{i}" for i in range(8)])
@@ -47,7 +47,7 @@ async def closing(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def outage(stage: Stage) -> None:
+async def outage(stage: ScriptContext) -> None:
     """The server is away, and the client is closed while it waits to connect again."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -63,7 +63,7 @@ async def outage(stage: Stage) -> None:
 
 
 @base(role="publisher", handshake=True)
-async def turned_away(stage: Stage) -> None:
+async def turned_away(stage: ScriptContext) -> None:
     """Logins that are refused, then one that is not."""
     stage.broker.create_stream("S")
     stage.notes["reconnects"] = True
@@ -77,7 +77,7 @@ async def turned_away(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def challenged(stage: Stage) -> None:
+async def challenged(stage: ScriptContext) -> None:
     """A server that asks for another round of the login, on every connection."""
     stage.broker.create_stream("S")
     challenge = {"challenge": b"prove"}
@@ -90,7 +90,7 @@ async def challenged(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def two_sessions(stage: Stage) -> None:
+async def two_sessions(stage: ScriptContext) -> None:
     """Two sessions; the server resets the connections of one, and the application closes the other."""
     stage.broker.create_stream("S")
     stage.notes["sessions"] = 2
@@ -112,7 +112,7 @@ async def two_sessions(stage: Stage) -> None:
 
 
 @base(role="publisher", server={"profile": "3.10"}, handshake=True)
-async def older(stage: Stage) -> None:
+async def older(stage: ScriptContext) -> None:
     """A server of an older version, which does not know all commands."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -124,7 +124,7 @@ async def older(stage: Stage) -> None:
 
 
 @base(role="publisher", server={"nodes": 3})
-async def nodes(stage: Stage) -> None:
+async def nodes(stage: ScriptContext) -> None:
     """Several nodes: the leader moves, is gone for a while, and comes back."""
     stage.broker.create_stream("S")
     put(stage, "m0", "m1")
@@ -146,7 +146,7 @@ async def nodes(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def in_the_turn(stage: Stage) -> None:
+async def in_the_turn(stage: ScriptContext) -> None:
     """Ops that begin in the turn of the loop in which the connection is lost, and in those around it."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -167,7 +167,7 @@ async def in_the_turn(stage: Stage) -> None:
 def raising(callback: str, times: int, kills: int) -> Base:
     """Callbacks that fail while connections are lost again and again."""
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         stage.broker.create_stream("S")
         stage.notes["raises"] = True
         put(stage, *[f"m{i}" for i in range(5)])
@@ -196,21 +196,21 @@ RAISING = [
     for kills in (1, 2)
 ]
 
-Phase = Callable[[Stage, float], Awaitable[None]]
+Phase = Callable[[ScriptContext, float], Awaitable[None]]
 
 
-async def idle(stage: Stage, beat_s: float) -> None:
+async def idle(stage: ScriptContext, beat_s: float) -> None:
     """Nobody says anything but signs of life."""
     await stage.sleep(7 * beat_s)
 
 
-async def deaf(stage: Stage, beat_s: float) -> None:
+async def deaf(stage: ScriptContext, beat_s: float) -> None:
     """The server falls silent."""
     _fall_silent(stage)
     await stage.sleep(9 * beat_s)
 
 
-async def busy(stage: Stage, beat_s: float) -> None:
+async def busy(stage: ScriptContext, beat_s: float) -> None:
     """The server falls silent while the client goes on publishing."""
     _fall_silent(stage)
     for number in range(27):
@@ -218,7 +218,7 @@ async def busy(stage: Stage, beat_s: float) -> None:
         await stage.sleep(beat_s / 3)
 
 
-def _fall_silent(stage: Stage) -> None:
+def _fall_silent(stage: ScriptContext) -> None:
     for name in list(stage.broker.engine.connections):
         stage.broker.call(setattr, stage.broker.engine.connections[name].session, "heartbeats", None)
         stage.broker.faults.add(silent(on="idle", after_s=0.05, connection=name))
@@ -228,7 +228,7 @@ def _fall_silent(stage: Stage) -> None:
 def beating(server_s: int, client_s: int, phase: Phase) -> Base:
     """Heartbeats of which each side wants its own."""
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         stage.broker.create_stream("S")
         await stage.connect(heartbeat_s=client_s, auto_reconnect=False)
         await stage.op("publish", body=text("x"), **PUBLISH)
@@ -253,7 +253,7 @@ BEATING = [
 def late_end(lag_s: float) -> Base:
     """The server's end comes right behind the moment at which its silence is noticed."""
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         stage.broker.create_stream("S")
         await stage.connect(heartbeat_s=2)
         _fall_silent(stage)
@@ -272,7 +272,7 @@ LATE_ENDS = [late_end(lag_s) for lag_s in (0.0, 0.01, 0.03, 0.2)]
 
 
 @base(role="publisher", bends=False)
-async def rounds(stage: Stage) -> None:
+async def rounds(stage: ScriptContext) -> None:
     """Loss after loss, with a look at what the client holds once it has recovered."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -290,7 +290,7 @@ async def rounds(stage: Stage) -> None:
 
 
 @base(role="publisher", server={"heartbeat_s": 2}, handshake=True)
-async def brisk(stage: Stage) -> None:
+async def brisk(stage: ScriptContext) -> None:
     """Short heartbeats: whatever takes its time takes several of them."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -301,7 +301,7 @@ async def brisk(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False, needs=["endpoints"])
-async def elsewhere(stage: Stage) -> None:
+async def elsewhere(stage: ScriptContext) -> None:
     """Several addresses, of which only the last is that of a server."""
     stage.broker.create_stream("S")
     await stage.connect(endpoints=["127.0.0.1:9", "127.0.0.1:11", stage.endpoint])
@@ -312,7 +312,7 @@ async def elsewhere(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False, needs=["clock_offset"], server={"heartbeat_s": 5})
-async def wrong_clock(stage: Stage) -> None:
+async def wrong_clock(stage: ScriptContext) -> None:
     """The clock of the wall jumps to and fro while messages are under way and while nobody says anything."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -327,7 +327,7 @@ async def wrong_clock(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def stood_still(stage: Stage) -> None:
+async def stood_still(stage: ScriptContext) -> None:
     """The process stands still for a while, twice; behind that everything is as before."""
     stage.broker.create_stream("S")
     await stage.connect()

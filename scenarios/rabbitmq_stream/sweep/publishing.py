@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.run.bases import Base, Stage, base, text
+from conformance.run.bases import Base, ScriptContext, base, text
 from fakebrokers.faults import latency, stall
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, PUBLISH, put
 
 
-async def publishing(stage: Stage, name: str | None) -> None:
+async def publishing(stage: ScriptContext, name: str | None) -> None:
     """Waited for and not, singly and many, then the publisher is deleted and made anew."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -31,19 +31,19 @@ async def publishing(stage: Stage, name: str | None) -> None:
 
 
 @base(role="publisher", handshake=True)
-async def publish(stage: Stage) -> None:
+async def publish(stage: ScriptContext) -> None:
     """Publishes without a name: what has no confirm is not repeated."""
     await publishing(stage, None)
 
 
 @base(role="publisher")
-async def publish_named(stage: Stage) -> None:
+async def publish_named(stage: ScriptContext) -> None:
     """Publishes under a name: what has no confirm is repeated behind a loss."""
     await publishing(stage, "p")
 
 
 @base(role="publisher", needs=["subentry"])
-async def packed(stage: Stage) -> None:
+async def packed(stage: ScriptContext) -> None:
     """Publishes batches of which each is one message for the broker, and plain messages in between."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -56,7 +56,7 @@ async def packed(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def crowd(stage: Stage) -> None:
+async def crowd(stage: ScriptContext) -> None:
     """Publishers of several streams and names on one session; an outcome belongs to one of them."""
     for name in ("S", "S2"):
         stage.broker.create_stream(name)
@@ -76,7 +76,7 @@ async def crowd(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def refused(stage: Stage) -> None:
+async def refused(stage: ScriptContext) -> None:
     """Publishes to what is not there, then deletes what there was while messages are under way."""
     stage.broker.create_stream("S")
     stage.broker.create_stream("D")
@@ -92,7 +92,7 @@ async def refused(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def bulk(stage: Stage) -> None:
+async def bulk(stage: ScriptContext) -> None:
     """More than a transport takes at once."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -105,7 +105,7 @@ async def bulk(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False, costly=True)
-async def windows(stage: Stage) -> None:
+async def windows(stage: ScriptContext) -> None:
     """Many windows of messages, each confirmed before the next one."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -123,7 +123,7 @@ PER_MESSAGE = 12
 
 
 @base(role="publisher", bends=False)
-async def stalled(stage: Stage) -> None:
+async def stalled(stage: ScriptContext) -> None:
     """The server reads nothing for a while, and more is published than fits on the way."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -142,7 +142,7 @@ async def stalled(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def limits(stage: Stage) -> None:
+async def limits(stage: ScriptContext) -> None:
     """Every size around the agreed frame maximum, singly and in batches."""
     stage.broker.create_stream("S")
     await stage.connect(frame_max=FRAME_MAX)
@@ -163,7 +163,7 @@ async def limits(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False, costly=True)
-async def numbers(stage: Stage) -> None:
+async def numbers(stage: ScriptContext) -> None:
     """More declarations than there are ids, and as many publishers as there are at a time."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -189,7 +189,7 @@ async def numbers(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
-async def bodies(stage: Stage) -> None:
+async def bodies(stage: ScriptContext) -> None:
     """Bodies of every size that means something to somebody, one by one and together."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -206,7 +206,7 @@ async def bodies(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def given_up(stage: Stage) -> None:
+async def given_up(stage: ScriptContext) -> None:
     """Messages that are cancelled, or whose publisher is closed, before their confirms come."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -227,7 +227,7 @@ async def given_up(stage: Stage) -> None:
 
 
 @base(role="publisher")
-async def names(stage: Stage) -> None:
+async def names(stage: ScriptContext) -> None:
     """References and streams of every length that fits, and of one more."""
     long = "n" * 255
     stage.notes["oversized"] = True
@@ -243,7 +243,7 @@ async def names(stage: Stage) -> None:
 
 
 @base(role="publisher", needs=["counter_seed"], bends=False)
-async def wraps(stage: Stage) -> None:
+async def wraps(stage: ScriptContext) -> None:
     """Counters at the ends of their ranges."""
     stage.broker.create_stream("S")
     await stage.connect()
@@ -264,7 +264,7 @@ async def wraps(stage: Stage) -> None:
 def unlimited(server: int, client: int | None) -> Base:
     """One side, or both, want no limit of frames."""
 
-    async def script(stage: Stage) -> None:
+    async def script(stage: ScriptContext) -> None:
         stage.broker.create_stream("S")
         wanted: dict[str, Any] = {} if client is None else {"frame_max": client}
         await stage.connect(**wanted)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.run.facts import (
-    Arrival,
+    ArrivedFrame,
     Dropped,
     Facts,
     IdUse,
@@ -19,7 +19,7 @@ from conformance.run.facts import (
 )
 from conformance.run.model import Model, Pairing
 from conformance.run.showing import shown
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 from conformance.run.view import Agreed, Conn
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.chunk import MAGIC
@@ -70,7 +70,7 @@ class Tracking:
         self._windows: dict[int, Window] = {}
         self._asked: dict[int, Window] = {}  #: by correlation id
         self._challenge: Question | None = None  #: of the login, the last one
-        self._steps: dict[type, Callable[[Any, Moment], None]] = {
+        self._steps: dict[type, Callable[[Any, Position], None]] = {
             Close: self._close,
             Credit: self._credit,
             DeclarePublisher: self._declare,
@@ -106,21 +106,21 @@ class Tracking:
 
     # the connection
 
-    def _close(self, frame: Any, at: Moment, direction: str = "in") -> None:
+    def _close(self, frame: Any, at: Position, direction: str = "in") -> None:
         if direction == "in":
             self.conn.parting = self.conn.parting or at
         else:
             self.conn.goodbye = self.conn.goodbye or at
 
-    def _authenticate(self, frame: SaslAuthenticate, at: Moment) -> None:
+    def _authenticate(self, frame: SaslAuthenticate, at: Position) -> None:
         """Another round of it is the answer to a challenge."""
         if self._challenge is not None and self._challenge.answered is None:
             self._challenge.answer, self._challenge.answered = frame, at
 
-    def _exchange(self, frame: Any, at: Moment) -> None:
+    def _exchange(self, frame: Any, at: Position) -> None:
         self.conn.ready = None  # until this is answered too
 
-    def _answered(self, question: Question, at: Moment) -> None:
+    def _answered(self, question: Question, at: Position) -> None:
         asked, code = question.frame, question.code
         if isinstance(question.answer, MetadataResponse):
             rows = question.answer.streams
@@ -150,16 +150,16 @@ class Tracking:
                 window.refused, window.closed = code, at
                 self._free(SUBSCRIPTION, asked.subscription_id, at)
 
-    def _take(self, space: str, number: int, at: Moment, what: str) -> None:
+    def _take(self, space: str, number: int, at: Position, what: str) -> None:
         use = self._ids[space, number] = IdUse(self.conn, space, number, at, what)
         self.facts.ids.append(use)
 
-    def _free(self, space: str, number: int, at: Moment) -> None:
+    def _free(self, space: str, number: int, at: Position) -> None:
         use = self._ids.get((space, number))
         if use is not None and use.freed is None:
             use.freed = at
 
-    def _moved(self, frame: MetadataUpdate, at: Moment) -> None:
+    def _moved(self, frame: MetadataUpdate, at: Position) -> None:
         """The server has dropped all that this connection had of the stream; what it opens later stays."""
         self.facts.dropped.append(Dropped(self.conn, at, frame.stream))
         for number, (stream, _) in self._names.items():
@@ -173,7 +173,7 @@ class Tracking:
 
     # publishing
 
-    def _declare(self, frame: DeclarePublisher, at: Moment) -> None:
+    def _declare(self, frame: DeclarePublisher, at: Position) -> None:
         self._names[frame.publisher_id] = frame.stream, frame.reference
         self._dropped.discard(frame.publisher_id)
         self._deleted.discard(frame.publisher_id)
@@ -181,14 +181,14 @@ class Tracking:
         name = f" with the reference {shown(frame.reference)}" if frame.reference else ""
         self._take(PUBLISHER, frame.publisher_id, at, f"{frame.stream}{name}")
 
-    def _delete(self, frame: DeletePublisher, at: Moment) -> None:
+    def _delete(self, frame: DeletePublisher, at: Position) -> None:
         self._deleted.add(frame.publisher_id)
         self._free(PUBLISHER, frame.publisher_id, at)
 
     def _place(self, publisher_id: int, publishing_id: int) -> tuple[str, str, int]:
         return (*self._names.get(publisher_id, ("", "")), publishing_id)
 
-    def _publish(self, frame: Publish, at: Moment) -> None:
+    def _publish(self, frame: Publish, at: Position) -> None:
         if frame.publisher_id not in self._names or frame.publisher_id in self._deleted:
             self.facts.misused.append((at, f"messages of publisher {frame.publisher_id}, which is not there"))
         is_named = bool(self._names.get(frame.publisher_id, ("", ""))[1])
@@ -200,17 +200,17 @@ class Tracking:
             place = self._place(frame.publisher_id, one)
             self.facts.written.append(Written(self.conn, at, place, body, is_named))
 
-    def _settle(self, publisher_id: int, one: int, at: Moment, code: int | None) -> None:
+    def _settle(self, publisher_id: int, one: int, at: Position, code: int | None) -> None:
         if publisher_id in self._names:
             is_open = publisher_id not in self._dropped
             place = self._place(publisher_id, one)
             self.facts.settled.append(Settled(self.conn, at, place, code is None, code, is_open))
 
-    def _confirm(self, frame: PublishConfirm, at: Moment) -> None:
+    def _confirm(self, frame: PublishConfirm, at: Position) -> None:
         for one in unpack_ids(frame.publishing_ids):
             self._settle(frame.publisher_id, one, at, None)
 
-    def _refuse(self, frame: PublishError, at: Moment) -> None:
+    def _refuse(self, frame: PublishError, at: Position) -> None:
         for one, code in frame.errors:
             self._settle(frame.publisher_id, one, at, code)
         if any(code == Code.PUBLISHER_DOES_NOT_EXIST for _, code in frame.errors):
@@ -219,7 +219,7 @@ class Tracking:
 
     # consuming
 
-    def _subscribe(self, frame: Subscribe, at: Moment) -> None:
+    def _subscribe(self, frame: Subscribe, at: Position) -> None:
         start = {"type": WORDS[OffsetType(frame.offset_type)], "value": frame.offset}
         properties = dict(frame.properties or {})
         settings = {"credit": frame.credit, "properties": properties}
@@ -228,14 +228,14 @@ class Tracking:
         self.facts.windows.append(window)
         self._take(SUBSCRIPTION, frame.subscription_id, at, frame.stream)
 
-    def _unsubscribe(self, frame: Unsubscribe, at: Moment) -> None:
+    def _unsubscribe(self, frame: Unsubscribe, at: Position) -> None:
         window = self._windows.get(frame.subscription_id)
         if window is not None:
             window.unsubscribed = window.unsubscribed or at
             window.closed = window.closed or at
         self._free(SUBSCRIPTION, frame.subscription_id, at)
 
-    def _deliver(self, frame: Deliver, at: Moment) -> None:
+    def _deliver(self, frame: Deliver, at: Position) -> None:
         window = self._windows.get(frame.subscription_id)
         if window is None or window.opened is None or self.conn.goodbye is not None:
             return  # for nobody; or behind the server's Close, which ends everything
@@ -244,11 +244,11 @@ class Tracking:
             records, damaged = records_of(chunk)
             behind = chunk.next_offset if chunk.magic == MAGIC else None
             certain, doubtful = (records, ()) if chunk.length_ok else ((), records)
-            window.arrivals.append(Arrival(at, certain, behind, damaged, doubtful))
+            window.arrivals.append(ArrivedFrame(at, certain, behind, damaged, doubtful))
         else:
             window.is_disputed = True
 
-    def _credit(self, frame: Credit, at: Moment) -> None:
+    def _credit(self, frame: Credit, at: Position) -> None:
         window = self._windows.get(frame.subscription_id)
         if window is None or window.unsubscribed is not None:
             self.facts.misused.append(
@@ -257,5 +257,5 @@ class Tracking:
         else:
             window.granted.append((at, frame.credit))
 
-    def _store(self, frame: StoreOffset, at: Moment) -> None:
+    def _store(self, frame: StoreOffset, at: Position) -> None:
         self.facts.noted.append(Noted(at, frame.stream, frame.reference, frame.offset))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.check import Check, Report, check
+from conformance.adapter.check import Check, CheckReport, check
 from conformance.adapter.hello import HELLO_S
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import Failure
@@ -35,7 +35,7 @@ LEFT = {
 }
 
 
-def report_on(*defect: str) -> Report:
+def report_on(*defect: str) -> CheckReport:
     command = [sys.executable, str(HERE / "toy_adapter.py"), *defect]
     return asyncio.run(check(command, "rabbitmq-stream", env=ENV, hello_s=60))
 

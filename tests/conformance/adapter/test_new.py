@@ -20,7 +20,7 @@ from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.profile import missing_ops, profile_of, profiles
 from conformance.adapters.registry import HERE as ADAPTERS
 from conformance.results import Verdict
-from conformance.suite.conform import Order, conform
+from conformance.suite.conform import SuiteRequest, conform
 from fakebrokers.errors import UsageError
 from tests.cargo import missing_cargo
 
@@ -149,7 +149,7 @@ def test_parts_and_what_settles_them_go_through_each_kit(language: str, tmp_path
 def test_untouched_it_gets_verdicts(language: str, tmp_path: Path) -> None:
     """It publishes to nobody: that is for the scenarios to say, and no failure of the harness."""
     command = make_new(language, tmp_path, "rabbitmq-stream")
-    order = Order(
+    order = SuiteRequest(
         client="pretend",
         protocol="rabbitmq-stream",
         make_adapter=lambda: ProcessAdapter(command, "rabbitmq-stream", cwd=tmp_path),

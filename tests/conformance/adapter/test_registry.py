@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from conformance.adapters.registry import bundled, find
-from conformance.campaign import Campaign
+from conformance.campaign import ConformCampaign
 from fakebrokers.errors import UsageError
 
 CONTRACT = ["name", "protocols", "library", "version", "language", "runnable", "missing"]
@@ -68,7 +68,7 @@ def test_a_client_that_takes_minutes_waits_for_the_full_job(tmp_path: Path) -> N
     describe(tmp_path, "pytest", "nightly = true")
     late = bundled(folder=tmp_path)
     prompt = [find("rbfly")]
-    campaign = Campaign(tmp_path, "gate", 1, 0, Console(quiet=True))
+    campaign = ConformCampaign(tmp_path, "gate", 1, 0, Console(quiet=True))
     assert campaign.without_nightly([*late, *prompt]) == prompt
     assert campaign.left_out == ["one: takes minutes, so it is judged with --full only"]
 

@@ -9,7 +9,7 @@ import pytest
 from conformance.adapter.messages import Hello
 from conformance.known.defects import Defect, KnownDefects, KnownFinding, KnownFindings, Part
 from conformance.rules import Finding
-from conformance.run.specs import Bend, Change, Spec
+from conformance.run.specs import ArgumentChange, Bend, Spec
 from fakebrokers.errors import UsageError
 
 RESETS, LIMITS = Defect("resets", "nobody is told of a reset"), Defect("limits", "limits are not looked at")
@@ -26,7 +26,7 @@ def test_only_what_fits_is_known() -> None:
     other = Finding("one-loss-event", "3 losses were reported, there were 2")
     assert expected.news([known, other], RESET) == [other]
     assert expected.news([known], Spec("toy", "base")) == [known]
-    ordered = Spec("toy", "base", (), (Change(1, "credit", 0),))
+    ordered = Spec("toy", "base", (), (ArgumentChange(1, "credit", 0),))
     assert expected.news([Finding("limit-exact", "")], ordered) == []
 
 

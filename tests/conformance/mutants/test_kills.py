@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.mutants.kills import cover, known_kills, write_kills
-from conformance.mutants.matrix import Row, candidates
+from conformance.mutants.matrix import MatrixRow, candidates
 from conformance.reference.registry import protocols
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
@@ -29,11 +29,13 @@ def test_no_row_is_left_of_a_scenario_that_is_no_more() -> None:
 
 def test_only_proven_rows_replace_older_ones(tmp_path: Path) -> None:
     place = tmp_path / "kills.json"
-    first, second = (Row(*PROVABLE[n].key, mode="memory", reference="pass", killed_by=["a"]) for n in (0, 1))
-    gone = Row("RMQS-0.00", "rabbitmq-stream", "", mode="memory", reference="pass", killed_by=["a"])
+    first, second = (
+        MatrixRow(*PROVABLE[n].key, mode="memory", reference="pass", killed_by=["a"]) for n in (0, 1)
+    )
+    gone = MatrixRow("RMQS-0.00", "rabbitmq-stream", "", mode="memory", reference="pass", killed_by=["a"])
     assert write_kills([second, gone, first], place) == []
-    again = Row(*PROVABLE[0].key, mode="memory", reference="pass", killed_by=["b", "c"])
-    failed = Row(*PROVABLE[1].key, mode="memory", reference="fail")
+    again = MatrixRow(*PROVABLE[0].key, mode="memory", reference="pass", killed_by=["b", "c"])
+    failed = MatrixRow(*PROVABLE[1].key, mode="memory", reference="fail")
     assert write_kills([again, failed], place) == [failed]
     assert known_kills(place) == {PROVABLE[0].key: ("b", "c"), PROVABLE[1].key: ("a",)}
     row = json.loads(place.read_text())["scenarios"][0]

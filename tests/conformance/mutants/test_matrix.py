@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from conformance.mutants import matrix
-from conformance.mutants.matrix import Matrix, Mode, Row, candidates, mode_of, prove, run
+from conformance.mutants.matrix import Matrix, MatrixRow, Mode, candidates, mode_of, prove, run
 from conformance.mutants.registry import find_mutant
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
@@ -67,8 +67,8 @@ def test_nothing_counts_where_the_reference_fails(monkeypatch: pytest.MonkeyPatc
 
 def test_the_document_has_the_members_of_the_contract() -> None:
     rows = [
-        Row("RMQS-3.09", "rabbitmq-stream", "", "memory", "pass", killed_by=["no-confirm-timeout"]),
-        Row("NET-1.01", "rabbitmq-stream", "", "memory", "non-strict"),
+        MatrixRow("RMQS-3.09", "rabbitmq-stream", "", "memory", "pass", killed_by=["no-confirm-timeout"]),
+        MatrixRow("NET-1.01", "rabbitmq-stream", "", "memory", "non-strict"),
     ]
     tried = frozenset(("rabbitmq-stream", name) for name in ("no-confirm-timeout", "copies", "known"))
     elsewhere = frozenset({("rabbitmq-stream", "known"), ("narconi", "copies")})

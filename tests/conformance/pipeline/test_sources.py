@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from conformance.pipeline.places import joined, shown
 from conformance.pipeline.places import write as places_write
-from conformance.pipeline.sources import Source, sources_in
+from conformance.pipeline.sources import SealedFiles, sources_in
 from fakebrokers.journal.rows import TABLES
 from fakebrokers.journal.seal import arrow_schema, seal
 from tests.marked import PASSWORD
@@ -35,11 +35,11 @@ def write(folder: Path, name: str = "c@S-1", value: str = "a", run: str | None =
     return journal.run
 
 
-def read(sources: list[Source], table: str) -> pa.Table:
+def read(sources: list[SealedFiles], table: str) -> pa.Table:
     return pa.concat_tables([pq.read_table(source.paths[table]) for source in sources])
 
 
-def counted(sources: list[Source]) -> dict[str, int]:
+def counted(sources: list[SealedFiles]) -> dict[str, int]:
     lengths = {table: len(read(sources, table)) for table in TABLES}
     assert sum(source.runs for source in sources) == lengths["runs"]
     assert sum(source.rows for source in sources) == sum(lengths.values()) - lengths["runs"]

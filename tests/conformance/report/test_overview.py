@@ -22,7 +22,7 @@ from conformance.report.write import write_report
 from conformance.results import Result, Results, RuleResult, Verdict
 from conformance.rules.sentences import rules
 from conformance.suite import clients
-from conformance.suite.conform import Order, conform
+from conformance.suite.conform import SuiteRequest, conform
 from conformance.suite.verdicts import judged
 
 
@@ -159,7 +159,7 @@ def test_a_plan_of_another_form_is_left_to_the_plan_itself(plan: dict[str, Any])
 
 def test_the_page_of_a_pass_tells_which_code_the_client_was_sent(tmp_path: Path) -> None:
     who = clients.bundled("reference-rabbitmq-stream", "rabbitmq-stream")
-    order = Order(
+    order = SuiteRequest(
         client=who.name, who=who.options, protocol=who.protocol, make_adapter=who.make, ids=("RMQS-3.05",)
     )
     results = conform(order, console_for_all(stderr=True))

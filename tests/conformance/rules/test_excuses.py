@@ -28,14 +28,14 @@ from conformance.rules.requests import (
     ok_needs_answer,
     refused_needs_answer,
 )
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.facts import Arrival, Facts, Question, Record, Window, Written
-from conformance.run.reported import Heard, Told
+from conformance.run.facts import ArrivedFrame, Facts, Question, Record, Window, Written
+from conformance.run.reported import ReportedEvent, ReportedOutcome
 from conformance.run.room import room_of
 from conformance.run.specs import Spec
-from conformance.run.trace import Moment, Row
-from conformance.run.view import Conn, Seen, read_tape
+from conformance.run.trace import Position, TraceRow
+from conformance.run.view import Conn, SeenFrame, read_trace
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.moleculer.nats.frames import Sub, Unsub
 from fakebrokers.rabbitmq_stream.frames import (
@@ -50,20 +50,20 @@ BODY = {"b64": "YQ=="}
 REFUSED = {"kind": "refused", "text": "", "definite": True}
 
 
-def at(row: int) -> Moment:
-    return Moment(row, 0, float(row))
+def at(row: int) -> Position:
+    return Position(row, 0, float(row))
 
 
-def op(name: str, begun: int, ended: int, result: Result, /, **args: Any) -> Done:
+def op(name: str, begun: int, ended: int, result: Result, /, **args: Any) -> RunOp:
     call: Any = SimpleNamespace(op=name, id=begun, timeout_ms=None)
-    done = Done(call, {"session": "s1", **args}, 9.0, at(begun), "")
+    done = RunOp(call, {"session": "s1", **args}, 9.0, at(begun), "")
     done.ended, done.result = at(ended), result
     return done
 
 
-def message(position: int, row: int) -> Heard:
+def message(position: int, row: int) -> ReportedEvent:
     fields = {"sub": "a", "position": str(position), "body": BODY, "ts": None}
-    heard = Heard(SimpleNamespace(event="message", n=row, fields=fields))  # type: ignore[arg-type]
+    heard = ReportedEvent(SimpleNamespace(event="message", n=row, fields=fields))  # type: ignore[arg-type]
     heard.at = at(row)
     return heard
 
@@ -89,9 +89,9 @@ def case_of(*conns: Conn, slack_s: float = 0.0, protocol: str = PROTOCOL) -> Cas
 def test_a_refused_handshake_counts_for_the_op_that_was_open(
     accepted: int, refused: int, codes: list[int]
 ) -> None:
-    conn = Conn("c2", Moment(accepted, 0, accepted))
-    conn.turned_away = Moment(refused, 0, refused), 2
-    done: Any = SimpleNamespace(begun=Moment(2, 0, 2), ended=Moment(6, 0, 6))
+    conn = Conn("c2", Position(accepted, 0, accepted))
+    conn.turned_away = Position(refused, 0, refused), 2
+    done: Any = SimpleNamespace(begun=Position(2, 0, 2), ended=Position(6, 0, 6))
     assert _turned_away(case_of(conn), done) == codes
 
 
@@ -99,11 +99,11 @@ def test_a_refused_handshake_counts_for_the_op_that_was_open(
     ("rst", 1.9, 0.5, True), ("fin", 1.9, 0.5, False), ("rst", 1.0, 0.5, False), ("rst", 1.9, 0.0, False),
 ])  # fmt: skip
 def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unread: bool) -> None:
-    rows = [Row(0.0, "accept", "c1", ""), Row(2.0, "end", "c1", ("broker", how))]
-    conn = read_tape(rows, room_of(PROTOCOL).model)["c1"]
+    rows = [TraceRow(0.0, "accept", "c1", ""), TraceRow(2.0, "end", "c1", ("broker", how))]
+    conn = read_trace(rows, room_of(PROTOCOL).model)["c1"]
     case = case_of(conn, slack_s=slack_s)
-    assert case.may_be_unread(conn, Moment(1, 0, at_s)) is unread
-    question = Question(conn, Unsub("1"), 1, Moment(0, 0, 0.0), Unsub("1"), Moment(1, 0, at_s))
+    assert case.may_be_unread(conn, Position(1, 0, at_s)) is unread
+    question = Question(conn, Unsub("1"), 1, Position(0, 0, 0.0), Unsub("1"), Position(1, 0, at_s))
     assert _is_unread(case, question) is unread
 
 
@@ -196,7 +196,7 @@ def test_nobody_can_say_what_is_answered_behind_what_cannot_be_read(
     case = case_of(conn)
     done = op("publish", 1, 6, ended("publish"), target="S")
     case.facts.written = [Written(conn, at(3), ("S", "", 1), b"a")]
-    case.__dict__["told"] = [Told(done, "acked", None, ("S", "", 1), at(6), b"a")]
+    case.__dict__["told"] = [ReportedOutcome(done, "acked", None, ("S", "", 1), at(6), b"a")]
     assert bool(list(ack_needs_confirm(case))) is blamed
 
 
@@ -208,14 +208,14 @@ def test_a_handshake_of_which_something_cannot_be_read_may_be_done(
     """For a client that reads odd frames; elsewhere it is blamed."""
     conn = Conn("c1", at(0))
     asked = QueryPublisherSequence(correlation_id=1, reference="q", stream="S")
-    conn.frames = [Seen(at(2), "out", Malformed(data=b"", problem=""), 0)] if odd else []
-    conn.frames.append(Seen(at(4), "in", asked, 0))
+    conn.frames = [SeenFrame(at(2), "out", Malformed(data=b"", problem=""), 0)] if odd else []
+    conn.frames.append(SeenFrame(at(4), "in", asked, 0))
     case = case_of(conn)
     case.ops = [
         op("connect", 1, 3, ended("connect")),
         op("state", 5, 6, ended("state", value={"open": True})),
     ]
-    case.events = [Heard(SimpleNamespace(event="session", n=1, fields={"what": "connection_lost"}))]  # type: ignore[arg-type]
+    case.events = [ReportedEvent(SimpleNamespace(event="session", n=1, fields={"what": "connection_lost"}))]  # type: ignore[arg-type]
     case.events[0].at = at(7)
     [(found, *_)] = list(rule(case))
     assert (isinstance(found, May) and found.word == "reads_odd") is odd
@@ -254,9 +254,9 @@ def test_the_same_number_written_otherwise_is_the_same(got: Any, said: Any, same
     ids=["the server is told too", "something is begun", "the server has been told"],
 )
 def test_a_goodbye_to_others_is_none_to_the_server(protocol: str, frame: Frame, is_silent: bool) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.parting = Moment(1, 0, 1.0)
-    conn.frames = [Seen(Moment(2, 0, 1.1), "in", frame, 10)]
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.parting = Position(1, 0, 1.0)
+    conn.frames = [SeenFrame(Position(2, 0, 1.1), "in", frame, 10)]
     case = case_of(conn, protocol=protocol)
     assert (not list(silent_behind_goodbye(case))) is is_silent
 
@@ -275,10 +275,10 @@ def test_what_a_client_says_at_its_end(stderr: str, words: str) -> None:
 
 @pytest.mark.parametrize(("slack_s", "stood"), [(0.25, False), (0.0, True)])
 def test_in_real_time_a_loss_may_be_noted_a_little_behind_what_it_ends(slack_s: float, stood: bool) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.ended, conn.ended_by = Moment(5, 0, 1.1), "broker"
-    question = Question(conn, Unsub("1"), 1, Moment(2, 0, 0.5))
-    done: Any = SimpleNamespace(begun=Moment(1, 0, 0.5), ended=Moment(4, 0, 1.0))
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.ended, conn.ended_by = Position(5, 0, 1.1), "broker"
+    question = Question(conn, Unsub("1"), 1, Position(2, 0, 0.5))
+    done: Any = SimpleNamespace(begun=Position(1, 0, 0.5), ended=Position(4, 0, 1.0))
     case = case_of(conn, slack_s=slack_s)
     assert _stood(case, question, done) is stood
     assert _has_lost(case, done) is not stood
@@ -304,7 +304,7 @@ def test_what_is_surfaced_again_hides_nothing(again: bool, got: list[int], found
     window = Window(conn, "S", 0, {"type": "first"}, at(2), opened=at(3))
     for row, position in enumerate((0, 2, 1, 3), 5):
         record = Record(position, b"a")
-        window.arrivals.append(Arrival(at(row), (record,), behind=position + 1))
+        window.arrivals.append(ArrivedFrame(at(row), (record,), behind=position + 1))
     case.facts.windows = [window]
     case.events = [message(position, 10 + number) for number, position in enumerate(got)]
     said = [str(violation[0]) for violation in delivers_what_came(case)]
@@ -329,7 +329,7 @@ def test_intact_messages_of_a_damaged_frame_may_be_delivered(got: list[int], fou
     case.contract = SimpleNamespace(allows=lambda word: False)  # type: ignore[assignment]
     case.ops = [op("subscribe", 1, 4, ended("subscribe"), sub="a", target="S")]
     doubtful, certain = (tuple(Record(place, b"a") for place in places) for places in ((0, 1), (2, 3)))
-    arrivals = [Arrival(at(5), (), 2, True, doubtful), Arrival(at(6), certain, 4)]
+    arrivals = [ArrivedFrame(at(5), (), 2, True, doubtful), ArrivedFrame(at(6), certain, 4)]
     window = Window(conn, "S", 0, {"type": "first"}, at(2), opened=at(3), arrivals=arrivals)
     case.facts.windows = [window]
     case.events = [message(position, 10 + number) for number, position in enumerate(got)]
@@ -368,10 +368,10 @@ def test_who_offers_nothing_need_not_say_so(
     actions: tuple[str, ...], fails: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """docs/protocols/moleculer.md, 10: without a service no INFO is broadcast."""
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.ready = Moment(1, 0, 0.5)
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.ready = Position(1, 0, 0.5)
     case = case_of(conn, protocol="moleculer")
     case.ended_s = 20.0
-    offered = [(Moment(0, 0, 0.0), (frozenset(actions), frozenset()))]
+    offered = [(Position(0, 0, 0.0), (frozenset(actions), frozenset()))]
     monkeypatch.setattr(type(case.model), "offered", lambda model, case: offered)
     assert bool(list(tells_what_it_offers(case))) is fails

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from conformance.adapter.messages import Event
-from conformance.invariants.heartbeats import silence_noticed
-from conformance.sweep.tape import Moment
-from conformance.sweep.told import Heard
-from conformance.sweep.view import Conn
-from tests.conformance.invariants.test_odd_answers import case_of
+from conformance.rules.heartbeats import silence_noticed
+from conformance.run.reported import ReportedEvent
+from conformance.run.trace import Position
+from conformance.run.view import Conn
+from tests.conformance.rules.test_odd_answers import case_of
 
 READY_S, LONGEST_S, END_S = 1.0, 4.0, 20.0
 
@@ -27,12 +27,12 @@ READY_S, LONGEST_S, END_S = 1.0, 4.0, 20.0
 def test_a_loss_that_was_told_is_noticed(
     deaf_s: float | None, what: str, told_s: float, is_found: bool
 ) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.ready, conn.agreed = Moment(1, 0, READY_S), conn.agreed._replace(quiet_s=(2.0, LONGEST_S))
-    conn.deaf = None if deaf_s is None else Moment(2, 0, deaf_s)
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.ready, conn.agreed = Position(1, 0, READY_S), conn.agreed._replace(quiet_s=(2.0, LONGEST_S))
+    conn.deaf = None if deaf_s is None else Position(2, 0, deaf_s)
     case = case_of(conn)
     case.ended_s = END_S
-    heard = Heard(Event(event="session", t=0.0, n=1, fields={"what": what}))
-    heard.at = Moment(3, 0, told_s)
+    heard = ReportedEvent(Event(event="session", t=0.0, n=1, fields={"what": what}))
+    heard.at = Position(3, 0, told_s)
     case.events = [heard]
     assert bool(list(silence_noticed(case))) is is_found

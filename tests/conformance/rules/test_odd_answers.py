@@ -16,11 +16,11 @@ from conformance.rules.requests import refused_needs_answer, request_answer_coun
 from conformance.run.case import Case
 from conformance.run.facts import Complaint, Facts, Question, Written
 from conformance.run.model import Asks
-from conformance.run.reported import Heard, Told
+from conformance.run.reported import ReportedEvent, ReportedOutcome
 from conformance.run.room import room_of
 from conformance.run.specs import Spec
-from conformance.run.trace import Moment
-from conformance.run.view import Conn, Seen
+from conformance.run.trace import Position
+from conformance.run.view import Conn, SeenFrame
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.pzq.frames import MonitorReply, MonitorRequest
 
@@ -39,9 +39,9 @@ def case_of(*conns: Conn, slack_s: float = 0.0) -> Case:
     [(3, 3.0, 0.0, True), (9, 6.1, 0.25, True), (9, 6.1, 0.0, False), (9, 7.0, 0.25, False)],
 )
 def test_what_an_op_may_have_come_upon(row: int, at_s: float, slack_s: float, unread: bool) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.frames.append(Seen(Moment(row, 0, at_s), "out", Malformed(b"", "", ""), 1))
-    done: Any = SimpleNamespace(begun=Moment(2, 0, 2.0), ended=Moment(6, 0, 6.0))
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.frames.append(SeenFrame(Position(row, 0, at_s), "out", Malformed(b"", "", ""), 1))
+    done: Any = SimpleNamespace(begun=Position(2, 0, 2.0), ended=Position(6, 0, 6.0))
     assert case_of(conn, slack_s=slack_s).has_unread(done) is unread
 
 
@@ -50,14 +50,14 @@ def test_what_an_op_may_have_come_upon(row: int, at_s: float, slack_s: float, un
     ids=["behind what cannot be read", "for nothing", "before it", "twice"],
 )  # fmt: skip
 def test_a_goodbye_to_what_cannot_be_read_is_a_loss(garbage: int | None, told: int, found: int) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.ready, conn.parting, conn.ended = Moment(1, 0, 1.0), Moment(4, 0, 4.0), Moment(6, 0, 6.0)
-    conn.garbage = None if garbage is None else Moment(garbage, 0, float(garbage))
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.ready, conn.parting, conn.ended = Position(1, 0, 1.0), Position(4, 0, 4.0), Position(6, 0, 6.0)
+    conn.garbage = None if garbage is None else Position(garbage, 0, float(garbage))
     case = case_of(conn)
     event = Event(event="session", t=0.0, n=1, fields={"what": "connection_lost"})
-    case.events = [Heard(event) for _ in range(told)]
+    case.events = [ReportedEvent(event) for _ in range(told)]
     for heard in case.events:
-        heard.at = Moment(7, 0, 7.0)
+        heard.at = Position(7, 0, 7.0)
     assert len(list(one_loss_event(case))) == found
 
 
@@ -69,30 +69,33 @@ def test_a_goodbye_to_what_cannot_be_read_is_a_loss(garbage: int | None, told: i
 def test_a_goodbye_for_want_of_an_answer_is_a_loss(
     late_s: float, answered: int, protocol: str, found: int
 ) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.ready, conn.parting, conn.ended = Moment(1, 0, 1.0), Moment(4, 0, 4.0), Moment(6, 0, 6.0)
-    conn.goodbye = Moment(answered, 0, float(answered))
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.ready, conn.parting, conn.ended = Position(1, 0, 1.0), Position(4, 0, 4.0), Position(6, 0, 6.0)
+    conn.goodbye = Position(answered, 0, float(answered))
     case = case_of(conn)
     case.room = room_of(protocol)
-    overdue: Any = SimpleNamespace(op="publish", ended=Moment(4, 0, 4.0 + late_s), args={})
+    overdue: Any = SimpleNamespace(op="publish", ended=Position(4, 0, 4.0 + late_s), args={})
     overdue.result = SimpleNamespace(ok=False, word="timeout")
     case.ops = [overdue]
     case.__dict__["told"] = []
-    heard = Heard(Event(event="session", t=0.0, n=1, fields={"what": "connection_lost"}))
-    heard.at = Moment(7, 0, 7.0)
+    heard = ReportedEvent(Event(event="session", t=0.0, n=1, fields={"what": "connection_lost"}))
+    heard.at = Position(7, 0, 7.0)
     case.events = [heard]
     assert len(list(one_loss_event(case))) == found
 
 
 @pytest.mark.parametrize("apt", [False, True])
 def test_an_answer_that_may_be_read_may_be_called_unreadable(apt: bool) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.ended, conn.ended_by = Moment(5, 0, 5.0), "client"
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.ended, conn.ended_by = Position(5, 0, 5.0), "client"
     asked, answer = Frame(), Frame()
-    conn.frames += [Seen(Moment(2, 0, 2.0), "in", asked, 1), Seen(Moment(3, 0, 3.0), "out", answer, 1)]
-    question = Question(conn, asked, None, Moment(2, 0, 2.0))
+    conn.frames += [
+        SeenFrame(Position(2, 0, 2.0), "in", asked, 1),
+        SeenFrame(Position(3, 0, 3.0), "out", answer, 1),
+    ]
+    question = Question(conn, asked, None, Position(2, 0, 2.0))
     question.answer = answer
-    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Position(1, 0, 1.0), ended=Position(4, 0, 4.0))
     done.result = SimpleNamespace(word="protocol")
     case = case_of(conn)
     case.room = room_of("narconi")
@@ -107,10 +110,12 @@ def test_an_answer_that_may_be_read_may_be_called_unreadable(apt: bool) -> None:
 def test_a_reply_of_the_monitor_in_two_parts_may_be_called_unreadable(
     reply: MonitorReply, found: int
 ) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    question = Question(conn, MonitorRequest(b"MONITOR"), None, Moment(2, 0, 2.0))
+    conn = Conn("c1", Position(0, 0, 0.0))
+    question = Question(conn, MonitorRequest(b"MONITOR"), None, Position(2, 0, 2.0))
     question.answer = reply
-    done: Any = SimpleNamespace(op="pzq.monitor", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
+    done: Any = SimpleNamespace(
+        op="pzq.monitor", args={}, begun=Position(1, 0, 1.0), ended=Position(4, 0, 4.0)
+    )
     done.result = SimpleNamespace(ok=False, word="protocol")
     done.call, done.timeout_s = SimpleNamespace(timeout_ms=60_000), 60.0
     case = case_of(conn)
@@ -127,17 +132,17 @@ def test_a_reply_of_the_monitor_in_two_parts_may_be_called_unreadable(
 def test_an_error_about_nothing_may_be_about_the_message_that_it_crossed(
     said_s: float, slack_s: float, code: int, found: int
 ) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn = Conn("c1", Position(0, 0, 0.0))
     case = case_of(conn, slack_s=slack_s)
     place = ("q", "", 1)
-    case.facts.written.append(Written(conn, Moment(6, 0, 6.0), place, b"a"))
-    case.facts.complaints.append(Complaint(conn, Moment(5 if said_s < 6 else 9, 0, said_s), 500))
-    done: Any = SimpleNamespace(result=None, op="publish", args={"target": "q"}, begun=Moment(1, 0, 1.0))
-    case.__dict__["told"] = [Told(done, "nacked", code, place, Moment(7, 0, 6.1), b"a")]
+    case.facts.written.append(Written(conn, Position(6, 0, 6.0), place, b"a"))
+    case.facts.complaints.append(Complaint(conn, Position(5 if said_s < 6 else 9, 0, said_s), 500))
+    done: Any = SimpleNamespace(result=None, op="publish", args={"target": "q"}, begun=Position(1, 0, 1.0))
+    case.__dict__["told"] = [ReportedOutcome(done, "nacked", code, place, Position(7, 0, 6.1), b"a")]
     case.stored = {"q": [(1, b"a")]}
     assert len(list(nack_needs_error(case))) == found
     assert len(list(failed_yet_stored(case))) == found
-    conn.ready = Moment(1, 0, 1.0)
+    conn.ready = Position(1, 0, 1.0)
     case.ended_s = 9.0
     assert len(list(complaints_are_told(case))) == found
 
@@ -148,10 +153,10 @@ def test_an_error_about_nothing_may_be_about_the_message_that_it_crossed(
 def test_who_has_got_an_answer_that_cannot_be_read_need_not_wait_for_more(
     row: int, protocol: str, found: int
 ) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.frames.append(Seen(Moment(row, 0, float(row)), "out", Malformed(b"", "", ""), 1))
-    question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
-    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.frames.append(SeenFrame(Position(row, 0, float(row)), "out", Malformed(b"", "", ""), 1))
+    question = Question(conn, Frame(), None, Position(2, 0, 2.0))
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Position(1, 0, 1.0), ended=Position(4, 0, 4.0))
     done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="connection")
     done.call = SimpleNamespace(timeout_ms=None)
     case = case_of(conn)
@@ -164,11 +169,11 @@ def test_who_has_got_an_answer_that_cannot_be_read_need_not_wait_for_more(
     ("ended_s", "slack_s", "found"), [(3.4, 0.0, 1), (3.2, 0.0, 0), (4.4, 0.25, 0), (4.6, 0.25, 1)]
 )
 def test_how_long_an_op_may_go_on_behind_its_answer(ended_s: float, slack_s: float, found: int) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.ready = Moment(1, 0, 1.0)
-    question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
-    question.answer, question.answered, question.accepted = Frame(), Moment(3, 0, 3.0), True
-    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.5), ended=Moment(4, 0, ended_s))
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.ready = Position(1, 0, 1.0)
+    question = Question(conn, Frame(), None, Position(2, 0, 2.0))
+    question.answer, question.answered, question.accepted = Frame(), Position(3, 0, 3.0), True
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Position(1, 0, 1.5), ended=Position(4, 0, ended_s))
     done.timeout_s, done.result = 9.0, SimpleNamespace(ok=True, word="ok")
     case = case_of(conn, slack_s=slack_s)
     case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
@@ -183,13 +188,13 @@ def test_how_long_an_op_may_go_on_behind_its_answer(ended_s: float, slack_s: flo
 def test_a_refusal_needs_an_answer_though_not_its_code(
     told: int | None, said: int | None, found: int
 ) -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.ready = Moment(1, 0, 1.0)
-    question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.ready = Position(1, 0, 1.0)
+    question = Question(conn, Frame(), None, Position(2, 0, 2.0))
     if said is not None:
-        question.answer, question.answered, question.code = Frame(), Moment(3, 0, 3.0), said
+        question.answer, question.answered, question.code = Frame(), Position(3, 0, 3.0), said
         question.accepted = False
-    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.5), ended=Moment(4, 0, 4.0))
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Position(1, 0, 1.5), ended=Position(4, 0, 4.0))
     done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="refused", code=told)
     case = case_of(conn)
     case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]

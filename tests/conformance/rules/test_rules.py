@@ -19,7 +19,7 @@ CHECKS = Path(conformance.rules.__file__).parent
 #: Words of our own for which the field has others (reported, after, is open, delivered, the client, sends).
 OURS = re.compile(
     r"\b(told|tells?|telling|behind|stands?|stood|nobody|somebody|whoever|whatever|surfaces?|surfaced|stages?"
-    r"|scenes?|stations?|bench|rooms?|subjects?|tapes?|heard|handed|parting|deaf|says?|said|saying|goodbyes?"
+    r"|scenes?|stations?|bench|rooms?|subjects?|traces?|heard|handed|parting|deaf|says?|said|saying|goodbyes?"
     r"|hang up|hangs up|mend|mends|mended|prints?|words?|befalls?|turned away)\b",
     re.IGNORECASE,
 )

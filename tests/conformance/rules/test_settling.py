@@ -11,9 +11,9 @@ from conformance.adapter.messages import Event
 from conformance.rules import judge
 from conformance.rules.settling import _orders_of
 from conformance.run.inprocess import runner
-from conformance.run.reported import Heard
+from conformance.run.reported import ReportedEvent
 from conformance.run.specs import Bend, Spec
-from conformance.run.trace import Moment
+from conformance.run.trace import Position
 
 PROTOCOL = "pzq"
 
@@ -58,15 +58,15 @@ def test_a_defect_violates_it_and_the_correct_client_does_not(
 def test_a_ref_names_what_came_last_by_it() -> None:
     """Adapters may count refs in a subscription, and so begin anew with each."""
 
-    def came(row: int, key: str) -> Heard:
+    def came(row: int, key: str) -> ReportedEvent:
         fields = {"sub": "c1", "ref": "c1#1", "position": key, "meta": {}}
-        heard = Heard(Event(event="message", t=0.0, n=row, fields=fields))
-        heard.at = Moment(row, 0, float(row))
+        heard = ReportedEvent(Event(event="message", t=0.0, n=row, fields=fields))
+        heard.at = Position(row, 0, float(row))
         return heard
 
     def settled(row: int) -> Any:
         args = {"sub": "c1", "ref": "c1#1", "how": "ack"}
-        return SimpleNamespace(args=args, begun=Moment(row, 0, float(row)), result=SimpleNamespace(ok=True))
+        return SimpleNamespace(args=args, begun=Position(row, 0, float(row)), result=SimpleNamespace(ok=True))
 
     ops = {"settle": [settled(2), settled(4)]}
     messages = [came(1, "first"), came(3, "second")]

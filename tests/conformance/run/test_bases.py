@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-from conformance.run.bases import Stage
+from conformance.run.bases import ScriptContext
 from tests.eventually import takes_at_least
 
 
@@ -32,7 +32,7 @@ def test_a_process_is_stopped_where_time_is_real() -> None:
     process = Process()
 
     async def work() -> None:
-        stage = Stage(Broker(), cast(Any, process), cast(Any, None))
+        stage = ScriptContext(Broker(), cast(Any, process), cast(Any, None))
         with takes_at_least(0.04):
             await stage.stand_still(0.05, stops_client=True)
 

@@ -10,8 +10,8 @@ from msgspec import UNSET
 from conformance.rules.answers import difference
 from conformance.run.model import AnyOrder
 from conformance.run.showing import counted, frame_at, message, named, shown
-from conformance.run.trace import Moment
-from conformance.run.view import Conn, Seen
+from conformance.run.trace import Position
+from conformance.run.view import Conn, SeenFrame
 from fakebrokers.rabbitmq_stream.frames_connection import Heartbeat
 
 
@@ -46,9 +46,9 @@ def test_messages_and_their_names() -> None:
 
 
 def test_a_frame_by_its_moment() -> None:
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.frames.append(Seen(Moment(1, 0, 1.0), "in", Heartbeat(), 8))
-    assert frame_at(conn, Moment(1, 0, 1.0)) == "Heartbeat"
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.frames.append(SeenFrame(Position(1, 0, 1.0), "in", Heartbeat(), 8))
+    assert frame_at(conn, Position(1, 0, 1.0)) == "Heartbeat"
     assert frame_at(conn, None) == "the end"
 
 

@@ -18,7 +18,7 @@ from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Verdict
 from conformance.rules import Finding
 from conformance.suite import Client, Expect, evaluation
-from conformance.suite.bench import Bench
+from conformance.suite.bench import AdapterPool
 from conformance.suite.catalogue import requirement
 from conformance.suite.expect import Unsupported
 from conformance.suite.judge import Judgement, judge, unfit
@@ -305,7 +305,7 @@ class Sequel:
 
 def settle(sequel: Sequel, known: KnownDefects | None = None) -> Judgement:
     async def work() -> Judgement:
-        bench = Bench(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
+        bench = AdapterPool(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
         runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", known=known)
         (found,) = await runner.run([row(sequel)])
         return found
@@ -481,7 +481,7 @@ def test_a_script_that_waits_in_vain_rests_on_time(script: Script, lapsed: bool)
 
 def test_a_fresh_client_after_anything_but_a_pass() -> None:
     async def work() -> int:
-        bench = Bench(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
+        bench = AdapterPool(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
         runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", parallel=1)
         names = ["RMQS-3.06", "RMQS-3.08", "RMQS-3.09"]
         scripts: list[Script] = [passes, passes, violates]
@@ -512,7 +512,7 @@ def test_no_more_processes_than_a_machine_carries(limits: dict[str, int], at_onc
         running -= 1
 
     async def work() -> None:
-        bench = Bench(lambda: InProcessAdapter(Heavy, "rabbitmq-stream"))
+        bench = AdapterPool(lambda: InProcessAdapter(Heavy, "rabbitmq-stream"))
         runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", parallel=3)
         names = ["RMQS-3.06", "RMQS-3.08", "RMQS-3.09", "RMQS-3.10"]
         await runner.run([msgspec.structs.replace(row(busy), requirement=requirement(n)) for n in names])

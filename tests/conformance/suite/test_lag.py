@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.call import Facts
+from conformance.adapter.call import ProcessFacts
 from conformance.rules.anomalies.anomaly import LAG, STEAL
 from conformance.suite import lag
 from conformance.suite.lag import LagMeter
@@ -65,7 +65,7 @@ def test_a_system_that_does_not_tell(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert measured(0).steal is None
 
 
-def process(facts: Facts | None) -> Any:
+def process(facts: ProcessFacts | None) -> Any:
     """An adapter, as far as the meter looks at it."""
     return SimpleNamespace(facts=lambda: facts)
 
@@ -86,7 +86,7 @@ def test_what_the_threads_of_a_client_have_waited(
     monkeypatch.setattr(lag, "_times", lambda process, thread: (0, 0))
 
     async def scenario() -> LagMeter:
-        async with LagMeter(process(Facts(7))) as meter:
+        async with LagMeter(process(ProcessFacts(7))) as meter:
             await asyncio.sleep(1.2 if len(times) > 2 else 0.1)
         return meter
 
@@ -120,7 +120,7 @@ def test_who_had_to_wait_for_others(
     monkeypatch.setattr(lag.time, "process_time", lambda: 0.0)
 
     async def scenario() -> bool:
-        async with LagMeter(process(Facts(7))) as meter:
+        async with LagMeter(process(ProcessFacts(7))) as meter:
             await asyncio.sleep(seconds)
         return meter.is_starved
 

@@ -10,7 +10,7 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.mutants.matrix import GOOD, Mode, mode_of
 from conformance.reference.registry import reference, without_sockets
-from conformance.suite.bench import Bench
+from conformance.suite.bench import AdapterPool
 from conformance.suite.brokers import fake_for
 from conformance.suite.load import all_scenarios
 from conformance.suite.runner import Runner
@@ -34,7 +34,7 @@ def verdicts(seed: int, parallel: int) -> dict[str, str]:
     """All of them in a random order, on clients that go from one to the next."""
     items = scenarios()
     random.Random(seed).shuffle(items)
-    found = virtual.run(Runner(Bench(warm_client), fake_for(memory=True), parallel=parallel).run(items))
+    found = virtual.run(Runner(AdapterPool(warm_client), fake_for(memory=True), parallel=parallel).run(items))
     return {judgement.scenario.id: str(judgement.verdict) for judgement in found}
 
 

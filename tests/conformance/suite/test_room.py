@@ -7,13 +7,13 @@ import asyncio
 import pytest
 
 from conformance.suite import room
-from conformance.suite.room import LEAST, MOST, Room, width_here
+from conformance.suite.room import LEAST, MOST, Limiter, width_here
 from fakebrokers.core import virtual
 
 
 def test_fewer_after_a_long_lag_more_where_all_places_are_taken() -> None:
     async def work() -> None:
-        here = Room(16, 32, follows_lag=True)
+        here = Limiter(16, 32, follows_lag=True)
         here.adapt(0.0)
         assert here.width == 16  # nobody waits for more
         here.inside = 16
@@ -33,7 +33,7 @@ def test_fewer_after_a_long_lag_more_where_all_places_are_taken() -> None:
 def test_no_more_are_let_in_than_there_is_room_for() -> None:
     async def work() -> int:
         most = 0
-        async with Room(3, 3, follows_lag=True) as here:
+        async with Limiter(3, 3, follows_lag=True) as here:
 
             async def stay() -> None:
                 nonlocal most
@@ -51,7 +51,7 @@ def test_no_more_are_let_in_than_there_is_room_for() -> None:
 def test_who_comes_first_is_let_in_by_rank_and_who_has_left_the_queue_takes_no_place() -> None:
     async def work() -> list[str]:
         let_in: list[str] = []
-        async with Room(1, 1, follows_lag=False) as here:
+        async with Limiter(1, 1, follows_lag=False) as here:
 
             async def come(name: str, rank: int) -> None:
                 await here.enter(rank)
@@ -73,7 +73,7 @@ def test_who_comes_first_is_let_in_by_rank_and_who_has_left_the_queue_takes_no_p
 
 def test_who_is_cancelled_in_the_moment_of_being_let_in_takes_no_place() -> None:
     async def work() -> int:
-        async with Room(1, 1, follows_lag=False) as here:
+        async with Limiter(1, 1, follows_lag=False) as here:
             await here.enter()
             waiting = asyncio.create_task(here.enter())
             await asyncio.sleep(0.01)

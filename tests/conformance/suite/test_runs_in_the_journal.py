@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter.transcript import Line
+from conformance.adapter.transcript import TranscriptLine
 from conformance.mutants.matrix import Mode, mode_of, run
 from conformance.mutants.registry import find_mutant
 from conformance.reference.registry import protocols
@@ -64,7 +64,11 @@ def test_what_is_no_line_of_the_protocol_is_noted_as_such(tmp_path: Path) -> Non
     note = open_run(tmp_path, item, client="c", client_version="1", seed=0, profile="real")
     broken = {"id": 1, "ok": True, "result": {"outcomes": [1]}}
     asked = {"id": 1, "op": "publish", "args": {"target": "q", "body": {"text": "a"}}}
-    lines = [Line(1, "out", asked), Line(2, "in", broken), Line(3, "in", b"what?")]
+    lines = [
+        TranscriptLine(1, "out", asked),
+        TranscriptLine(2, "in", broken),
+        TranscriptLine(3, "in", b"what?"),
+    ]
     write_ops(note, item, lines, None)
     note.close()
     log = read_run(tmp_path, note.run)
@@ -95,7 +99,16 @@ def test_the_end_of_a_callback_is_written_down(tmp_path: Path) -> None:
     asked = {"id": 1, "op": "subscribe", "args": {"sub": "c1", "target": "q", "on_message": plan}}
     message = {"event": "message", "sub": "c1", "ref": "r", "target": "q", "body": {"b64": "YQ=="}}
     returned = {"event": "returned", "sub": "c1", "ref": "r", "raised": True}
-    write_ops(note, item, [Line(1, "out", asked), Line(2, "in", message), Line(3, "in", returned)], None)
+    write_ops(
+        note,
+        item,
+        [
+            TranscriptLine(1, "out", asked),
+            TranscriptLine(2, "in", message),
+            TranscriptLine(3, "in", returned),
+        ],
+        None,
+    )
     note.close()
     _, begin, end = read_run(tmp_path, note.run).ops
     assert (begin.f, end.f, end.outcome, end.note) == ("deliver", "returned", "event", "raised")
@@ -110,7 +123,7 @@ def test_a_client_cannot_erase_its_own_evidence(position: str, tmp_path: Path) -
     message = {"event": "message", "sub": "c1", "target": "q", "body": {"b64": "YQ=="}}
     told = [message | {"position": place} for place in ("0", position, "0")]
     told.append(message | {"position": "1", "target": {"no": "text"}})
-    write_ops(note, item, [Line(n, "in", line) for n, line in enumerate(told)], None)
+    write_ops(note, item, [TranscriptLine(n, "in", line) for n, line in enumerate(told)], None)
     note.close()
     log = read_run(tmp_path, note.run)
     assert [op.offset for op in log.ops] == [0, None, 0, 1]

@@ -17,11 +17,11 @@ from conformance.results import Verdict
 from conformance.rules import Finding
 from conformance.suite import Client, Expect
 from conformance.suite.catalogue import requirement
-from conformance.suite.clients import Judged, in_process
+from conformance.suite.clients import ClientUnderTest, in_process
 from conformance.suite.judgement import Judgement
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
-from conformance.suite.station import Station
+from conformance.suite.station import ClientHarness
 from fakebrokers.errors import UsageError
 
 Script = Callable[[Any, Client, Expect], Awaitable[None]]
@@ -44,7 +44,7 @@ class Puppet(AdapterBase):
 
 
 @pytest.fixture
-def puppet() -> Iterator[Judged]:
+def puppet() -> Iterator[ClientUnderTest]:
     Puppet.made = 0
     yield in_process(Puppet, None, asked="protocol=...")
 
@@ -77,26 +77,26 @@ def passing(runs: list[str], late: int = 0, wrong: int = 0) -> Scenario:
     ],
 )
 def test_what_fails_is_tried_again(
-    puppet: Judged, first: dict[str, int], count: int, verdict: Verdict, tags: tuple[str, ...]
+    puppet: ClientUnderTest, first: dict[str, int], count: int, verdict: Verdict, tags: tuple[str, ...]
 ) -> None:
     runs: list[str] = []
-    station = Station(puppet)
+    station = ClientHarness(puppet)
     found = station.judge(passing(runs, **first))
     station.close()
     assert (found.verdict, found.tags, len(runs)) == (verdict, tags, count)
 
 
-def test_what_is_known_to_fail_is_tried_once(puppet: Judged) -> None:
+def test_what_is_known_to_fail_is_tried_once(puppet: ClientUnderTest) -> None:
     runs: list[str] = []
     item = passing(runs, wrong=9)
     known = KnownDefects(rows=(KnownRow(defect=DEFECT, id="PZQ-1.01", protocol="pzq"),))
-    station = Station(puppet, known=known)
+    station = ClientHarness(puppet, known=known)
     assert station.judge(item).verdict is Verdict.FAIL
     station.close()
     assert len(runs) == 1
 
 
-def test_what_a_rule_found_is_new_once(puppet: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_rule_found_is_new_once(puppet: ClientUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = iter(["beats", "beats", "wire-legal", "", "no-storm"])
 
     async def settle(_: Runner, item: Scenario, **__: bool) -> Judgement:
@@ -104,7 +104,7 @@ def test_what_a_rule_found_is_new_once(puppet: Judged, monkeypatch: pytest.Monke
         return Judgement(item, Verdict.PASS, findings=(Finding(name, "what"),) if name else ())
 
     monkeypatch.setattr(Runner, "settle", settle)
-    station = Station(
+    station = ClientHarness(
         puppet, known=KnownDefects(rows=(KnownRow(defect=DEFECT, rule="no-storm", protocol="pzq"),))
     )
     new = []
@@ -115,8 +115,8 @@ def test_what_a_rule_found_is_new_once(puppet: Judged, monkeypatch: pytest.Monke
     assert new == [["beats"], [], ["wire-legal"], [], []]
 
 
-def test_a_client_is_kept_until_it_is_closed(puppet: Judged) -> None:
-    station = Station(puppet)
+def test_a_client_is_kept_until_it_is_closed(puppet: ClientUnderTest) -> None:
+    station = ClientHarness(puppet)
     assert not station.is_open and station.hello is None
     for _ in range(3):
         assert station.judge(passing([])).verdict is Verdict.PASS
@@ -130,7 +130,7 @@ def test_a_client_is_kept_until_it_is_closed(puppet: Judged) -> None:
     assert Puppet.made == 2
 
 
-def test_what_breaks_it_off_ends_the_client(puppet: Judged) -> None:
+def test_what_breaks_it_off_ends_the_client(puppet: ClientUnderTest) -> None:
     killed: list[str] = []
 
     class Watched(InProcessAdapter):
@@ -141,20 +141,20 @@ def test_what_breaks_it_off_ends_the_client(puppet: Judged) -> None:
     async def script(broker: Any, client: Client, expect: Expect) -> None:
         raise KeyboardInterrupt
 
-    station = Station(puppet._replace(make=lambda: Watched(Puppet, "pzq")))
+    station = ClientHarness(puppet._replace(make=lambda: Watched(Puppet, "pzq")))
     with pytest.raises(KeyboardInterrupt):
         station.judge(row(script))
     assert killed and not station.is_open
 
 
-def test_a_client_that_is_refused_is_asked_once(puppet: Judged) -> None:
+def test_a_client_that_is_refused_is_asked_once(puppet: ClientUnderTest) -> None:
     asked: list[Hello] = []
 
     def refuse(hello: Hello) -> None:
         asked.append(hello)
         raise UsageError("about somebody else")
 
-    station = Station(puppet, greeted=refuse)
+    station = ClientHarness(puppet, greeted=refuse)
     for _ in range(2):
         found = station.judge(passing([]))
         assert (found.verdict, found.reason) == (Verdict.HARNESS_ERROR, "about somebody else")
@@ -162,25 +162,25 @@ def test_a_client_that_is_refused_is_asked_once(puppet: Judged) -> None:
     assert len(asked) == 1
 
 
-def test_a_client_that_does_not_start_is_tried_once(puppet: Judged) -> None:
+def test_a_client_that_does_not_start_is_tried_once(puppet: ClientUnderTest) -> None:
     tries: list[str] = []
 
     def make() -> InProcessAdapter:
         tries.append("try")
         raise AdapterFailed("no such program")
 
-    station = Station(puppet._replace(make=make))
+    station = ClientHarness(puppet._replace(make=make))
     for _ in range(2):
         assert station.judge(passing([])).reason == "no such program"
     station.close()
     assert len(tries) == 1
 
 
-def test_who_it_is_not_for(puppet: Judged) -> None:
+def test_who_it_is_not_for(puppet: ClientUnderTest) -> None:
     async def script(broker: Any, client: Client, expect: Expect) -> None:
         await asyncio.sleep(0)
 
-    station = Station(puppet)
+    station = ClientHarness(puppet)
     assert station.judge(row(script, roles=("consumer",))).verdict is Verdict.PROFILE
     assert station.judge(row(script, process=True)).verdict is Verdict.UNSUPPORTED
     station.close()

@@ -17,9 +17,9 @@ from conformance.adapter.inprocess import InProcessAdapter
 from conformance.reference.registry import reference
 from conformance.results import Results
 from conformance.suite import Client, Expect
-from conformance.suite.bench import Bench
+from conformance.suite.bench import AdapterPool
 from conformance.suite.catalogue import requirement
-from conformance.suite.conform import Order, conform_all
+from conformance.suite.conform import SuiteRequest, conform_all
 from conformance.suite.judge import Judgement
 from conformance.suite.runner import FEW, Runner, run_together
 from conformance.suite.scenario import Scenario
@@ -74,7 +74,7 @@ class Stage:
         async def work() -> None:
             runners = {}
             for number, rows in enumerate(clients):
-                bench = Bench(make or (lambda: InProcessAdapter(Puppet, PROTOCOL)))
+                bench = AdapterPool(make or (lambda: InProcessAdapter(Puppet, PROTOCOL)))
                 keep = found[number]
                 runner = Runner(
                     bench,
@@ -125,10 +125,10 @@ def test_a_client_that_cannot_be_judged_keeps_nobody_from_being_judged() -> None
     assert (first, [*second]) == ({}, ["RMQS-3.01"])
 
 
-def orders(*ids: str) -> list[Order]:
+def orders(*ids: str) -> list[SuiteRequest]:
     client = reference(PROTOCOL)
     return [
-        Order(
+        SuiteRequest(
             client=name,
             protocol=PROTOCOL,
             ids=ids,
@@ -159,7 +159,7 @@ def test_a_client_that_is_cut_short_has_what_there_is() -> None:
     told = Interrupts()
     told.exit_code = 143
 
-    def keep(order: Order, results: Results) -> None:
+    def keep(order: SuiteRequest, results: Results) -> None:
         found[order.client] = results
         if order.client == "first":
             os.kill(os.getpid(), signal.SIGINT)
@@ -172,7 +172,7 @@ def test_a_client_that_is_cut_short_has_what_there_is() -> None:
     assert (found["second"].complete, found["second"].exit_code) == (False, 143)
 
 
-def refuse(order: Order, error: FakeBrokerError) -> None:
+def refuse(order: SuiteRequest, error: FakeBrokerError) -> None:
     pytest.fail(f"{order.client}: {error}")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import Stage, base, text
+from conformance.run.bases import ScriptContext, base, text
 
 
 @base(role="publisher")
-async def puts(stage: Stage) -> None:
+async def puts(stage: ScriptContext) -> None:
     """Names, one after the other and some at a time."""
     await stage.connect(auto_reconnect=False)
     await stage.op("publish", target="", body=text("a"))

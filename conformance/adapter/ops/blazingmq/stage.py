@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.adapter.stage import NAME, Op, Stage, consume, publish
+from conformance.adapter.stage import NAME, CheckFixture, Op, consume, publish
 from fakebrokers import BlazingMQ
 
 
-def stage() -> Stage:
+def stage() -> CheckFixture:
     """See `conformance.adapter.stage`."""
     broker = BlazingMQ()
     uri = f"bmq://bmq.test.mem.priority/{NAME}"
@@ -24,7 +24,7 @@ def stage() -> Stage:
     def stored() -> list[bytes]:
         return [message.data for message in broker.messages(uri)]
 
-    return Stage(
+    return CheckFixture(
         broker,
         lambda: NAME,
         stored,

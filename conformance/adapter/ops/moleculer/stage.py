@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.adapter.stage import NAME, Op, Stage
+from conformance.adapter.stage import NAME, CheckFixture, Op
 from fakebrokers import Moleculer
 
 
@@ -12,7 +12,7 @@ def _session(op: str, **args: Any) -> tuple[Op, ...]:
     return ((op, {"session": NAME, **args}),)
 
 
-def stage() -> Stage:
+def stage() -> CheckFixture:
     """See `conformance.adapter.stage`; a burst of messages has no place here."""
     broker = Moleculer()
 
@@ -20,7 +20,7 @@ def stage() -> Stage:
         broker.node("peer", {"p": {"echo": lambda ctx: ctx.params}}, heartbeat_s=1.0)
         return NAME
 
-    return Stage(
+    return CheckFixture(
         broker,
         prepare,
         list,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.adapter.stage import NAME, Stage, consume, publish
+from conformance.adapter.stage import NAME, CheckFixture, consume, publish
 from fakebrokers import Narconi
 
 
-def stage() -> Stage:
+def stage() -> CheckFixture:
     """See `conformance.adapter.stage`."""
     broker = Narconi()
 
@@ -14,7 +14,7 @@ def stage() -> Stage:
         broker.create_queue("test", NAME)
         return NAME
 
-    return Stage(
+    return CheckFixture(
         broker,
         prepare,
         lambda: [message.payload for message in broker.messages("test", NAME)],

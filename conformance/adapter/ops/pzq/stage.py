@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.adapter.stage import NAME, Stage, consume, publish
+from conformance.adapter.stage import NAME, CheckFixture, consume, publish
 from fakebrokers import PZQ
 
 
-def stage() -> Stage:
+def stage() -> CheckFixture:
     """See `conformance.adapter.stage`."""
     broker = PZQ()
-    return Stage(
+    return CheckFixture(
         broker,
         lambda: "",
         lambda: [b"".join(message.body) for message in broker.messages()],

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.adapter.stage import NAME, Stage, consume, publish
+from conformance.adapter.stage import NAME, CheckFixture, consume, publish
 from fakebrokers import RabbitMQStream
 
 
-def stage() -> Stage:
+def stage() -> CheckFixture:
     """See `conformance.adapter.stage`."""
     broker = RabbitMQStream()
 
@@ -14,7 +14,7 @@ def stage() -> Stage:
         broker.create_stream(NAME)
         return NAME
 
-    return Stage(
+    return CheckFixture(
         broker,
         prepare,
         lambda: [message.body for message in broker.messages(NAME)],

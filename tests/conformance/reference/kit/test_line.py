@@ -7,10 +7,10 @@ from collections.abc import Awaitable
 
 import pytest
 
-from conformance.reference.kit import Line
+from conformance.reference.kit import WaitQueue
 
 
-async def _go(line: Line, ready: Awaitable[None], name: str, gone: list[str]) -> None:
+async def _go(line: WaitQueue, ready: Awaitable[None], name: str, gone: list[str]) -> None:
     await line.after(ready)
     gone.append(name)
 
@@ -22,7 +22,7 @@ async def _nothing() -> None:
 @pytest.mark.parametrize("turns", range(6))
 def test_whoever_comes_as_it_is_ready_overtakes_nobody(turns: int) -> None:
     async def work() -> list[str]:
-        line, gone = Line(), []
+        line, gone = WaitQueue(), []
         opened = asyncio.get_running_loop().create_future()
         tasks = [asyncio.create_task(_go(line, asyncio.shield(opened), name, gone)) for name in "ab"]
         await asyncio.sleep(0)
@@ -37,7 +37,7 @@ def test_whoever_comes_as_it_is_ready_overtakes_nobody(turns: int) -> None:
 
 def test_one_that_gives_up_lets_those_behind_it_wait_for_those_in_front() -> None:
     async def work() -> list[str]:
-        line, gone = Line(), []
+        line, gone = WaitQueue(), []
         first, second = (asyncio.get_running_loop().create_future() for _ in range(2))
         one = asyncio.create_task(_go(line, first, "a", gone))
         two = asyncio.create_task(_go(line, second, "b", gone))
@@ -56,7 +56,7 @@ def test_one_that_gives_up_lets_those_behind_it_wait_for_those_in_front() -> Non
 
 def test_an_error_is_that_of_the_one_who_waits() -> None:
     async def work() -> None:
-        line, gone = Line(), []
+        line, gone = WaitQueue(), []
         failing = asyncio.get_running_loop().create_future()
         failing.set_exception(OSError("no"))
         with pytest.raises(OSError, match="no"):

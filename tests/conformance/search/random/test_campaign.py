@@ -16,11 +16,11 @@ from conformance.cli.chaos import _shrinking
 from conformance.mutants.registry import find_mutant
 from conformance.rules.anomalies import check
 from conformance.search.random import canary
-from conformance.search.random.campaign import LIVE_SHRINK_S, Campaign
+from conformance.search.random.campaign import LIVE_SHRINK_S, ChaosCampaign
 from conformance.search.random.corpus import Corpus
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.runs import sharded
-from conformance.search.random.subject import Subject
+from conformance.search.random.subject import ChaosClient
 from fakebrokers.cli import main
 from fakebrokers.journal.reader import read_run, runs_in
 from fakebrokers.progress import Shown
@@ -41,8 +41,8 @@ def command(*args: str) -> int:
     return int(left.value.code or 0)
 
 
-def campaign(folder: Path, mutant: str = "", **options: object) -> Campaign:
-    return Campaign(Subject(PROTOCOL, "reference", mutant), SETTING, folder, **options)  # type: ignore[arg-type]
+def campaign(folder: Path, mutant: str = "", **options: object) -> ChaosCampaign:
+    return ChaosCampaign(ChaosClient(PROTOCOL, "reference", mutant), SETTING, folder, **options)  # type: ignore[arg-type]
 
 
 def test_a_pool_of_processes_tells_the_same_as_one(tmp_path: Path) -> None:
@@ -207,10 +207,10 @@ def test_a_commit_is_a_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_stricter_contract_finds_what_the_protocol_allows(tmp_path: Path) -> None:
-    subject = Subject("pzq", "reference")
+    subject = ChaosClient("pzq", "reference")
     setting = Setting("pzq", workloads=("mixed",), nemeses=("expiry",))
-    lenient = Campaign(subject, setting, tmp_path / "lenient")
-    strict = Campaign(subject, setting, tmp_path / "strict", contract="exactly-once")
+    lenient = ChaosCampaign(subject, setting, tmp_path / "lenient")
+    strict = ChaosCampaign(subject, setting, tmp_path / "strict", contract="exactly-once")
     for one in (lenient, strict):
         one.go([str(number) for number in range(1, 6)])
     assert not lenient.failed
@@ -230,7 +230,7 @@ def test_shrinking_in_real_time_is_told_before_it_begins(
         return [None] * len(wishes)
 
     def turned_real(*_: object) -> None:
-        monkeypatch.setattr(Subject, "is_process", True)
+        monkeypatch.setattr(ChaosClient, "is_process", True)
 
     monkeypatch.setattr("conformance.search.random.campaign.shrink_all", nothing_smaller)
     campaign(tmp_path / "real", MUTANT).go(SEEDS, None, turned_real, lambda *what: told.append(what))

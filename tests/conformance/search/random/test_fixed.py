@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from conformance.adapters.registry import Client, bundled, find
-from conformance.campaign import Campaign
+from conformance.campaign import ConformCampaign
 from conformance.known.defects import KnownFindings, Part
 from conformance.known.files import read
 from conformance.results import Results, with_found
@@ -18,8 +18,8 @@ from conformance.search.random.draw import Setting, draw
 from conformance.search.random.fixed import FixedSeeds
 from conformance.search.random.run import runner
 from conformance.search.random.schedule import DRAWING_VERSION, Schedule
-from conformance.search.random.verdict import Verdict, verdict_on
-from conformance.search.systematic.fixed import Row, Swept, run_lists
+from conformance.search.random.verdict import RunVerdict, verdict_on
+from conformance.search.systematic.fixed import Swept, ViolationRow, run_lists
 from conformance.stages import CHAOS, FOLDER, run_stage
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
@@ -55,7 +55,7 @@ class Scripted:
         self.lag_s = lag_s
         self.runs = 0
 
-    async def judge_live(self, schedule: Schedule, expected: KnownFindings) -> tuple[ChaosCase, Verdict]:
+    async def judge_live(self, schedule: Schedule, expected: KnownFindings) -> tuple[ChaosCase, RunVerdict]:
         self.runs += 1
         mutant = self.mutants[min(self.runs, len(self.mutants)) - 1]
         case = await asyncio.to_thread(_case, mutant, schedule)
@@ -167,8 +167,8 @@ def test_a_client_without_seeds_is_left_out(
 
 
 def test_the_results_of_a_client_tell_what_was_found(tmp_path: Path) -> None:
-    row = Row(invariant="lives", detail="gone", spec="mixed", count=2, runs=2, page="chaos/x.html")
-    known = Row(invariant="close-ends", detail="left", spec="mixed", cause="recovery goes on")
+    row = ViolationRow(invariant="lives", detail="gone", spec="mixed", count=2, runs=2, page="chaos/x.html")
+    known = ViolationRow(invariant="close-ends", detail="left", spec="mixed", cause="recovery goes on")
     swept = Swept(client="toy", version="1", protocol=PROTOCOL, specs=2, rows=[row, known])
     results = Results("toy", "1", "0.1", 0, "2026-01-01T00:00:00Z", 1.0, ())
     told = with_found(results, swept.told("chaos"))
@@ -181,7 +181,7 @@ def test_the_results_of_a_client_tell_what_was_found(tmp_path: Path) -> None:
 
 
 def test_the_main_job_fails_by_what_chaos_finds(tmp_path: Path) -> None:
-    row = Row(invariant="lives", detail="gone", spec="mixed", count=2, runs=2)
-    campaign = Campaign(tmp_path, "gate", 1, 0, Console(quiet=True))
+    row = ViolationRow(invariant="lives", detail="gone", spec="mixed", count=2, runs=2)
+    campaign = ConformCampaign(tmp_path, "gate", 1, 0, Console(quiet=True))
     campaign.staged = {"chaos": [Swept(client="toy", version="1", protocol=PROTOCOL, specs=1, rows=[row])]}
     assert campaign.exit_code == ExitCode.FAILED

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from conformance.rules import Finding
 from conformance.search.random.case import ChaosCase
-from conformance.search.random.live import Shrunk, shrink_all
+from conformance.search.random.live import ShrinkResult, shrink_all
 from conformance.search.random.schedule import Schedule, to_json
-from conformance.search.random.verdict import Verdict, Word
+from conformance.search.random.verdict import RunVerdict, Word
 from fakebrokers.core import virtual
 from fakebrokers.faults.steps import Step
 
@@ -18,19 +18,19 @@ STEPS = tuple(
     Step("cut", float(number), 1.0, {"how": "rst", "times": 1}, f"step{number}") for number in range(4)
 )
 LONG = Schedule("narconi", "mixed", {"messages": 8}, STEPS, seconds=8.0)
-FAILS = Verdict(Word.FAIL, (Finding("lives", "gone"),))
+FAILS = RunVerdict(Word.FAIL, (Finding("lives", "gone"),))
 
 
 def shrunk(
     fails: Callable[[Schedule, int], bool], seconds: float = 60.0
-) -> tuple[Shrunk | None, Counter[str]]:
+) -> tuple[ShrinkResult | None, Counter[str]]:
     """What becomes of a schedule that fails as `fails` says of it and the number of its run."""
     runs: Counter[str] = Counter()
 
-    async def run(schedule: Schedule) -> tuple[ChaosCase, Verdict]:
+    async def run(schedule: Schedule) -> tuple[ChaosCase, RunVerdict]:
         key = to_json(schedule)
         runs[key] += 1
-        verdict = FAILS if fails(schedule, runs[key]) else Verdict(Word.PASS)
+        verdict = FAILS if fails(schedule, runs[key]) else RunVerdict(Word.PASS)
         return ChaosCase(schedule, []), verdict
 
     [found] = asyncio.run(shrink_all([(LONG, "lives")], run, 4, seconds))
@@ -74,7 +74,7 @@ def test_time_ends_a_search() -> None:
 def test_runs_that_wait_for_a_lane_are_not_begun_behind_the_end() -> None:
     begun: list[Schedule] = []
 
-    async def run(schedule: Schedule) -> tuple[ChaosCase, Verdict]:
+    async def run(schedule: Schedule) -> tuple[ChaosCase, RunVerdict]:
         begun.append(schedule)
         await asyncio.sleep(0.05)
         return ChaosCase(schedule, []), FAILS

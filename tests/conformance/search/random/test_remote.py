@@ -10,11 +10,11 @@ import pytest
 from conformance.run import pace
 from conformance.search.random import subject as subjects
 from conformance.search.random import workload
-from conformance.search.random.campaign import Campaign
+from conformance.search.random.campaign import ChaosCampaign
 from conformance.search.random.draw import Setting, available, draw
 from conformance.search.random.room import room_of
 from conformance.search.random.schedule import Schedule
-from conformance.search.random.subject import Subject
+from conformance.search.random.subject import ChaosClient
 from conformance.search.random.toxics import TOXIC
 from conformance.search.random.verdict import Word, verdict_on
 from fakebrokers.cli import main
@@ -42,7 +42,9 @@ def test_a_cut_goes_through_the_proxy_and_the_history_is_judged(protocol: str, t
     cut = Step("cut", 0.1, 0.5, {"how": "rst", "times": 1}, "step1")
     schedule = Schedule(protocol, "mixed", PARAMS, (cut,), seconds=1.0)
     with find_protocol(protocol).load()() as server:
-        case = Subject(protocol, "reference", target=f"127.0.0.1:{server.port}").run(schedule, "", tmp_path)
+        case = ChaosClient(protocol, "reference", target=f"127.0.0.1:{server.port}").run(
+            schedule, "", tmp_path
+        )
     verdict = verdict_on(case)
     assert verdict.word is Word.PASS, verdict
     assert case.log is not None
@@ -69,9 +71,9 @@ def test_a_protocol_whose_peers_are_ours_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_document_says_that_it_was_a_proxy(tmp_path: Path) -> None:
-    subject = Subject("narconi", "reference", target="127.0.0.1:1")
+    subject = ChaosClient("narconi", "reference", target="127.0.0.1:1")
     setting = Setting("narconi", is_process=True, is_remote=True)
-    assert Campaign(subject, setting, tmp_path).document()["engine"] == "proxy"
+    assert ChaosCampaign(subject, setting, tmp_path).document()["engine"] == "proxy"
 
 
 @pytest.mark.full
@@ -85,7 +87,7 @@ def test_what_fakes_do_to_their_nodes_a_proxy_does_to_itself(name: str, tmp_path
         "rabbitmq-stream", "publish", params, (Step(name, 0.1, 0.3, args, "step1"),), seconds=0.5
     )
     with find_protocol("rabbitmq-stream").load()() as server:
-        subject = Subject("rabbitmq-stream", "reference", target=f"127.0.0.1:{server.port}")
+        subject = ChaosClient("rabbitmq-stream", "reference", target=f"127.0.0.1:{server.port}")
         case = subject.run(schedule, "", tmp_path)
     assert [band["kind"] for band in case.bands] == [name]
     assert verdict_on(case).word is Word.PASS, verdict_on(case)
@@ -99,7 +101,7 @@ def test_a_toxic_takes_place_and_is_taken_out(name: str, toxiproxy: str, tmp_pat
     assert args is not None
     schedule = Schedule("narconi", "mixed", PARAMS, (Step(name, 0.1, 0.3, args, "step1"),), seconds=0.6)
     with find_protocol("narconi").load()() as server, TOXIPROXIES[toxiproxy]() as url:
-        subject = Subject("narconi", "reference", target=f"127.0.0.1:{server.port}", toxiproxy=url)
+        subject = ChaosClient("narconi", "reference", target=f"127.0.0.1:{server.port}", toxiproxy=url)
         case = subject.run(schedule, "", tmp_path)
     assert verdict_on(case).word is Word.PASS, verdict_on(case)
     [band] = case.bands

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.search.random.campaign import Campaign
+from conformance.search.random.campaign import ChaosCampaign
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.page import page, write_page
 from conformance.search.random.replay import ChaosReplay, is_chaos, load, replay, replay_of, shrunk
 from conformance.search.random.run import runner
 from conformance.search.random.schedule import Schedule, to_json
 from conformance.search.random.shrink import candidates, shrinking
-from conformance.search.random.subject import Subject
+from conformance.search.random.subject import ChaosClient
 from conformance.search.random.verdict import verdict_on
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
@@ -142,7 +142,7 @@ def test_what_clients_say_is_escaped(tmp_path: Path) -> None:
 
 
 def test_a_campaign_writes_down_what_replays(tmp_path: Path) -> None:
-    campaign = Campaign(Subject(PROTOCOL, "reference", MUTANT), SETTING, tmp_path)
+    campaign = ChaosCampaign(ChaosClient(PROTOCOL, "reference", MUTANT), SETTING, tmp_path)
     campaign.go(["2"])
     [failed] = campaign.failed
     assert failed.steady

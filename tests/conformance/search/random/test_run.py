@@ -12,7 +12,7 @@ from conformance.search.random.draw import Setting, available, draw
 from conformance.search.random.nemesis import Nemesis
 from conformance.search.random.room import room_of
 from conformance.search.random.run import runner
-from conformance.search.random.scene import Scene
+from conformance.search.random.scene import ChaosContext
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.verdict import Word, verdict_on
 from conformance.search.random.workload import SCRIPT
@@ -176,11 +176,11 @@ class Fails(Nemesis):
     def __init__(self, how: str) -> None:
         self.how = how
 
-    async def act(self, scene: Scene, step: Step) -> None:
+    async def act(self, scene: ChaosContext, step: Step) -> None:
         if self.how == "act":
             raise LookupError("no such node")
 
-    def heal(self, scene: Scene, step: Step) -> None:
+    def heal(self, scene: ChaosContext, step: Step) -> None:
         if self.how == "heal":
             raise LookupError("no such node")
 

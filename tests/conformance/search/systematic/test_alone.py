@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.run.specs import Aside, Bend, Spec
+from conformance.run.specs import Bend, SideOp, Spec
 from conformance.search.systematic.alone import Proof, add_proofs, lacking, load, only_act, without
 from conformance.search.systematic.kills import Kill
 
@@ -62,5 +62,5 @@ def test_without_the_last_thing_that_is_done() -> None:
     bends = (Bend("c1", "out", 1, "rst"), Bend("c2", "out", 1, "late"))
     assert only_act(Spec("pzq", "waited", bends)) == "late"
     assert without(Spec("pzq", "waited", bends)).bends == bends[:1]
-    aside = Spec("pzq", "waited", asides=(Aside(1, "loss"),))
+    aside = Spec("pzq", "waited", asides=(SideOp(1, "loss"),))
     assert (only_act(aside), without(aside)) == ("aside-loss", Spec("pzq", "waited"))

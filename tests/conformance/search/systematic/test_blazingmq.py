@@ -13,9 +13,9 @@ from conformance.reference.registry import without_sockets
 from conformance.rules import judge
 from conformance.run.facts import Facts
 from conformance.run.inprocess import run, runner
-from conformance.run.specs import Aside, Bend, Spec
-from conformance.run.trace import Moment
-from conformance.run.view import Conn, Seen
+from conformance.run.specs import Bend, SideOp, Spec
+from conformance.run.trace import Position
+from conformance.run.view import Conn, SeenFrame
 from fakebrokers.blazingmq.codec import BlazingCodec, event_bytes
 from fakebrokers.blazingmq.codes import Encoding, EventType
 from fakebrokers.blazingmq.frames import (
@@ -85,7 +85,7 @@ def test_a_confirm_in_the_instant_of_a_close_is_none_too_many() -> None:
 @pytest.mark.parametrize(
     ("base", "bends", "asides"),
     [
-        ("read-first", (), (Aside(2, "close", 1),)),  # a close while a reader waits to be configured
+        ("read-first", (), (SideOp(2, "close", 1),)),  # a close while a reader waits to be configured
         ("queues", (Bend("c1", "out", 4, "number", [6, 2, 32703]),), ()),  # a refusal in no known encoding
         (
             "read-first",
@@ -97,7 +97,7 @@ def test_a_confirm_in_the_instant_of_a_close_is_none_too_many() -> None:
     ids=["close", "encoding", "too early", "by the server"],
 )
 def test_what_the_whole_sweep_has_shown(
-    base: str, bends: tuple[Bend, ...], asides: tuple[Aside, ...]
+    base: str, bends: tuple[Bend, ...], asides: tuple[SideOp, ...]
 ) -> None:
     assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, bends, asides=asides))) == []
 
@@ -155,9 +155,9 @@ def shared_queue(other: str, *further: tuple[str, Frame]) -> Facts:
         flags = HandleParameters(uri, 7, app, flags=2, read_count=1)
         asked = StreamParameters(app.app_id, (Subscription(10 + number),))
         frames += [("in", OpenQueue(number, flags)), ("in", ConfigureStream(2 + number, 7, asked))]
-    conn, facts = Conn("c1", Moment(0, 0, 0.0)), Facts()
+    conn, facts = Conn("c1", Position(0, 0, 0.0)), Facts()
     for row, (direction, frame) in enumerate([*frames, *further], 1):
-        conn.frames.append(Seen(Moment(row, 0, float(row)), direction, frame, 0))
+        conn.frames.append(SeenFrame(Position(row, 0, float(row)), direction, frame, 0))
     Tracking(MODEL, conn, facts).run()
     return facts
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.run.specs import Bend, Spec, to_json
-from conformance.search.systematic.campaign import LEDGER, Campaign, Subject
+from conformance.search.systematic.campaign import LEDGER, SweepCampaign, SweptClient
 from conformance.search.systematic.order import Ledger
 
 PROTOCOL = "pzq"
@@ -18,12 +18,14 @@ SPECS = [
 ]
 
 
-def found(campaign: Campaign) -> list[tuple[str, str, int]]:
+def found(campaign: SweepCampaign) -> list[tuple[str, str, int]]:
     return [(one.name, to_json(one.replay.spec), one.count) for one in campaign.failures]
 
 
-def swept(folder: Path, mutant: str, processes: int) -> Campaign:
-    campaign = Campaign(Subject(PROTOCOL, "reference", mutant), folder, specs=SPECS, processes=processes)
+def swept(folder: Path, mutant: str, processes: int) -> SweepCampaign:
+    campaign = SweepCampaign(
+        SweptClient(PROTOCOL, "reference", mutant), folder, specs=SPECS, processes=processes
+    )
     campaign.go(300.0)
     return campaign
 
@@ -41,9 +43,9 @@ def test_what_nobody_fails_at_is_counted_too(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_keeps_what_was_run_and_what_that_has_found(tmp_path: Path) -> None:
-    campaign = Campaign(Subject(PROTOCOL, "reference", MUTANT), tmp_path)
+    campaign = SweepCampaign(SweptClient(PROTOCOL, "reference", MUTANT), tmp_path)
 
-    def interrupt(so_far: Campaign) -> None:
+    def interrupt(so_far: SweepCampaign) -> None:
         if so_far.kinds:
             raise KeyboardInterrupt
 
@@ -55,11 +57,11 @@ def test_an_interrupt_keeps_what_was_run_and_what_that_has_found(tmp_path: Path)
 
 
 def test_the_next_sweep_goes_on_with_what_is_left(tmp_path: Path) -> None:
-    first = Campaign(Subject(PROTOCOL, "reference"), tmp_path)
+    first = SweepCampaign(SweptClient(PROTOCOL, "reference"), tmp_path)
     first.go(0.5)
-    second = Campaign(Subject(PROTOCOL, "reference"), tmp_path)
+    second = SweepCampaign(SweptClient(PROTOCOL, "reference"), tmp_path)
     second.go(0.5)
     assert second.runs + second.left == first.left
-    again = Campaign(Subject(PROTOCOL, "reference"), tmp_path, again=True)
+    again = SweepCampaign(SweptClient(PROTOCOL, "reference"), tmp_path, again=True)
     again.go(0.1)
     assert again.runs + again.left == first.runs + first.left

@@ -13,10 +13,10 @@ from conformance.rules import Finding, judge
 from conformance.run.case import Case
 from conformance.run.inprocess import runner
 from conformance.run.specs import Bend, Spec
-from conformance.run.trace import Row
+from conformance.run.trace import TraceRow
 from conformance.search.systematic.children import Child, best_first, by_its_clock
-from conformance.search.systematic.order import Order
-from conformance.search.systematic.universe import Item
+from conformance.search.systematic.order import DrawOrder
+from conformance.search.systematic.universe import DrawableSpec
 
 PROTOCOL = "rabbitmq-stream"
 LOST = Bend("c1", "out", 9, "lost")
@@ -45,7 +45,7 @@ def test_runs_go_side_by_side_and_the_correct_client_violates_nothing(child: Chi
     assert [findings for _, findings in seen if findings] == []
 
 
-def test_the_tape_has_what_went_over_the_sockets(child: Child) -> None:
+def test_the_trace_has_what_went_over_the_sockets(child: Child) -> None:
     case = asyncio.run(child.run(Spec(PROTOCOL, "publish", (LOST,))))
     assert case.hits == 1
     assert [one.place[-1] for one in case.facts.written][:3] == [1, 2, 3]
@@ -83,10 +83,10 @@ def test_pzq_over_its_own_sockets_violates_nothing() -> None:
 def test_a_line_stands_where_it_was_written_not_where_it_was_read() -> None:
     case = CLEAN(Spec(PROTOCOL, "ask"))
     rows = [
-        Row(10.000, "op", "", "publish"),
-        Row(10.020, "in", "c1", b"what the client wrote behind its word"),
-        Row(10.021, "event", "", 7),  # written 12 ms before it was read
-        Row(10.030, "answer", "", 1),  # read at once
+        TraceRow(10.000, "op", "", "publish"),
+        TraceRow(10.020, "in", "c1", b"what the client wrote behind its word"),
+        TraceRow(10.021, "event", "", 7),  # written 12 ms before it was read
+        TraceRow(10.030, "answer", "", 1),  # read at once
     ]
     case.rows, case.ops, case.events = rows, case.ops[:0], []
     by_its_clock(case, [(rows[2], 5.009), (rows[3], 5.030)])
@@ -127,10 +127,10 @@ def test_bases_are_those_that_the_client_has_the_role_and_the_capabilities_for()
 
 def test_each_kind_of_fault_comes_soon_the_best_first() -> None:
     items = [
-        Item((act, kind, ""), Spec(PROTOCOL, "ask", (Bend("c1", "out", nth, act),)))
+        DrawableSpec((act, kind, ""), Spec(PROTOCOL, "ask", (Bend("c1", "out", nth, act),)))
         for act in ("field", "late", "rst")
         for kind in ("a", "b", "c")
         for nth in range(1, 4)
     ]
-    drawn = [spec.bends[0].act for spec in Order(best_first(items), by_name=True)]
+    drawn = [spec.bends[0].act for spec in DrawOrder(best_first(items), by_name=True)]
     assert drawn[:6] == ["rst", "late", "field"] * 2

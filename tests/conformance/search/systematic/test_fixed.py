@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from conformance.adapters.registry import Client, bundled
-from conformance.campaign import Campaign
+from conformance.campaign import ConformCampaign
 from conformance.report import write_report
 from conformance.run.case import Case
 from conformance.run.inprocess import runner
@@ -65,11 +65,11 @@ def listed(tmp_path: Path, client: Client, cases: list[Case], known: str = "") -
     return found, child
 
 
-def row(*, count: int, invariant: str = "lives", cause: str = "") -> fixed.Row:
-    return fixed.Row(invariant=invariant, detail="gone", spec="x", cause=cause, count=count, runs=3)
+def row(*, count: int, invariant: str = "lives", cause: str = "") -> fixed.ViolationRow:
+    return fixed.ViolationRow(invariant=invariant, detail="gone", spec="x", cause=cause, count=count, runs=3)
 
 
-def names(rows: list[fixed.Row]) -> Iterator[str]:
+def names(rows: list[fixed.ViolationRow]) -> Iterator[str]:
     return (row.invariant for row in rows)
 
 
@@ -160,7 +160,7 @@ def test_the_list_of_each_bundled_client_can_be_run(client: Client) -> None:
 
 def test_the_report_shows_what_is_new_and_what_is_known(tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
-    new = fixed.Row(
+    new = fixed.ViolationRow(
         invariant="close-ends",
         detail="<b>left</b>",
         spec="closing: no fault",
@@ -168,7 +168,9 @@ def test_the_report_shows_what_is_new_and_what_is_known(tmp_path: Path) -> None:
         runs=2,
         page="sweep/x y.html",
     )
-    known = fixed.Row(invariant="lives", detail="gone", spec="plain: no fault", cause="an assertion fails")
+    known = fixed.ViolationRow(
+        invariant="lives", detail="gone", spec="plain: no fault", cause="an assertion fails"
+    )
     swept = Swept(client="toy", version="1.0", protocol=PROTOCOL, specs=24, rows=[new, known])
     text = write_report(tmp_path, [], staged={"sweep": [swept], "chaos": []}).read_text()
     assert 'id="sweep"' in text
@@ -191,7 +193,9 @@ def test_the_report_shows_what_is_new_and_what_is_known(tmp_path: Path) -> None:
     ],
     ids=["nothing", "known", "once", "new", "harness"],
 )
-def test_the_main_job_fails_by_what_is_new(tmp_path: Path, rows: list[fixed.Row], code: ExitCode) -> None:
-    campaign = Campaign(tmp_path, "gate", 1, 0, Console(quiet=True))
+def test_the_main_job_fails_by_what_is_new(
+    tmp_path: Path, rows: list[fixed.ViolationRow], code: ExitCode
+) -> None:
+    campaign = ConformCampaign(tmp_path, "gate", 1, 0, Console(quiet=True))
     campaign.staged = {"sweep": [Swept(client="toy", version="1", protocol=PROTOCOL, specs=1, rows=rows)]}
     assert campaign.exit_code == code

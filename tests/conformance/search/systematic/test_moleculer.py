@@ -23,10 +23,10 @@ from conformance.run.case import Case
 from conformance.run.facts import Facts, Sent, Should
 from conformance.run.inprocess import run, runner
 from conformance.run.room import room_of
-from conformance.run.specs import EVERY, Aside, Bend, Spec
-from conformance.run.trace import Moment, Row
-from conformance.run.view import Conn, Seen
-from conformance.search.systematic.order import Order
+from conformance.run.specs import EVERY, Bend, SideOp, Spec
+from conformance.run.trace import Position, TraceRow
+from conformance.run.view import Conn, SeenFrame
+from conformance.search.systematic.order import DrawOrder
 from conformance.search.systematic.sweep import Sweep
 from conformance.search.systematic.universe import universe
 from fakebrokers.core.frames import Malformed, kind_of
@@ -52,7 +52,7 @@ INFO = b'MSG MOL.INFO 4 26\r\n{"ver":"5","sender":"peer"}\r\n'.replace(b" 26", b
 
 def test_the_correct_client_violates_nothing() -> None:
     sweep = Sweep(runner(PROTOCOL))
-    sweep.go(itertools.islice(Order(universe(PROTOCOL)), SPECS), seconds=120.0)
+    sweep.go(itertools.islice(DrawOrder(universe(PROTOCOL)), SPECS), seconds=120.0)
     found = [
         f"{failure.spec}: {finding}" for failure in sweep.failures.values() for finding in failure.findings
     ]
@@ -298,7 +298,7 @@ def test_what_an_action_makes_of_params_that_are_not_there(
 
 
 def test_a_closed_node_offers_nothing_more() -> None:
-    for aside in (Aside(2, "close"), Aside(3, "close", 2)):
+    for aside in (SideOp(2, "close"), SideOp(3, "close", 2)):
         assert judge(runner(PROTOCOL)(Spec(PROTOCOL, "events", asides=(aside,)))) == []
 
 
@@ -378,14 +378,14 @@ def test_streams_in_the_place_of_the_parameters_cannot_be_told_apart() -> None:
     assert not _is_alike_without_params(done, call(6, 7, params={"n": 2}, stream={}))
 
 
-def tape_of(slack_s: float, *rows: Row) -> Case:
+def trace_of(slack_s: float, *rows: TraceRow) -> Case:
     case = Case(Spec(PROTOCOL, "events"), room_of(PROTOCOL), list(rows), [], [])
     case.slack_s = slack_s
     return case
 
 
 def emitted(number: int, begun_s: float, ended_s: float) -> Any:
-    begun, ended = (Moment(round(1000 * t), 0, t) for t in (begun_s, ended_s))
+    begun, ended = (Position(round(1000 * t), 0, t) for t in (begun_s, ended_s))
     return SimpleNamespace(
         op="mol.emit", args={"event": "news.a", "data": number}, begun=begun, ended=ended, result=None
     )
@@ -397,31 +397,33 @@ def emitted(number: int, begun_s: float, ended_s: float) -> Any:
     ids=["time is not real", "two are near", "they are not", "it comes in the other one"],
 )
 def test_an_event_may_come_a_little_behind_its_op(slack_s: float, second_s: float, owners: list[int]) -> None:
-    case = tape_of(slack_s)
+    case = trace_of(slack_s)
     case.ops = [emitted(1, 1.0, 1.01), emitted(2, second_s, second_s + 0.3)]
     frame = Event(id="1", event="news.a", data=1)
-    sent = Sent(Conn("c1", Moment(0, 0, 0.0)), Moment(1100, 0, 1.1), "EVENT.peer", frame)
+    sent = Sent(Conn("c1", Position(0, 0, 0.0)), Position(1100, 0, 1.1), "EVENT.peer", frame)
     case.__dict__["_read"] = ({}, Facts(sent=[sent]))
     assert [done.args["data"] for done in case.ops if _events_of(case, done)] == owners
 
 
 def test_what_came_just_before_an_op_need_not_have_been_read() -> None:
-    rows = [Row(t, "out", "c1", b"") for t in (0.5, 0.9, 1.1, 2.0)] + [Row(2.0, "op", "", "mol.call")]
-    begun = Moment(2, 0, 1.0)
-    assert {moment.t for moment in _about(tape_of(0.25, *rows), begun)} == {0.9, 1.1}
-    assert {moment.t for moment in _about(tape_of(0.0, *rows), begun)} == {1.1}
+    rows = [TraceRow(t, "out", "c1", b"") for t in (0.5, 0.9, 1.1, 2.0)] + [
+        TraceRow(2.0, "op", "", "mol.call")
+    ]
+    begun = Position(2, 0, 1.0)
+    assert {moment.t for moment in _about(trace_of(0.25, *rows), begun)} == {0.9, 1.1}
+    assert {moment.t for moment in _about(trace_of(0.0, *rows), begun)} == {1.1}
 
 
 def test_an_answer_is_for_who_has_asked_on_its_connection() -> None:
     facts = Facts()
-    first, second = (Tracking(Conn(name, Moment(0, 0, 0.0)), facts) for name in ("c1", "c2"))
+    first, second = (Tracking(Conn(name, Position(0, 0, 0.0)), facts) for name in ("c1", "c2"))
     key = ("DISCOVER", "peer")
     for row, one in enumerate((first, second), 1):
-        one._asked_back(Discover(sender="peer"), key, Moment(row, 0, float(row)))
+        one._asked_back(Discover(sender="peer"), key, Position(row, 0, float(row)))
     answer = Info(sender="client")
-    second._answer_back(key, answer, Moment(3, 0, 3.0))
+    second._answer_back(key, answer, Position(3, 0, 3.0))
     assert [one.answer for one in facts.asked_back] == [None, answer]
-    second._answer_back(key, answer, Moment(4, 0, 4.0))
+    second._answer_back(key, answer, Position(4, 0, 4.0))
     assert [one.answer for one in facts.asked_back] == [answer, answer]
 
 
@@ -429,13 +431,13 @@ def test_an_answer_is_for_who_has_asked_on_its_connection() -> None:
 def test_an_answer_may_come_just_before_the_end_of_its_question(behind_s: float, in_time: bool) -> None:
     """The CR LF after a payload may be on its way still when the client answers."""
     facts = Facts()
-    conn = Conn("c1", Moment(0, 0, 0.0))
-    conn.ready = Moment(1, 0, 0.5)
+    conn = Conn("c1", Position(0, 0, 0.0))
+    conn.ready = Position(1, 0, 0.5)
     tracking = Tracking(conn, facts)
     key, answer = ("REQ", "1"), Response(id="1", success=True, ver="5", sender="n")
-    tracking._answer_back(key, answer, Moment(2, 0, 1.0))
+    tracking._answer_back(key, answer, Position(2, 0, 1.0))
     assert [text for _, text in facts.misused] == ['Response "1" answers nothing that was asked']
-    tracking._asked_back(Request(id="1", ver="5", sender="p"), key, Moment(3, 0, 1.0 + behind_s))
+    tracking._asked_back(Request(id="1", ver="5", sender="p"), key, Position(3, 0, 1.0 + behind_s))
     [question] = facts.asked_back
     assert (question.answer is answer, not facts.misused) == (in_time, in_time)
 
@@ -460,11 +462,11 @@ def test_a_client_that_speaks_and_listens_has_done_its_handshake(
         "ping": b"PING\r\n",
     }
     rows = [("out", b"INFO {}\r\n"), ("in", b"CONNECT {}\r\n"), ("in", b"PING\r\n"), ("out", b"PONG\r\n")]
-    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn = Conn("c1", Position(0, 0, 0.0))
     codecs = {"in": ReadingCodec("server"), "out": ReadingCodec("client")}
     for number, (direction, data) in enumerate([*rows, *(("in", lines[each]) for each in sent)], 1):
         for frame, _ in codecs[direction].feed(data):
-            conn.frames.append(Seen(Moment(number, 0, float(number)), direction, frame, len(data)))
+            conn.frames.append(SeenFrame(Position(number, 0, float(number)), direction, frame, len(data)))
     assert len(conn.frames) == 4 + len(sent)
     Tracking(conn, Facts()).run()
     assert (conn.ready and conn.ready.row) == ready

@@ -15,7 +15,7 @@ from conformance.reference.narconi.websockets import WebSockets
 from conformance.reference.registry import without_sockets
 from conformance.rules import judge
 from conformance.run.inprocess import run, runner
-from conformance.run.specs import EVERY, Aside, Bend, Change, Spec
+from conformance.run.specs import EVERY, ArgumentChange, Bend, SideOp, Spec
 from fakebrokers import Narconi
 from fakebrokers.core.frames import Malformed
 from fakebrokers.narconi import frames as f
@@ -92,17 +92,17 @@ def test_what_comes_behind_a_close_is_not_surfaced() -> None:
 @pytest.mark.parametrize(
     ("base", "aside"),
     [
-        pytest.param("ask", Aside(2, "cancel", 1), id="an answer that comes as its op is cancelled"),
-        pytest.param("drained", Aside(3, "cancel", 1), id="a graceful end that is cancelled"),
-        pytest.param("drained", Aside(3, "loss"), id="a graceful end of what is lost just then"),
+        pytest.param("ask", SideOp(2, "cancel", 1), id="an answer that comes as its op is cancelled"),
+        pytest.param("drained", SideOp(3, "cancel", 1), id="a graceful end that is cancelled"),
+        pytest.param("drained", SideOp(3, "loss"), id="a graceful end of what is lost just then"),
     ],
 )
-def test_what_an_application_does_besides_leaves_nothing_behind(base: str, aside: Aside) -> None:
+def test_what_an_application_does_besides_leaves_nothing_behind(base: str, aside: SideOp) -> None:
     assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, asides=(aside,)))) == []
 
 
 def test_an_empty_name_reaches_no_other_queue() -> None:
-    case = runner(PROTOCOL)(Spec(PROTOCOL, "closing", (), (Change(7, "target", ""),)))
+    case = runner(PROTOCOL)(Spec(PROTOCOL, "closing", (), (ArgumentChange(7, "target", ""),)))
     [take] = case.done("narc.take")
     assert take.result is not None and take.result.word == "invalid"
     assert not judge(case)

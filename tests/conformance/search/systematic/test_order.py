@@ -6,50 +6,52 @@ import itertools
 from pathlib import Path
 
 from conformance.run.specs import Bend, Spec
-from conformance.search.systematic.order import Ledger, Order
-from conformance.search.systematic.universe import Item
+from conformance.search.systematic.order import DrawOrder, Ledger
+from conformance.search.systematic.universe import DrawableSpec
 
 
-def items(groups: int = 5, each: int = 20, act: str = "rst") -> list[Item]:
+def items(groups: int = 5, each: int = 20, act: str = "rst") -> list[DrawableSpec]:
     return [
-        Item((act, f"kind{group}", ""), Spec("toy", f"base{number % 3}", (Bend("c1", "out", number, act),)))
+        DrawableSpec(
+            (act, f"kind{group}", ""), Spec("toy", f"base{number % 3}", (Bend("c1", "out", number, act),))
+        )
         for group in range(groups)
         for number in range(1, each + 1)
     ]
 
 
-def kinds_of(specs: list[Spec], universe: list[Item]) -> list[str]:
+def kinds_of(specs: list[Spec], universe: list[DrawableSpec]) -> list[str]:
     by_id = {id(item.spec): item.group[1] for item in universe}
     return [by_id[id(spec)] for spec in specs]
 
 
 def test_every_group_comes_once_before_any_comes_twice() -> None:
     universe = items()
-    first = list(itertools.islice(Order(universe), 5))
+    first = list(itertools.islice(DrawOrder(universe), 5))
     assert sorted(kinds_of(first, universe)) == [f"kind{group}" for group in range(5)]
 
 
 def test_bases_take_turns_in_a_group() -> None:
-    drawn = list(itertools.islice(Order(items(groups=1)), 3))
+    drawn = list(itertools.islice(DrawOrder(items(groups=1)), 3))
     assert {spec.base for spec in drawn} == {"base0", "base1", "base2"}
 
 
 def test_everything_is_drawn_once() -> None:
     universe = items()
-    drawn = list(Order(universe))
+    drawn = list(DrawOrder(universe))
     assert len(drawn) == len(universe)
     assert {id(spec) for spec in drawn} == {id(item.spec) for item in universe}
 
 
 def test_one_seed_is_one_order() -> None:
     universe = items()
-    assert list(Order(universe, 3)) == list(Order(universe, 3))
-    assert list(Order(universe, 3)) != list(Order(universe, 4))
+    assert list(DrawOrder(universe, 3)) == list(DrawOrder(universe, 3))
+    assert list(DrawOrder(universe, 3)) != list(DrawOrder(universe, 4))
 
 
 def test_what_comes_behind_a_loss_is_drawn_more_often() -> None:
     universe = items(groups=10) + items(groups=2, act="second")
-    drawn = list(itertools.islice(Order(universe), 15))
+    drawn = list(itertools.islice(DrawOrder(universe), 15))
     by_id = {id(item.spec): item.group[0] for item in universe}
     acts = [by_id[id(spec)] for spec in drawn]
     assert acts.count("second") > 2
@@ -58,13 +60,13 @@ def test_what_comes_behind_a_loss_is_drawn_more_often() -> None:
 def test_a_sweep_goes_on_where_the_last_one_has_stopped(tmp_path: Path) -> None:
     universe = items()
     ledger = Ledger({}, len(universe))
-    order = Order(universe, 1, ledger)
+    order = DrawOrder(universe, 1, ledger)
     first = list(itertools.islice(order, 40))[:30]
     for _ in first:
         order.ran()
     assert order.left == len(universe) - 30  # ten were drawn, and never run
     ledger.save(tmp_path / "ledger.json")
-    rest = list(Order(universe, 1, Ledger.load(tmp_path / "ledger.json", len(universe))))
+    rest = list(DrawOrder(universe, 1, Ledger.load(tmp_path / "ledger.json", len(universe))))
     assert len(first) + len(rest) == len(universe)
     assert not {id(spec) for spec in first} & {id(spec) for spec in rest}
 

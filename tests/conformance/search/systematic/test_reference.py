@@ -8,8 +8,8 @@ import pytest
 
 from conformance.rules import judge
 from conformance.run.inprocess import runner
-from conformance.run.specs import Aside, Bend, Spec
-from conformance.search.systematic.order import Order
+from conformance.run.specs import Bend, SideOp, Spec
+from conformance.search.systematic.order import DrawOrder
 from conformance.search.systematic.sweep import Sweep
 from conformance.search.systematic.universe import universe
 
@@ -19,7 +19,7 @@ SPECS = {"rabbitmq-stream": 600, "pzq": 600, "narconi": 300, "blazingmq": 600}
 @pytest.mark.parametrize("protocol", SPECS)
 def test_the_correct_client_violates_nothing(protocol: str) -> None:
     sweep = Sweep(runner(protocol))
-    sweep.go(itertools.islice(Order(universe(protocol)), SPECS[protocol]), seconds=120.0)
+    sweep.go(itertools.islice(DrawOrder(universe(protocol)), SPECS[protocol]), seconds=120.0)
     found = [
         f"{failure.spec}: {finding}" for failure in sweep.failures.values() for finding in failure.findings
     ]
@@ -35,7 +35,9 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: st
     protocol = "rabbitmq-stream"
     sweep = Sweep(runner(protocol, mutant))
     sweep.go(
-        Order(universe(protocol)), 30.0, until=lambda findings: invariant in [one.name for one in findings]
+        DrawOrder(universe(protocol)),
+        30.0,
+        until=lambda findings: invariant in [one.name for one in findings],
     )
     assert invariant in {name for name, _ in sweep.failures}
 
@@ -44,8 +46,8 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: st
     "spec",
     [
         Spec("rabbitmq-stream", "closing", (Bend("c1", "out", 12, "unasked", ["ConsumerUpdate", None]),)),
-        Spec("rabbitmq-stream", "single-active", ops=2, asides=(Aside(2, "close", 2),)),
-        Spec("rabbitmq-stream", "closing", ops=6, asides=(Aside(6, "twice", 2),)),
+        Spec("rabbitmq-stream", "single-active", ops=2, asides=(SideOp(2, "close", 2),)),
+        Spec("rabbitmq-stream", "closing", ops=6, asides=(SideOp(6, "twice", 2),)),
         Spec(
             "rabbitmq-stream", "two-sessions",
             (Bend("c2", "out", 7, "field", [["streams", 0, 1], {"add": 5}]),),

@@ -10,7 +10,7 @@ import pytest
 from conformance.rules import judge
 from conformance.run.inprocess import runner
 from conformance.run.specs import Bend, Spec
-from conformance.search.systematic.campaign import Campaign, Subject, shrunk
+from conformance.search.systematic.campaign import SweepCampaign, SweptClient, shrunk
 from conformance.search.systematic.replay import Replay, fingerprint, load, replay, replay_of
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
@@ -74,7 +74,7 @@ def test_another_version_is_refused(found: Replay, tmp_path: Path) -> None:
 
 
 def test_a_campaign_writes_down_what_it_finds(tmp_path: Path) -> None:
-    campaign = Campaign(Subject(PROTOCOL, "reference", BLATANT), tmp_path)
+    campaign = SweepCampaign(SweptClient(PROTOCOL, "reference", BLATANT), tmp_path)
     campaign.go(2.0)
     assert campaign.failures
     for failure in campaign.failures:

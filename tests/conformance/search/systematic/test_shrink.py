@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from conformance.run.specs import Bend, Change, Spec
+from conformance.run.specs import ArgumentChange, Bend, Spec
 from conformance.search.systematic.shrink import EVALUATIONS_MAX, Shrinking, smallest_of
 from fakebrokers.core import virtual
 
@@ -20,7 +20,7 @@ def smallest(fails: Callable[[Spec], bool], spec: Spec) -> tuple[Spec, int]:
 
 def test_faults_that_play_no_part_are_dropped() -> None:
     guilty = Bend("c2", "in", 7, "cut", 6)
-    spec = Spec("toy", "base", (*MANY, guilty), (Change(1, "a", 2),))
+    spec = Spec("toy", "base", (*MANY, guilty), (ArgumentChange(1, "a", 2),))
     found, runs = smallest(lambda one: any(bend.connection == "c2" for bend in one.bends), spec)
     assert len(found.bends) == 1
     assert found.changes == ()

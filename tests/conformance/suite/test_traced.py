@@ -14,16 +14,16 @@ from conformance.adapter.messages import Event, Hello
 from conformance.mutants.matrix import run
 from conformance.mutants.registry import find_mutant
 from conformance.results import Verdict
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.reported import Heard
+from conformance.run.reported import ReportedEvent
 from conformance.run.room import room_of
 from conformance.run.specs import Spec
-from conformance.run.trace import START, Moment, Row
-from conformance.run.view import read_tape
+from conformance.run.trace import START, Position, TraceRow
+from conformance.run.view import read_trace
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
-from conformance.suite.taped import TapedRun, _is_lie, _notes, _rename, touched
+from conformance.suite.traced import TracedRun, _is_lie, _notes, _rename, touched
 from fakebrokers.journal import Record, Tap
 from fakebrokers.journal.record import STATE_LOST, State
 
@@ -36,12 +36,12 @@ def the(scenario_id: str) -> Scenario:
 
 
 def test_what_a_client_says_when_the_script_is_over_is_not_its_doing() -> None:
-    async def work() -> TapedRun:
+    async def work() -> TracedRun:
         adapter: Any = SimpleNamespace(events=[Event(1, 1.0, "a", {})], onlooker=None)
-        taped = TapedRun(adapter)
-        taped.end()
+        traced = TracedRun(adapter)
+        traced.end()
         adapter.events.append(Event(2, 2.0, "connection_lost", {}))  # the fake was stopped
-        return taped
+        return traced
 
     assert [event.event for event in asyncio.run(work())._events] == ["a"]
 
@@ -112,8 +112,8 @@ def test_a_run_that_cannot_be_read_says_why(label: str, why: str) -> None:
 # what is known of a run
 
 
-def op(name: str, ok: bool | None = True, **args: Any) -> Done:
-    done = Done(_call(name), args, 1.0, START, "")
+def op(name: str, ok: bool | None = True, **args: Any) -> RunOp:
+    done = RunOp(_call(name), args, 1.0, START, "")
     if ok is not None:
         done.result = _Result(ok)  # type: ignore[assignment]
     return done
@@ -135,7 +135,7 @@ def state(kind: str, note: str = "", fault: str = "", connection: str = "c1") ->
     return Record(1, 0.0, connection, Tap.STATE, kind, note=note, fault=fault)
 
 
-def notes(*ops: Done, records: tuple[Record, ...] = ()) -> dict[str, Any]:
+def notes(*ops: RunOp, records: tuple[Record, ...] = ()) -> dict[str, Any]:
     return dict(_notes(ops, records, HELLO))
 
 
@@ -165,21 +165,25 @@ def test_what_faults_did_is_read_from_the_journal() -> None:
 def test_targets_get_the_names_that_they_have_on_the_wire() -> None:
     opening, publish = op("bmq.open_queue", target="q", uri="bmq://d/q"), op("publish", target="q")
     other = op("publish", target="elsewhere")
-    heard = Heard(Event(1, 0.0, "message", {"target": "q", "sub": "c"}))
+    heard = ReportedEvent(Event(1, 0.0, "message", {"target": "q", "sub": "c"}))
     _rename([opening, publish, other], [heard], room_of("blazingmq").model)
     assert [done.args["target"] for done in (opening, publish, other)] == ["bmq://d/q"] * 2 + ["elsewhere"]
     assert (heard["target"], heard["sub"]) == ("bmq://d/q", "c")
 
 
 def test_where_the_broker_did_not_read_is_known() -> None:
-    rows = [Row(1.0, "accept", "c1", ""), Row(2.0, "reads", "c1", False), Row(3.0, "reads", "c1", True)]
-    [conn] = read_tape(rows, room_of("rabbitmq-stream").model).values()
-    assert conn.deaf == Moment(1, 0, 2.0)
+    rows = [
+        TraceRow(1.0, "accept", "c1", ""),
+        TraceRow(2.0, "reads", "c1", False),
+        TraceRow(3.0, "reads", "c1", True),
+    ]
+    [conn] = read_trace(rows, room_of("rabbitmq-stream").model).values()
+    assert conn.deaf == Position(1, 0, 2.0)
 
 
 def test_over_pipes_nobody_knows_exactly_what_came_first() -> None:
     case = Case(Spec("pzq", "x"), room_of("pzq"), [], [], ())
-    late, early = Moment(2, 0, 1.1), Moment(1, 0, 1.0)
+    late, early = Position(2, 0, 1.1), Position(1, 0, 1.0)
     assert case.may_precede(early, late) and not case.may_precede(late, early)
     case.slack_s = 0.25
     assert case.may_precede(late, early)

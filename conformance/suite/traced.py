@@ -1,4 +1,4 @@
-"""A run of a scenario as the invariants judge it: a tape of bytes, ops and events, read as a `Case`.
+"""A run of a scenario as the invariants judge it: a trace of bytes, ops and events, read as a `Case`.
 
 What a base script says of itself (`conformance.run`) is read here from what the script did and from the wire
 journal: which connections a fault touched, whether the client was told the truth, how many sessions
@@ -16,14 +16,14 @@ import msgspec
 from conformance.adapter.base import Adapter, Call
 from conformance.adapter.contract import Contract
 from conformance.adapter.messages import Event, Hello
-from conformance.run.bases import Done
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.inprocess import place_on_tape
+from conformance.run.inprocess import place_in_trace
 from conformance.run.model import Model
-from conformance.run.reported import Heard
+from conformance.run.reported import ReportedEvent
 from conformance.run.room import room_of
 from conformance.run.specs import Spec
-from conformance.run.trace import Tape
+from conformance.run.trace import Trace
 from conformance.suite.evidence import proxy_of
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError
@@ -32,12 +32,12 @@ from fakebrokers.journal.record import STATE_LOST, Meaning, State, meaning_of
 from fakebrokers.protocol import find_protocol
 
 SLACK_S = 0.25  #: what may pass over sockets and pipes until the other side has what was written
-MOST_ROWS = 20_000  #: of a tape; what is there to load a client costs too much to be read a second time
+MOST_ROWS = 20_000  #: of a trace; what is there to load a client costs too much to be read a second time
 TLS_HELLO = b"\x16\x03"
 MOST_BYTES = 8 << 20
 
 
-class TapedRun:
+class TracedRun:
     """Takes down one run; an `Onlooker` of the client. Make it on the loop on which the script will run.
 
     Args:
@@ -45,8 +45,8 @@ class TapedRun:
     """
 
     def __init__(self, adapter: Adapter) -> None:
-        self.tape = Tape(asyncio.get_running_loop().time)
-        self.ops: list[Done] = []
+        self.trace = Trace(asyncio.get_running_loop().time)
+        self.ops: list[RunOp] = []
         self._adapter = adapter
         self._events: tuple[Event, ...] = ()
         self._is_anew = False
@@ -56,30 +56,30 @@ class TapedRun:
 
     def begun(self, call: Call, deadline_s: float) -> None:
         self._is_anew = self._is_anew or call.op == "hello"
-        self.ops.append(Done(call, call.args, deadline_s, self.tape.note("op", call.op), ""))
+        self.ops.append(RunOp(call, call.args, deadline_s, self.trace.note("op", call.op), ""))
 
     def stopped(self, seconds: float) -> None:
         self._stopped_s += seconds
 
     def wrote(self, what: int | str, n: int) -> None:
         if isinstance(what, int):
-            self.tape.note("answer", what)
+            self.trace.note("answer", what)
         else:
-            self.tape.note("event", n)
+            self.trace.note("event", n)
 
     def end(self) -> None:
         """The script is over. What comes from here on is not the client's doing."""
         self._adapter.onlooker = None
-        self._ended_s = self.tape.clock()
+        self._ended_s = self.trace.clock()
         self._events = tuple(self._adapter.events)
-        self.tape = self.tape.cut()
+        self.trace = self.trace.cut()
         for done in self.ops:
             done.result = done.call.result
 
     @property
     def ends(self) -> tuple[str, ...]:
         """Who ended each connection first, in the order of the ends: ``c1 client``."""
-        rows = [row for row in self.tape.rows if row.what == "end"]
+        rows = [row for row in self.trace.rows if row.what == "end"]
         found: dict[str, str] = {}
         for row in rows:
             found.setdefault(row.connection, f"{row.connection} {row.data[0]}")
@@ -88,12 +88,12 @@ class TapedRun:
     def unread(self, scenario: Scenario, broker: Any, records: Sequence[Record]) -> str:
         """Why nothing can be said of this run; "" if it can."""
         if scenario.sockets or proxy_of(broker) is not None or not hasattr(broker, "_watcher"):
-            return "the client spoke to somebody whose words are not on the tape"
+            return "the client spoke to somebody whose words are not in the trace"
         if any(record.tap is Tap.STATE and meaning_of(record.kind) & Meaning.ELSEWHERE for record in records):
             return "the client also spoke to another broker"
         if self._is_anew or not self._adapter.alive:
             return "the client has ended, or was started anew"
-        rows = self.tape.rows
+        rows = self.trace.rows
         if any(row.what == "in" and row.data[:2] == TLS_HELLO for row in rows):
             return "the client speaks TLS where the broker does not"
         bulk = sum(len(row.data) for row in rows if row.what in ("in", "out") and isinstance(row.data, bytes))
@@ -115,9 +115,9 @@ class TapedRun:
             lag_s: How long the harness stood still.
         """
         spec = Spec(scenario.protocol, scenario.id)
-        events = [Heard(event) for event in self._events]
+        events = [ReportedEvent(event) for event in self._events]
         _rename(self.ops, events, room_of(scenario.protocol).model)
-        case = Case(spec, room_of(scenario.protocol), self.tape.rows, self.ops, events)
+        case = Case(spec, room_of(scenario.protocol), self.trace.rows, self.ops, events)
         case.contract = Contract(self._adapter.hello)
         case.notes = dict(_notes(self.ops, records, self._adapter.hello))
         case.touched = frozenset(touched(records))
@@ -136,11 +136,11 @@ class TapedRun:
             {},
         )
         _set_phases(case)
-        place_on_tape(case, self.ops)
+        place_in_trace(case, self.ops)
         return case
 
 
-def _rename(ops: Sequence[Done], events: list[Heard], model: Model) -> None:
+def _rename(ops: Sequence[RunOp], events: list[ReportedEvent], model: Model) -> None:
     """Give targets the names that they have on the wire."""
     pairs = [model.names(done.args) for done in ops]
     names = dict(pair for pair in pairs if pair is not None)
@@ -173,14 +173,14 @@ def _is_lie(record: Record) -> bool:
     return record.tap in (Tap.SENT, Tap.HEARD)
 
 
-def _before_connect(ops: Sequence[Done]) -> Iterator[Done]:
+def _before_connect(ops: Sequence[RunOp]) -> Iterator[RunOp]:
     for done in ops:
         if done.op == "connect":
             return
         yield done
 
 
-def _notes(ops: Sequence[Done], records: Sequence[Record], hello: Hello) -> Iterator[tuple[str, Any]]:
+def _notes(ops: Sequence[RunOp], records: Sequence[Record], hello: Hello) -> Iterator[tuple[str, Any]]:
     """The facts that a base would note; see `conformance.run`."""
     connects = [done for done in ops if done.op == "connect"]
     worked = [done for done in connects if done.result is not None and done.result.ok]
