@@ -137,9 +137,14 @@ def confirm_value(case: Case) -> Iterator[Violation]:
             continue
         said = [one.details for one in settled.get(told.place or (), ()) if one.stored and told.at]
         meta = result.value.get("meta") or {} if result.value else {}
-        fits = [all(str(meta[name]) == str(one[name]) for name in one if name in meta) for one in said]
+        fits = [all(_same(meta[name], one[name]) for name in one if name in meta) for one in said]
         if fits and not any(fits):
             yield f"{told} with {shown(meta)}, and its confirm has {shown(said[0])}", told.at
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two values are written alike; hexadecimal digits may be letters of either size."""
+    return str(one).casefold() == str(other).casefold()
 
 
 @invariant("nack-needs-error")

@@ -166,7 +166,7 @@ async def two_events_in_one_segment(broker: BlazingMQ, client: Client, expect: E
     await delivered(client, expect, b"one", b"two")
 
 
-@scenario("BMQ-4.05", roles=CONSUMER)
+@scenario("BMQ-4.05", roles=CONSUMER, revision=2, allows=("delivers-what-came",))
 async def redelivered(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Redelivered GUID is surfaced.
 
@@ -189,6 +189,7 @@ async def redelivered(broker: BlazingMQ, client: Client, expect: Expect) -> None
     )
     for message in messages:
         expect.ended(await settle(client, message), "confirming them ends", id="confirming-them-ends")
+    await reached_confirms(broker, 1)
     await quiet(0.2)
     expect.that(
         1 <= len(confirms(broker)) <= len(messages),
@@ -208,10 +209,10 @@ async def redelivered(broker: BlazingMQ, client: Client, expect: Expect) -> None
     broker.kill(how=HangUp.RST)
     again = await client.wait_messages(before + 1, within_s=SECOND_CHANCE_S)
     copies = [body_bytes(m.body) for m in again[before - 1 :]]
-    expect.equal(
+    expect.that(
+        copies == [b"again"] * 2 or (copies == [b"again"] and len(messages) == 1),
+        "what was not confirmed comes again after a reconnect, unless the second is dropped here, too",
         copies,
-        [b"again"] * 2,
-        "what was not confirmed comes again after a reconnect",
         id="what-was-not-confirmed-comes-again-after-a-reconnect",
     )
     expect.ok(await settle(client, again[-1]), "and can be confirmed", id="and-can-be-confirmed")
@@ -296,6 +297,7 @@ async def double_confirm(broker: BlazingMQ, client: Client, expect: Expect) -> N
     expect.ended(again, "a second confirm ends", id="a-second-confirm-ends")
     if not again.ok:
         expect.failed(again, ("invalid", "closed"), "ok or as invalid", id="ok-or-as-invalid")
+    await reached_confirms(broker, 1)
     await quiet(0.2)
     expect.that(
         1 <= len(confirms(broker)) <= 2,

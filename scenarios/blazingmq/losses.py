@@ -55,12 +55,12 @@ async def back(
     return received(broker, "clientIdentity")[-1].connection
 
 
-@scenario("BMQ-5.10")
+@scenario("BMQ-5.10", revision=2)
 async def fin_while_idle(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """FIN while idle.
 
     Fault: fin
-    Pass: Session event (connection lost) within 1 s
+    Pass: Session event (connection lost, or disconnected of a client that does not come back) within 1 s
     """
     await client.connected()
     await cut(broker, expect, HangUp.FIN)
@@ -240,14 +240,15 @@ def delays(times: Sequence[float]) -> list[float]:
     return [later - earlier for earlier, later in pairwise(times)]
 
 
-@scenario("BMQ-5.15")
+@scenario("BMQ-5.15", revision=2)
 async def back_off(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Back-off on repeated refusal.
 
     Fault: After a loss accept and RST every new connection for 10 s (so that attempts are counted), then call
     stop while still refusing
-    Pass: At most 10 attempts in 10 s, none closer than 100 ms to the one before; intervals do not shrink by
-    more than 20 %, or are constant and at least 1 s; stop ends by its deadline and no attempt follows it
+    Pass: At most 10 attempts in 10 s, none closer than 100 ms to the one before; stop ends by its deadline
+    and no attempt follows it; non-strict: an interval is more than 20 % shorter than the one before, as
+    chance may make it
     """
     await client.connected()
     mark = broker.journal.last_seq
@@ -274,7 +275,7 @@ async def back_off(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     )
     constant = all(gap >= 1.0 for gap in gaps) and max(gaps) < 1.5 * min(gaps)
     rising = all(later >= 0.8 * earlier for earlier, later in pairwise(gaps))
-    expect.that(
+    expect.tolerate(  # chance may be part of them, and so much that one is shorter than the one before
         constant or rising,
         "the delays do not shrink, or are constant",
         gaps,

@@ -18,6 +18,7 @@ from scenarios.blazingmq._steps import (
     BOTH,
     PUBLISHER,
     READ,
+    accepted,
     ack_for,
     acknowledge,
     came,
@@ -63,7 +64,7 @@ def has_guid(expect: Expect, result: Result, wanted: bytes, criterion: str, *, i
     """The result has this GUID, if the client shows any."""
     shown = (result.value or {}).get("meta", {}).get("guid")
     if shown is not None:
-        expect.equal(shown, wanted.hex().upper(), criterion, id=id)
+        expect.equal(str(shown).upper(), wanted.hex().upper(), criterion, id=id)
 
 
 def acked_guid(broker: BlazingMQ, at: int = -1) -> bytes:
@@ -172,14 +173,14 @@ async def duplicate_ack(broker: BlazingMQ, client: Client, expect: Expect) -> No
     no_extra_completion(client, expect)
 
 
-@scenario("BMQ-3.06", roles=PUBLISHER)
+@scenario("BMQ-3.06", roles=PUBLISHER, revision=2)
 async def acks_reordered(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """ACKs reordered.
 
     Fault: Post 10 different bodies, ACK them in random order, one event each; id rule of BMQ-3.01
     Pass: Each op completes once; where the client shows GUIDs, each op has the GUID that was acknowledged for
-    its own body (GUID clients: the one in its PUT); the order of completions equals the order of the ACK
-    events
+    its own body (GUID clients: the one in its PUT); non-strict: the order of completions is not the order of
+    the ACK events
     """
     await ready(client, expect)
     calls, messages = await withheld(broker, client, expect, 10)
@@ -197,8 +198,11 @@ async def acks_reordered(broker: BlazingMQ, client: Client, expect: Expect) -> N
             id="each-has-the-guid-that-was-acknowledged-for-its-body",
         )
     ended = sorted(range(10), key=lambda number: results[number].n or 0)
-    expect.equal(
-        ended, order, "they complete in the order of the ACKs", id="they-complete-in-the-order-of-the-acks"
+    expect.tolerate(  # each may be told by a thread of its own
+        ended == order,
+        "they complete in the order of the ACKs",
+        ended,
+        id="they-complete-in-the-order-of-the-acks",
     )
     no_extra_completion(client, expect)
 
@@ -294,7 +298,25 @@ async def unknown_status(broker: BlazingMQ, client: Client, expect: Expect) -> N
     await still_works(broker, client, expect, "the next post is acked", id="the-next-post-is-acked")
 
 
-@scenario("BMQ-3.11", roles=PUBLISHER)
+def dropped(broker: BlazingMQ) -> bool:
+    """Whether the client has ended its first connection."""
+    return broker.client_holds(accepted(broker)[0].connection) is False
+
+
+async def own_answer(
+    broker: BlazingMQ, client: Client, expect: Expect, call: Call, message: PutMessage
+) -> None:
+    """The waiting post is answered, unless the client has dropped the connection: then nobody knows."""
+    left = dropped(broker)
+    broker.faults.clear()
+    if client.alive and not left:
+        acknowledge(broker, expect, message)
+    wanted = ("acked", "unknown") if left else ("acked",)
+    criterion = "the waiting post gets its own ACK"
+    expect.outcome(await call, wanted, criterion, id="the-waiting-post-gets-its-own-ack")
+
+
+@scenario("BMQ-3.11", roles=PUBLISHER, revision=2)
 async def unknown_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """ACK for an unknown message.
 
@@ -309,13 +331,12 @@ async def unknown_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None
     correlation = 0 if makes_guids(broker, expect) else NEVER_USED
     say(broker, expect, Ack((AckMessage(queue_id, guid(99), 0, correlation),)))
     await quiet()
-    expect.that(not calls[0].done or not client.alive, "no op completes by it", id="no-op-completes-by-it")
-    broker.faults.clear()
-    if client.alive:
-        acknowledge(broker, expect, messages[0])
-    expect.outcome(
-        await calls[0], "acked", "the waiting post gets its own ACK", id="the-waiting-post-gets-its-own-ack"
+    expect.that(
+        not calls[0].done or not client.alive or dropped(broker),
+        "no op completes by it",
+        id="no-op-completes-by-it",
     )
+    await own_answer(broker, client, expect, calls[0], messages[0])
     await still_works(broker, client, expect, "the next post is acked", id="the-next-post-is-acked")
 
 
@@ -385,7 +406,7 @@ async def refusal_without_request(broker: BlazingMQ, client: Client, expect: Exp
     expect.tolerate(shown, "the refusal is told by an event", id="the-refusal-is-told-by-an-event")
 
 
-@scenario("BMQ-3.25", roles=PUBLISHER)
+@scenario("BMQ-3.25", roles=PUBLISHER, revision=2)
 async def ack_for_another_queue(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """ACK for a queue the client does not have.
 
@@ -401,12 +422,9 @@ async def ack_for_another_queue(broker: BlazingMQ, client: Client, expect: Expec
         say(broker, expect, Ack((AckMessage(ELSEWHERE, guid(90 + number), status, correlation + number),)))
     await quiet()
     expect.that(
-        not calls[0].done or not client.alive, "no op completes by them", id="no-op-completes-by-them"
+        not calls[0].done or not client.alive or dropped(broker),
+        "no op completes by them",
+        id="no-op-completes-by-them",
     )
-    broker.faults.clear()
-    if client.alive:
-        acknowledge(broker, expect, messages[0])
-    expect.outcome(
-        await calls[0], "acked", "the waiting post gets its own ACK", id="the-waiting-post-gets-its-own-ack"
-    )
+    await own_answer(broker, client, expect, calls[0], messages[0])
     await still_works(broker, client, expect, "the next post is acked", id="the-next-post-is-acked")
