@@ -50,6 +50,7 @@ def state_agrees(case: Case) -> Iterator[Violation]:
     if case.model.unseen_connections:
         return
     closing = case.mark("close")
+    connected = {done.args["session"] for done in case.done("connect")}
     for done in case.done("state"):
         if done.result is None or not done.result.ok or done.ended is None or "sessions" in case.notes:
             continue
@@ -59,7 +60,7 @@ def state_agrees(case: Case) -> Iterator[Violation]:
             if not ready and not case.model.connects_late:
                 text = "the session is called open without a connection"
                 yield May("reads_odd", text) if _is_odd(case, begun) else text, ended
-        elif closing is None or begun < closing:
+        elif done.args["session"] in connected and (closing is None or begun < closing):
             good = [conn for conn in ready if _worked_all_the_time(case, conn, begun, ended)]
             if good:
                 text = f"the client does not call its session open, and {good[0].name} works"

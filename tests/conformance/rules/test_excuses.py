@@ -221,6 +221,18 @@ def test_a_handshake_of_which_something_cannot_be_read_may_be_done(
     assert (isinstance(found, May) and found.word == "reads_odd") is odd
 
 
+@pytest.mark.parametrize(("session", "blamed"), [("s1", True), ("a sign of life", False)])
+def test_a_session_that_was_never_connected_need_not_be_open(session: str, blamed: bool) -> None:
+    """Behind an op without an answer the adapter is asked for such a session, to see whether it lives."""
+    conn = Conn("c1", at(0))
+    asked = QueryPublisherSequence(correlation_id=1, reference="q", stream="S")
+    conn.ready, conn.frames = at(2), [Seen(at(4), "in", asked, 0)]
+    case = case_of(conn)
+    state = op("state", 5, 6, ended("state", value={"open": False}), session=session)
+    case.ops = [op("connect", 1, 3, ended("connect")), state]
+    assert bool(list(state_agrees(case))) is blamed
+
+
 @pytest.mark.parametrize(("stderr", "words"), [
     ("thread 'w' (8) panicked at a.rs:2:5:\ncapacity overflow\nstack backtrace:\n", "capacity overflow"),
     ("memory allocation of 12884901888 bytes failed\n", "memory allocation of 12884901888 bytes failed"),
