@@ -226,7 +226,7 @@ def test_a_session_that_was_never_connected_need_not_be_open(session: str, blame
     """Behind an op without an answer the adapter is asked for such a session, to see whether it lives."""
     conn = Conn("c1", at(0))
     asked = QueryPublisherSequence(correlation_id=1, reference="q", stream="S")
-    conn.ready, conn.frames = at(2), [Seen(at(4), "in", asked, 0)]
+    conn.ready, conn.frames = at(2), [SeenFrame(at(4), "in", asked, 0)]
     case = case_of(conn)
     state = op("state", 5, 6, ended("state", value={"open": False}), session=session)
     case.ops = [op("connect", 1, 3, ended("connect")), state]
