@@ -71,6 +71,21 @@ def fitted(hello: Hello, op: str, args: Mapping[str, Any], timeout_ms: float) ->
     return timeout_ms if kind in ("local", "waiting") else max(timeout_ms, least_ms(hello, kind))
 
 
+def without_lacking(hello: Hello, op: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of an op, and its options, but those that the library does not have."""
+    found = {name: value for name, value in args.items() if hello.takes(op, name)}
+    options = found.get("options")
+    if isinstance(options, Mapping):
+        found["options"] = {name: value for name, value in options.items() if hello.takes(op, name)}
+    return found
+
+
+def has_one_timeout(hello: Hello) -> bool:
+    """Whether a session has one time-out for all its ops, which is given as it connects."""
+    lacks = any(name.endswith(".timeout_ms") and has is False for name, has in hello.caps.items())
+    return lacks and hello.takes("connect", "request_timeout_ms")
+
+
 def _check_bounds(hello: Hello, op: str, name: str, value: Any) -> None:
     """Raise `NotFitting` for a number below the smallest, or above the largest, that the library takes."""
     if not isinstance(value, int | float) or isinstance(value, bool):

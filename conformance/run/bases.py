@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from conformance.adapter.base import Adapter, Call
+from conformance.adapter.limits import has_one_timeout, without_lacking
 from conformance.adapter.result import Result
 from conformance.run.asides import ASIDES, HURRIED, UNIQUE, hurry, pass_turns
 from conformance.run.pace import Pace
@@ -31,6 +32,7 @@ from conformance.run.trace import Position, Trace
 from fakebrokers.core.virtual import VirtualLoop
 
 OP_S = 2.0
+OWN_S = 5.0  #: the time-out of a session that has one for all of its calls: no base gives a call more
 PROBE_S = 400.0  #: for the op that has to work again once nothing disturbs it: back-offs are long
 SETTLE_S = 0.5
 AFTER_PROBE_S = 60.0
@@ -171,6 +173,7 @@ class ScriptContext:
             self._changes.setdefault(change.op, []).append(change)
         self._asides = {aside.op: aside for aside in asides}
         self._besides: set[asyncio.Task[None]] = set()
+        self._timeouts: dict[str, float] = {}  # seconds, by session, where one is for all of its calls
 
     # ops
 
@@ -201,11 +204,24 @@ class ScriptContext:
         return bool(self.ops) and self.now >= self.until_s and self.phase not in LAST_PHASES
 
     def take(self, op: str, args: Mapping[str, Any], timeout: float) -> RunOp:
-        """Begin an op with exactly these arguments."""
+        """Begin an op with exactly these arguments, as far as the library has them."""
+        args, timeout = self._fitted(op, args, timeout)
         begun = self.trace.note("op", op)
         call = self.adapter.begin(op, args, timeout * 1000)
         self.ops.append(RunOp(call, args, timeout, begun, self.phase))
         return self.ops[-1]
+
+    def _fitted(self, op: str, args: Mapping[str, Any], timeout: float) -> tuple[Mapping[str, Any], float]:
+        """The op for a library that lacks some arguments: one time-out may be for all calls of a session."""
+        hello = self.adapter.hello
+        given = without_lacking(hello, op, args)
+        if op == "connect" and has_one_timeout(hello):
+            own_ms = given.get("options", {}).get("request_timeout_ms", OWN_S * 1000)
+            self._timeouts[args["session"]] = own_ms / 1000
+            given["options"] = {**given.get("options", {}), "request_timeout_ms": own_ms}
+        elif "timeout_ms" in args and "timeout_ms" not in given:
+            timeout = max(timeout, self._timeouts.get(args["session"], timeout))
+        return given, timeout
 
     def besides(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something besides the base."""
