@@ -243,7 +243,8 @@ class Client:
     async def wait_messages(self, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
         """The messages as soon as there are `count`, or what there is then."""
         found = await self.adapter.wait_messages(sub, count, within_s)
-        self._expect.lapsed |= len(found) < count
+        if len(found) < count:
+            self._expect.lapse()
         return found
 
     # events and facts
@@ -256,7 +257,8 @@ class Client:
     async def event(self, name: str, within_s: float, after: int = 0, **fields: Any) -> Event | None:
         """The first event that fits, or None."""
         found = await self.adapter.event(name, timeout_s=within_s, after=after, **fields)
-        self._expect.lapsed |= found is None
+        if found is None:
+            self._expect.lapse()
         return found
 
     @property

@@ -97,7 +97,23 @@ class Expect:
         self.met: list[str] = []
         self.unfired: dict[str, str] = {}
         self.may_die = ""
-        self.lapsed = False  #: something that was waited for did not come in time
+        self._lapsed_at: int | None = None
+
+    # time
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether something that was waited for did not come in time."""
+        return self._lapsed_at is not None
+
+    @property
+    def just_lapsed(self) -> bool:
+        """Whether that is so, and no criterion was met since then: what fails now may fail because of it."""
+        return self._lapsed_at == len(self.met)
+
+    def lapse(self) -> None:
+        """Something that was waited for did not come in time."""
+        self._lapsed_at = len(self.met)
 
     # criteria
 
@@ -237,7 +253,7 @@ class Expect:
         try:
             found = await broker.wait_for_async(where, count=count, timeout=within_s, **select)
         except WaitTimeout:
-            self.lapsed = True
+            self.lapse()
             have = [r for r in broker.journal.select(**select) if where is None or where(r)]
             raise Violated(
                 criterion, f"{len(have)} of {count} within {within_s} s", late_s=0.0 if have else None, id=id
@@ -253,7 +269,7 @@ class Expect:
         deadline = loop.time() + within_s
         while broker.client_holds(connection):
             if loop.time() > deadline:
-                self.lapsed = True
+                self.lapse()
                 actual = f"{connection} is still open on the client's side after {within_s} s"
                 raise Violated(criterion, actual, id=id)
             await asyncio.sleep(0.02)
@@ -273,12 +289,13 @@ class Expect:
         try:
             return await broker.wait_for_async(count=count, timeout=within_s, **select)
         except WaitTimeout:
-            self.lapsed = True
+            self.lapse()
             raise Inconclusive(what, id=id) from None
 
     def _tags(self, result: Result) -> tuple[str, ...]:
         """The tags of a criterion that this result violates."""
-        self.lapsed |= result.kind is Kind.TIMEOUT
+        if result.kind is Kind.TIMEOUT:
+            self.lapse()
         return ("hang",) if result.hang else ("crashed",) if result.crashed else ()
 
 

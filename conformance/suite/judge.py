@@ -162,6 +162,7 @@ def _judged(
         transcript=tuple(adapter.transcript.dump()),
         lag_s=lag.worst_s,
         lapsed=expect.lapsed,
+        just_lapsed=expect.just_lapsed,
         waited_s=lag.waited_s,
         is_starved=lag.is_starved,
         **details,

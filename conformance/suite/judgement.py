@@ -35,6 +35,7 @@ class Judgement(msgspec.Struct):
         lag_s: The longest time for which the runner's loop stood still.
         timing: Only a time limit was missed.
         lapsed: Something that the script waited for did not come in time.
+        just_lapsed: No criterion was met between that and the end of the script.
         waited_s: How long client and harness have waited for a processor.
         is_starved: Whether that is so long that it may be the reason; see `lag`.
         findings: What the rules for all runs have found, what the client's contract allows among it.
@@ -64,6 +65,7 @@ class Judgement(msgspec.Struct):
     lag_s: float = 0.0
     timing: bool = False
     lapsed: bool = False
+    just_lapsed: bool = False
     waited_s: float = 0.0
     is_starved: bool = False
     findings: tuple[Finding, ...] = ()
@@ -83,10 +85,18 @@ class Judgement(msgspec.Struct):
     @property
     def rests_on_time(self) -> bool:
         """Whether a faster machine might have led to another verdict."""
-        silent = {"hang", "waited"}.intersection(self.tags) and not {"crashed", ADAPTER}.intersection(
-            self.tags
-        )
-        return self.timing or self.lapsed or bool(silent)
+        return self.timing or self.lapsed or self._is_silent
+
+    @property
+    def is_about_content(self) -> bool:
+        """Whether it is a failure of something that came, for which time is to blame at most indirectly."""
+        by_time = self.timing or self.just_lapsed or self._is_silent
+        return self.verdict is Verdict.FAIL and not by_time
+
+    @property
+    def _is_silent(self) -> bool:
+        tags = set(self.tags)
+        return bool(tags & {"hang", "waited"}) and not tags & {"crashed", ADAPTER}
 
     @property
     def is_in_doubt(self) -> bool:

@@ -4,7 +4,8 @@ What surprises gets a second opinion, if needed a third: a failure that nobody k
 nobody knows, a pass of what is known to fail. What the rules found stands where two runs of a scenario show
 it. Where the machine kept client and harness waiting for a processor (`lag`),
 nothing counts that may rest on time, nor what speaks against what is known: such a scenario is judged again
-beside few others, then alone. What is in doubt even then is inconclusive.
+beside few others, then alone. What is in doubt even then is inconclusive; but what is about content, and is
+the same again, stands.
 """
 
 from __future__ import annotations
@@ -189,7 +190,8 @@ class Runner:
             broken = news(self._known, latest)
             if self._is_put_off(latest, broken, apart=apart, final=final):
                 return None
-            if self._is_in_doubt(latest) and latest.verdict is not Verdict.NON_STRICT:
+            stands = latest.is_about_content or latest.verdict is Verdict.NON_STRICT
+            if self._is_in_doubt(latest) and not stands:
                 return latest.doubting(broken).undecided()
             runs.append(latest.doubting(broken if latest.is_starved else ()))
             if len(runs) == 1 and not broken and not self._needs_another(latest):
@@ -277,8 +279,14 @@ def _are_alike(first: Judgement, second: Judgement) -> bool:
 
 
 def _is_certain(runs: Sequence[Judgement]) -> bool:
-    """Whether a failure is the client's own: on an idle machine, or the same each time."""
-    return len({run.criterion_id for run in runs}) == 1 or not any(run.is_starved for run in runs)
+    """Whether a failure is the client's own: on an idle machine, or the same each time.
+
+    Where something did not come in time before it, what happened has to be the same, too.
+    """
+    if not any(run.is_starved for run in runs):
+        return True
+    is_doubtful = any(run.is_in_doubt for run in runs)
+    return len({(run.criterion_id, run.actual if is_doubtful else "") for run in runs}) == 1
 
 
 def _majority(first: Judgement, second: Judgement, third: Judgement) -> Judgement:

@@ -72,7 +72,7 @@ async def ping_from_server(broker: Narconi, client: Client, expect: Expect) -> N
         in_time = in_time and await until(lambda number=number: answered(number), 1.0)  # type: ignore[misc]
         await asyncio.sleep(0.8)
     if not in_time:  # a library that calls its user on the thread that reads
-        expect.lapsed = True
+        expect.lapse()
         expect.tolerate(False, PONG, "after the callback", id="pongs-come-while-a-callback-runs")
         await client.event("returned", 5.0)
     expect.that(

@@ -294,7 +294,10 @@ class Sequel:
         end = self._ends.pop(0)
         if end == "late":
             expect.within(2.0, 1.0, "in time", id="in-time")
-        expect.lapsed = "slow" in end
+        if "slow" in end or "odd" in end:
+            expect.lapse()
+        if "odd" in end:
+            expect.that(True, "something came", id="something-came")
         if "lax" in end:
             expect.tolerate(False, "it is strict", id="it-is-strict")
             return
@@ -355,6 +358,8 @@ KNOWN = KnownDefects(rows=(KnownRow(defect=BROKEN, id="RMQS-3.06", protocol="rab
         (["slow", "slow", "slow", "slow"], [True, True, False, False], False, Verdict.FAIL, 4),  # alone
         (["slow", "slow", "slow"], [True, True, True], False, Verdict.INCONCLUSIVE, 3),
         (["late", "late", "late"], [True, True, True], False, Verdict.INCONCLUSIVE, 3),
+        (["odd"] * 4, [True] * 4, False, Verdict.FAIL, 4),  # it rests on what came, the same each time
+        (["odd", "odd", "odd", "more odd"], [True] * 4, False, Verdict.INCONCLUSIVE, 4),
         (["slow", "slow", "slow", "slow"], [True, False, True, True], False, Verdict.INCONCLUSIVE, 4),
         (["dead", "dead"], [True, True], False, Verdict.FAIL, 2),  # nobody dies of waiting
         (["lax"], [True], False, Verdict.NON_STRICT, 1),
