@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from rich.console import Console
@@ -62,32 +62,57 @@ def _row(item: Scenario) -> dict[str, object]:
     }
 
 
+class About(NamedTuple):
+    """What is said of a scenario, a rule, a section or a family: its parts in order, by name."""
+
+    name: str
+    title: str
+    remark: str = ""
+    parts: Mapping[str, str] = {}
+    within: Sequence[About] = ()
+
+    def document(self) -> dict[str, object]:
+        """The same as plain values, without what there is not."""
+        level, _, severity = self.remark.partition(" · severity ")
+        known = {"name": self.name, "title": self.title, "level": level, "severity": severity}
+        known |= {"why_level" if name == "level" else name: text for name, text in self.parts.items()}
+        found: dict[str, object] = {name.replace(" ", "_"): text for name, text in known.items() if text}
+        return {**found, **({"within": [each.document() for each in self.within]} if self.within else {})}
+
+
 @click.command("explain")
 @with_folders
-@click.argument("name", metavar="ID|SECTION|FAMILY|RULE", shell_complete=words_to_explain)
-def explain_command(name: str) -> None:
-    """Say what a scenario or a rule demands, where that comes from, and what is done to the client.
+@click.argument(
+    "names", metavar="ID|SECTION|FAMILY|RULE...", nargs=-1, required=True, shell_complete=words_to_explain
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def explain_command(names: Sequence[str], as_json: bool) -> None:
+    """Say what scenarios or rules demand, where that comes from, and what is done to the client.
 
     A section, such as RMQS-3, is explained by what each of its scenarios demands; a family, such as RMQS, by
     its sections. Rules, such as wire-legal, judge every run of every client.
     """
-    word = name.upper()
+    found = [_about(name) for name in names]
+    if as_json:
+        click.echo(json.dumps([each.document() for each in found], indent=1))
+        return
     console = console_for_all()
+    for number, each in enumerate(found):
+        if number:
+            console.print()
+        _print(console, each)
+
+
+def _about(name: str) -> About:
+    word = name.upper()
     if word in families():
-        _heading(console, word, families()[word].title)
-        for section in families()[word].sections:
-            console.print(f"{section.id} {section.title}", markup=False)
-    elif word in sections():
-        _heading(console, word, sections()[word].title)
-        for each in requirements().values():
-            if each.section == word:
-                console.print()
-                _heading(console, each.id, each.title, each.level)
-                console.print(each.passes, markup=False)
-    elif word in requirements():
-        _explain(console, requirement(word))
-    else:
-        _explain_rule(console, _rule(name))
+        inside = [About(section.id, section.title) for section in families()[word].sections]
+        return About(word, families()[word].title, within=inside)
+    if word in sections():
+        found = [each for each in requirements().values() if each.section == word]
+        inside = [About(each.id, each.title, each.level, {"requirement": each.passes}) for each in found]
+        return About(word, sections()[word].title, within=inside)
+    return _about_scenario(requirement(word)) if word in requirements() else _about_rule(_rule(name))
 
 
 def _rule(name: str) -> Rule:
@@ -101,47 +126,54 @@ def _rule(name: str) -> Rule:
     return found
 
 
-def _explain_rule(console: Console, rule: Rule) -> None:
-    _heading(console, rule.name, "(a rule for all runs)", rule.level)
-    parts = [
-        ("requirement", "\n".join(rule.sentences)),
-        ("why", rule.why),
-        ("rests on", "\n".join(rule.rests_on)),
-        ("example", rule.example),
-        ("level", rule.reason),
-        ("applies to", ", ".join(rule.protocols or protocol_names())),
-    ]
-    _print_parts(console, parts)
+def _about_rule(rule: Rule) -> About:
+    parts = {
+        "requirement": "\n".join(rule.sentences),
+        "why": rule.why,
+        "rests on": "\n".join(rule.rests_on),
+        "example": rule.example,
+        "level": rule.reason,
+        "applies to": ", ".join(rule.protocols or protocol_names()),
+    }
+    return About(rule.name, "(a rule for all runs)", rule.level, parts)
 
 
-def _heading(console: Console, name: str, title: str, remark: str = "") -> None:
-    console.print(f"[bold]{name}[/] {escape(title)}" + (f"  [dim]{remark}[/]" if remark else ""))
-
-
-def _explain(console: Console, wanted: Requirement) -> None:
+def _about_scenario(wanted: Requirement) -> About:
     """All that the catalogue says of a scenario."""
     rows = [item for item in all_scenarios() if item.id == wanted.id]
-    _heading(console, wanted.id, wanted.title, f"{wanted.level} · severity {wanted.severity}")
-    parts = [
-        ("requirement", wanted.passes),
-        ("fault", wanted.fault),
-        ("source", "\n".join(sources(wanted))),
-        ("applies to", ", ".join(sorted({item.protocol for item in rows}))),
-        ("remarks", "\n".join(_of_protocols(wanted, "remarks"))),
-        ("not for", "\n".join(_of_protocols(wanted, "without"))),
-        ("profile", wanted.profile),
-        ("needs", ", ".join(sorted({need for item in rows for need in item.needs} | set(wanted.needs)))),
-        ("roles", ", ".join(sorted({role for item in rows for role in item.roles}))),
-        ("seen in", "\n".join(wanted.seen)),
-        ("note", families()[wanted.family].note),
-    ]
-    _print_parts(console, parts)
+    parts = {
+        "requirement": wanted.passes,
+        "fault": wanted.fault,
+        "source": "\n".join(sources(wanted)),
+        "applies to": ", ".join(sorted({item.protocol for item in rows})),
+        "remarks": "\n".join(_of_protocols(wanted, "remarks")),
+        "not for": "\n".join(_of_protocols(wanted, "without")),
+        "profile": wanted.profile,
+        "needs": ", ".join(sorted({need for item in rows for need in item.needs} | set(wanted.needs))),
+        "roles": ", ".join(sorted({role for item in rows for role in item.roles})),
+        "seen in": "\n".join(wanted.seen),
+        "note": families()[wanted.family].note,
+    }
+    return About(wanted.id, wanted.title, f"{wanted.level} · severity {wanted.severity}", parts)
 
 
-def _print_parts(console: Console, parts: Sequence[tuple[str, str]]) -> None:
-    for name, text in parts:
+def _print(console: Console, about: About) -> None:
+    _heading(console, about)
+    for name, text in about.parts.items():
         for number, line in enumerate(text.splitlines()):
             console.print(f"{name if not number else '':<12} {line}", markup=False)
+    for each in about.within:
+        if not each.parts:
+            console.print(f"{each.name} {each.title}", markup=False)
+            continue
+        console.print()
+        _heading(console, each)
+        console.print(each.parts["requirement"], markup=False)
+
+
+def _heading(console: Console, about: About) -> None:
+    remark = f"  [dim]{about.remark}[/]" if about.remark else ""
+    console.print(f"[bold]{about.name}[/] {escape(about.title)}{remark}")
 
 
 def _of_protocols(item: Requirement, what: str) -> list[str]:

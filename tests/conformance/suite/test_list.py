@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from conformance.rules.sentences import rules
@@ -48,6 +50,32 @@ def test_a_rule_is_explained_with_its_reasons(capsys: pytest.CaptureFixture[str]
     for text in (*rule.sentences, rule.why, *rule.rests_on, rule.example, rule.reason):
         assert text in printed
     assert "narconi" in printed
+
+
+def test_several_are_explained_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    printed, code = ran(capsys, "explain", "RMQS-3.01", "no-storm")
+    assert code == 0
+    assert [printed.count(f"{name} ") > 0 for name in ("RMQS-3.01", "no-storm")] == [True, True]
+
+
+def test_what_is_explained_as_data(capsys: pytest.CaptureFixture[str]) -> None:
+    printed, code = ran(capsys, "explain", "--json", "RMQS-3.01", "no-storm", "RMQS-3", "RMQS")
+    scenario, rule, section, family = json.loads(printed)
+    wanted = requirements()["RMQS-3.01"]
+    assert code == 0
+    assert (scenario["name"], scenario["level"], scenario["severity"], scenario["requirement"]) == (
+        "RMQS-3.01", wanted.level, wanted.severity, wanted.passes,
+    )  # fmt: skip
+    assert (rule["level"], rule["why"], rule["why_level"]) == (
+        "SHOULD", rules()["no-storm"].why, rules()["no-storm"].reason,
+    )  # fmt: skip
+    assert {
+        "name": "RMQS-3.01",
+        "title": wanted.title,
+        "level": wanted.level,
+        "requirement": wanted.passes,
+    } in (section["within"])
+    assert [each["name"] for each in family["within"]] == [each.id for each in families()["RMQS"].sections]
 
 
 def test_a_rule_of_one_protocol_names_it(capsys: pytest.CaptureFixture[str]) -> None:
