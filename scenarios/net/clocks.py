@@ -59,7 +59,7 @@ async def wall_clock_jump(subject: Subject, client: Client, expect: Expect) -> N
             )
             expect.not_before(
                 took,
-                deadline * 0.9,
+                subject.earliest_s(op, 3.0) * 0.9,
                 f"{case}: an op started before the jump does not end early",
                 id=slug(
                     "clock-at-{}-min-an-op-started-before-the-jump-does-not-end-early",
@@ -94,7 +94,7 @@ async def stopped_process(subject: Subject, client: Client, expect: Expect) -> N
     op = next((op for op in subject.ops(subject.queue) if op.timed), subject.ops(subject.queue)[0])
     subject.broker.faults.add(hold(kind=op.answer, direction="out", name="answer"))
     mark, seen = len(client.events), subject.broker.journal.last_seq
-    patience = max(20.0, client.deadline_s("request", 20.0))
+    patience = max(20.0, subject.deadline_s(op, 20.0))
     call = subject.begin(op, patience)
     await expect.reached(
         subject.broker, f"no {op.asks} came", kind=op.asks, since=seen, id=slug("no-{}-came", op.asks)

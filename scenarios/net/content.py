@@ -91,6 +91,8 @@ async def payload_corpus(subject: Subject, client: Client, expect: Expect) -> No
         "a body beyond the limit fails locally or is refused",
         id="a-body-beyond-the-limit-fails-locally-or-is-refused",
     )
+    if beyond.word == "refused":
+        await subject.go_on_refused()
     result = await subject.publish(subject.queue, b"afterwards")
     expect.outcome(
         result,

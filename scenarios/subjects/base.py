@@ -130,6 +130,9 @@ class Subject(Facts):
         """The messages as soon as there are `count`, or what there is then."""
         return await self.client.wait_messages(count, sub, within_s)
 
+    async def go_on_refused(self) -> None:
+        """What an application does behind a refused message, where the protocol asks for anything."""
+
     def prompt(self, session: str) -> Call:
         """A publish that nobody judges: some clients look for a new connection only when they need one."""
         return self.begin_publish(self.queue, b"is anybody there", session=session, timeout=10.0)
@@ -273,6 +276,10 @@ class Subject(Facts):
     def deadline_s(self, op: Op, timeout: float) -> float:
         """The deadline of an op: the library's own, else `timeout`."""
         return self.client.deadline_s("publish" if op.publishes else "request", timeout)
+
+    def earliest_s(self, op: Op, timeout: float) -> float:
+        """Before when it may not end for want of an answer: see `Client.earliest_s`."""
+        return self.client.earliest_s("publish" if op.publishes else "request", timeout)
 
     def waiting(self, timeout: float) -> dict[str, Any]:
         """Options of ``connect`` with which ops may take that long, where the op itself cannot say so."""

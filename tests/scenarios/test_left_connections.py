@@ -6,24 +6,14 @@ import pytest
 
 from conformance.mutants import matrix
 from conformance.mutants.matrix import GOOD
-from conformance.reference.kit import ClientError, ReferenceAdapter, adapter_of
-from conformance.reference.narconi.channels import Publishers, Publishing
+from conformance.reference.kit import ReferenceAdapter, adapter_of
 from conformance.reference.registry import definition
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
+from tests.scenarios.narconi_manners import Left
 
 #: The server ends the publishing connection, and the application publishes again.
-IDS = ("NARC-2.14", "NARC-2.27", "NARC-3.27", "NET-3.01", "NET-4.02")
-
-
-class Left(Publishers):
-    """Once lost, a connection stays lost until the session connects again."""
-
-    async def publisher(self, queue: str) -> Publishing:
-        task = self.by_queue.get(queue)
-        if task is not None and task.done() and not task.exception() and not task.result().is_usable:
-            raise ClientError("closed", "the connection was lost", definite=True)
-        return await super().publisher(queue)
+IDS = ("NARC-2.14", "NARC-2.27", "NARC-3.27", "NET-3.01", "NET-4.02", "NET-4.04")
 
 
 class Adapter(ReferenceAdapter):

@@ -57,6 +57,16 @@ class OfOneTimeout(Lacking):
     lacks = "mol.call.timeout_ms connect.auto_reconnect"
 
 
+class LooksNowAndThen(AdapterBase):
+    """Has a time-out of its own, whatever it is given, and is late with it by half at most, as it says."""
+
+    own_ms = 2000
+    limits: ClassVar = {"publish_timeout_ms": 2 * own_ms, "request_timeout_ms": 2 * own_ms}
+
+    async def _perform(self, request: dict[str, Any]) -> Any:
+        return await super()._perform({**request, "timeout_ms": self.own_ms})
+
+
 def judged(
     item: Scenario, monkeypatch: pytest.MonkeyPatch, limited: type[AdapterBase] = Limited
 ) -> matrix.Judgement:
@@ -99,4 +109,16 @@ def test_a_node_may_have_one_timeout_for_all_of_its_calls(
     item: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = judged(item, monkeypatch, OfOneTimeout)
+    assert found.verdict in GOOD, found.reason
+
+
+def timed_rows() -> list[Scenario]:
+    return [item for item in rows("NET-3.03", "NET-3.10") if item.protocol != "pzq"]
+
+
+@pytest.mark.parametrize("item", timed_rows(), ids=lambda item: item.label)
+def test_an_op_may_end_before_the_most_that_is_declared(
+    item: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = judged(item, monkeypatch, LooksNowAndThen)
     assert found.verdict in GOOD, found.reason

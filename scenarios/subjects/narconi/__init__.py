@@ -206,6 +206,11 @@ class NarconiSubject(Subject):
     def settled(self, since: int) -> list[Record]:
         return self.broker.journal.select(kind="WsAck", tap=Tap.RECEIVED, since=since)
 
+    async def go_on_refused(self) -> None:
+        """The server ends the connection with its refusal; some leave the next one to the application."""
+        if not self.client.reconnects("producer"):
+            await self.connected()
+
     def value_of(self, result: Result) -> Any:
         shown = result.value["message"]
         return None if shown is None else body_bytes(shown["body"])
