@@ -45,7 +45,7 @@ FEATURES = (
     Feature("a key of the script", ("key_bytes", "keyBytes", "KeyBytes", "keyBytes", "key_bytes")),
     Feature("a key or position reported", ("report_key", "reportKey", "Key", "reportKey", "report_key")),
     Feature("integers above 2^53", ("number", "number", "Int", "number", "number")),
-    Feature("callbacks that raise (exceptions)", ("trip", "trip", "", "trip", "")),
+    Feature("callbacks that raise (exceptions)", ("trip", "trip", "Trip", "trip", "")),
     Feature("part of `reset`", ("clear", "clear", "Clear", "clear", "clear")),
     Feature("a bug of the adapter ends with 3", ("OWN_BUG", "ownBug", "ownBug", "OWN_BUG", "OWN_BUG")),
 )

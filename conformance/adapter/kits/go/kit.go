@@ -12,6 +12,7 @@ package kit
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -42,6 +43,7 @@ type Facts struct {
 	Restart   string   `json:"restart"`  // "per_scenario" where the library leaves goroutines that nobody can end
 	Contract  Fields   `json:"contract"` // what the library may do besides; see ADAPTER.md
 	Formats   []string `json:"formats"`  // how a body becomes a record, such as "raw" or "amqp"
+	Callbacks []string `json:"-"`        // the kinds that end with Trip, where Caps has callback_raise
 
 	Transporters []string `json:"transporters,omitempty"` // moleculer: what carries its packets ...
 	Serializers  []string `json:"serializers,omitempty"`  // ... and how they are written
@@ -73,6 +75,7 @@ type Adapter struct {
 	refs  int
 	open  map[int64]*Call
 	subs  map[string]*Subscription
+	armed map[string]int
 }
 
 // New makes an adapter that knows hello, echo, next, stats, reset and shutdown.
@@ -83,7 +86,8 @@ func New(facts Facts) *Adapter {
 	facts.Settles, facts.Restart = cmp.Or(facts.Settles, "none"), cmp.Or(facts.Restart, "never")
 	facts.Roles, facts.Formats = append([]string{}, facts.Roles...), append([]string{}, facts.Formats...)
 	a := &Adapter{Classify: Classify, Clear: func() {}, facts: facts, ops: map[string]Op{},
-		ordered: map[string]bool{}, begun: time.Now(), open: map[int64]*Call{}, subs: map[string]*Subscription{}}
+		ordered: map[string]bool{}, begun: time.Now(), open: map[int64]*Call{}, subs: map[string]*Subscription{},
+		armed: map[string]int{}}
 	a.Op("hello", a.hello)
 	a.Op("echo", func(c *Call) (any, error) { return Fields{"body": c.Args.Body}, nil })
 	a.Op("next", func(c *Call) (any, error) {
@@ -96,7 +100,42 @@ func New(facts Facts) *Adapter {
 	a.Op("stats", func(*Call) (any, error) { return Fields{"tasks": runtime.NumGoroutine()}, nil })
 	a.Op("reset", a.reset)
 	a.Op("shutdown", a.reset)
+	if a.facts.Caps["callback_raise"] == true {
+		a.Op("raise_next", a.raiseNext)
+	}
 	return a
+}
+
+// ErrRaised is what a callback ends with because the script ordered it.
+var ErrRaised = errors.New("raised, as the script ordered")
+
+// Trip is ErrRaised if raise_next armed this kind of callback. Call it last in each callback of a library whose
+// callbacks return an error, and return what it says; or panic with it, if the library recovers from that.
+func (a *Adapter) Trip(callback string) error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.armed[callback] == 0 {
+		return nil
+	}
+	a.armed[callback]--
+	return ErrRaised
+}
+
+func (a *Adapter) raiseNext(c *Call) (any, error) {
+	asked := struct {
+		Callback string
+		Times    int
+	}{Times: 1}
+	if err := c.Decode(&asked); err != nil {
+		return nil, err
+	}
+	can := slices.Contains(a.facts.Callbacks, asked.Callback)
+	if can {
+		a.mutex.Lock()
+		a.armed[asked.Callback] = asked.Times
+		a.mutex.Unlock()
+	}
+	return Fields{"armed": can}, nil
 }
 
 // Op adds an op. Only ops that were added are declared in the hello.

@@ -88,6 +88,7 @@ func (a *Adapter) drop() {
 	a.Clear()
 	a.mutex.Lock()
 	a.subs = map[string]*Subscription{}
+	a.armed = map[string]int{}
 	a.mutex.Unlock()
 	shutSockets()
 }

@@ -26,6 +26,7 @@ type plan struct {
 	AutoSettle string    `json:"auto_settle"`
 	SleepMS    float64   `json:"sleep_ms"`
 	SleepOn    []int     `json:"sleep_on"`
+	RaiseOn    []int     `json:"raise_on"`
 	Do         []request `json:"do"`
 }
 
@@ -39,8 +40,9 @@ type Message struct {
 	More     Fields // redelivered, key, meta
 }
 
-// Deliver reports one message and does what the script wants. Call it inside the library's callback.
-func (s *Subscription) Deliver(message Message) {
+// Deliver reports one message and does what the script wants. Call it inside the library's callback, and return the
+// error where the library's callbacks do, or panic with it where the library recovers from that.
+func (s *Subscription) Deliver(message Message) error {
 	s.mutex.Lock()
 	s.count++
 	ordinal, ref := s.count, s.adapter.NextRef()
@@ -76,9 +78,16 @@ func (s *Subscription) Deliver(message Message) {
 		delete(s.native, ref)
 		s.mutex.Unlock()
 	}
-	if sleeps || len(s.plan.Do) > 0 {
-		s.adapter.Emit("returned", Fields{"sub": s.sub, "ref": ref, "raised": false})
+	var raised error
+	if slices.Contains(s.plan.RaiseOn, ordinal) {
+		raised = ErrRaised
+	} else {
+		raised = s.adapter.Trip("message")
 	}
+	if sleeps || len(s.plan.Do) > 0 {
+		s.adapter.Emit("returned", Fields{"sub": s.sub, "ref": ref, "raised": raised != nil})
+	}
+	return raised
 }
 
 // Native is what the library needs to settle a message, by its ref. It is kept, as scripts may settle twice, except
