@@ -15,6 +15,7 @@ from fakebrokers.faults import drop, fault, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.faults import SplitDelivery, cut_between_frames
 from fakebrokers.narconi.frames import WsClose, WsDeliver, WsError
+from scenarios._common import LOSSES, until
 from scenarios.narconi._steps import (
     ALL_BYTES,
     CONSUMER,
@@ -91,12 +92,12 @@ async def consume_with_ack(broker: Narconi, client: Client, expect: Expect) -> N
         broker.publish(PROJECT, QUEUE, body)
     messages = await surfaced(client, expect, 2)
     bodies_are(expect, messages, [b"1", b"2"], "both messages are surfaced", id="both-messages-are-surfaced")
-    expect.equal(
-        [m.position for m in messages],
-        ["1", "2"],
-        "with their ackId as position",
-        id="with-their-ackid-as-position",
-    )
+    positions = [m.position for m in messages]
+    criterion, id = "with their ackId as position", "with-their-ackid-as-position"
+    if positions == [None, None]:  # a library may keep it to itself
+        expect.tolerate(False, criterion, "it is not shown", id=id)
+    else:
+        expect.equal(positions, ["1", "2"], criterion, id=id)
     await asyncio.sleep(0.2)
     expect.that(
         not acks(broker), "no ack frame before the settle", acks(broker), id="no-ack-frame-before-the-settle"
@@ -282,8 +283,9 @@ async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect)
         return
     for message in messages:
         expect.ok(await settle(client, message), "each is settled", id="each-is-settled")
+    await until(lambda: len(acks(broker)) >= 5, 1.0)
     await asyncio.sleep(0.2)
-    ids = [ack.key for ack in acks(broker)]
+    ids = sorted(str(ack.key) for ack in acks(broker))
     expect.equal(
         ids, ["1", "2", "3", "4", "5"], "all 5 are acknowledged once", id="all-n-are-acknowledged-once"
     )
@@ -317,16 +319,21 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
             say(broker, connection, WsError(text, 500), WsClose())
             end(broker, connection, HangUp.FIN)
         told = await client.event("error", 2.0, mark)
+        shown = [(told.error.code, text in told.error.text)] if told is not None else []
+        for event in client.events[mark:]:  # or as the reason of the loss
+            if event.event == "session" and event["what"] in LOSSES:
+                shown.append((event["code"], text in str(event["text"])))
         expect.that(
-            told,
+            shown,
             f"{text}: the error is surfaced, although the close code is 1000",
             "no event",
             id=slug("{}-the-error-is-surfaced-although-the-close-code-is-n", text),
         )
-        assert told is not None
-        shown = (told.error.code, text in told.error.text)
-        expect.equal(
-            shown, (500, True), f"{text}: with its code and text", id=slug("{}-with-its-code-and-text", text)
+        expect.that(
+            (500, True) in shown,
+            f"{text}: with its code and text",
+            shown,
+            id=slug("{}-with-its-code-and-text", text),
         )
         expect.equal(
             len(client.messages(sub)),

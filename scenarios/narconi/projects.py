@@ -28,6 +28,7 @@ from scenarios.narconi._steps import (
     end,
     newest,
     published,
+    published_again,
     ready,
     settle,
     stored,
@@ -148,12 +149,12 @@ async def two_projects_publish(broker: Narconi, client: Client, expect: Expect) 
     await both_ready(broker, client)
     for number in range(5):
         for session, project in SESSIONS.items():
-            await _published(client, expect, session, f"{project} {number}")
+            await _published(broker, client, expect, session, f"{project} {number}")
     end(broker, _carrying(broker, PROJECT), HangUp.FIN)
     await asyncio.sleep(0.3)
     await connected_again(client)
     for session, project in SESSIONS.items():
-        await _published(client, expect, session, f"{project} 5")
+        await _published(broker, client, expect, session, f"{project} 5")
     for project in SESSIONS.values():
         expect.equal(
             bodies_in(broker, project),
@@ -163,8 +164,8 @@ async def two_projects_publish(broker: Narconi, client: Client, expect: Expect) 
         )
 
 
-async def _published(client: Client, expect: Expect, session: str, body: str) -> None:
-    result = await client.publish(QUEUE, body, session=session)
+async def _published(broker: Narconi, client: Client, expect: Expect, session: str, body: str) -> None:
+    result = await published_again(broker, client, body, session)
     expect.outcome(result, "acked", "each publish is acked", id="each-publish-is-acked")
 
 
@@ -254,12 +255,12 @@ async def consumed_too_late(broker: Narconi, client: Client, expect: Expect) -> 
     """
     await ready(broker, client)
     for number in range(2):
-        await _published(client, expect, "s1", f"old {number}")
+        await _published(broker, client, expect, "s1", f"old {number}")
     await asyncio.sleep(OLDER_S)
     end(broker, newest(broker, "WsPublish"), HangUp.FIN)
     await asyncio.sleep(0.3)
     await connected_again(client)
-    await _published(client, expect, "s1", "new")
+    await _published(broker, client, expect, "s1", "new")
     expect.equal(
         len(published(broker)), 3, "what was acked is not sent again", id="what-was-acked-is-not-sent-again"
     )

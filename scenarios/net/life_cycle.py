@@ -217,12 +217,11 @@ async def graceful_close_by_the_server(subject: Subject, client: Client, expect:
     expect.within(late, 1.45, "the pending op ends within 1 s", id="the-pending-op-ends-within-n-s")
     await asyncio.sleep(0.3)
     told = [e for e in client.events[seen:] if e.event == "session" and e["what"] in TOLD]
-    expect.equal(
-        len(told),
-        1,
-        "exactly one disconnected or connection_lost event",
-        id="exactly-one-disconnected-or-connection-lost-event",
-    )
+    criterion = "exactly one disconnected or connection_lost event"
+    if not told and result.word in ("connection", "closed"):  # the op is what a library without events has
+        expect.tolerate(False, criterion, str(result), id="exactly-one-disconnected-or-connection-lost-event")
+        return
+    expect.equal(len(told), 1, criterion, id="exactly-one-disconnected-or-connection-lost-event")
     complete = told[0]["code"] == subject.maintenance_code and "maintenance" in str(told[0]["text"])
     expect.tolerate(
         complete,
@@ -307,7 +306,7 @@ async def tcp_connect_never_completes(subject: Subject, client: Client, expect: 
         not subject.broker.in_memory, "there is no TCP in memory", id="there-is-no-tcp-in-memory"
     )
     subject.broker.black_hole()
-    deadline = client.deadline_s("connect", client.deadline_s("request", 3.0))
+    deadline = subject.opening_s(3.0)
     connecting = await subject.begin_opening("s1", 3.0)
     with socket.socket() as probe:
         probe.setblocking(False)

@@ -50,6 +50,10 @@ class Subject(Facts):
         """Start the first op that reaches the server: connect, unless clients connect later than that."""
         return self.begin_connect(session, timeout=timeout, **options)
 
+    def opening_s(self, timeout: float) -> float:
+        """The deadline of what `begin_opening` starts."""
+        return self.client.deadline_s("connect", self.client.deadline_s("request", timeout))
+
     async def connected(self, session: str = "s1", queue: str | None = None, **options: Any) -> None:
         """Prepare: connected, and the queue opened where clients have to."""
         self.expect.prepared(await self.begin_connect(session, **options))

@@ -235,6 +235,9 @@ class NarconiSubject(Subject):
             return self.client.begin("narc.take", timeout, session=session, target=self.queue)
         return self.subscribe(self.queue, f"{session}-opening", session, timeout)
 
+    def opening_s(self, timeout: float) -> float:
+        return self.client.deadline_s("publish" if self.publishes else "request", timeout)
+
     def subscribe(
         self, queue: str, sub: str = "c1", session: str = "s1", timeout: float = 5.0, **options: Any
     ) -> Call:
