@@ -11,8 +11,7 @@ from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop, rewrite
 from fakebrokers.journal import Tap
-from fakebrokers.narconi.frames import WsDeliver
-from scenarios._common import maybe_reconnecting, received, sent
+from scenarios._common import maybe_reconnecting, received
 from scenarios.narconi._steps import (
     CONSUMER,
     PROJECT,
@@ -68,12 +67,6 @@ async def acked_ids(
             break
         await asyncio.sleep(0.02)
     return [(ack.ack_id, ack.ack_to_id) for ack in acks(broker, connection=connection)]
-
-
-def delivered_ids(broker: Narconi, connection: str) -> list[str | None]:
-    """The ackIds of what was delivered on a connection."""
-    frames = [record.frame for record in sent(broker, "WsDeliver") if record.connection == connection]
-    return [frame.ack_id for frame in frames if isinstance(frame, WsDeliver)]
 
 
 @scenario("NARC-3.07", roles=CONSUMER, server={"profile": "seed"})
@@ -229,7 +222,7 @@ async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
     expect.tolerate(None not in flags, "redelivered is reported", flags, id="redelivered-is-reported")
     for message in again:
         expect.ok(await settle(client, message, sub=sub), "settle ends well", id="settle-ends-well")
-    wanted = [(ack_id, None) for ack_id in delivered_ids(broker, newest(broker))]
+    wanted = [(message.position, None) for message in again]
     found = await acked_ids(broker, 2, newest(broker))
     expect.equal(
         found,

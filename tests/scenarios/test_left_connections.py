@@ -9,7 +9,7 @@ from conformance.mutants.matrix import GOOD
 from conformance.reference.kit import ReferenceAdapter, adapter_of
 from conformance.reference.registry import definition
 from conformance.suite.load import all_scenarios
-from tests.scenarios.narconi_manners import Left
+from tests.scenarios.narconi_ways import Left
 
 #: The server ends the publishing connection, and the application publishes again.
 IDS = (

@@ -1,0 +1,219 @@
+"""What correct clients of Narconi do in their own manner: parts in place of the reference client's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, ClassVar
+
+from conformance.adapter.kit import AdapterBase
+from conformance.reference.kit import Backoff, Callbacks, ClientError, Runtime
+from conformance.reference.narconi.api import HttpApi, Metadata
+from conformance.reference.narconi.channels import Publishers, Publishing
+from conformance.reference.narconi.consumer import Consumer
+from conformance.reference.narconi.http import Response
+from conformance.reference.narconi.ops import REFERENCE
+from conformance.reference.narconi.socket import Socket
+from conformance.reference.narconi.websocket import Message
+from conformance.reference.narconi.websockets import WebSockets
+from fakebrokers.narconi.websocket import BINARY
+
+MOVED = 301
+#: Parts of a client, and what its adapter declares or tells in its own way.
+Manner = tuple[tuple[type, ...], type[AdapterBase] | None]
+
+
+def without(capability: str) -> str:
+    """What the reference client can do, but for that."""
+    return " ".join(word for word in REFERENCE.caps.split() if word != capability)
+
+
+class RepeatsWithGet(HttpApi):
+    """Follows a 301 with GET, as browsers do, and many HTTP libraries (RFC 9110, 15.4.2)."""
+
+    async def request(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> Response:
+        found = await super().request(method, path, headers, body)
+        there = found.header("location")
+        if found.status == MOVED and there:
+            return await super().request("GET", there)
+        return found
+
+
+class BodiesAreBinary(Consumer):
+    """Tells a body from metadata by the kind of frame, and complains of a body in a text frame."""
+
+    def message(self, message: Message) -> None:
+        if (self._metadata is not None) is not (message.opcode == BINARY):
+            raise ClientError("protocol", "a frame of the other kind was expected")
+        super().message(message)
+
+
+class CalledOnTheReader(Callbacks):
+    """Message callbacks run on the thread that reads: while one does, nothing is read."""
+
+    running = 0
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.waiting: list[Callable[[], None]] = []
+
+    async def contain_async(self, callback: str, act: Callable[[], Awaitable[None]]) -> None:
+        self.running += 1
+        try:
+            await super().contain_async(callback, act)
+        finally:
+            self.running -= 1
+            waiting, self.waiting = self.waiting, []
+            for read in waiting:
+                read()
+
+
+class ReadsInTurn(Socket):
+    """Its bytes wait for the callback: see `CalledOnTheReader`."""
+
+    def __init__(self, runtime: Runtime, *args: Any, **more: Any) -> None:
+        super().__init__(runtime, *args, **more)
+        assert isinstance(runtime.callbacks, CalledOnTheReader)
+        self._callbacks = runtime.callbacks
+
+    def data_received(self, data: bytes) -> None:
+        if self._callbacks.running:
+            self._callbacks.waiting.append(lambda: self.data_received(data))
+        else:
+            super().data_received(data)
+
+
+class NoOpsInCallbacks(AdapterBase):
+    """Declares what `CalledOnTheReader` cannot do."""
+
+    caps = without("reentrant")
+
+
+class OnlyText(Metadata):
+    """Takes text for values of metadata, and nothing else."""
+
+    def check(self, headers: Mapping[str, Any]) -> None:
+        super().check(headers)
+        if not all(isinstance(value, str) for value in headers.values()):
+            raise ClientError("invalid", "values of metadata are text")
+
+
+class Left(Publishers):
+    """A publishing connection that is lost stays lost until the session connects again."""
+
+    async def publisher(self, queue: str) -> Publishing:
+        task = self.by_queue.get(queue)
+        if task is not None and task.done() and not task.exception() and not task.result().is_usable:
+            raise ClientError("closed", "the connection was lost", definite=True)
+        return await super().publisher(queue)
+
+
+class GoesOnWithoutSubProtocol(Socket):
+    """Takes an acceptance that names no sub-protocol, as most libraries do (RFC 6455, 4.1)."""
+
+    def check(self, response: Response) -> None:
+        named = response.header("sec-websocket-protocol")
+        headers = [*response.headers, *([] if named else [("sec-websocket-protocol", self.protocol)])]
+        super().check(response._replace(headers=headers))
+
+
+class Declared(AdapterBase):
+    """Says that only what finds the server is made anew: see `Left`."""
+
+    reconnects = ("locator",)
+
+
+class NeverAgain(WebSockets):
+    """Makes no lost connection anew."""
+
+    def recover(self, again: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        """There is no other."""
+
+
+class SaysSo(AdapterBase):
+    """Declares what `NeverAgain` does."""
+
+    caps = without("auto_reconnect")
+
+
+class OneAtATime(Publishers):
+    """A message is sent when the one before has its confirm."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        async with self._locks[queue]:
+            await super().publish(queue, body, headers)
+
+
+class OneOpen(AdapterBase):
+    """Declares what `OneAtATime` does."""
+
+    limits: ClassVar = {"unconfirmed": 1}
+
+
+class WaitsForNoClose(Socket):
+    """Says goodbye and leaves."""
+
+    def close_wait_s(self) -> float:
+        return 0.01
+
+
+class RefusesMeanwhile(Publishers):
+    """Publishes fail at once until a lost connection has been made anew."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._lost: set[str] = set()
+
+    async def publisher(self, queue: str) -> Publishing:
+        task = self.by_queue.get(queue)
+        if task is not None and not task.done() and queue in self._lost:
+            raise ClientError("closed", "not connected", definite=True)
+        return await super().publisher(queue)
+
+    def lost(self, queue: str, lost: Publishing, error: ClientError) -> None:
+        self._lost.add(queue)
+        super().lost(queue, lost, error)
+
+
+class InNoHurry(Backoff):
+    """Connects again later than others."""
+
+    def delay(self) -> float:
+        return 1.5 + 2 * super().delay()
+
+
+class ErrorsAreReasons(AdapterBase):
+    """Tells an error of the server as the reason of the loss that follows."""
+
+    _reason: Mapping[str, Any] | None = None
+
+    def emit(self, event: str, **fields: Any) -> None:
+        if event == "error" and fields["where"] == "read":
+            self._reason = fields["error"]
+            return
+        if self._reason is not None and event == "session" and fields["what"] == "connection_lost":
+            fields |= {"text": self._reason["text"], "code": self._reason["code"]}
+            self._reason = None
+        super().emit(event, **fields)
+
+
+WAYS: Mapping[str, Manner] = {
+    "repeats-with-get": ((RepeatsWithGet,), None),
+    "bodies-are-binary": ((BodiesAreBinary,), None),
+    "called-on-the-reader": ((CalledOnTheReader, ReadsInTurn), NoOpsInCallbacks),
+    "only-text": ((OnlyText,), None),
+    "left": ((Left,), Declared),
+    "never-again": ((NeverAgain, Left), SaysSo),
+    "no-sub-protocol": ((GoesOnWithoutSubProtocol,), None),
+    "one-at-a-time": ((OneAtATime,), OneOpen),
+    "waits-for-no-close": ((WaitsForNoClose,), None),
+    "refuses-meanwhile": ((RefusesMeanwhile, InNoHurry), None),
+    "errors-are-reasons": ((), ErrorsAreReasons),
+}
