@@ -139,6 +139,19 @@ class SaysSo(AdapterBase):
     caps = without("auto_reconnect")
 
 
+class ComesBackAnyway(WebSockets):
+    """Makes lost connections anew, whatever it was asked."""
+
+    def recover(self, again: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        return None if self.runtime.is_closed else self.runtime.tasks.spawn(self.reconnect(again))
+
+
+class CannotBeAsked(AdapterBase):
+    """Declares what `ComesBackAnyway` does."""
+
+    lacks = "connect.auto_reconnect"
+
+
 class OneAtATime(Publishers):
     """A message is sent when the one before has its confirm."""
 
@@ -214,6 +227,6 @@ WAYS: Mapping[str, Manner] = {
     "no-sub-protocol": ((GoesOnWithoutSubProtocol,), None),
     "one-at-a-time": ((OneAtATime,), OneOpen),
     "waits-for-no-close": ((WaitsForNoClose,), None),
-    "refuses-meanwhile": ((RefusesMeanwhile, InNoHurry), None),
+    "refuses-meanwhile": ((RefusesMeanwhile, ComesBackAnyway, InNoHurry), CannotBeAsked),
     "errors-are-reasons": ((), ErrorsAreReasons),
 }
