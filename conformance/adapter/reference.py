@@ -73,8 +73,11 @@ def _limits() -> list[str]:
 
 def _capabilities() -> list[str]:
     rows = [(_code([word]), text) for word, text in core.CAPABILITIES.items()]
+    of_some: dict[tuple[str, str], list[str]] = {}
     for name, profile in profiles().items():
-        rows += [(_code([word]), f"{text} ({name})") for word, text in profile.capabilities.items()]
+        for each in profile.capabilities.items():
+            of_some.setdefault(each, []).append(name)
+    rows += [(_code([word]), f"{text} ({', '.join(names)})") for (word, text), names in of_some.items()]
     return _table(("capability", "means"), rows)
 
 

@@ -268,6 +268,25 @@ def refused(
         expect.equal(result.code, code, f"{criterion}, with the code", id=slug("{}-with-the-code", id))
 
 
+async def subscription_refused(
+    client: Client,
+    expect: Expect,
+    result: Result,
+    sub: str,
+    code: int,
+    criterion: str,
+    *,
+    since: int,
+    id: str,
+) -> None:
+    """The same of a subscription; a library whose `subscribe` waits for nothing tells it by an event."""
+    if not (result.ok and client.can("lazy_subscribe")):
+        upgrade_refused(expect, result, code, criterion, id=id)
+        return
+    told = await client.event("error", 2.0, since, sub=sub)
+    expect.that(told, criterion, "no error event", id=id)
+
+
 def upgrade_refused(expect: Expect, result: Result, code: int, criterion: str, *, id: str) -> None:
     """The opening failed. Interfaces like a browser's do not tell the status, and a client that tries again
     until its time is up where the server has an outage does not, either: non-strict."""

@@ -30,7 +30,7 @@ from scenarios.narconi._steps import (
     requests,
     say,
     settle,
-    upgrade_refused,
+    subscription_refused,
 )
 
 
@@ -396,13 +396,22 @@ async def limit_out_of_range(broker: Narconi, client: Client, expect: Expect) ->
     await ready(broker, client)
     for number, limit in enumerate((0, -1, 1.5, 70000)):
         sub = f"c{number}"
-        buffered = {"mode": "buffer"}
+        buffered, heard = {"mode": "buffer"}, len(client.events)
         result = await client.subscribe(QUEUE, sub, ack=True, limit=limit, on_message=buffered)
         what = f"limit {limit}"
         if result.word == "invalid":
             continue
-        if not result.ok:
-            upgrade_refused(expect, result, 409, f"{what} is refused", id=slug("limit-{}-is-refused", limit))
+        if not result.ok or (client.can("lazy_subscribe") and limit < 1):
+            await subscription_refused(
+                client,
+                expect,
+                result,
+                sub,
+                409,
+                f"{what} is refused",
+                since=heard,
+                id=slug("limit-{}-is-refused", limit),
+            )
             continue
         expect.that(
             limit in (1.5, 70000),

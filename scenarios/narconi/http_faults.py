@@ -28,8 +28,8 @@ from scenarios.narconi._steps import (
     ready,
     refused,
     stored,
+    subscription_refused,
     take,
-    upgrade_refused,
 )
 
 
@@ -301,12 +301,16 @@ async def backend_down_then_up(broker: Narconi, client: Client, expect: Expect) 
                 id=slug("{}-in-the-outage-reports-the-server-s-message", name),
             )
         else:
+            heard = len(client.events)
             call = publish(client) if name == "publish" else client.subscribe(QUEUE)
-            upgrade_refused(
+            await subscription_refused(
+                client,
                 expect,
                 await call,
+                "c1",
                 500,
                 f"{name} in the outage is refused",
+                since=heard,
                 id=slug("{}-in-the-outage-is-refused", name),
             )
         kinds = ("HttpPublish", "HttpConsume", "WsUpgrade")

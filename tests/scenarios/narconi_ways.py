@@ -217,6 +217,25 @@ class ErrorsAreReasons(AdapterBase):
         super().emit(event, **fields)
 
 
+class SubscribesLater(AdapterBase):
+    """Tells of a subscription that could not be had by an event, behind the op."""
+
+    caps = f"{REFERENCE.caps} lazy_subscribe"
+
+    async def _perform(self, request: dict[str, Any]) -> Any:
+        if request["op"] != "subscribe":
+            return await super()._perform(request)
+        asyncio.get_running_loop().create_task(self._subscribe(request))
+        return {}
+
+    async def _subscribe(self, request: dict[str, Any]) -> None:
+        try:
+            await super()._perform(request)
+        except ClientError as error:
+            told = self.classify(error).report()
+            self.emit("error", session="s1", sub=request["args"]["sub"], where="other", error=told)
+
+
 WAYS: Mapping[str, Manner] = {
     "repeats-with-get": ((RepeatsWithGet,), None),
     "bodies-are-binary": ((BodiesAreBinary,), None),
@@ -229,4 +248,5 @@ WAYS: Mapping[str, Manner] = {
     "waits-for-no-close": ((WaitsForNoClose,), None),
     "refuses-meanwhile": ((RefusesMeanwhile, ComesBackAnyway, InNoHurry), CannotBeAsked),
     "errors-are-reasons": ((), ErrorsAreReasons),
+    "subscribes-later": ((), SubscribesLater),
 }

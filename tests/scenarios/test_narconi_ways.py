@@ -15,6 +15,10 @@ from tests.scenarios.narconi_ways import WAYS
 @pytest.mark.parametrize(
     ("row", "way"),
     [
+        ("NARC-1.19", "subscribes-later"),
+        ("NARC-3.25", "subscribes-later"),
+        ("NET-1.07", "subscribes-later"),
+        ("NET-3.03", "subscribes-later"),
         ("NARC-1.17", "repeats-with-get"),
         ("NARC-2.02", "no-sub-protocol"),
         ("NARC-2.14", "one-at-a-time"),

@@ -170,6 +170,8 @@ class NarconiSubject(Subject):
             _http("EnsureQueue", "ensure_queue", "QueueEnsured", {"target": f"{queue}-new{tag}"}),
             _http("DeleteQueue", "delete_queue", "QueueDeleted", {"target": f"{queue}-old{tag}"}),
         ]
+        if self.client.can("lazy_subscribe"):  # it waits for no answer
+            known = [op for op in known if op.op != "subscribe"]
         return [op for op in known if self.client.has(op.op)]
 
     def value_made_for(self, number: int) -> tuple[Op, Any] | None:

@@ -115,6 +115,8 @@ PROFILE = Profile(
         "ack_to": "cumulative acknowledgement",
         "encoding": "content encodings",
         "keepalive": "WebSocket pings by the client",
+        "lazy_subscribe": "`subscribe` returns before the broker has answered; a refusal comes as an `error` "
+        "event with `sub`",
     },
     settles=True,
 )
