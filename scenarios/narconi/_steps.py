@@ -20,7 +20,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.faults import drop
 from fakebrokers.narconi.broker import Message as Stored
 from fakebrokers.narconi.frames import HttpRequest, WsAck, WsConfirm, WsPublish
-from scenarios._common import received
+from scenarios._common import received, sent, until
 
 PROJECT = "gold"
 QUEUE = "orders"
@@ -48,6 +48,15 @@ async def connected_again(client: Client, session: str = "s1", project: str = PR
     """A publishing connection was lost: the application connects, where the library leaves that to it."""
     if not client.reconnects("producer"):
         await client.connected(session, project=project)
+
+
+async def subscribed(
+    broker: Narconi, client: Client, queue: str = QUEUE, sub: str = "c1", **options: Any
+) -> None:
+    """A subscription that stands, also where the op does not wait for that."""
+    mark = broker.journal.last_seq
+    await client.subscribed(queue, sub, **options)
+    await until(lambda: sent(broker, "WsAccept", since=mark), 2.0)
 
 
 async def published_again(

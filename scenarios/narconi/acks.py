@@ -24,6 +24,7 @@ from scenarios.narconi._steps import (
     ready,
     settle,
     stored,
+    subscribed,
 )
 from scenarios.narconi.consume import surfaced
 
@@ -33,19 +34,19 @@ async def outstanding(
 ) -> list[Message]:
     """A subscription with ack on which so many messages (``1``, ``2`` ...) were surfaced."""
     await ready(broker, client, **maybe_reconnecting(client))
-    await client.subscribed(QUEUE, ack=True, **options)
+    await subscribed(broker, client, QUEUE, ack=True, **options)
     for number in range(1, count + 1):
         broker.publish(PROJECT, QUEUE, b"%d" % number)
     return await surfaced(client, expect, count)
 
 
-async def subscribed_again(client: Client, sub: str) -> str:
+async def subscribed_again(broker: Narconi, client: Client, sub: str) -> str:
     """The name under which messages come after a loss."""
     if client.reconnects("consumer"):
         return "c1"
     if not (await client.state())["open"]:  # a lost connection ends the session of some
         await client.connected(project=PROJECT)
-    await client.subscribed(QUEUE, sub, ack=True)
+    await subscribed(broker, client, QUEUE, sub, ack=True)
     return sub
 
 
@@ -171,7 +172,7 @@ async def ack_order(broker: Narconi, client: Client, expect: Expect) -> None:
         id="only-ackid-of-the-third-before-the-drop",
     )
     end(broker, connection, HangUp.RST)
-    sub = await subscribed_again(client, "c2")
+    sub = await subscribed_again(broker, client, "c2")
     again = (await client.wait_messages(5 if sub == "c1" else 2, sub))[-2:]
     bodies_are(
         expect,
@@ -193,7 +194,7 @@ async def implicit_mode(broker: Narconi, client: Client, expect: Expect) -> None
     Pass: No ack frames are sent
     """
     await ready(broker, client)
-    await client.subscribed(QUEUE)
+    await subscribed(broker, client, QUEUE)
     for number in range(3):
         broker.publish(PROJECT, QUEUE, b"%d" % number)
     await surfaced(client, expect, 3)
@@ -214,7 +215,7 @@ async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
     await outstanding(broker, client, expect, 2)
     connection = newest(broker)
     end(broker, connection, HangUp.RST)
-    sub = await subscribed_again(client, "c2")
+    sub = await subscribed_again(broker, client, "c2")
     again = (await client.wait_messages(4 if sub == "c1" else 2, sub))[-2:]
     bodies_are(expect, again, [b"1", b"2"], "both are surfaced again", id="both-are-surfaced-again")
     flags = [message.redelivered for message in again]
@@ -299,7 +300,7 @@ async def window_moves(broker: Narconi, client: Client, expect: Expect) -> None:
     Pass: All 6 surfaced and acked within 10 s; no ack on the wire before its settle
     """
     await ready(broker, client)
-    await client.subscribed(QUEUE, ack=True, limit=2)
+    await subscribed(broker, client, QUEUE, ack=True, limit=2)
     for number in range(6):
         broker.publish(PROJECT, QUEUE, b"%d" % number)
     for number in range(6):

@@ -15,7 +15,7 @@ from fakebrokers.faults import drop, fault, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.faults import SplitDelivery, cut_between_frames
 from fakebrokers.narconi.frames import WsClose, WsDeliver, WsError
-from scenarios._common import LOSSES, until
+from scenarios._common import LOSSES, sent, until
 from scenarios.narconi._steps import (
     ALL_BYTES,
     CONSUMER,
@@ -30,6 +30,7 @@ from scenarios.narconi._steps import (
     requests,
     say,
     settle,
+    subscribed,
     subscription_refused,
 )
 
@@ -64,6 +65,7 @@ async def consume_with_ack(broker: Narconi, client: Client, expect: Expect) -> N
     """
     await ready(broker, client)
     result = await client.subscribe(QUEUE, ack=True, limit=2)
+    await until(lambda: requests(broker, "WsUpgrade"), 1.0)
     upgrades = requests(broker, "WsUpgrade")
     expect.that(upgrades, "an upgrade is asked for", str(result), id="an-upgrade-is-asked-for")
     path = unquote(upgrades[-1].target.partition("?")[0])
@@ -133,7 +135,7 @@ async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     for number, body in enumerate(bodies):
         broker.publish(PROJECT, QUEUE, body, headers={"x-msg-x-n": str(number)})
     mark = len(client.events)
-    await client.subscribed(QUEUE)
+    await subscribed(broker, client, QUEUE)
     messages = await client.wait_messages(100, within_s=8.0)
     numbers = [header(message.headers, "x-msg-x-n") for message in messages]
     wanted = list(range(100))
@@ -170,11 +172,13 @@ async def encoding(broker: Narconi, client: Client, expect: Expect) -> None:
     await client.connected(project=PROJECT)
     for name, first in (("base64", ALL_BYTES), ("hex", ALL_BYTES), ("utf8", "grüße 😀".encode())):
         broker.create_queue(PROJECT, name)
+        mark = broker.journal.last_seq
         expect.ok(
             await client.subscribe(name, name, encoding=name),
             f"{name}: subscribe ends well",
             id=slug("{}-subscribe-ends-well", name),
         )
+        await until(lambda mark=mark: requests(broker, "WsUpgrade", since=mark), 1.0)  # type: ignore[misc]
         expect.equal(
             query_of(broker).get("encoding"),
             [name],
@@ -201,7 +205,7 @@ async def empty_payload(broker: Narconi, client: Client, expect: Expect) -> None
     Pass: Surfaced as empty body
     """
     await ready(broker, client)
-    await client.subscribed(QUEUE)
+    await subscribed(broker, client, QUEUE)
     for body in (b"", b"second"):
         broker.publish(PROJECT, QUEUE, body)
     messages = await client.wait_messages(2)
@@ -222,7 +226,7 @@ async def payload_delayed(broker: Narconi, client: Client, expect: Expect) -> No
     Pass: One message; no timeout inside the keep-alive
     """
     await ready(broker, client)
-    await client.subscribed(QUEUE)
+    await subscribed(broker, client, QUEUE)
     broker.faults.add(fault(SplitDelivery(gap_s=3.0, pings=2), kind="WsDeliver", direction="out"))
     broker.publish(PROJECT, QUEUE, b"late")
     messages = await client.wait_messages(1, within_s=5.0)
@@ -243,7 +247,7 @@ async def lost_between_frames(broker: Narconi, client: Client, expect: Expect) -
     Pass: Not surfaced; not acknowledged
     """
     await ready(broker, client)
-    await client.subscribed(QUEUE, ack=True)
+    await subscribed(broker, client, QUEUE, ack=True)
     broker.faults.add(cut_between_frames("rst", nth=1, scope="run"))
     broker.publish(PROJECT, QUEUE, b"torn")
     await expect.reached(broker, "the connection was not cut", kind="rst", id="the-connection-was-not-cut")
@@ -266,7 +270,7 @@ async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect)
     Pass: No crash; all 5 surfaced and acknowledged once, or a `protocol` error and a clean close
     """
     await ready(broker, client)
-    await client.subscribed(QUEUE, ack=True, limit=2)
+    await subscribed(broker, client, QUEUE, ack=True, limit=2)
     broker.faults.add(drop(kind="WsAck", direction="in"))
     for number in range(1, 6):
         say(broker, newest(broker), WsDeliver(b"%d" % number, ack_id=str(number)))
@@ -308,7 +312,7 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
     for number, text in enumerate(texts):
         sub = queue = f"queue{number}"
         broker.create_queue(PROJECT, queue)
-        await client.subscribed(queue, sub, ack=True)
+        await subscribed(broker, client, queue, sub, ack=True)
         connection, mark = newest(broker), len(client.events)
         broker.publish(PROJECT, queue, b"hello")
         [message] = await surfaced(client, expect, 1, sub)
@@ -360,7 +364,7 @@ async def unknown_metadata(broker: Narconi, client: Client, expect: Expect) -> N
     Pass: Message surfaced, body right, acknowledged; values kept or ignored; no crash
     """
     await ready(broker, client)
-    await client.subscribed(QUEUE, ack=True)
+    await subscribed(broker, client, QUEUE, ack=True)
     cases: list[dict[str, Any]] = [
         {"unheard-of": [1, {"a": None}]},
         {"x-msg-x-n": 5},
@@ -396,7 +400,7 @@ async def limit_out_of_range(broker: Narconi, client: Client, expect: Expect) ->
     await ready(broker, client)
     for number, limit in enumerate((0, -1, 1.5, 70000)):
         sub = f"c{number}"
-        buffered, heard = {"mode": "buffer"}, len(client.events)
+        buffered, heard, mark = {"mode": "buffer"}, len(client.events), broker.journal.last_seq
         result = await client.subscribe(QUEUE, sub, ack=True, limit=limit, on_message=buffered)
         what = f"limit {limit}"
         if result.word == "invalid":
@@ -419,6 +423,7 @@ async def limit_out_of_range(broker: Narconi, client: Client, expect: Expect) ->
             "it is accepted",
             id=slug("limit-{}-is-refused", limit),
         )
+        await until(lambda mark=mark: sent(broker, "WsAccept", since=mark), 1.0)  # type: ignore[misc]
         taken = await client.op("next", sub=sub, max=1, wait_ms=500)
         expect.ok(
             taken,

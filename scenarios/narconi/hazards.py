@@ -11,7 +11,18 @@ from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.narconi.frames import WsFrame, WsPing, WsPong
 from scenarios._common import limit_s, received, until
-from scenarios.narconi._steps import CONSUMER, PROJECT, QUEUE, bodies_are, end, malformed, newest, ready, say
+from scenarios.narconi._steps import (
+    CONSUMER,
+    PROJECT,
+    QUEUE,
+    bodies_are,
+    end,
+    malformed,
+    newest,
+    ready,
+    say,
+    subscribed,
+)
 from scenarios.narconi.consume import surfaced
 
 
@@ -24,7 +35,7 @@ async def ping_unanswered(broker: Narconi, client: Client, expect: Expect) -> No
     """
     period_s = client.heartbeat_s(1.0, 5.0)
     await ready(broker, client, keepalive_s=period_s)
-    await client.subscribed(QUEUE, ack=True)
+    await subscribed(broker, client, QUEUE, ack=True)
     pings = await until(lambda: received(broker, "WsPing"), 2.5 * period_s)
     expect.exercised(pings, "the client sends no pings", id="the-client-sends-no-pings")
     await asyncio.sleep(period_s / 2)
@@ -113,7 +124,7 @@ async def bad_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     await ready(broker, client)
     for number, case in enumerate(("masked", "RSV1")):
         sub = f"c{number}"
-        await client.subscribed(QUEUE, sub)
+        await subscribed(broker, client, QUEUE, sub)
         mark = len(client.events)
         flags = {"masked": True} if case == "masked" else {"rsv": 4}
         frames = [WsFrame(1, b'{"redelivered":false}', **flags), WsFrame(2, b"hello", **flags)]
@@ -136,7 +147,7 @@ async def oversize_message(broker: Narconi, client: Client, expect: Expect) -> N
     reported, RSS growth below 128 MiB; no crash
     """
     await ready(broker, client)
-    await client.subscribed(QUEUE)
+    await subscribed(broker, client, QUEUE)
     facts = client.facts()
     before = facts.rss_bytes or 0 if facts else 0
     body = bytes(64 << 20)
@@ -182,7 +193,7 @@ async def invalid_utf8(broker: Narconi, client: Client, expect: Expect) -> None:
     Pass: Closed with 1007 or protocol error
     """
     await ready(broker, client)
-    await client.subscribed(QUEUE)
+    await subscribed(broker, client, QUEUE)
     mark, connection = len(client.events), newest(broker)
     say(broker, connection, WsFrame(1, b'{"redelivered":false,"x-msg-x-n":"\xff\xfe"}'))
 
@@ -210,7 +221,7 @@ async def flood_without_ack(broker: Narconi, client: Client, expect: Expect) -> 
     Pass: All surfaced once and in order; client sends no data frame; RSS growth reported
     """
     await ready(broker, client)
-    await client.subscribed(QUEUE)
+    await subscribed(broker, client, QUEUE)
     mark = broker.journal.last_seq
     for number in range(10_000):
         broker.publish(PROJECT, QUEUE, b"%-100d" % number)

@@ -230,6 +230,7 @@ class SubscribesLater(AdapterBase):
 
     async def _subscribe(self, request: dict[str, Any]) -> None:
         try:
+            await asyncio.sleep(0.1)
             await super()._perform(request)
         except ClientError as error:
             told = self.classify(error).report()
