@@ -267,7 +267,7 @@ async def acknowledgement_without_delimiter(broker: PZQ, client: Client, expect:
     )
 
 
-@scenario("PZQ-1.09", roles=PUBLISHER)
+@scenario("PZQ-1.09", roles=PUBLISHER, revision=2)
 async def acknowledgement_lost(broker: PZQ, client: Client, expect: Expect) -> None:
     """Acknowledgement lost.
 
@@ -288,7 +288,9 @@ async def acknowledgement_lost(broker: PZQ, client: Client, expect: Expect) -> N
     )
     seconds = result.elapsed_ms / 1000
     expect.within(seconds, limit_s(deadline), "at its deadline", id="at-its-deadline")
-    expect.not_before(seconds, 0.9 * deadline, "at its deadline", id="at-its-deadline")
+    # what the library fixes itself is how long it takes at most: where it looks now and then, it may be half
+    least = 1.0 if "publish_timeout_ms" not in client.limits else min(1.0, deadline / 2)
+    expect.not_before(seconds, 0.9 * least, "at its deadline", id="at-its-deadline")
     pending = (await client.state())["pending"]
     expect.that(
         pending in (0, None), "nothing is pending any more", pending, id="nothing-is-pending-any-more"

@@ -256,7 +256,7 @@ async def ack_to_a_vanished_instance(broker: PZQ, client: Client, expect: Expect
     expect.ended(result, "settling does not block forever", id="settling-does-not-block-forever")
     expect.within(
         result.elapsed_ms / 1000,
-        limit_s(3.0),
+        limit_s(client.deadline_s("request", 3.0)),
         "settling ends in its deadline",
         id="settling-ends-in-its-deadline",
     )

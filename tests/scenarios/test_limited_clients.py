@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, ClassVar
 
 import pytest
@@ -67,6 +68,19 @@ class LooksNowAndThen(AdapterBase):
         return await super()._perform({**request, "timeout_ms": self.own_ms})
 
 
+class Ticking(AdapterBase):
+    """Has time-outs of its own, looks every 2 s for what is overdue, and says how long that takes at most."""
+
+    limits: ClassVar = {"publish_timeout_ms": 4000, "request_timeout_ms": 6000}
+
+    async def _perform(self, request: dict[str, Any]) -> Any:
+        if request["op"] == "publish":
+            request = {**request, "timeout_ms": self.limits["publish_timeout_ms"] / 2}
+        if request["op"] == "settle":
+            await asyncio.sleep(5.0)
+        return await super()._perform(request)
+
+
 def judged(
     item: Scenario, monkeypatch: pytest.MonkeyPatch, limited: type[AdapterBase] = Limited
 ) -> matrix.Judgement:
@@ -121,4 +135,12 @@ def test_an_op_may_end_before_the_most_that_is_declared(
     item: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = judged(item, monkeypatch, LooksNowAndThen)
+    assert found.verdict in GOOD, found.reason
+
+
+@pytest.mark.parametrize("item", rows("PZQ-1.09", "PZQ-2.15"), ids=lambda item: item.id)
+def test_a_time_out_of_its_own_is_how_long_it_takes_at_most(
+    item: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = judged(item, monkeypatch, Ticking)
     assert found.verdict in GOOD, found.reason

@@ -126,10 +126,13 @@ def test_who_does_not_use_the_length_of_a_chunk_loses_nothing(monkeypatch: pytes
     assert not found.broken
 
 
+@pytest.mark.parametrize("kind", ["protocol", "connection"])
 @pytest.mark.parametrize("scenario_id", ["RMQS-1.17", "RMQS-1.18"])
-def test_who_cannot_read_an_answer_may_say_so(monkeypatch: pytest.MonkeyPatch, scenario_id: str) -> None:
+def test_who_cannot_read_an_answer_may_say_so(
+    monkeypatch: pytest.MonkeyPatch, scenario_id: str, kind: str
+) -> None:
     def entered(self: Handshake, answer: Any) -> None:
-        self.connection.end(ClientError("protocol", "the answer to Open has no such form"))
+        self.connection.end(ClientError(kind, "the answer to Open has no such form"))
 
     monkeypatch.setattr(Handshake, "entered", entered)
     found = judged(monkeypatch, "rabbitmq-stream", scenario_id, Plain)

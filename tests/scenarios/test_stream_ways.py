@@ -16,14 +16,13 @@ from conformance.reference.rabbitmq_stream.connection import Connection
 from conformance.reference.rabbitmq_stream.consuming import Consuming
 from conformance.reference.rabbitmq_stream.link import Link
 from conformance.reference.rabbitmq_stream.locator import Locator
-from conformance.reference.rabbitmq_stream.publisher import Publisher
-from conformance.reference.rabbitmq_stream.recovery import Recovery, User
 from conformance.reference.rabbitmq_stream.subscription import Subscription
 from conformance.reference.registry import definition
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
 from fakebrokers.core.frames import Malformed
+from tests.scenarios.stream_ways import DeclaresWhenNeeded, LeavesConsumers, Lingering, ProducersOnly
 
 
 class ByNumber(Connection):
@@ -84,20 +83,8 @@ class SubscribesAgain(Consuming):
         await super().place(subscription, self.runtime.clock.deadline(None))
 
 
-class LeavesConsumers(Recovery):
-    """Brings publishers back, and leaves consumers to the application."""
-
-    def recover_all(self, users: list[User], error: ClientError) -> None:
-        super().recover_all([user for user in users if isinstance(user, Publisher)], error)
-        for user in users:
-            if isinstance(user, Subscription):
-                self.close_user(user, error)
-
-
-class QuietAboutPublishers(AdapterBase):
+class QuietAboutPublishers(ProducersOnly):
     """Tells of the ends of subscriptions only."""
-
-    reconnects: tuple[str, ...] = ("locator", "producer")
 
     def emit(self, event: str, **fields: Any) -> None:
         if event != "session" or fields["what"] == "target_closed":
@@ -142,6 +129,9 @@ def judged(
         pytest.param("RMQS-4.25", (SubscribesAgain,), SubscribesLater, id="subscribes-again-later"),
         pytest.param("RMQS-4.25", (), WithoutNumbers, id="refused-without-the-number"),
         pytest.param("RMQS-5.16", (AnyNode,), None, id="publishes-at-any-node"),
+        pytest.param("RMQS-3.09", (Lingering,), None, id="many-messages-in-a-frame"),
+        pytest.param("RMQS-5.03", (DeclaresWhenNeeded,), None, id="declares-with-the-next-message"),
+        pytest.param("RMQS-5.13", (DeclaresWhenNeeded,), None, id="declares-when-the-stream-is-back"),
         pytest.param("RMQS-5.24", (LeavesConsumers,), QuietAboutPublishers, id="reconnects-producers-only"),
         pytest.param("RMQS-6.01", (AsksAnew, Strict), None, id="creates-again-after-a-loss"),
     ],
