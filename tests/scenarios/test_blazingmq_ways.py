@@ -35,11 +35,12 @@ class TellsTheEnd(AdapterBase):
 class OwnTimeouts(AdapterBase):
     """Each kind of op has one time-out, which no user can change."""
 
-    limits: ClassVar = {"request_timeout_ms": 3000, "publish_timeout_ms": 3000}
+    limits: ClassVar = {"request_timeout_ms": 3000, "publish_timeout_ms": 3000, "close_timeout_ms": 6000}
 
     async def _perform(self, request: dict[str, Any]) -> Any:
-        if request["op"] in ("publish", "bmq.open_queue"):
-            request = {**request, "timeout_ms": self.limits["publish_timeout_ms"]}
+        kind = {"publish": "publish", "bmq.open_queue": "request", "close": "close"}.get(request["op"])
+        if kind is not None:
+            request = {**request, "timeout_ms": self.limits[f"{kind}_timeout_ms"]}
         return await super()._perform(request)
 
 
@@ -113,7 +114,7 @@ class Drops(Deliveries):
         ],
         *[
             pytest.param(row, (), OwnTimeouts, id=f"{row}-own-time-outs")
-            for row in ("BMQ-2.05", "BMQ-2.06", "BMQ-3.03", "BMQ-3.04")
+            for row in ("BMQ-2.05", "BMQ-2.06", "BMQ-3.03", "BMQ-3.04", "BMQ-6.03")
         ],
         pytest.param("BMQ-3.06", (), SmallLetters, id="a-guid-in-small-letters"),
         pytest.param("BMQ-4.01", (), SmallLetters, id="positions-in-small-letters"),

@@ -111,7 +111,7 @@ class Tracking:
             if self._introduced:
                 self.facts.misused.append((at, "a second clientIdentity"))
             self._introduced = True
-        elif self.conn.parting is not None and not isinstance(frame, HeartbeatResponse):
+        elif self.conn.parting is not None and not isinstance(frame, HeartbeatRequest | HeartbeatResponse):
             self.facts.misused.append((at, f"a {type(frame).__name__} after the disconnect"))
         if isinstance(frame, Disconnect):
             self.conn.parting = self.conn.parting or at
