@@ -18,6 +18,7 @@ from tests.scenarios.narconi_ways import WAYS
         ("NARC-1.19", "subscribes-later"),
         ("NARC-3.25", "subscribes-later"),
         ("NET-1.07", "subscribes-later"),
+        ("NET-1.09", "refuses-meanwhile"),
         ("NET-3.03", "subscribes-later"),
         ("NARC-1.17", "repeats-with-get"),
         ("NARC-2.02", "no-sub-protocol"),
