@@ -81,6 +81,17 @@ class Ticking(AdapterBase):
         return await super()._perform(request)
 
 
+class GivesUp(AdapterBase):
+    """Its connect takes 7 s at most, whatever it is given."""
+
+    limits: ClassVar = {"connect_timeout_ms": 7000}
+
+    async def _perform(self, request: dict[str, Any]) -> Any:
+        if request["op"] == "connect":
+            request = {**request, "timeout_ms": self.limits["connect_timeout_ms"]}
+        return await super()._perform(request)
+
+
 def judged(
     item: Scenario, monkeypatch: pytest.MonkeyPatch, limited: type[AdapterBase] = Limited
 ) -> matrix.Judgement:
@@ -144,3 +155,9 @@ def test_a_time_out_of_its_own_is_how_long_it_takes_at_most(
 ) -> None:
     found = judged(item, monkeypatch, Ticking)
     assert found.verdict in GOOD, found.reason
+
+
+@pytest.mark.parametrize("item", rows("MOL-4.17"), ids=lambda item: item.label)
+def test_a_connect_may_end_while_there_is_no_server(item: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = judged(item, monkeypatch, GivesUp)
+    assert found.verdict is Verdict.NON_STRICT, found.reason
