@@ -29,7 +29,7 @@ commands = [
         (
             "explain",
             "list:explain_command",
-            "Say what a scenario or a rule demands, where that comes from, and what is done to the client.",
+            "Say what scenarios or rules demand, where that comes from, and what is done to the client.",
         ),
         (
             "gate",

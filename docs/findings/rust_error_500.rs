@@ -15,7 +15,7 @@ async fn main() {
     let config = ConfigBuilder::default().transporter(Transporter::nats(&bus.url)).build();
     let shop = ServiceBroker::new(config);
     tokio::spawn(shop.clone().start());
-    while shop.call("store.look", json!({})).await.is_err() {
+    while shop.clone().call("store.look", json!({})).await.is_err() {
         tokio::time::sleep(Duration::from_millis(20)).await; // until it knows the store
     }
     let call = shop.call("store.take", json!({}));
