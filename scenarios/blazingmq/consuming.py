@@ -234,7 +234,7 @@ async def then_a_normal_one(
     expect.that(not extra, "nothing else is delivered", extra, id="nothing-else-is-delivered")
 
 
-@scenario("BMQ-4.06", roles=CONSUMER)
+@scenario("BMQ-4.06", roles=CONSUMER, revision=2)
 async def push_for_another_queue(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """PUSH for unknown queueId.
 
@@ -243,7 +243,8 @@ async def push_for_another_queue(broker: BlazingMQ, client: Client, expect: Expe
     connection, or after the client dropped it and came back); error event or log
     """
     await ready(client, expect, READ)
-    push(broker, expect, b"not for you", queue_id=ELSEWHERE)
+    options = write_options([SubscriptionInfo(ELSEWHERE)])
+    push(broker, expect, b"not for you", queue_id=ELSEWHERE, options=options)
     await quiet(0.2)
     await then_a_normal_one(broker, client, expect)
     wrong = [each for each in confirms(broker) if each.queue_id == ELSEWHERE]

@@ -322,7 +322,7 @@ async def property_limits(broker: BlazingMQ, client: Client, expect: Expect) -> 
 TWO: Json = {"a": {"type": "string", "value": "one"}, "b": {"type": "int64", "value": "2"}}
 
 
-@scenario("BMQ-3.21", roles=PUBLISHER, server=WHOLE)
+@scenario("BMQ-3.21", roles=PUBLISHER, server=WHOLE, revision=2)
 async def compression(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Compression threshold.
 
@@ -333,7 +333,11 @@ async def compression(broker: BlazingMQ, client: Client, expect: Expect) -> None
     together; CRC32-C over the compressed application data without padding (over padded data: non-strict);
     small or incompressible ones may stay plain; non-strict: properties compressed too under SchemaId not 0
     """
-    await client.connected(compression="zlib")
+    zlib = {
+        op: {"compression": "zlib"} if client.takes(op, "compression") else {}
+        for op in ("connect", "publish")
+    }
+    await client.connected(**zlib["connect"])
     await opened(client, expect, "q", Q)
     sizes = [("zero", 1023), ("zero", 1024), ("zero", 100 << 10), ("rand", 100 << 10)]
     packed = 0
@@ -341,7 +345,7 @@ async def compression(broker: BlazingMQ, client: Client, expect: Expect) -> None
         for kind, size in sizes:
             mark = broker.journal.last_seq
             payload: Json = {"gen": kind, "seed": 5, "len": size}
-            result = await client.publish("q", payload, compression="zlib", properties=properties)
+            result = await client.publish("q", payload, properties=properties, **zlib["publish"])
             expect.outcome(result, "acked", "each post is acked", id="each-post-is-acked")
             _, message = alone(broker, expect, mark)
             found = content_of(expect, message)

@@ -55,7 +55,7 @@ async def refuse_then_accept(subject: Subject, client: Client, expect: Expect) -
     )
 
 
-@scenario("NET-2.02", timeout_s=75)
+@scenario("NET-2.02", timeout_s=75, revision=2)
 async def reconnect_storm(subject: Subject, client: Client, expect: Expect) -> None:
     """Reconnect storm.
 
@@ -107,7 +107,7 @@ def _no_storm(subject: Subject, case: str, times: list[float], logical: int) -> 
     head, tail = sum(at < 5.0 for at in times), sum(at >= 10.0 for at in times)
     if not subject.retries_steadily:
         expect.that(
-            tail <= head,
+            tail <= max(head, 1),  # who waits 5 s comes once in the last 5 s, and not in the first
             f"{case}: not more in the last 5 s than in the first",
             f"{head}, {tail}",
             id=slug("{}-not-more-in-the-last-n-s-than-in-the-first", case),
