@@ -18,7 +18,7 @@ from ci import addresses
 from conformance import results
 from conformance.adapter import schema as lines
 from conformance.adapter.reference import GUIDE_FILE, guide
-from conformance.suite import sentences, smoke
+from conformance.suite import smoke
 from conformance.suite.load import SMOKE
 from fakebrokers.faults.schema import plan_schema
 from fakebrokers.files import by_rows
@@ -40,8 +40,6 @@ def made(reports: Sequence[Path] = ()) -> dict[Path, str]:
     texts = {TOP / path: by_rows(document()) for path, document in DOCUMENTS.items()}
     texts[SMOKE] = by_rows(smoke.document(reports))
     texts[GUIDE_FILE] = guide(_read(GUIDE_FILE))
-    for path, wanted in sentences.modules().items():
-        texts[path] = sentences.rewritten(_read(path), wanted)
     for path in addresses.files():
         text = texts.get(path) or _read(path)
         texts[path] = addresses.with_addresses(text, is_yaml=path.suffix == ".yml")

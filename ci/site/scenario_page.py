@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.suite.catalogue import Family, Requirement, families
+from conformance.suite.catalogue import Family, Requirement, families, of_family
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
 
@@ -24,7 +24,7 @@ def page() -> str:
         rows.setdefault(item.id, []).append(item)
     parts = [INTRODUCTION]
     for family in families().values():
-        mine = [each for each in family.scenarios if each.id in rows]
+        mine = [each for each in of_family(family.family) if each.id in rows]
         if mine:
             parts.append(_family(family, mine, rows))
     return "\n".join(parts)
@@ -43,16 +43,16 @@ def _family(family: Family, mine: list[Requirement], rows: dict[str, list[Scenar
             "| --- | --- | --- | --- | --- |",
         ]
         lines += [_row(each, rows[each.id]) for each in chosen]
-    return "\n".join([*lines, *_protocols(family), ""])
+    return "\n".join([*lines, *_protocols(family, mine), ""])
 
 
-def _protocols(family: Family) -> list[str]:
+def _protocols(family: Family, mine: list[Requirement]) -> list[str]:
     """Of a family for several protocols: what is special to each of them."""
     lines = []
     for protocol, covered in family.protocols.items():
         told = {**covered.remarks, **{name: f"not for it: {why}" for name, why in covered.without.items()}}
         lines += ["", f"### {family.family} for {protocol}", "", "| id | |", "| --- | --- |"]
-        lines += [f"| {each.id} | {_cell(told[each.id])} |" for each in family.scenarios if each.id in told]
+        lines += [f"| {each.id} | {_cell(told[each.id])} |" for each in mine if each.id in told]
     return lines
 
 

@@ -1,13 +1,15 @@
-"""The requirements: ids, levels, what is done to the client and what it must do then.
+"""The requirements: ids, levels, what is done to the client and what it must do then; ids never change.
 
-They stand in ``scenarios/catalogue/*.toml``, one file per family; ids never change. Folders from outside
-(`outside`) have catalogues of their own.
+A script states its requirement (`scenario`). What several share (families, sections, the sentences that they
+rest on) is in ``scenarios/catalogue/*.toml``, one file per family. A folder from outside (`outside`) has
+catalogues of its own, which may have requirements, too.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -83,6 +85,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     Attributes:
         protocol: The protocol that all of it is for; empty if it covers several.
         protocols: Those that it covers, if these are several.
+        scenarios: Requirements that are not stated at their scripts.
         basis: Code to paraphrased sentence of the protocol document.
         note: What readers of each of its requirements should know, one sentence.
     """
@@ -117,14 +120,55 @@ def _families(folders: tuple[outside.Folder, ...]) -> Mapping[str, Family]:
     return found
 
 
+#: Those that are stated at their scripts, each with the module of the script.
+_stated: dict[str, tuple[Requirement, str]] = {}
+
+
+def state(item: Requirement, module: str) -> None:
+    """Add the requirement that a script of a module states."""
+    _stated[item.id] = (item, module)
+
+
+def stated_in(is_of: Callable[[str], bool]) -> list[str]:
+    """The ids that scripts of such modules state."""
+    return [key for key, (_, module) in _stated.items() if is_of(module)]
+
+
+def forget(is_gone: Callable[[str], bool]) -> None:
+    """Take those out that scripts of such modules have stated."""
+    for scenario_id in stated_in(is_gone):
+        del _stated[scenario_id]
+
+
+def known(scenario_id: str) -> Requirement | None:
+    """The requirement with that id, if a catalogue has it or a script that has been loaded states it."""
+    if scenario_id in _stated:
+        return _stated[scenario_id][0]
+    family = families().get(scenario_id.partition("-")[0])
+    return next((each for each in family.scenarios if each.id == scenario_id), None) if family else None
+
+
 def requirements() -> Mapping[str, Requirement]:
-    """All requirements by id."""
-    return _requirements(outside.folders())
+    """All requirements by id: family by family, in the order of their numbers. Loads all scripts."""
+    from conformance.suite.load import all_scenarios  # which reads this catalogue
+
+    all_scenarios()
+    found = [each for family in families().values() for each in family.scenarios]
+    found += [item for item, _ in _stated.values()]
+    order = [*families()]
+    return {
+        each.id: each for each in sorted(found, key=lambda each: (order.index(each.family), numbers(each.id)))
+    }
 
 
-@cache
-def _requirements(folders: tuple[outside.Folder, ...]) -> Mapping[str, Requirement]:
-    return {each.id: each for family in _families(folders).values() for each in family.scenarios}
+def of_family(name: str) -> list[Requirement]:
+    """The requirements of one family."""
+    return [each for each in requirements().values() if each.family == name]
+
+
+def numbers(scenario_id: str) -> tuple[int, ...]:
+    """(3, 9) of ``RMQS-3.09``, which ids are sorted by."""
+    return tuple(int(number) for number in re.findall(r"\d+", scenario_id.partition("-")[2]))
 
 
 def sections() -> Mapping[str, Section]:
@@ -135,7 +179,7 @@ def sections() -> Mapping[str, Section]:
 def requirement(scenario_id: str) -> Requirement:
     """The requirement with that id. `UsageError` if there is none."""
     try:
-        return requirements()[scenario_id]
+        return known(scenario_id) or requirements()[scenario_id]
     except KeyError:
         words = [*families(), *sections(), *requirements()]
         raise UsageError(f"there is no scenario {scenario_id!r}{instead_of(scenario_id, words)}") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.suite import outside, outside_catalogue
-from conformance.suite.catalogue import families
+from conformance.suite.catalogue import families, stated_in
 from conformance.suite.scenario import Scenario, declared, forget, registered
 from fakebrokers.commands import own_package
 from fakebrokers.errors import UsageError
@@ -54,8 +54,12 @@ def _all_scenarios(folders: tuple[outside.Folder, ...]) -> tuple[Scenario, ...]:
         import_module(module.name)
     for folder in folders:
         outside.load_scripts(folder)
-        own = {item.id: script for script, item, _ in declared() if folder.holds(script.__module__)}
-        outside_catalogue.check_scripts(folder, own)
+        own = {
+            scenario_id: script for script, scenario_id, _ in declared() if folder.holds(script.__module__)
+        }
+        stated = stated_in(folder.holds)
+        outside_catalogue.check_ids(folder, own, stated)
+        outside_catalogue.check_scripts(folder, own, stated)
     return tuple(registered())
 
 

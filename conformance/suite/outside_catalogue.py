@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, get_args
 
 import msgspec
 
-from conformance.suite.catalogue import Family, Requirement
+from conformance.suite.catalogue import Family, Level, Requirement
 from conformance.suite.outside import CATALOGUE, Folder
-from conformance.suite.scenario import Script
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of, protocol_names
 
+if TYPE_CHECKING:
+    from conformance.suite.scenario import Script
+
+LEVELS: tuple[str, ...] = get_args(Level)
 SEVERITIES = ("critical", "high", "medium", "low")
 _AT = re.compile(r" - at `\$\.?(?P<path>.*)`$")
 _ROW = re.compile(r"(?P<table>\w+)\[(?P<index>\d+)\](?:\.(?P<key>\w+))?")
@@ -62,27 +65,41 @@ def read(folder: Folder, known: Mapping[str, Family]) -> list[Family]:
     return found
 
 
-def check_scripts(folder: Folder, scripts: Mapping[str, Script]) -> None:
+def check_scripts(folder: Folder, scripts: Mapping[str, Script], stated: Sequence[str]) -> None:
     """See to it that each requirement of a folder has a script, and each script its requirement there.
 
     Args:
         scripts: Those of the folder, by id.
+        stated: The ids of those that state their requirement themselves.
     """
-    texts = {path: path.read_text(encoding="utf-8") for path in _paths(folder)}
-    listed = {path: [row["id"] for row in tomllib.loads(text)["scenarios"]] for path, text in texts.items()}
-    own = [scenario_id for ids in listed.values() for scenario_id in ids]
+    for path in _paths(folder):
+        text = path.read_text(encoding="utf-8")
+        family = msgspec.convert(tomllib.loads(text), Family)
+        listed = [item.id for item in family.scenarios]
+        own = [*listed, *(each for each in stated if each.startswith(f"{family.family}-"))]
+        file = _File(path, text)
+        if not own:
+            file.refuse(
+                f"expected at least one [[scenarios]], or a script that states one of {family.family}"
+            )
+        _check_protocols(file, family, own)
+        for index, scenario_id in enumerate(listed):
+            if scenario_id not in scripts:
+                problem = f'expected a script @scenario("{scenario_id}") in {folder.path}, found none'
+                file.refuse(problem, "scenarios", index, "id")
+
+
+def check_ids(folder: Folder, scripts: Mapping[str, Script], stated: Sequence[str]) -> None:
+    """See to it that each script of a folder tries what the folder itself demands. Arguments as above."""
+    texts = [path.read_text(encoding="utf-8") for path in _paths(folder)]
+    own = [row["id"] for text in texts for row in tomllib.loads(text).get("scenarios", ())] + [*stated]
     for scenario_id, script in scripts.items():
         if scenario_id not in own:
             code = script.__code__
             raise UsageError(
                 f"{code.co_filename}:{code.co_firstlineno}: expected a scenario of this folder's catalogue "
-                f"({', '.join(own)}), got {scenario_id}"
+                f"({', '.join(own)}), got {scenario_id}{instead_of(scenario_id, own)}"
             )
-    for path, ids in listed.items():
-        for index, scenario_id in enumerate(ids):
-            if scenario_id not in scripts:
-                problem = f'expected a script @scenario("{scenario_id}") in {folder.path}, found none'
-                _File(path, texts[path]).refuse(problem, "scenarios", index, "id")
 
 
 def _paths(folder: Folder) -> list[Path]:
@@ -105,7 +122,10 @@ def _family(path: Path, known: Mapping[str, Family]) -> Family:
         _misfit(file, str(error))
     _check_family(file, family, known)
     for index, item in enumerate(family.scenarios):
-        _check_requirement(file, index, item, family, known)
+        if item.id in [other.id for other in family.scenarios[:index]]:
+            file.refuse(f"expected each id once, and {item.id} comes again", "scenarios", index, "id")
+        for key, problem in problems(item, family, known):
+            file.refuse(problem, "scenarios", index, key)
     return family
 
 
@@ -135,9 +155,6 @@ def _check_family(file: _File, family: Family, known: Mapping[str, Family]) -> N
     if family.protocol and family.protocol not in protocol_names():
         problem = f"there is no protocol {family.protocol!r}{instead_of(family.protocol, protocol_names())}"
         file.refuse(problem, key="protocol")
-    _check_protocols(file, family)
-    if not family.scenarios:
-        file.refuse("expected at least one [[scenarios]]")
     for index, section in enumerate(family.sections):
         if not re.fullmatch(rf"{name}-\d+", section.id):
             file.refuse(f"expected a section such as {name}-1, got {section.id!r}", "sections", index, "id")
@@ -147,8 +164,7 @@ def _check_family(file: _File, family: Family, known: Mapping[str, Family]) -> N
             file.refuse(f"expected codes of your own; {problem}", key=code)
 
 
-def _check_protocols(file: _File, family: Family) -> None:
-    ids = [item.id for item in family.scenarios]
+def _check_protocols(file: _File, family: Family, ids: Sequence[str]) -> None:
     for protocol, covered in family.protocols.items():
         table = f"protocols.{protocol}"
         if family.protocol:
@@ -161,21 +177,21 @@ def _check_protocols(file: _File, family: Family) -> None:
                 )
 
 
-def _check_requirement(
-    file: _File, index: int, item: Requirement, family: Family, known: Mapping[str, Family]
-) -> None:
-    def refuse(key: str, problem: str) -> NoReturn:
-        file.refuse(problem, "scenarios", index, key)
+def problems(item: Requirement, family: Family, known: Mapping[str, Family]) -> Iterator[tuple[str, str]]:
+    """What is wrong with a requirement of a family: the key, and what was expected there.
 
+    Args:
+        known: All families by name, whose sentences it may rest on.
+    """
     if not re.fullmatch(rf"{family.family}-\d+\.\d+", item.id):
-        refuse("id", f"expected an id such as {family.family}-1.01, got {item.id!r}")
-    if item.id in [other.id for other in family.scenarios[:index]]:
-        refuse("id", f"expected each id once, and {item.id} comes again")
+        yield "id", f"expected an id such as {family.family}-1.01, got {item.id!r}"
     sections = [section.id for section in family.sections]
     if item.section not in sections:
-        refuse("id", f"expected a section of this family ({', '.join(sections)}), got {item.section}")
+        yield "id", f"expected a section of this family ({', '.join(sections)}), got {item.section}"
+    if item.level not in LEVELS:
+        yield "level", f"expected the level {', '.join(LEVELS)}, got {item.level!r}"
     if item.severity not in SEVERITIES:
-        refuse("severity", f"expected one of {', '.join(SEVERITIES)}, got {item.severity!r}")
+        yield "severity", f"expected one of {', '.join(SEVERITIES)}, got {item.severity!r}"
     for code in item.basis:
         if not any(code in each.basis for each in (family, *known.values())):
-            refuse("basis", f"there is no sentence {code!r}{instead_of(code, family.basis)}")
+            yield "basis", f"there is no sentence {code!r}{instead_of(code, family.basis)}"

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from conformance.suite.catalogue import Family, Requirement, families, requirement
+from conformance.suite.catalogue import Family, Level, Requirement, families, known, numbers, state
+from conformance.suite.catalogue import forget as forget_stated
+from conformance.suite.outside_catalogue import problems
+from conformance.suite.sentences import sentences
 from conformance.suite.subjects import Subject, elsewhere, find
 from fakebrokers.errors import UsageError
+from fakebrokers.protocol import instead_of
 
 if TYPE_CHECKING:
     from conformance.suite.client import Client
@@ -95,11 +99,26 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 class _Declared(msgspec.Struct, frozen=True, kw_only=True):
     """A script, and what its decorator says of its rows; of all variants, or of one."""
 
-    requirement: Requirement
+    id: str
     script: Script
     variant: str | None
     liveness_s: float | None
     fields: Mapping[str, Any]
+
+    @property
+    def requirement(self) -> Requirement:
+        """What it tries. `UsageError` if no catalogue has it and no script states it."""
+        found = known(self.id)
+        if found is None:
+            code = self.script.__code__
+            raise UsageError(
+                f"{code.co_filename}:{code.co_firstlineno}: no catalogue has {self.id}, no script states it"
+            )
+        return found
+
+    @property
+    def family(self) -> Family:
+        return families()[self.id.partition("-")[0]]
 
 
 #: By id, protocol ("": all of its family) and variant (None: all there are).
@@ -108,7 +127,10 @@ _declared: dict[tuple[str, str, str | None], _Declared] = {}
 
 def scenario(
     scenario_id: str,
+    level: Level | None = None,
+    severity: str = "",
     *,
+    basis: Sequence[str] = (),
     protocol: str = "",
     variants: Sequence[str] | None = None,
     roles: Sequence[str] = (),
@@ -127,7 +149,10 @@ def scenario(
     allows: Sequence[str] = (),
     revision: int = 1,
 ) -> Callable[[Script], Script]:
-    """Declare the script for a requirement of the catalogue; see `Scenario` for the other arguments.
+    """Declare the script for a requirement; see `Requirement` and `Scenario` for the other arguments.
+
+    With a level the script states the requirement: its docstring has the form of `sentences`. Without one a
+    catalogue has it, or another script states it.
 
     In a family for several protocols there is a row for each protocol that the catalogue names, with the
     settings of its subject (`scenarios.subjects`), with which the script is called in place of the fake.
@@ -136,9 +161,12 @@ def scenario(
         protocol: This script is for one of the protocols only, and comes before the one for all.
         variants: One row for each; default: those of the subject, or one without a variant.
         liveness_s: The fake's clients give a silent server up after so long.
+
+    Raises:
+        UsageError: There is no such family; a word or an id is not one of the catalogue's.
     """
-    wanted = requirement(scenario_id)
-    own = families()[wanted.family].protocol
+    family = families().get(scenario_id.partition("-")[0])
+    own = family.protocol if family else ""
     if own and protocol:
         raise UsageError(f"{scenario_id} is for {own} only: leave protocol= away")
     if own and liveness_s is not None:
@@ -161,24 +189,71 @@ def scenario(
     }
 
     def register(script: Script) -> Script:
+        if level is not None:
+            demand(
+                scenario_id,
+                level,
+                severity,
+                script.__doc__,
+                basis=basis,
+                needs=needs,
+                module=script.__module__,
+            )
         for variant in (None,) if variants is None else variants:
-            key = (wanted.id, own or protocol, variant)
+            key = (scenario_id, own or protocol, variant)
             there = _declared.get(key)
             if there is not None and there.script.__code__ is not script.__code__:
                 code = there.script.__code__
                 place = f"{code.co_filename}:{code.co_firstlineno}"
-                raise UsageError(f"two scripts for {wanted.id}: the other one is in {place}")
+                raise UsageError(f"two scripts for {scenario_id}: the other one is in {place}")
             _declared[key] = _Declared(
-                requirement=wanted, script=script, variant=variant, liveness_s=liveness_s, fields=fields
+                id=scenario_id, script=script, variant=variant, liveness_s=liveness_s, fields=fields
             )
         return script
 
     return register
 
 
-def declared() -> list[tuple[Script, Requirement, str]]:
-    """All scripts that have been loaded, what each tries, and for which one protocol ("": for all)."""
-    return [(each.script, each.requirement, protocol) for (_, protocol, _), each in _declared.items()]
+def demand(
+    scenario_id: str,
+    level: Level,
+    severity: str,
+    text: str | None,
+    *,
+    module: str,
+    basis: Sequence[str] = (),
+    needs: Sequence[str] = (),
+) -> None:
+    """State a requirement whose scripts are with several protocols; else `scenario` takes the docstring.
+
+    Raises:
+        UsageError: The text has not the form of `sentences`, or another argument is none of the catalogue's.
+    """
+    said = sentences(text)
+    item = Requirement(
+        id=scenario_id,
+        title=said.title,
+        level=level,
+        severity=severity,
+        basis=tuple(basis),
+        needs=tuple(needs),
+        profile=said.profile,
+        fault=said.fault,
+        passes=said.passes,
+        seen=said.seen,
+    )
+    if item.family not in families():
+        raise UsageError(
+            f"{item.id}: there is no family {item.family!r}{instead_of(item.family, families())}"
+        )
+    for _, problem in problems(item, families()[item.family], families()):
+        raise UsageError(f"{scenario_id}: {problem}")
+    state(item, module)
+
+
+def declared() -> list[tuple[Script, str, str]]:
+    """All scripts that have been loaded, with the id and the one protocol of each ("": for all)."""
+    return [(each.script, each.id, protocol) for (_, protocol, _), each in _declared.items()]
 
 
 def registered() -> list[Scenario]:
@@ -189,11 +264,10 @@ def registered() -> list[Scenario]:
     """
     rows: list[Scenario] = []
     for (scenario_id, protocol, _), each in _declared.items():
-        family = families()[each.requirement.family]
-        if family.protocol:
+        if each.family.protocol:
             rows.append(_own_row(each, protocol))
             continue
-        judged = _judged_by(family, scenario_id)
+        judged = _judged_by(each.family, scenario_id)
         if protocol and protocol not in judged:
             raise UsageError(
                 f"there is a script of {scenario_id} for {protocol}, for which the catalogue does not have it"
@@ -201,7 +275,7 @@ def registered() -> list[Scenario]:
         for name in judged:
             if protocol == name or (not protocol and not _has_its_own(scenario_id, name)):
                 rows += _shared_rows(each, name)
-    return sorted(rows, key=lambda s: (s.requirement.family, _numbers(s.id), s.protocol, s.variant))
+    return sorted(rows, key=lambda s: (s.requirement.family, numbers(s.id), s.protocol, s.variant))
 
 
 def _judged_by(family: Family, scenario_id: str) -> list[str]:
@@ -277,11 +351,7 @@ def _row(
 
 
 def forget(is_gone: Callable[[str], bool]) -> None:
-    """Take those out whose scripts stand in such a module, by its name."""
+    """Take those out whose scripts stand in such a module, by its name, with what they state."""
+    forget_stated(is_gone)
     for key in [key for key, each in _declared.items() if is_gone(each.script.__module__)]:
         del _declared[key]
-
-
-def _numbers(scenario_id: str) -> tuple[float, ...]:
-    section, _, number = scenario_id.partition("-")[2].partition(".")
-    return (int(section), int(number))

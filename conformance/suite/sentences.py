@@ -1,65 +1,50 @@
-"""What a script tries, above the script: requirement, fault and pass criterion, from the catalogue.
+"""What a scenario demands, as its script says it: the docstring is the requirement.
 
-The catalogue is the source, from which the docstrings of the scripts are written.
+\"\"\"Whole handshake tail coalesced.
+
+Fault: SaslAuthenticate answer and Tune in one segment
+Pass: connect succeeds
+Seen: pulsar-client-go#163; stream-go-client#378
+\"\"\"
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
-from collections import defaultdict
-from collections.abc import Mapping
-from pathlib import Path
-from textwrap import wrap
+import re
+from typing import NamedTuple
 
-from conformance.suite.catalogue import Requirement, fault_of
-from conformance.suite.load import all_scenarios
-from conformance.suite.scenario import Script, declared
+from fakebrokers.errors import UsageError
 
-WIDTH = 110
-INDENT = 4
+_FORM = re.compile(
+    r"(?P<title>.+?)\n\nFault: (?P<fault>.+?)\nPass: (?P<passes>.+?)"
+    r"(?:\nProfile: (?P<profile>.+?))?(?:\nSeen: (?P<seen>.+))?",
+    re.DOTALL,
+)
 
 
-def sentences(item: Requirement, protocol: str = "") -> str:
-    """The docstring of the script for a requirement, as `inspect.getdoc` returns it.
+class Sentences(NamedTuple):
+    """What a docstring says; see `conformance.suite.catalogue.Requirement`."""
 
-    Args:
-        protocol: The script is for this one of several protocols.
+    title: str
+    fault: str
+    passes: str
+    profile: str
+    seen: tuple[str, ...]
+
+
+def sentences(docstring: str | None) -> Sentences:
+    """Read the docstring of a script.
+
+    Raises:
+        UsageError: It has not the form above.
     """
-    title = item.title if item.title[-1] in ".?!" else f"{item.title}."
-    parts = [_wrapped(title), "", _wrapped(f"Fault: {fault_of(item, protocol)}")]
-    return "\n".join([*parts, _wrapped(f"Pass: {item.passes}")])
-
-
-def _wrapped(text: str) -> str:
-    lines = wrap(text, WIDTH - INDENT, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines)
-
-
-def docstrings() -> Mapping[Script, str]:
-    """All scripts, each with its docstring."""
-    all_scenarios()
-    return {script: sentences(item, protocol) for script, item, protocol in declared()}
-
-
-def rewritten(source: str, wanted: Mapping[str, str]) -> str:
-    """The text of a module in which these functions, by name, have these docstrings."""
-    lines = source.splitlines(keepends=True)
-    for node in reversed(ast.parse(source).body):
-        if not isinstance(node, ast.AsyncFunctionDef) or node.name not in wanted:
-            continue
-        told = node.body[0] if ast.get_docstring(node) is not None else None
-        begin = told.lineno - 1 if told else (node.returns or node.args.args[-1]).end_lineno
-        end = told.end_lineno if told else begin
-        text = wanted[node.name].replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-        indented = "\n".join(f"{' ' * INDENT}{line}".rstrip() for line in text.splitlines())
-        lines[begin:end] = [f'{" " * INDENT}"""{indented[INDENT:]}\n{" " * INDENT}"""\n']
-    return "".join(lines)
-
-
-def modules() -> Mapping[Path, Mapping[str, str]]:
-    """The docstrings by module, and by the name of the script."""
-    places: defaultdict[Path, dict[str, str]] = defaultdict(dict)
-    for script, text in docstrings().items():
-        places[Path(inspect.getsourcefile(script) or "")][script.__name__] = text
-    return places
+    form = _FORM.fullmatch(inspect.cleandoc(docstring or "").strip())
+    if form is None:
+        raise UsageError(
+            "expected a docstring of a title, an empty line, and lines that begin with `Fault: `, `Pass: ` "
+            "and, if there is something to say, `Profile: ` and `Seen: ` (with semicolons between); "
+            f"got {(docstring or '').strip()!r}"
+        )
+    title, fault, passes, profile, seen = (" ".join((each or "").split()) for each in form.groups())
+    return Sentences(title.removesuffix("."), fault, passes, profile, tuple(filter(None, seen.split("; "))))

@@ -68,7 +68,7 @@ async def delivered(client: Client, expect: Expect, *wanted: bytes, within_s: fl
     )
 
 
-@scenario("BMQ-4.01", roles=CONSUMER)
+@scenario("BMQ-4.01", "MUST", "critical", basis=["B13", "B14"], roles=CONSUMER)
 async def push_and_confirm(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """One PUSH, one CONFIRM.
 
@@ -110,12 +110,13 @@ async def push_and_confirm(broker: BlazingMQ, client: Client, expect: Expect) ->
     )
 
 
-@scenario("BMQ-4.02", roles=CONSUMER)
+@scenario("BMQ-4.02", "MUST", "critical", basis=["B13"], roles=CONSUMER)
 async def many_in_one_event(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Many messages in one PUSH event.
 
     Fault: One event with 32 messages of odd sizes
     Pass: All 32 delivered in order, with right boundaries
+    Seen: stream-js-client#86
     """
     await ready(client, expect, READ)
     bodies = [sized(number) for number in range(32)]
@@ -123,12 +124,13 @@ async def many_in_one_event(broker: BlazingMQ, client: Client, expect: Expect) -
     await delivered(client, expect, *bodies)
 
 
-@scenario("BMQ-4.03", roles=CONSUMER)
+@scenario("BMQ-4.03", "MUST", "critical", basis=["B13", "W1"], roles=CONSUMER)
 async def push_in_pieces(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """PUSH split at each byte offset.
 
     Fault: frag(1) and a cut at every offset of a two-message event
     Pass: Same deliveries as unfragmented
+    Seen: pulsar-client-go#163
     """
     await ready(client, expect, READ)
     wanted: list[bytes] = []
@@ -153,12 +155,13 @@ async def push_in_pieces(broker: BlazingMQ, client: Client, expect: Expect) -> N
     await delivered(client, expect, *wanted)
 
 
-@scenario("BMQ-4.04", roles=CONSUMER)
+@scenario("BMQ-4.04", "MUST", "critical", basis=["B13"], roles=CONSUMER)
 async def two_events_in_one_segment(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Two PUSH events in one segment.
 
     Fault: coalesce(2)
     Pass: Both delivered in order
+    Seen: stream-js-client#112
     """
     await ready(client, expect, READ)
     events = [Push((push_message(broker, expect, body, n),)) for n, body in enumerate((b"one", b"two"), 1)]
@@ -166,7 +169,9 @@ async def two_events_in_one_segment(broker: BlazingMQ, client: Client, expect: E
     await delivered(client, expect, b"one", b"two")
 
 
-@scenario("BMQ-4.05", roles=CONSUMER, revision=2, allows=("delivers-what-came",))
+@scenario(
+    "BMQ-4.05", "MUST", "high", basis=["B14"], roles=CONSUMER, revision=2, allows=("delivers-what-came",)
+)
 async def redelivered(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Redelivered GUID is surfaced.
 
@@ -174,6 +179,7 @@ async def redelivered(broker: BlazingMQ, client: Client, expect: Expect) -> None
     first delivery, reconnecting clients get it on the new connection with the flag
     Pass: Both copies reach the application (or the documented dedup drops the second before the callback);
     confirming both does not break the session and gives at most one CONFIRM per delivery
+    Seen: measured: wheel 1.2.2 delivers both
     """
     await ready(client, expect, READ)
     push(broker, expect, b"twice")
@@ -234,13 +240,15 @@ async def then_a_normal_one(
     expect.that(not extra, "nothing else is delivered", extra, id="nothing-else-is-delivered")
 
 
-@scenario("BMQ-4.06", roles=CONSUMER, revision=2)
+@scenario("BMQ-4.06", "SHOULD", "high", basis=["B13", "B19"], roles=CONSUMER, revision=2)
 async def push_for_another_queue(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """PUSH for unknown queueId.
 
     Fault: Inject PUSH qId=77 under the subscription id of an open queue; then a normal PUSH
     Pass: No delivery for the first, no CONFIRM with qId 77, no crash; the second is delivered (same
     connection, or after the client dropped it and came back); error event or log
+    Seen: stream-dotnet-client#313; measured: wheel 1.2.2 SIGSEGV; Java delivers it if it knows the
+    subscription id; Node SDK ignores it
     """
     await ready(client, expect, READ)
     options = write_options([SubscriptionInfo(ELSEWHERE)])
@@ -260,7 +268,7 @@ def implicit(broker: BlazingMQ, expect: Expect) -> bytes:
     return head + queue_id.to_bytes(4) + guid(1) + bytes(4) + options
 
 
-@scenario("BMQ-4.07", roles=CONSUMER)
+@scenario("BMQ-4.07", "MAY", "low", basis=["B13"], roles=CONSUMER)
 async def implicit_payload(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """PUSH without payload (IMPLICIT_PAYLOAD).
 
@@ -268,6 +276,7 @@ async def implicit_payload(broker: BlazingMQ, client: Client, expect: Expect) ->
     real broker sends the flag only to other brokers)
     Pass: First one delivered as an empty message or reported as an event; the second is delivered with the
     right boundaries; no parse error beyond the first
+    Seen: measured: wheel 1.2.2 delivers an empty message
     """
     await ready(client, expect, READ)
     normal = write_push(Push((push_message(broker, expect, b"normal", 2),)))
@@ -283,7 +292,7 @@ async def implicit_payload(broker: BlazingMQ, client: Client, expect: Expect) ->
     )
 
 
-@scenario("BMQ-4.14", roles=CONSUMER)
+@scenario("BMQ-4.14", "SHOULD", "medium", basis=["B14"], roles=CONSUMER)
 async def double_confirm(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Double confirm.
 
@@ -309,7 +318,7 @@ async def double_confirm(broker: BlazingMQ, client: Client, expect: Expect) -> N
     await survives(client, expect)
 
 
-@scenario("BMQ-4.15", roles=CONSUMER)
+@scenario("BMQ-4.15", "SHOULD", "medium", basis=["B4"], roles=CONSUMER)
 async def flow_limit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Flow limit is announced and respected.
 
@@ -338,7 +347,7 @@ async def flow_limit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("BMQ-4.16", roles=CONSUMER)
+@scenario("BMQ-4.16", "MAY", "low", basis=["B14"], roles=CONSUMER)
 async def confirm_batch(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Confirm batch.
 
@@ -369,13 +378,14 @@ async def confirm_batch(broker: BlazingMQ, client: Client, expect: Expect) -> No
     expect.equal(broker.messages(Q), [], "nothing is left in the queue", id="nothing-is-left-in-the-queue")
 
 
-@scenario("BMQ-4.17", roles=CONSUMER, ops=("bmq.configure_queue",))
+@scenario("BMQ-4.17", "MUST", "high", basis=["B4", "B13"], roles=CONSUMER, ops=("bmq.configure_queue",))
 async def old_subscription(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """PUSH under the old subscription while a reconfigure is pending.
 
     Fault: On an open reader: hold the answer of a reconfigure, PUSH m1 under the subscription id of the
     previous configure, answer, wait for the op, then PUSH m2 under the new one (legal: m1 was on its way)
     Pass: m1 and m2 are delivered once each and can be confirmed; the op ends ok
+    Seen: measured: wheel 1.2.2 passes, and crashes if an old id comes after the answer
     """
     await ready(client, expect, READ, max_unconfirmed_messages=9)
     early = push_message(broker, expect, b"under the old one", 1)
@@ -401,7 +411,7 @@ async def old_subscription(broker: BlazingMQ, client: Client, expect: Expect) ->
     )
 
 
-@scenario("BMQ-4.19", roles=CONSUMER)
+@scenario("BMQ-4.19", "SHOULD", "medium", basis=["B13"], roles=CONSUMER)
 async def option_forms(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Forms of the PUSH options area.
 
@@ -409,6 +419,7 @@ async def option_forms(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     with one 8-byte item, type 3 packed, and no options
     Pass: Type 1 is delivered; the others are delivered, or skipped without a crash (non-strict); payload
     never includes option bytes
+    Seen: measured: wheel 1.2.2 delivers all four; Node SDK skips the area by OptionsWords
     """
     await ready(client, expect, READ)
     _, number = reader(broker, expect)
@@ -443,7 +454,7 @@ async def option_forms(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     )
 
 
-@scenario("BMQ-4.20", roles=CONSUMER)
+@scenario("BMQ-4.20", "SHOULD", "high", basis=["B13", "B19"], roles=CONSUMER)
 async def unknown_subscription(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """PUSH with an unknown subscription id.
 
@@ -451,6 +462,7 @@ async def unknown_subscription(broker: BlazingMQ, client: Client, expect: Expect
     Pass: No crash; the first is dropped without a CONFIRM, or delivered to the queue of its qId (clients that
     route by queue only); the second is delivered, on the same connection or after the client dropped it and
     came back
+    Seen: measured: wheel 1.2.2 SIGSEGV; Java ignores it; Node SDK delivers it
     """
     await ready(client, expect, READ)
     options = write_options([SubscriptionInfo(ELSEWHERE)])
@@ -461,7 +473,7 @@ async def unknown_subscription(broker: BlazingMQ, client: Client, expect: Expect
     expect.that(not wrong, "nothing is confirmed by itself", wrong, id="nothing-is-confirmed-by-itself")
 
 
-@scenario("BMQ-4.21", roles=CONSUMER)
+@scenario("BMQ-4.21", "SHOULD", "medium", basis=["B13", "B14"], roles=CONSUMER)
 async def two_applications(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """One PUSH for two applications of one client.
 
@@ -470,6 +482,7 @@ async def two_applications(broker: BlazingMQ, client: Client, expect: Expect) ->
     (noted)
     Pass: Each of the two readers gets the message once; two CONFIRMs with the same GUID and the two different
     subIds; client without `?id=` support: non-strict if it rejected the open locally
+    Seen: measured: C++ delivers once per id
     """
     await client.connected()
     for app in ("foo", "bar"):
@@ -524,13 +537,14 @@ async def two_applications(broker: BlazingMQ, client: Client, expect: Expect) ->
 # callbacks
 
 
-@scenario("BMQ-4.12", roles=CONSUMER)
+@scenario("BMQ-4.12", "MUST", "critical", basis=["B19"], needs=["callback_raise"], roles=CONSUMER)
 async def callback_raises(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Consumer callback raises.
 
     Fault: Callback throws for message 2 of 5 before it confirms; the others confirm
     Pass: Messages 3..5 still delivered and confirmed; message 2 not confirmed; process alive; error event
     emitted; non-strict: the error is only visible on stderr or in the log
+    Seen: stream-rust-client#314; rstream#215; measured: wheel 1.2.2 prints a traceback and goes on
     """
     await client.connected()
     await opened(client, expect, "q", Q, flags=READ)
@@ -564,7 +578,9 @@ async def callback_raises(broker: BlazingMQ, client: Client, expect: Expect) -> 
 BEAT = {"heartbeat_s": 0.4, "max_missed": 2}
 
 
-@scenario("BMQ-4.13", roles=CONSUMER, server=BEAT)
+@scenario(
+    "BMQ-4.13", "MUST", "critical", basis=["B15"], needs=["callback_sleep"], roles=CONSUMER, server=BEAT
+)
 async def callback_is_slow(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Consumer callback is slow.
 
@@ -572,6 +588,7 @@ async def callback_is_slow(broker: BlazingMQ, client: Client, expect: Expect) ->
     on message 1
     Pass: No gap of more than (maxMissed+1) × interval without a HEARTBEAT_RSP while the callback blocks (that
     is when a real broker cuts); afterwards the message can be confirmed
+    Seen: pika#93; pika#418; stream-dotnet-client#250
     """
     await client.connected()
     await opened(client, expect, "q", Q, flags=READ)

@@ -58,7 +58,7 @@ def alone(broker: BlazingMQ, expect: Expect, since: int) -> tuple[Record, PutMes
     return found[0]
 
 
-@scenario("BMQ-3.02", roles=PUBLISHER, server=WHOLE)
+@scenario("BMQ-3.02", "MUST", "critical", basis=["B10"], roles=PUBLISHER, server=WHOLE)
 async def checksum_and_padding(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """CRC32-C and padding of PUT.
 
@@ -67,6 +67,7 @@ async def checksum_and_padding(broker: BlazingMQ, client: Client, expect: Expect
     matches; MessageWords gives a multiple of 4; 1..4 padding bytes, each equal to their count; unpadded size
     equals the payload (plus properties area); non-strict: the CRC matches the padded data instead (the letter
     of the seed and its Node client); fail: it matches neither
+    Seen: blazingmq#308; measured: C++ and Java unpadded, Node SDK 1.4.0 padded
     """
     await ready(client, expect)
     for size in (*range(1, 10), 1023, 1024, 65_535):
@@ -110,13 +111,14 @@ BODIES: list[Json] = [
 ]
 
 
-@scenario("BMQ-3.17", roles=BOTH)
+@scenario("BMQ-3.17", "MUST", "high", basis=["B10"], roles=BOTH)
 async def bodies(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Text, 1-byte and 4 MiB payloads.
 
     Fault: Post UTF-8 text, invalid UTF-8, one NUL byte, 255 and 256 B, 4 MiB (consumer limits raised); echo
     back through PUSH
     Pass: Byte-identical at the consumer (SHA-256) in posting order
+    Seen: stream-dotnet-client#161; blazingmq-sdk-python 3232e6e
     """
     await ready(client, expect, READ_WRITE, max_unconfirmed_bytes=64 * MIB)
     for each in BODIES:
@@ -142,7 +144,7 @@ async def bodies(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("BMQ-3.18", roles=PUBLISHER)
+@scenario("BMQ-3.18", "MUST", "high", basis=["B10"], roles=PUBLISHER)
 async def empty_body(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Zero-length payload.
 
@@ -150,6 +152,7 @@ async def empty_body(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     unreadable data
     Pass: Either a clean `invalid` with no wire traffic, or a well-formed PUT whose application data is 04 04
     04 04 and an op that ends `nacked`; no crash, next post works
+    Seen: blazingmq-sdk-python 3232e6e; measured: wheel 1.2.2 rejects it (PAYLOAD_EMPTY)
     """
     await ready(client, expect)
     broker.faults.add(reply(AckStatus.UNKNOWN, kind="PUT", name="empty"))
@@ -230,7 +233,7 @@ PROPERTIES: Json = {
 }
 
 
-@scenario("BMQ-3.19", roles=BOTH, server=WHOLE)
+@scenario("BMQ-3.19", "MUST", "high", basis=["B10", "B13"], needs=["properties"], roles=BOTH, server=WHOLE)
 async def property_types(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """All property types.
 
@@ -239,6 +242,7 @@ async def property_types(broker: BlazingMQ, client: Client, expect: Expect) -> N
     Pass: Flag 2 set; area decodes to the same names, types and values by the rule of the SchemaId (0: value
     lengths; not 0: offsets of the names, first one 0), independent of the order of properties; echoed, equal
     at the consumer; non-strict: SchemaId not 0 but the fields hold value lengths
+    Seen: rstream#240; stream-dotnet-client#217; measured: Node SDK 1.4.0 sends lengths under SchemaId 1
     """
     await ready(client, expect, READ_WRITE)
     result = await client.publish("q", b"typed", properties=PROPERTIES)
@@ -276,13 +280,14 @@ def named(count: int, size: int = 0) -> Json:
     return {f"p{number}".ljust(size, "x"): {"type": "int32", "value": str(number)} for number in range(count)}
 
 
-@scenario("BMQ-3.20", roles=PUBLISHER, server=WHOLE)
+@scenario("BMQ-3.20", "SHOULD", "medium", basis=["B10"], needs=["properties"], roles=PUBLISHER, server=WHOLE)
 async def property_limits(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Maximum property counts and name lengths.
 
     Fault: 255 properties; 256 properties; name of 4095 B and of 4096 B; value of 64 KiB
     Pass: Within the limits (255, 4095): encoded correctly by the rule of BMQ-3.19 (its non-strict form
     included) or rejected `invalid`; above: rejected `invalid` with no wire traffic; never a corrupted PUT
+    Seen: stream-java-client#1004
     """
     await ready(client, expect)
     large = {"large": {"type": "binary", "value": {"gen": "rand", "seed": 4, "len": 65_536}}}
@@ -322,7 +327,16 @@ async def property_limits(broker: BlazingMQ, client: Client, expect: Expect) -> 
 TWO: Json = {"a": {"type": "string", "value": "one"}, "b": {"type": "int64", "value": "2"}}
 
 
-@scenario("BMQ-3.21", roles=PUBLISHER, server=WHOLE, revision=2)
+@scenario(
+    "BMQ-3.21",
+    "SHOULD",
+    "medium",
+    basis=["B10", "B13"],
+    needs=["compression.zlib"],
+    roles=PUBLISHER,
+    server=WHOLE,
+    revision=2,
+)
 async def compression(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Compression threshold.
 
@@ -332,6 +346,8 @@ async def compression(broker: BlazingMQ, client: Client, expect: Expect) -> None
     SchemaId not 0 the properties area is plain and only the payload is compressed, under SchemaId 0 both
     together; CRC32-C over the compressed application data without padding (over padded data: non-strict);
     small or incompressible ones may stay plain; non-strict: properties compressed too under SchemaId not 0
+    Seen: measured: C++ compresses from 1024 B on and only if smaller; Node SDK compresses properties and
+    payload together under SchemaId 1
     """
     zlib = {
         op: {"compression": "zlib"} if client.takes(op, "compression") else {}
@@ -386,7 +402,7 @@ def intact(broker: BlazingMQ, expect: Expect, blocks: list[Json]) -> int:
     return len(stored)
 
 
-@scenario("BMQ-3.22", roles=PUBLISHER, timeout_s=90.0)
+@scenario("BMQ-3.22", "MUST", "critical", basis=["B10"], roles=PUBLISHER, timeout_s=90.0)
 async def concurrent_posts(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Concurrent posts do not interleave.
 
@@ -394,6 +410,7 @@ async def concurrent_posts(broker: BlazingMQ, client: Client, expect: Expect) ->
     the first 2 s)
     Pass: Every event on the wire parses; together they hold 200 PUT messages (one event may hold several),
     each body intact and seen once; all ops acked
+    Seen: pika#509; aioamqp#205; rabbitmq-dotnet-client#681
     """
     await ready(client, expect)
     slow = broker.faults.add(throttle(256 << 10, direction="in"))
@@ -406,13 +423,14 @@ async def concurrent_posts(broker: BlazingMQ, client: Client, expect: Expect) ->
     expect.equal(intact(broker, expect, blocks), 200, "200 messages came", id="n-messages-came")
 
 
-@scenario("BMQ-3.23", roles=PUBLISHER, timeout_s=90.0)
+@scenario("BMQ-3.23", "SHOULD", "high", basis=["B10"], roles=PUBLISHER, timeout_s=90.0)
 async def slow_reader(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Slow broker reader.
 
     Fault: stall-read for 5 s while 32 MiB are posted (125 × 256 KiB)
     Pass: Client applies back pressure or fails fast; RSS growth bounded (reported); all frames intact after
     resume
+    Seen: moleculer#1243; paho.mqtt.python#24
     """
     blocks = [block(number, 256 * KIB) for number in range(125)]
     await ready(client, expect)

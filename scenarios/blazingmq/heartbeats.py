@@ -83,12 +83,13 @@ async def answered_in_time(
         expect.within(answer.at - request.at, limit_s, criterion, id=id)
 
 
-@scenario("BMQ-5.01", server=WATCHED)
+@scenario("BMQ-5.01", "MUST", "critical", basis=["B15"], server=WATCHED)
 async def answered_at_once(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Heartbeat answered at once.
 
     Fault: HEARTBEAT_REQ every interval, 5 times
     Pass: Each gets one HEARTBEAT_RSP within min(interval, 1 s)
+    Seen: blazingmq-sdk-java#61
     """
     await client.connected()
     await asked_regularly(broker, expect, 5, INTERVAL_S)
@@ -101,12 +102,13 @@ BLOCKS = 320
 LOADED = {"heartbeat_s": 0.4, "max_missed": LIMIT}
 
 
-@scenario("BMQ-5.02", roles=CONSUMER, server=LOADED)
+@scenario("BMQ-5.02", "MUST", "critical", basis=["B15"], roles=CONSUMER, server=LOADED)
 async def under_load(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Heartbeat under load.
 
     Fault: Flood 20 MiB of PUSH while sending HEARTBEAT_REQ
     Pass: Answers stay within maxMissed × interval
+    Seen: pika#93
     """
     await ready(client, expect, READ, max_unconfirmed_messages=1000, max_unconfirmed_bytes=64 << 20)
     mark = broker.journal.last_seq
@@ -125,12 +127,13 @@ async def under_load(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     expect.equal(len(messages), BLOCKS, "all 20 MiB are delivered", id="all-n-mib-are-delivered")
 
 
-@scenario("BMQ-5.03", roles=PUBLISHER, server=WATCHED)
+@scenario("BMQ-5.03", "MUST", "high", basis=["B15"], roles=PUBLISHER, server=WATCHED)
 async def during_a_request(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Heartbeat answered during a pending request.
 
     Fault: Hold openQueue answer for 3 intervals
     Pass: Answers keep coming
+    Seen: pika#1046
     """
     broker.faults.add(hold(kind="openQueue", direction="in", name="the answer waits"))
     await client.connected()
@@ -162,7 +165,7 @@ async def falls_silent(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     )
 
 
-@scenario("BMQ-5.04", server=WATCHED, revision=2)
+@scenario("BMQ-5.04", "MUST", "critical", basis=["B16"], server=WATCHED, revision=2)
 async def heartbeats_stop(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Heartbeats stop.
 
@@ -170,17 +173,20 @@ async def heartbeats_stop(broker: BlazingMQ, client: Client, expect: Expect) -> 
     socket open (the client's own HEARTBEAT_REQ, if any, are not answered either)
     Pass: `connection_lost` (or `disconnected` of a client that does not come back) within (maxMissed+3) ×
     interval after the last byte
+    Seen: rstream#201; stream-dotnet-client#393; pika#1322; blazingmq#612; measured: wheel 1.2.2 notices
+    nothing; newer libbmq sends its own requests and cuts after maxMissed+1 silent intervals
     """
     await falls_silent(broker, client, expect)
 
 
-@scenario("BMQ-5.05", server=WATCHED, revision=2)
+@scenario("BMQ-5.05", "SHOULD", "medium", basis=["B16"], server=WATCHED, revision=2)
 async def told_once(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Loss is reported once.
 
     Fault: As above, wait 5 more periods
     Pass: Exactly one CONNECTION_LOST (or, of a client that does not come back, `disconnected`) per loss; the
     socket is closed or a reconnect starts
+    Seen: measured: Node SDK 1.4.0 emitted the event 6 times in 3 s and kept the socket (P-03)
     """
     await falls_silent(broker, client, expect)
     broker.faults.remove(UNANSWERED)
@@ -197,13 +203,14 @@ async def told_once(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("BMQ-5.06", roles=CONSUMER, server=WATCHED, revision=2)
+@scenario("BMQ-5.06", "SHOULD", "high", basis=["B16"], roles=CONSUMER, server=WATCHED, revision=2)
 async def any_traffic_counts(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Any traffic counts as liveness.
 
     Fault: heartbeatIntervalMs 300, maxMissedHeartbeats 3; one HEARTBEAT_REQ, then for 10 intervals no more of
     them but ACK or PUSH traffic every 100 ms (as a real broker does: it asks only when it heard nothing)
     Pass: No `connection_lost`; the session stays usable
+    Seen: rstream#208; dart_amqp#106; Node SDK: only requests count (source)
     """
     await ready(client, expect, READ)
     heartbeat(broker, expect)
@@ -221,7 +228,7 @@ async def any_traffic_counts(broker: BlazingMQ, client: Client, expect: Expect) 
     one_connection(broker, expect, "the session stays usable", id="the-session-stays-usable")
 
 
-@scenario("BMQ-5.07", roles=PUBLISHER, server=WATCHED, revision=2)
+@scenario("BMQ-5.07", "SHOULD", "medium", basis=["B16"], roles=PUBLISHER, server=WATCHED, revision=2)
 async def late_heartbeat(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Late heartbeat.
 
@@ -238,7 +245,7 @@ async def late_heartbeat(broker: BlazingMQ, client: Client, expect: Expect) -> N
     one_connection(broker, expect, "on one connection", id="on-one-connection")
 
 
-@scenario("BMQ-5.08", roles=PUBLISHER, revision=2)
+@scenario("BMQ-5.08", "SHOULD", "medium", basis=["B15"], roles=PUBLISHER, revision=2)
 async def flood(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """HEARTBEAT_REQ flood.
 
@@ -254,7 +261,7 @@ async def flood(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     one_connection(broker, expect, "on one connection", id="on-one-connection")
 
 
-@scenario("BMQ-5.09", roles=PUBLISHER)
+@scenario("BMQ-5.09", "SHOULD", "low", basis=["B19"], roles=PUBLISHER)
 async def answer_nobody_asked_for(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """HEARTBEAT_RSP from the broker.
 
@@ -269,13 +276,22 @@ async def answer_nobody_asked_for(broker: BlazingMQ, client: Client, expect: Exp
     one_connection(broker, expect, "on one connection", id="on-one-connection")
 
 
-@scenario("BMQ-5.17", roles=PUBLISHER, server={"heartbeat_s": 0.2, "max_missed": 0}, revision=2)
+@scenario(
+    "BMQ-5.17",
+    "SHOULD",
+    "medium",
+    basis=["B2", "B16"],
+    roles=PUBLISHER,
+    server={"heartbeat_s": 0.2, "max_missed": 0},
+    revision=2,
+)
 async def watchdog_off(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """maxMissedHeartbeats 0 switches the watchdog off.
 
     Fault: brokerResponse with heartbeatIntervalMs 200 and maxMissedHeartbeats 0 (default of a real broker for
     clients); one HEARTBEAT_REQ, then silence for 5 s, then a post
     Pass: No `connection_lost`, connection kept, the post is acked
+    Seen: Node SDK 1.4.0 replaces 0 by its default 10 (source)
     """
     await client.connected()
     await opened(client, expect, "q", DOMAIN + "orders")
@@ -287,7 +303,15 @@ async def watchdog_off(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     await still_works(broker, client, expect, "the post is acked", id="the-post-is-acked")
 
 
-@scenario("BMQ-5.18", roles=PUBLISHER, server={"heartbeat_s": 0.3, "max_missed": 2}, revision=2)
+@scenario(
+    "BMQ-5.18",
+    "SHOULD",
+    "medium",
+    basis=["B16"],
+    roles=PUBLISHER,
+    server={"heartbeat_s": 0.3, "max_missed": 2},
+    revision=2,
+)
 async def own_requests(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """The client's own heartbeat requests are answered.
 
@@ -295,6 +319,7 @@ async def own_requests(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     HEARTBEAT_REQ of the client with HEARTBEAT_RSP and sends nothing else
     Pass: No `connection_lost`, connection kept, at most one request per interval; a client that sends no
     request: `inconclusive`
+    Seen: libbmq since blazingmq#612 (source)
     """
     await client.connected()
     await asyncio.sleep(5.0)

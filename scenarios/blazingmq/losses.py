@@ -56,7 +56,7 @@ async def back(
     return received(broker, "clientIdentity")[-1].connection
 
 
-@scenario("BMQ-5.10", revision=2)
+@scenario("BMQ-5.10", "MUST", "high", basis=["B19"], revision=2)
 async def fin_while_idle(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """FIN while idle.
 
@@ -70,7 +70,7 @@ async def fin_while_idle(broker: BlazingMQ, client: Client, expect: Expect) -> N
     )
 
 
-@scenario("BMQ-5.11", roles=PUBLISHER)
+@scenario("BMQ-5.11", "MUST", "critical", basis=["B18", "B19"], roles=PUBLISHER)
 async def fin_with_requests(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """FIN with pending requests.
 
@@ -78,6 +78,8 @@ async def fin_with_requests(broker: BlazingMQ, client: Client, expect: Expect) -
     Pass: Client without `auto_reconnect`: op ends `connection` within 1 s, not at its full timeout; with it:
     the same, or it sends the openQueue again on the new connection and the op ends with that answer; in all
     cases exactly one completion by its deadline
+    Seen: measured: Node SDK 1.4.0 waits the full timeout (P-05); wheel 1.2.2 repeats the open after 0.3 to
+    0.7 s and succeeds; stream-java-client#812
     """
     await client.connected()
     first = current(broker, expect)
@@ -111,13 +113,14 @@ async def fin_with_requests(broker: BlazingMQ, client: Client, expect: Expect) -
         )
 
 
-@scenario("BMQ-5.12")
+@scenario("BMQ-5.12", "MUST", "critical", basis=["B2"], needs=["auto_reconnect"])
 async def handshake_again(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Reconnect repeats the handshake.
 
     Fault: RST; accept again; wait up to 30 s for the first frame
     Pass: First frame on the new connection is clientIdentity (AUTHENTICATION before it allowed) and nothing
     else is sent before brokerResponse; same guidInfo.clientId if one was announced
+    Seen: measured: Node SDK 1.4.0 does not (P-07); C++ first retry after 0.25 to 0.75 s, Java after 5 s
     """
     await client.connected()
     first = await cut(broker, expect)
@@ -147,7 +150,7 @@ def reopened(broker: BlazingMQ, connection: str) -> set[str]:
     return {f.handle_parameters.uri for f in frames if isinstance(f, OpenQueue)}
 
 
-@scenario("BMQ-5.13", roles=BOTH)
+@scenario("BMQ-5.13", "SHOULD", "critical", basis=["B4", "B5"], needs=["auto_reconnect"], roles=BOTH)
 async def queues_restored(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Reconnect restores queues.
 
@@ -155,6 +158,7 @@ async def queues_restored(broker: BlazingMQ, client: Client, expect: Expect) -> 
     Pass: Both are opened again (reader also configured, with a consumer), or a `target_closed` event is
     emitted for each; then a post and a PUSH on the restored queues work; rId goes on rising or restarts, but
     never repeats within the connection
+    Seen: blazingmq#1302; blazingmq-sdk-java BrokerSessionIT.multipleQueuesReopenTest; amqp-client#30
     """
     uri = DOMAIN + "orders"
     await client.connected()
@@ -197,7 +201,7 @@ async def queues_restored(broker: BlazingMQ, client: Client, expect: Expect) -> 
     )
 
 
-@scenario("BMQ-5.14", roles=PUBLISHER)
+@scenario("BMQ-5.14", "SHOULD", "high", basis=["B19"], needs=["auto_reconnect"], roles=PUBLISHER)
 async def reopen_refused(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Reopen refused after reconnect.
 
@@ -241,7 +245,7 @@ def delays(times: Sequence[float]) -> list[float]:
     return [later - earlier for earlier, later in pairwise(times)]
 
 
-@scenario("BMQ-5.15", revision=2)
+@scenario("BMQ-5.15", "SHOULD", "high", basis=["B19"], needs=["auto_reconnect"], revision=2)
 async def back_off(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Back-off on repeated refusal.
 
@@ -250,6 +254,8 @@ async def back_off(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     Pass: At most 10 attempts in 10 s, none closer than 100 ms to the one before; stop ends by its deadline
     and no attempt follows it; non-strict: an interval is more than 20 % shorter than the one before, as
     chance may make it
+    Seen: kafka-python#1892; librdkafka#403; nats.go#563; blazingmq#1401; measured: Java constant 5 s, C++
+    0.25 to 0.75 s then growing by a random factor 1..2
     """
     await client.connected()
     mark = broker.journal.last_seq
@@ -284,13 +290,14 @@ async def back_off(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("BMQ-5.16", timeout_s=75.0, revision=2)
+@scenario("BMQ-5.16", "MAY", "low", basis=["B19"], needs=["auto_reconnect"], timeout_s=75.0, revision=2)
 async def back_off_resets(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Back-off resets after success.
 
     Fault: 3 failures (accept, RST), success held for 2 s, then RST and accept
     Pass: Delay after the last loss at most twice the first delay; non-strict: at most twice the longest delay
     before the success (C++ goes on growing unless the last attempt is 120 s old)
+    Seen: libbmq reconnecting channel factory (source); blazingmq#1401
     """
     await client.connected()
     mark = broker.journal.last_seq

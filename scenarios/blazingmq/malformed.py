@@ -82,7 +82,7 @@ async def tells(client: Client, since: int) -> bool:
     return await eventually(lambda: tellings(client, since=since) or told(client, since=since), 1.0)
 
 
-@scenario("BMQ-7.01", roles=PUBLISHER)
+@scenario("BMQ-7.01", "MUST", "high", basis=["B19", "W1"], roles=PUBLISHER)
 async def length_below_header(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Length below header size.
 
@@ -91,6 +91,8 @@ async def length_below_header(broker: BlazingMQ, client: Client, expect: Expect)
     Pass: Framing is not resumed on garbage: the client closes the connection (re-establishing it is allowed)
     and reports a loss or error; no loop, process alive; fail: the connection is kept and the following event
     is lost or misread
+    Seen: measured: Node SDK 1.4.0 drops its buffer and goes on, losing the next valid event (P-11); wheel
+    1.2.2 closes, reconnects and retransmits
     """
     for length in (4, 0):
         session = f"s{length}"
@@ -122,7 +124,7 @@ async def length_below_header(broker: BlazingMQ, client: Client, expect: Expect)
             )
 
 
-@scenario("BMQ-7.02", roles=PUBLISHER, revision=2)
+@scenario("BMQ-7.02", "MUST", "high", basis=["B19", "W1"], roles=PUBLISHER, revision=2)
 async def length_near_the_limit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Length near the limit, then nothing.
 
@@ -132,6 +134,8 @@ async def length_near_the_limit(broker: BlazingMQ, client: Client, expect: Expec
     than 64 MiB; the openQueue and stop end by their deadlines; non-strict: it waits for the rest (the value
     is formally legal: the field has 31 bits), memory flat, ops and stop end in time; fail: big allocation, a
     hang, or reading on as if a new event began on the same connection
+    Seen: stream-java-client#1030; clickhouse-cpp#486; measured: wheel 1.2.2 waits; Node SDK drops its buffer
+    and keeps the connection (source)
     """
     await client.connected(timeouts={"disconnect": 2000})
     name = current(broker, expect)
@@ -193,7 +197,7 @@ async def odd_ack(broker: BlazingMQ, client: Client, expect: Expect, change: Any
     expect.outcome(await call, "acked", "and so is the right ACK", id="and-so-is-the-right-ack")
 
 
-@scenario("BMQ-7.03", roles=PUBLISHER)
+@scenario("BMQ-7.03", "SHOULD", "low", basis=["W1"], roles=PUBLISHER)
 async def fragment_bit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Fragment bit set.
 
@@ -203,7 +207,7 @@ async def fragment_bit(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     await odd_ack(broker, client, expect, lambda ack: bytes([ack[0] | 0x80]) + ack[1:])
 
 
-@scenario("BMQ-7.05", roles=PUBLISHER)
+@scenario("BMQ-7.05", "SHOULD", "medium", basis=["W1"], roles=PUBLISHER)
 async def protocol_version(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Unknown protocol version bits.
 
@@ -213,12 +217,13 @@ async def protocol_version(broker: BlazingMQ, client: Client, expect: Expect) ->
     await odd_ack(broker, client, expect, lambda ack: ack[:4] + bytes([3 << 6 | ack[4] & 0x3F]) + ack[5:])
 
 
-@scenario("BMQ-7.04", roles=PUBLISHER)
+@scenario("BMQ-7.04", "MUST", "high", basis=["B19"], roles=PUBLISHER)
 async def unknown_type(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Unknown event type.
 
     Fault: Type 40 with body, then a valid ACK
     Pass: Skipped by length; the ACK is processed
+    Seen: measured: stream-js-client 1.0.0 crashed on the analogous frame (P-32)
     """
     call, ack, name = await pending_post(broker, client, expect)
     say_raw(broker, expect, event_bytes(UNKNOWN_TYPE, [b"whatever this is"]) + ack)
@@ -261,7 +266,7 @@ async def say_broken(broker: BlazingMQ, expect: Expect, name: str, events: list[
     return broker.client_holds(name) is not False
 
 
-@scenario("BMQ-7.06", roles=PUBLISHER, revision=2)
+@scenario("BMQ-7.06", "MUST", "high", basis=["B19"], roles=PUBLISHER, revision=2)
 async def broken_control_body(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """CONTROL with a broken body.
 
@@ -271,6 +276,7 @@ async def broken_control_body(broker: BlazingMQ, client: Client, expect: Expect)
     Pass: The broken ones complete no op; process alive; the right answer is used on the same connection, or
     the client closes the connection and the op ends `connection` or is repeated after a reconnect; error
     event; non-strict: only a log line; an answer with wrong padding or invalid UTF-8 is used
+    Seen: measured: wheel 1.2.2 logs, skips and goes on
     """
     broker.faults.add(hold(kind="openQueue", direction="in", name=WAITS, first=1, scope="run"))
     await client.connected()
@@ -328,7 +334,7 @@ def wrong_number(request: OpenQueue, written: Encoding) -> bytes:
     return broken_control(ber.write(message._replace(content=(number, *rest))), written)
 
 
-@scenario("BMQ-7.07", roles=PUBLISHER)
+@scenario("BMQ-7.07", "SHOULD", "medium", basis=["B19"], roles=PUBLISHER)
 async def wrong_types(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """CONTROL with wrong types.
 
@@ -363,7 +369,7 @@ async def wrong_types(broker: BlazingMQ, client: Client, expect: Expect) -> None
     expect.ok(later, "(b) a later open works", id="b-a-later-open-works")
 
 
-@scenario("BMQ-7.08", roles=CONSUMER)
+@scenario("BMQ-7.08", "MUST", "critical", basis=["B19"], roles=CONSUMER)
 async def cut_in_an_event(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """RST in the middle of an event.
 

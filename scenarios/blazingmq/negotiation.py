@@ -77,7 +77,7 @@ def ends_in_time(
     expect.within(seconds, limit_s, criterion, id=id)
 
 
-@scenario("BMQ-1.01")
+@scenario("BMQ-1.01", "MUST", "high", basis=["B2", "B5"])
 async def happy_negotiation(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Happy negotiation.
 
@@ -122,7 +122,7 @@ async def happy_negotiation(broker: BlazingMQ, client: Client, expect: Expect) -
     expect.that((await client.state())["open"], "state says open", id="state-says-open")
 
 
-@scenario("BMQ-1.02")
+@scenario("BMQ-1.02", "MUST", "high", basis=["B2", "B19"])
 async def negotiation_refused(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Broker refuses negotiation.
 
@@ -132,6 +132,8 @@ async def negotiation_refused(broker: BlazingMQ, client: Client, expect: Expect)
     and code; no queue frame is sent on any connection; the client closes the socket within 1 s after the op
     has ended; non-strict: kind `timeout` at the deadline (C++ SDK reports every failed start so), or the
     right kind without the code
+    Seen: measured: wheel 1.2.2 reports only TIMEOUT after its connect timeout and closes then; Node SDK 1.4.0
+    reports the error but leaves the socket open (P-06)
     """
     cases = [(Category.E_REFUSED, False), (Category.E_NOT_SUPPORTED, True)]
     for number, (category, deprecated) in enumerate(cases):
@@ -172,13 +174,14 @@ async def negotiation_refused(broker: BlazingMQ, client: Client, expect: Expect)
         )
 
 
-@scenario("BMQ-1.03")
+@scenario("BMQ-1.03", "MUST", "critical", basis=["B2", "B8"])
 async def no_broker_response(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """brokerResponse never arrives.
 
     Fault: Accept TCP, read clientIdentity, stay silent
     Pass: connect fails with kind `timeout` at its deadline (+20 % or 500 ms); socket closed; a second connect
     op can succeed
+    Seen: iggy#4262; autobahn-python#50; nv-websocket-client#64
     """
     broker.faults.add(drop(**ANSWER))
     result = await client.connect(timeout=TRY_S)
@@ -197,7 +200,7 @@ async def no_broker_response(broker: BlazingMQ, client: Client, expect: Expect) 
     expect.ok(await client.connect("s2"), "a second connect succeeds", id="a-second-connect-succeeds")
 
 
-@scenario("BMQ-1.04")
+@scenario("BMQ-1.04", "MUST", "medium", basis=["B2"])
 async def another_control_message(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Negotiation answered by a non-negotiation CONTROL.
 
@@ -205,6 +208,7 @@ async def another_control_message(broker: BlazingMQ, client: Client, expect: Exp
     then stay silent
     Pass: connect ends by its deadline with an error and the socket is closed within 1 s after it; kind
     `protocol` is expected; non-strict: kind `connection` or `timeout`
+    Seen: measured: wheel 1.2.2 gives up the attempt and reports TIMEOUT at the deadline
     """
     broker.faults.add(drop(**ANSWER))
     call = client.begin_connect(timeout=TRY_S)
@@ -224,13 +228,14 @@ async def another_control_message(broker: BlazingMQ, client: Client, expect: Exp
     await gone(broker, expect, "the socket is closed within 1 s", id="the-socket-is-closed-within-n-s")
 
 
-@scenario("BMQ-1.05")
+@scenario("BMQ-1.05", "SHOULD", "medium", basis=["B2"])
 async def heartbeat_before_the_answer(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Event of another type arrives before brokerResponse.
 
     Fault: Send HEARTBEAT_REQ, then brokerResponse, in one write (a real broker never does this)
     Pass: Heartbeat is answered or ignored and negotiation completes; non-strict: the attempt ends cleanly
     (kind `protocol`, `connection` or `timeout` by the deadline, socket closed, process alive)
+    Seen: measured: wheel 1.2.2 gives up the attempt; Node SDK waits for the next CONTROL
     """
     broker.faults.add(fault(Inject(kind="HEARTBEAT_REQ", place="before"), **ANSWER))
     result = await client.connect(timeout=TRY_S)
@@ -306,13 +311,14 @@ async def stays(client: Client, expect: Expect, seconds: float) -> None:
     cost.judge(expect, rss_mib=64, cpu_share=0.2)
 
 
-@scenario("BMQ-1.06")
+@scenario("BMQ-1.06", "SHOULD", "medium", basis=["B2", "B16"])
 async def no_heartbeat_fields(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """brokerResponse without heartbeat fields.
 
     Fault: Omit heartbeatIntervalMs and maxMissedHeartbeats
     Pass: connect succeeds with defaults (or monitor off); no instant CONNECTION_LOST, no division by zero,
     CPU under 20 %
+    Seen: lapin#106; bluechi#395
     """
 
     def in_ber(known: Nodes) -> Nodes:
@@ -328,12 +334,13 @@ async def no_heartbeat_fields(broker: BlazingMQ, client: Client, expect: Expect)
     expect.that((await client.state())["open"], "state says open", id="state-says-open")
 
 
-@scenario("BMQ-1.07", roles=PUBLISHER, server={"heartbeat_s": 0.0})
+@scenario("BMQ-1.07", "SHOULD", "high", basis=["B2", "B16"], roles=PUBLISHER, server={"heartbeat_s": 0.0})
 async def heartbeat_interval_zero(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """heartbeatIntervalMs = 0.
 
     Fault: Send 0 in brokerResponse
     Pass: Monitor disabled or default used; no busy loop; session stays usable for 5 s
+    Seen: zerorpc-node#85; lapin#106; bluechi#395
     """
     expect.ok(await client.connect(), "connect succeeds", id="connect-succeeds")
     await stays(client, expect, 5.0)
@@ -341,7 +348,7 @@ async def heartbeat_interval_zero(broker: BlazingMQ, client: Client, expect: Exp
     await still_works(broker, client, expect, "the session stays usable", id="the-session-stays-usable")
 
 
-@scenario("BMQ-1.08")
+@scenario("BMQ-1.08", "SHOULD", "medium", basis=["B2"])
 async def unknown_fields(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Unknown extra fields in brokerResponse.
 
@@ -349,6 +356,7 @@ async def unknown_fields(broker: BlazingMQ, client: Client, expect: Expect) -> N
     BER: unknown context tags 24 (primitive), 25 (constructed, indefinite length), 26 (16 KiB primitive)
     before and between the known ones
     Pass: connect succeeds; unknown members are ignored
+    Seen: stream-java-client#1005; measured: wheel 1.2.2 skips such BER elements
     """
     result = await connect_with(broker, client, expect, unknown_in_ber, unknown_in_json)
     expect.ok(
@@ -359,12 +367,13 @@ async def unknown_fields(broker: BlazingMQ, client: Client, expect: Expect) -> N
     expect.that((await client.state())["open"], "state says open", id="state-says-open")
 
 
-@scenario("BMQ-1.09")
+@scenario("BMQ-1.09", "MUST", "critical", basis=["B2", "W1"])
 async def byte_by_byte(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """brokerResponse split byte by byte.
 
     Fault: frag(1) with 1 ms between bytes
     Pass: connect succeeds as in the happy case
+    Seen: pulsar-client-go#163; tchannel#771
     """
     broker.faults.add(slice_(size=1, gap_s=0.001, **ANSWER))
     expect.ok(
@@ -375,7 +384,9 @@ async def byte_by_byte(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     expect.that((await client.state())["open"], "state says open", id="state-says-open")
 
 
-@scenario("BMQ-1.10", unconnected="nobody listens: there is nothing to connect to")
+@scenario(
+    "BMQ-1.10", "MUST", "medium", basis=["B19"], unconnected="nobody listens: there is nothing to connect to"
+)
 async def refused_connect(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Refused TCP connect.
 
@@ -383,6 +394,7 @@ async def refused_connect(broker: BlazingMQ, client: Client, expect: Expect) -> 
     Pass: connect ends with kind `connection` by its deadline; a client that keeps retrying the first connect
     by design may end with `timeout` at the deadline (within the timing rule); process stays alive; no
     unhandled exception on stderr; state not open
+    Seen: blazingmq-sdk-java#13; measured: wheel 1.2.2 retries until its connect timeout, then TIMEOUT
     """
     broker.refuse()
     result = await client.connect(timeout=TRY_S)
@@ -405,7 +417,7 @@ async def refused_connect(broker: BlazingMQ, client: Client, expect: Expect) -> 
     no_stderr(client, expect, "no unhandled error on stderr", id="no-unhandled-error-on-stderr")
 
 
-@scenario("BMQ-1.11", revision=2)
+@scenario("BMQ-1.11", "MUST", "high", basis=["B19"], revision=2)
 async def reset_after_accept(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Reset directly after accept.
 
@@ -413,6 +425,7 @@ async def reset_after_accept(broker: BlazingMQ, client: Client, expect: Expect) 
     Pass: connect ends with kind `connection` by its deadline; a client that retries (more than one accept in
     the journal) may end with `timeout` at the deadline, its attempts not closer than 100 ms; never a hang
     past the deadline, never success
+    Seen: aio-pika#202; measured: wheel 1.2.2 tries at 0, 0.6 and 1.8 s and reports TIMEOUT at 3 s
     """
     broker.faults.add(rst(on="accept"))
     result = await client.connect(timeout=AGAIN_S)
@@ -443,7 +456,7 @@ def joined(expect: Expect, result: Result, criterion: str, *, id: str) -> None:
         expect.failed(result, ("invalid", "unsupported"), criterion, id=id)
 
 
-@scenario("BMQ-1.12")
+@scenario("BMQ-1.12", "SHOULD", "low", basis=["B1"])
 async def second_connect(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Second connect on a started session.
 
@@ -468,13 +481,14 @@ async def second_connect(broker: BlazingMQ, client: Client, expect: Expect) -> N
     )
 
 
-@scenario("BMQ-1.13")
+@scenario("BMQ-1.13", "SHOULD", "medium", basis=["B1"])
 async def concurrent_connects(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Concurrent connects.
 
     Fault: Issue two connect ops for one session name at the same time; hold brokerResponse for 300 ms
     Pass: Exactly one clientIdentity on the wire; the other op joins (ok) or ends with `invalid` or
     `unsupported`; both ops end
+    Seen: blazingmq-sdk-java BrokerSessionTest.multipleStartAsync
     """
     broker.faults.add(latency(0.3, **ANSWER))
     calls = [client.begin_connect(), client.begin_connect()]
@@ -504,7 +518,7 @@ PROPERTIES: Json = {
 }
 
 
-@scenario("BMQ-1.14", roles=BOTH, server={"profile": "plain"})
+@scenario("BMQ-1.14", "SHOULD", "high", basis=["B2", "B4"], roles=BOTH, server={"profile": "plain"})
 async def no_optional_features(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Broker without optional features.
 
@@ -514,6 +528,7 @@ async def no_optional_features(broker: BlazingMQ, client: Client, expect: Expect
     Pass: connect, open, post, delivery, confirm and close work; the reader configures with
     configureQueueStream or configureStream; a PUT with properties has SchemaId 0 and value lengths;
     non-strict: SchemaId not 0 although the broker did not offer it
+    Seen: measured: C++ switches to configureQueueStream and old properties; Java to old properties (source)
     """
     await ready(client, expect, READ_WRITE)
     expect.that(configures(broker), "the reader is configured", id="the-reader-is-configured")
@@ -541,7 +556,7 @@ async def no_optional_features(broker: BlazingMQ, client: Client, expect: Expect
     expect.ok(await close_queue(client), "close works", id="close-works")
 
 
-@scenario("BMQ-1.15", roles=BOTH, revision=2)
+@scenario("BMQ-1.15", "SHOULD", "medium", basis=["B2", "W2"], roles=BOTH, revision=2)
 async def other_encoding(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Answers in the other advertised encoding.
 
@@ -549,6 +564,7 @@ async def other_encoding(broker: BlazingMQ, client: Client, expect: Expect) -> N
     the client sends
     Pass: connect, open, configure, close and stop all succeed: each event is decoded by its own CODEC bits;
     clients that list one encoding: `skipped: profile`
+    Seen: measured: wheel 1.2.2 passes and goes on sending BER
     """
     broker.faults.add(fault(OtherEncoding(encoding="JSON"), direction="out"))
     result = await client.connect()
@@ -572,7 +588,7 @@ async def other_encoding(broker: BlazingMQ, client: Client, expect: Expect) -> N
     expect.ok(await client.close(), "stop succeeds", id="stop-succeeds")
 
 
-@scenario("BMQ-1.16")
+@scenario("BMQ-1.16", "MUST", "high", basis=["B2"])
 async def known_language(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """The SDK names a language that the broker knows.
 

@@ -39,13 +39,6 @@ LIMITS = {"min": -(2**63), "max": 2**63 - 1, "odd": 2**53 + 1}
 
 @scenario("NET-4.02", protocol="blazingmq", roles=ROLES, timeout_s=60)
 async def unknown_categories(subject: BlazingSubject, client: Client, expect: Expect) -> None:
-    """Unknown enum value in a known message.
-
-    Fault: Known messages with a number or a word that no list of the protocol has. blazingmq: closeQueue and
-    configureStream answered by status with category -99 (JSON: E_FUTURE)
-    Pass: The op ends by its deadline as `refused` with a generic error that shows the number or word; never
-    success; process alive; the session stays usable, or, where the server ended the connection, a new one is
-    """
     await client.connected()
     await opened(client, expect, "r", DOMAIN + "r", flags=READ, **TAKES_NOTHING)
     await opened(client, expect, "w", DOMAIN + "w", flags=WRITE)
@@ -97,14 +90,6 @@ async def _refused(subject: BlazingSubject, call: Call, what: str, kinds: tuple[
 
 @scenario("NET-4.04", protocol="blazingmq", roles=ROLES, timeout_s=90)
 async def payload_corpus(subject: BlazingSubject, client: Client, expect: Expect) -> None:
-    """Payload corpus.
-
-    Fault: 1 B, all 256 byte values, UTF-8 of 1 to 4 bytes, invalid UTF-8, NUL runs, empty, large. Large is
-    what the protocol just allows. blazingmq: large is 1 MiB, the limit 64 MiB; an empty body may be refused
-    as `invalid`
-    Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
-    and the session stays usable
-    """
     await subject.rehearse()
     subject.add_queue(subject.queue)
     await subject.connected()
@@ -163,11 +148,6 @@ async def payload_corpus(subject: BlazingSubject, client: Client, expect: Expect
 
 @scenario("NET-4.05", protocol="blazingmq", roles=ROLES)
 async def numbers_at_limits(subject: BlazingSubject, client: Client, expect: Expect) -> None:
-    """Numbers at limits.
-
-    Fault: Numbers at 2^53 + 1 and at the ends of their type. blazingmq: INT64 properties: min, max, 2^53 + 1
-    Pass: Surfaced and sent back exactly
-    """
     broker = subject.fake
     subject.add_queue(subject.queue)
     await subject.connected()

@@ -21,13 +21,6 @@ BACK_S = 30.0
 
 @scenario("NET-2.10", protocol="blazingmq", roles=ROLES, timeout_s=120)
 async def nothing_doubled(subject: BlazingSubject, client: Client, expect: Expect) -> None:
-    """Nothing doubled by a reconnect.
-
-    Fault: 3 × rst of all connections of the client, each after it is back; then 10 new messages. blazingmq:
-    told apart by their bodies, as GUIDs have no order; each message is confirmed
-    Pass: Each is surfaced exactly once; each subscription (openQueue and configure, Subscribe, WebSocket)
-    exists once over all open connections; a publish then ends `acked` once
-    """
     await subject.ready(auto_reconnect=True)
     expect.prepared(await subject.subscribe_and_settle(subject.queue))
     await subject.wait_messages(1)
@@ -91,12 +84,6 @@ async def nothing_doubled(subject: BlazingSubject, client: Client, expect: Expec
 
 @scenario("NET-3.02", protocol="blazingmq", roles=PUBLISHER, timeout_s=60)
 async def hundred_posts(subject: BlazingSubject, client: Client, expect: Expect) -> None:
-    """100 concurrent ops.
-
-    Fault: Answers in an order drawn from the seed. blazingmq: posts; every other one is refused, ACKs leave
-    one by one
-    Pass: Each op ends exactly once, with the result that was made for it
-    """
     broker = subject.fake
     await subject.ready()
     withhold(broker)
@@ -144,11 +131,6 @@ async def hundred_posts(subject: BlazingSubject, client: Client, expect: Expect)
 
 @scenario("NET-3.07", protocol="blazingmq", roles=ROLES)
 async def post_and_confirm_inside_a_callback(subject: BlazingSubject, client: Client, expect: Expect) -> None:
-    """Op called inside a callback.
-
-    Fault: None; the message callback runs the op and waits for it. blazingmq: post and confirm
-    Pass: Each inner op ends by its deadline with its right result; the next message is delivered
-    """
     await subject.ready()
     subject.add_queue("inner")
     await subject.open("inner", "s1", subject.prepares, 5.0)

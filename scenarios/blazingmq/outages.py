@@ -45,13 +45,23 @@ async def times_out(client: Client, expect: Expect, data: bytes) -> None:
         expect.not_before(result.elapsed_ms / 1000, 0.9, "not before", id="not-before")
 
 
-@scenario("BMQ-3.03", roles=PUBLISHER, timeout_s=60, revision=2)
+@scenario(
+    "BMQ-3.03",
+    "MUST",
+    "critical",
+    basis=["B8", "B11"],
+    needs=["ack_timeout"],
+    roles=PUBLISHER,
+    timeout_s=60,
+    revision=2,
+)
 async def ack_never_arrives(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """ACK never arrives.
 
     Fault: Drop the ACK, keep the connection alive; post with timeout_ms 1000
     Pass: op ends with kind `timeout` (outcome unknown) at its deadline; `state.pending`, if given, is 0 after
     it; a following post is acked
+    Seen: rstream#276; aio-pika#46; measured: C++ and Java SDKs have no ACK timer while connected
     """
     broker.faults.add(drop(kind="ACK", direction="out", nth=1))
     await ready(client, expect)
@@ -61,7 +71,16 @@ async def ack_never_arrives(broker: BlazingMQ, client: Client, expect: Expect) -
     await still_works(broker, client, expect, "a following post is acked", id="a-following-post-is-acked")
 
 
-@scenario("BMQ-3.04", roles=PUBLISHER, timeout_s=60, revision=2)
+@scenario(
+    "BMQ-3.04",
+    "MUST",
+    "high",
+    basis=["B11", "B12"],
+    needs=["ack_timeout"],
+    roles=PUBLISHER,
+    timeout_s=60,
+    revision=2,
+)
 async def late_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Late ACK after the timeout.
 
@@ -69,6 +88,7 @@ async def late_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     acked before the late ACK
     Pass: Post 1 ends once, with `timeout`; the late ACK is ignored or shown only as an `outcome`, `late` or
     raw event; no crash; post 2 gets its own ACK (own GUID), and a third post works
+    Seen: blazingmq-sdk-java#26
     """
     broker.faults.add(hold(kind="ACK", direction="out", nth=1, name="late"))
     await ready(client, expect)
@@ -101,7 +121,7 @@ def fits_the_wire(broker: BlazingMQ, expect: Expect, result: Result, data: bytes
         )
 
 
-@scenario("BMQ-3.14", roles=PUBLISHER)
+@scenario("BMQ-3.14", "MUST", "critical", basis=["B19"], roles=PUBLISHER)
 async def post_while_disconnected(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Post while disconnected.
 
@@ -110,6 +130,8 @@ async def post_while_disconnected(broker: BlazingMQ, client: Client, expect: Exp
     the wire; or it is buffered and ends `acked` after its PUT was written and acknowledged on a new
     connection; or it ends `timeout`/`connection` (indefinite) by its deadline; never a success without an ACK
     on the wire, never a hang
+    Seen: aio-pika#636; aio-pika#556; moleculer#715; measured: C++ buffers and sends later, Java raises
+    NOT_CONNECTED
     """
     await ready(client, expect)
     broker.refuse(2.0)
@@ -149,7 +171,7 @@ async def unanswered(
     return calls, await came(broker, expect, count)
 
 
-@scenario("BMQ-3.15", roles=PUBLISHER)
+@scenario("BMQ-3.15", "MUST", "critical", basis=["B18", "B19"], roles=PUBLISHER)
 async def lost_with_posts(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Connection lost with un-ACKed posts.
 
@@ -158,6 +180,8 @@ async def lost_with_posts(broker: BlazingMQ, client: Client, expect: Expect) -> 
     Pass: All five ops end once by their deadline: indefinite error (`connection`, `timeout`, `closed`), or
     `acked` after a retransmit that the journal shows; a client without reconnect ends them within 1 s of its
     loss event, or (with `ack_timeout`) at the deadline
+    Seen: rstream#276; stream-dotnet-client#293; measured: C++ retransmits all in one event, Java reports
+    UNKNOWN at once, Node SDK does not settle them at the loss
     """
     calls, _ = await unanswered(broker, client, expect, 5)
     mark = broker.journal.last_seq
@@ -189,7 +213,7 @@ async def lost_with_posts(broker: BlazingMQ, client: Client, expect: Expect) -> 
 PROPERTY: dict[str, Any] = {"n": {"type": "int32", "value": "1"}}
 
 
-@scenario("BMQ-3.16", roles=PUBLISHER)
+@scenario("BMQ-3.16", "SHOULD", "high", basis=["B9", "B12"], needs=["auto_reconnect"], roles=PUBLISHER)
 async def retransmit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Retransmit after reconnect keeps identity.
 
@@ -197,6 +221,8 @@ async def retransmit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     Pass: The acknowledged PUT is not sent again; if the client retransmits, payload, properties and flags are
     the same and, for GUID clients, so is the MessageGUID; order is kept; each caller completes exactly once;
     if it does not retransmit, its caller gets an indefinite error
+    Seen: blazingmq#1302; measured: C++ sends them in one PUT event with the same GUIDs; Java does not
+    retransmit
     """
     more = {"properties": PROPERTY} if client.can("properties") else {}
     calls, messages = await unanswered(broker, client, expect, 3, **more)
@@ -243,7 +269,15 @@ async def retransmit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
 SHORT_MEMORY = {"domains": {"bmq.test.mem.priority": {"deduplication_time_ms": 2000}}}
 
 
-@scenario("BMQ-3.26", roles=PUBLISHER, server=SHORT_MEMORY)
+@scenario(
+    "BMQ-3.26",
+    "SHOULD",
+    "high",
+    basis=["B11", "B18"],
+    needs=["auto_reconnect"],
+    roles=PUBLISHER,
+    server=SHORT_MEMORY,
+)
 async def longer_than_the_memory(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Outage longer than the deduplication time.
 
@@ -251,6 +285,7 @@ async def longer_than_the_memory(broker: BlazingMQ, client: Client, expect: Expe
     then accept; timeout_ms of the posts 30000
     Pass: All five end with an indefinite error within 2 s + 3 s of the cut, none `acked`; none of the five is
     sent again after its caller was told, or if it is, its GUID is the same
+    Seen: measured: C++ reports UNKNOWN after the deduplication time (0.70 s with 700 ms), Java at once
     """
     calls, messages = await unanswered(broker, client, expect, 5)
     broker.refuse(6.0)

@@ -116,7 +116,7 @@ def names_itself(broker: BlazingMQ, expect: Expect, message: PutMessage) -> None
     expect.that(message.correlation_id, "the correlation id is not 0", id="the-correlation-id-is-not-n")
 
 
-@scenario("BMQ-3.01", roles=PUBLISHER)
+@scenario("BMQ-3.01", "MUST", "critical", basis=["B9", "B11", "B12"], roles=PUBLISHER)
 async def one_post(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """One post, one ACK.
 
@@ -155,7 +155,7 @@ async def one_post(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     no_extra_completion(client, expect)
 
 
-@scenario("BMQ-3.05", roles=PUBLISHER)
+@scenario("BMQ-3.05", "MUST", "high", basis=["B12"], roles=PUBLISHER)
 async def duplicate_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Duplicate ACK.
 
@@ -163,6 +163,8 @@ async def duplicate_ack(broker: BlazingMQ, client: Client, expect: Expect) -> No
     purpose); then a second post
     Pass: Exactly one completion; the copy is ignored or shown only as an extra event that belongs to no op;
     process alive; second post acked
+    Seen: measured ok on Node SDK 1.4.0; measured: wheel 1.2.2 aborts (SIGABRT); Java shows a second ACK with
+    a made-up correlation id; MQTT.jl#13
     """
     broker.faults.add(duplicate(kind="ACK", direction="out", nth=1))
     await ready(client, expect)
@@ -173,7 +175,7 @@ async def duplicate_ack(broker: BlazingMQ, client: Client, expect: Expect) -> No
     no_extra_completion(client, expect)
 
 
-@scenario("BMQ-3.06", roles=PUBLISHER, revision=2)
+@scenario("BMQ-3.06", "MUST", "critical", basis=["B12"], roles=PUBLISHER, revision=2)
 async def acks_reordered(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """ACKs reordered.
 
@@ -207,7 +209,7 @@ async def acks_reordered(broker: BlazingMQ, client: Client, expect: Expect) -> N
     no_extra_completion(client, expect)
 
 
-@scenario("BMQ-3.07", roles=PUBLISHER)
+@scenario("BMQ-3.07", "MUST", "critical", basis=["B12"], roles=PUBLISHER)
 async def acks_in_one_event(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """ACKs coalesced in one event.
 
@@ -221,12 +223,13 @@ async def acks_in_one_event(broker: BlazingMQ, client: Client, expect: Expect) -
     no_extra_completion(client, expect)
 
 
-@scenario("BMQ-3.08", roles=PUBLISHER)
+@scenario("BMQ-3.08", "MUST", "critical", basis=["B12", "W1"], roles=PUBLISHER)
 async def ack_in_pieces(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """ACK event split over TCP segments.
 
     Fault: frag(7) through an ACK event
     Pass: All ops complete
+    Seen: pulsar-client-go#163
     """
     broker.faults.add(slice_(size=7, gap_s=0.005, kind="ACK", direction="out"))
     await ready(client, expect)
@@ -249,7 +252,7 @@ def reason(result: Result) -> Any:
     return result.code if result.code is not None else result.error.text
 
 
-@scenario("BMQ-3.09", roles=PUBLISHER)
+@scenario("BMQ-3.09", "MUST", "critical", basis=["B12"], roles=PUBLISHER)
 async def negative_acks(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Negative ACK codes mapped.
 
@@ -257,6 +260,8 @@ async def negative_acks(broker: BlazingMQ, client: Client, expect: Expect) -> No
     (unknown); seed switch: 3 for storage failure, 15 for not ready
     Pass: Each op ends `nacked` (kind `refused`), never `acked`; 1, 2, 6 and 7 give four distinct reasons, 5
     the generic one; non-strict: 6 or 7 reported with the generic reason
+    Seen: measured: C++ and Java map 6 and 7; Node SDK 1.4.0 knows 3 and 15 instead and reports 6 and 7 as
+    UNKNOWN
     """
     await ready(client, expect)
     calls, messages = await withheld(broker, client, expect, len(REASONS))
@@ -283,12 +288,13 @@ async def negative_acks(broker: BlazingMQ, client: Client, expect: Expect) -> No
     )
 
 
-@scenario("BMQ-3.10", roles=PUBLISHER)
+@scenario("BMQ-3.10", "MUST", "high", basis=["B12"], roles=PUBLISHER)
 async def unknown_status(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Unknown ACK status code.
 
     Fault: ACK status 9
     Pass: op ends `nacked` reason unknown; not `acked`; no crash; parser goes on
+    Seen: stream-java-client#1005
     """
     await ready(client, expect)
     calls, messages = await withheld(broker, client, expect, 1)
@@ -316,7 +322,7 @@ async def own_answer(
     expect.outcome(await call, wanted, criterion, id="the-waiting-post-gets-its-own-ack")
 
 
-@scenario("BMQ-3.11", roles=PUBLISHER, revision=2)
+@scenario("BMQ-3.11", "MUST", "high", basis=["B12"], roles=PUBLISHER, revision=2)
 async def unknown_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """ACK for an unknown message.
 
@@ -324,6 +330,8 @@ async def unknown_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None
     0xABCDE (not in use); then a normal post
     Pass: No op completes by it; ignored or reported as an event; process alive and the next post is acked
     (the client may drop and re-establish the connection)
+    Seen: blazingmq-sdk-java#26; MQTT.jl#13; measured: wheel 1.2.2 aborts on a positive one and ignores a
+    negative one
     """
     await ready(client, expect)
     calls, messages = await withheld(broker, client, expect, 1)
@@ -340,7 +348,15 @@ async def unknown_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None
     await still_works(broker, client, expect, "the next post is acked", id="the-next-post-is-acked")
 
 
-@scenario("BMQ-3.12", roles=PUBLISHER, ops=("set_counter",))
+@scenario(
+    "BMQ-3.12",
+    "MUST",
+    "critical",
+    basis=["B9"],
+    needs=["counter_seed"],
+    roles=PUBLISHER,
+    ops=("set_counter",),
+)
 async def correlation_wraps(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """24-bit correlationId wrap.
 
@@ -348,6 +364,7 @@ async def correlation_wraps(broker: BlazingMQ, client: Client, expect: Expect) -
     passed
     Pass: Ids on the wire stay in 1..0xFFFFFF, none is 0, the six differ, all six complete with their own ACK;
     clients that send GUIDs: `skipped: profile`
+    Seen: kafka-python#344; kafkajs#1180; platformatic/kafka#302
     """
     await ready(client, expect)
     if makes_guids(broker, expect):
@@ -363,7 +380,7 @@ async def correlation_wraps(broker: BlazingMQ, client: Client, expect: Expect) -
     await all_acked(expect, calls, "all six are acked", id="all-six-are-acked")
 
 
-@scenario("BMQ-3.13", roles=BOTH)
+@scenario("BMQ-3.13", "SHOULD", "medium", basis=["B9"], roles=BOTH)
 async def not_open_for_write(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Post on a queue not open for write.
 
@@ -377,7 +394,7 @@ async def not_open_for_write(broker: BlazingMQ, client: Client, expect: Expect) 
     expect.that(not posts(broker), "no PUT on the wire", id="no-put-on-the-wire")
 
 
-@scenario("BMQ-3.24", roles=PUBLISHER)
+@scenario("BMQ-3.24", "SHOULD", "high", basis=["B12"], roles=PUBLISHER)
 async def refusal_without_request(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Negative ACK for a post that asked for none.
 
@@ -386,6 +403,7 @@ async def refusal_without_request(broker: BlazingMQ, client: Client, expect: Exp
     Pass: No crash, no other op is completed by it, the next post is acked; the refusal is visible as
     `outcome` or `error` event; non-strict: only in the log; a client that always asks for an ACK:
     `inconclusive`
+    Seen: measured: wheel 1.2.2 logs it and goes on
     """
     await ready(client, expect)
     withhold(broker)
@@ -406,7 +424,7 @@ async def refusal_without_request(broker: BlazingMQ, client: Client, expect: Exp
     expect.tolerate(shown, "the refusal is told by an event", id="the-refusal-is-told-by-an-event")
 
 
-@scenario("BMQ-3.25", roles=PUBLISHER, revision=2)
+@scenario("BMQ-3.25", "SHOULD", "high", basis=["B12", "B19"], roles=PUBLISHER, revision=2)
 async def ack_for_another_queue(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """ACK for a queue the client does not have.
 
@@ -414,6 +432,7 @@ async def ack_for_another_queue(broker: BlazingMQ, client: Client, expect: Expec
     then a normal post
     Pass: No op completes by them; process alive; the next post is acked, on the same connection or after the
     client dropped it and came back
+    Seen: measured: wheel 1.2.2 SIGSEGV on both; Java and Node SDK survive one with a known correlation id
     """
     await ready(client, expect)
     calls, messages = await withheld(broker, client, expect, 1)

@@ -66,7 +66,7 @@ def asked(broker: BlazingMQ) -> list[OpenQueue]:
     return [frame for frame in found if isinstance(frame, OpenQueue)]
 
 
-@scenario("BMQ-2.03", roles=PUBLISHER)
+@scenario("BMQ-2.03", "MUST", "high", basis=["B5", "B7"], roles=PUBLISHER)
 async def many_opens(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """qId and rId never repeat while in use.
 
@@ -74,6 +74,7 @@ async def many_opens(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     none came for 500 ms, then answer in reverse order; continue so until all are answered
     Pass: All qId differ, all rId differ, each op gets its own answer and ends ok; a client that sends one
     request at a time passes too (noted)
+    Seen: amqp-connection-manager#297; measured: wheel 1.2.2 sends all 50 at once and passes
     """
     broker.faults.add(drop(kind="openQueue", direction="in"))
     await client.connected()
@@ -122,7 +123,7 @@ def second_open(expect: Expect, result: Result) -> None:
         )
 
 
-@scenario("BMQ-2.05", roles=PUBLISHER, timeout_s=60, revision=2)
+@scenario("BMQ-2.05", "MUST", "critical", basis=["B8"], roles=PUBLISHER, timeout_s=60, revision=2)
 async def open_times_out(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """openQueue times out.
 
@@ -133,6 +134,8 @@ async def open_times_out(broker: BlazingMQ, client: Client, expect: Expect) -> N
     deadline: ok, or after an automatic reconnect ok; non-strict: it is rejected at once with a definite error
     while the late answer is still out; after the late answer the process is alive and a third open ends by
     its deadline
+    Seen: blazingmq#996; measured: wheel 1.2.2 rejects the second open with NOT_SUPPORTED until the late
+    answer came, then closes the late handle and opens again
     """
     broker.faults.add(drop(kind="openQueueResponse", direction="out", nth=1, scope="run"))
     await client.connected()
@@ -153,7 +156,7 @@ async def open_times_out(broker: BlazingMQ, client: Client, expect: Expect) -> N
     )
 
 
-@scenario("BMQ-2.06", roles=CONSUMER, timeout_s=60, revision=2)
+@scenario("BMQ-2.06", "MUST", "high", basis=["B8"], roles=CONSUMER, timeout_s=60, revision=2)
 async def configure_times_out(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """configureStream times out during open.
 
@@ -161,6 +164,8 @@ async def configure_times_out(broker: BlazingMQ, client: Client, expect: Expect)
     Pass: open fails with kind `timeout` on time; nothing is delivered for that qId; the second open ends by
     its deadline: ok (also after an automatic reconnect); non-strict: rejected at once with a definite error;
     no hang
+    Seen: blazingmq-sdk-java BrokerSessionIT.openQueueConfigureTimeoutTest; blazingmq#996; measured: wheel
+    1.2.2 sends no closeQueue and rejects the reopen with NOT_SUPPORTED
     """
     broker.faults.add(drop(role="flow", direction="in", nth=1, scope="run"))
     broker.publish(DOMAIN + "q", b"waiting")
@@ -172,12 +177,13 @@ async def configure_times_out(broker: BlazingMQ, client: Client, expect: Expect)
     expect.that(client.alive, "the process is alive", id="the-process-is-alive")
 
 
-@scenario("BMQ-2.07", roles=PUBLISHER)
+@scenario("BMQ-2.07", "MUST", "medium", basis=["B7"], roles=PUBLISHER)
 async def duplicate_response(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Duplicate response for one rId.
 
     Fault: dup(openQueueResponse)
     Pass: Second copy ignored; no crash; exactly one op completion
+    Seen: tchannel-node#161
     """
     broker.faults.add(duplicate(kind="openQueueResponse", direction="out", nth=1))
     await client.connected()
@@ -192,12 +198,13 @@ async def duplicate_response(broker: BlazingMQ, client: Client, expect: Expect) 
     one_connection(broker, expect, "the copy is ignored", id="the-copy-is-ignored")
 
 
-@scenario("BMQ-2.08", roles=PUBLISHER)
+@scenario("BMQ-2.08", "MUST", "medium", basis=["B7", "B19"], roles=PUBLISHER)
 async def unknown_response(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Response with unknown rId.
 
     Fault: Inject response rId=999999
     Pass: Ignored or reported as session error event; connection stays
+    Seen: blazingmq-sdk-java#26
     """
     await ready(client, expect)
     broker.faults.add(hold(kind="openQueue", direction="in", name="the answer waits"))
@@ -224,7 +231,7 @@ def unknown_choice(encoded: Encoding) -> bytes:
     return broken_control(bytes.fromhex("3080 a180 b980 800101 0000 0000 0000"), encoded)
 
 
-@scenario("BMQ-2.09", roles=PUBLISHER)
+@scenario("BMQ-2.09", "SHOULD", "medium", basis=["B19"], roles=PUBLISHER)
 async def unsolicited_control(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Unsolicited CONTROL without rId.
 
@@ -232,6 +239,7 @@ async def unsolicited_control(broker: BlazingMQ, client: Client, expect: Expect)
     unknown key; BER selection tag 25), (b) a `status` E_UNKNOWN; then open another queue
     Pass: Both ignored (log or error event); no pending op is completed by them; the open succeeds on the same
     connection
+    Seen: stream-java-client#1005; measured: wheel 1.2.2 logs and goes on
     """
     broker.faults.add(hold(kind="openQueue", direction="in", name="the answer waits"))
     await client.connected()
@@ -248,13 +256,15 @@ async def unsolicited_control(broker: BlazingMQ, client: Client, expect: Expect)
     one_connection(broker, expect, "on the same connection", id="on-the-same-connection")
 
 
-@scenario("BMQ-2.11", roles=CONSUMER)
+@scenario("BMQ-2.11", "SHOULD", "medium", basis=["B6", "B8"], roles=CONSUMER)
 async def close_without_configure_answer(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Close: configure answer missing.
 
     Fault: Drop the answer of the draining configureStream; answer everything else
     Pass: The close op ends by the sum of its own timeouts (ok or `timeout`), and by then closeQueue was sent
     or the connection was dropped; process alive, stop works
+    Seen: blazingmq-sdk-java BrokerSessionIT.closeQueueConfigurationTimeoutTest; blazingmq#996; measured:
+    wheel 1.2.2 ends with TIMEOUT, sends no closeQueue and keeps the connection
     """
     await ready(client, expect, READ)
     broker.faults.add(drop(role="flow", direction="in"))
@@ -293,7 +303,7 @@ async def answer_by_hand(broker: BlazingMQ, expect: Expect, done: int) -> None:
     say_raw(broker, expect, alternating(meant()[done]))
 
 
-@scenario("BMQ-2.16", roles=CONSUMER)
+@scenario("BMQ-2.16", "SHOULD", "low", basis=["W2"], roles=CONSUMER)
 async def slashes(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Slash escaping tolerated.
 
@@ -339,7 +349,7 @@ def future_status(request: Request, encoded: Encoding, number: int = -77) -> byt
     )
 
 
-@scenario("BMQ-2.18", roles=PUBLISHER)
+@scenario("BMQ-2.18", "MUST", "critical", basis=["B7", "B19"], roles=PUBLISHER)
 async def every_refusal(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Every refusal category ends the open.
 
@@ -349,6 +359,7 @@ async def every_refusal(broker: BlazingMQ, client: Client, expect: Expect) -> No
     Pass: Every open ends by its deadline, never ok, none leaves the session unusable; kind `refused` with the
     category (E_TIMEOUT may be reported as `timeout`, the unknown category as `timeout` or `protocol`);
     non-strict: generic kind
+    Seen: measured: wheel 1.2.2 never returns from an open answered with E_CANCELED, its own timeout included
     """
     future = DOMAIN + "E_FUTURE"
     for name in CATEGORIES:

@@ -91,7 +91,7 @@ def ended_behind(broker: BlazingMQ, result: Result, record: Record) -> bool:
     return result.ended_ns / 1e9 >= record.at + broker.journal.started_at
 
 
-@scenario("BMQ-2.01", roles=PUBLISHER)
+@scenario("BMQ-2.01", "MUST", "high", basis=["B4", "B5"], roles=PUBLISHER)
 async def open_for_write(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Open for write.
 
@@ -119,7 +119,7 @@ async def open_for_write(broker: BlazingMQ, client: Client, expect: Expect) -> N
     )
 
 
-@scenario("BMQ-2.02", roles=CONSUMER)
+@scenario("BMQ-2.02", "MUST", "high", basis=["B4"], roles=CONSUMER)
 async def open_for_read(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Open for read is two steps.
 
@@ -170,7 +170,7 @@ async def open_for_read(broker: BlazingMQ, client: Client, expect: Expect) -> No
     )
 
 
-@scenario("BMQ-2.04", roles=PUBLISHER)
+@scenario("BMQ-2.04", "MUST", "high", basis=["B19"], roles=PUBLISHER)
 async def open_refused(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """openQueue refused.
 
@@ -209,7 +209,7 @@ def repeats(expect: Expect, asked: HandleParameters, closing: CloseQueue) -> Non
     )
 
 
-@scenario("BMQ-2.10", roles=BOTH)
+@scenario("BMQ-2.10", "MUST", "high", basis=["B6"], roles=BOTH)
 async def close_repeats_the_handle(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Close sends the original handle parameters.
 
@@ -218,6 +218,7 @@ async def close_repeats_the_handle(broker: BlazingMQ, client: Client, expect: Ex
     consumerPriority -2147483648 and consumerPriorityCount 0) is answered before closeQueue is sent;
     closeQueue carries uri, qId, flags, readCount and writeCount of the openQueue (not zero) and isFinal true
     when it is the last handle of that qId; non-strict: isFinal missing or false on the last handle
+    Seen: repository of the Node SDK
     """
     await client.connected()
     await opened(client, expect, "r", flags=READ_WRITE)
@@ -255,12 +256,13 @@ async def close_repeats_the_handle(broker: BlazingMQ, client: Client, expect: Ex
     repeats(expect, writing, frame)
 
 
-@scenario("BMQ-2.12", roles=PUBLISHER, revision=2)
+@scenario("BMQ-2.12", "SHOULD", "low", basis=["B6"], roles=PUBLISHER, revision=2)
 async def close_twice(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Close of an unknown or already closed queue.
 
     Fault: Close twice
     Pass: Second close ends with `invalid` or ok, no wire traffic, no hang
+    Seen: ws#1125
     """
     await ready(client, expect)
     expect.ok(await close_queue(client), "the first close ends ok", id="the-first-close-ends-ok")
@@ -284,12 +286,13 @@ async def close_twice(broker: BlazingMQ, client: Client, expect: Expect) -> None
     expect.that(not more, "it sends nothing", [r.kind for r in more], id="it-sends-nothing")
 
 
-@scenario("BMQ-2.13", roles=PUBLISHER)
+@scenario("BMQ-2.13", "SHOULD", "low", basis=["B5"], roles=PUBLISHER)
 async def open_twice(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Open of an open queue.
 
     Fault: Open the same URI twice
     Pass: Second call fails `invalid` or shares the handle; no second qId leak
+    Seen: blazingmq-sdk-java BrokerSessionIT.queueOpenAlreadyInProgress
     """
     await ready(client, expect)
     again = await open_queue(client, "q", Q)
@@ -305,12 +308,13 @@ async def open_twice(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     expect.outcome(await client.publish("q"), "acked", "the queue works", id="the-queue-works")
 
 
-@scenario("BMQ-2.14", roles=PUBLISHER)
+@scenario("BMQ-2.14", "MUST", "high", basis=["B5"], roles=PUBLISHER)
 async def reopen_after_close(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Reopen after close gets a working handle.
 
     Fault: open-close-open-post
     Pass: The second generation uses a fresh or clean qId; ACK for it reaches the caller
+    Seen: stream-dotnet-client#439
     """
     await ready(client, expect)
     expect.prepared(await close_queue(client))
@@ -336,7 +340,7 @@ async def reopen_after_close(broker: BlazingMQ, client: Client, expect: Expect) 
     )
 
 
-@scenario("BMQ-2.15", roles=PUBLISHER)
+@scenario("BMQ-2.15", "SHOULD", "low", basis=["B5", "B19"], roles=PUBLISHER)
 async def uri_outside_the_grammar(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """URI outside the grammar.
 
@@ -345,6 +349,7 @@ async def uri_outside_the_grammar(broker: BlazingMQ, client: Client, expect: Exp
     Pass: Either rejected locally as `invalid` with no wire traffic, or the URI arrives byte-identical (valid
     UTF-8, no double escape, same text in JSON after unescaping) and the refusal is reported as `refused`; the
     session stays usable; never ok
+    Seen: stream-java-client#1004; measured: wheel 1.2.2 rejects locally (INVALID_URI)
     """
     await client.connected()
     for number, uri in enumerate((DOMAIN + "q%20ä", DOMAIN + "x" * 65)):
@@ -367,7 +372,7 @@ async def uri_outside_the_grammar(broker: BlazingMQ, client: Client, expect: Exp
     expect.ok(await open_queue(client), "the session stays usable", id="the-session-stays-usable")
 
 
-@scenario("BMQ-2.17", roles=CONSUMER, ops=("bmq.configure_queue",))
+@scenario("BMQ-2.17", "SHOULD", "medium", basis=["B4"], roles=CONSUMER, ops=("bmq.configure_queue",))
 async def reconfigure(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Reconfigure while open.
 
@@ -376,6 +381,7 @@ async def reconfigure(broker: BlazingMQ, client: Client, expect: Expect) -> None
     Pass: First op ok, second fails `refused` with the category; both requests carry the new value for the
     same qId (a new sId or the old one); the PUSH after the refusal is delivered and can be confirmed: the
     accepted configuration stays in force
+    Seen: measured: wheel 1.2.2 passes
     """
     await ready(client, expect, READ, max_unconfirmed_messages=9)
     expect.ok(
@@ -415,7 +421,7 @@ async def reconfigure(broker: BlazingMQ, client: Client, expect: Expect) -> None
     expect.equal(len(await reached_confirms(broker, 1)), 1, "its confirm comes", id="its-confirm-comes")
 
 
-@scenario("BMQ-2.19", roles=CONSUMER)
+@scenario("BMQ-2.19", "SHOULD", "high", basis=["B4", "B6", "B14"], roles=CONSUMER)
 async def fanout_reader(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Fanout reader names its application.
 
@@ -424,6 +430,7 @@ async def fanout_reader(broker: BlazingMQ, client: Client, expect: Expect) -> No
     Pass: openQueue carries subIdInfo with appId `foo` and subId not 0; the configure request names the same
     app; CONFIRM carries that subId; closeQueue repeats the subIdInfo; non-strict: the library rejects `?id=`
     locally as `invalid` or `unsupported` with no wire traffic
+    Seen: measured: C++ passes; Node SDK 1.4.0 sends appId `__default` (source)
     """
     await client.connected()
     result = await open_queue(client, "q", FANOUT + "?id=foo", flags=READ)

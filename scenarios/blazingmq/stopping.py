@@ -44,7 +44,7 @@ def ends(broker: BlazingMQ, connection: str) -> list[Record]:
     return [r for r in records if r.kind in ("closed", "fin", "rst")]
 
 
-@scenario("BMQ-6.01", roles=BOTH, revision=2)
+@scenario("BMQ-6.01", "MUST", "high", basis=["B18"], roles=BOTH, revision=2)
 async def graceful_stop(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Graceful stop order.
 
@@ -52,6 +52,7 @@ async def graceful_stop(broker: BlazingMQ, client: Client, expect: Expect) -> No
     Pass: Every closeQueue (with draining configure for readers) is answered before disconnect is sent;
     disconnect is the last request; the client closes TCP after disconnectResponse, not before; op ok;
     non-strict: disconnect without closing the queues (the broker then releases them)
+    Seen: measured: wheel 1.2.2 sends disconnect at once; Node SDK closes the queues first
     """
     await client.connected()
     await opened(client, expect, "r", flags=READ)
@@ -102,7 +103,7 @@ async def graceful_stop(broker: BlazingMQ, client: Client, expect: Expect) -> No
         )
 
 
-@scenario("BMQ-6.02", roles=PUBLISHER)
+@scenario("BMQ-6.02", "MUST", "critical", basis=["B18"], roles=PUBLISHER)
 async def stop_with_requests(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Stop with pending requests.
 
@@ -110,6 +111,8 @@ async def stop_with_requests(broker: BlazingMQ, client: Client, expect: Expect) 
     Pass: Stop ends by its own deadline plus what was left of the open's timeout; the pending op ends exactly
     once with an error (`closed`, `cancelled`, `connection` or `timeout`) at the latest 1 s after stop ended;
     never ok; TCP closed
+    Seen: nats.node#337; stream-java-client#812; measured: wheel 1.2.2 lets stop wait until the open has timed
+    out
     """
     broker.faults.add(hold(kind="openQueue", direction="in"))
     await client.connected()
@@ -137,12 +140,13 @@ async def stop_with_requests(broker: BlazingMQ, client: Client, expect: Expect) 
     await gone(broker, expect, "TCP is closed", id="tcp-is-closed")
 
 
-@scenario("BMQ-6.03")
+@scenario("BMQ-6.03", "MUST", "high", basis=["B8", "B18"])
 async def no_disconnect_answer(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """disconnect answer missing.
 
     Fault: Drop disconnectResponse
     Pass: stop ends within its deadline; socket closed
+    Seen: rabbitmq-java-client#46; spring-amqp#1885
     """
     broker.faults.add(drop(kind=GOODBYE, direction="out"))
     await client.connected(timeouts={"disconnect": 2000})
@@ -150,12 +154,13 @@ async def no_disconnect_answer(broker: BlazingMQ, client: Client, expect: Expect
     await gone(broker, expect, "the socket is closed", id="the-socket-is-closed")
 
 
-@scenario("BMQ-6.04")
+@scenario("BMQ-6.04", "SHOULD", "medium", basis=["B18"])
 async def stop_twice(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Stop is idempotent.
 
     Fault: stop twice, and two at once
     Pass: Both end; one disconnect on the wire
+    Seen: blazingmq-sdk-java BrokerSessionTest.multipleStopAsync
     """
     await client.connected()
     expect.ok(await client.close(), "the first stop ends ok", id="the-first-stop-ends-ok")
@@ -182,12 +187,13 @@ async def stop_twice(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("BMQ-6.05", roles=CONSUMER)
+@scenario("BMQ-6.05", "SHOULD", "high", basis=["B18", "B19"], needs=["stop_in_callback"], roles=CONSUMER)
 async def stop_in_callback(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Stop inside a callback.
 
     Fault: Call stop from the message callback
     Pass: No deadlock; ends within 5 s
+    Seen: blazingmq-sdk-python 1099a3c; blazingmq-sdk-python b73297d
     """
     await client.connected()
     await opened(client, expect, "q", flags=READ)
@@ -201,7 +207,7 @@ async def stop_in_callback(broker: BlazingMQ, client: Client, expect: Expect) ->
     await gone(broker, expect, "the socket is closed", id="the-socket-is-closed")
 
 
-@scenario("BMQ-6.06", roles=PUBLISHER)
+@scenario("BMQ-6.06", "SHOULD", "low", basis=["B1"], roles=PUBLISHER)
 async def stop_before_start(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Stop before start, ops after stop.
 
@@ -230,12 +236,13 @@ async def stop_before_start(broker: BlazingMQ, client: Client, expect: Expect) -
     expect.that(not from_client(broker, since=mark), "no wire traffic", id="no-wire-traffic")
 
 
-@scenario("BMQ-6.07", process=True)
+@scenario("BMQ-6.07", "SHOULD", "medium", basis=["B17"], process=True)
 async def process_can_exit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Process can exit after stop.
 
     Fault: stop, shutdown adapter
     Pass: Adapter process exits within 2 s without force
+    Seen: stream-js-client#272
     """
     await client.connected()
     expect.ok(await client.close(), "stop ends ok", id="stop-ends-ok")
@@ -254,12 +261,13 @@ async def process_can_exit(broker: BlazingMQ, client: Client, expect: Expect) ->
 CYCLES = 100
 
 
-@scenario("BMQ-6.08", process=True, timeout_s=60.0)
+@scenario("BMQ-6.08", "SHOULD", "high", basis=["B18"], needs=["stats"], process=True, timeout_s=60.0)
 async def cycles(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """100 start/stop cycles leak nothing.
 
     Fault: 100 cycles
     Pass: Open fds and threads return to base ±3; RSS growth under 30 MiB (reported)
+    Seen: stream-dotnet-client#205; stream-rust-client#292; stream-dotnet-client#391
     """
 
     async def cycle(count: int) -> ProcessFacts | None:
@@ -288,12 +296,13 @@ async def cycles(broker: BlazingMQ, client: Client, expect: Expect) -> None:
         expect.that(mib < 30, "RSS growth is under 30 MiB", f"{mib:.1f} MiB", id="rss-growth-is-under-n-mib")
 
 
-@scenario("BMQ-6.09", roles=PUBLISHER)
+@scenario("BMQ-6.09", "SHOULD", "medium", basis=["B18"], roles=PUBLISHER)
 async def fin_with_the_answer(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """FIN with the disconnect answer is not a loss.
 
     Fault: disconnectResponse and FIN in one write
     Pass: stop ends ok; no `connection_lost` event, no new connection within 2 s
+    Seen: measured: wheel 1.2.2 passes
     """
     broker.faults.add(fin(kind=GOODBYE, direction="out"))
     await ready(client, expect, uri=DOMAIN + "q")

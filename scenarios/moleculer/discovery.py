@@ -41,7 +41,7 @@ from scenarios.moleculer._wire import (
 )
 
 
-@scenario("MOL-1.01", variants=("mqtt",), server=MQTT)
+@scenario("MOL-1.01", "MUST", "critical", basis=["M1"], variants=("mqtt",), server=MQTT)
 @scenario("MOL-1.01", variants=("redis",), server=REDIS)
 @scenario("MOL-1.01", variants=("nats",), server=NATS)
 async def subscriptions_at_start(broker: Moleculer, client: Client, expect: Expect) -> None:
@@ -52,6 +52,8 @@ async def subscriptions_at_start(broker: Moleculer, client: Client, expect: Expe
     the first DISCOVER is published, in any order: EVENT, REQ and RES with the own id; DISCOVER, INFO and PING
     with and without the own id; PONG with the own id; DISCONNECT; HEARTBEAT. REQB/EVENTB topics are required
     only with the balancer off. More topics (EVENTACK) are allowed
+    Seen: moleculer#25; moleculerpy connect() publishes DISCOVER and INFO before it subscribes and leaves out
+    DISCOVER.<id> and PING (source)
     """
     await joined(broker, client)
     found = [each for each in await came(broker, "Discover") if is_broadcast(each)]
@@ -70,7 +72,7 @@ def _listed(topics: set[str]) -> str:
     return ", ".join(sorted(topics)) or "none"
 
 
-@scenario("MOL-1.02", roles=BOTH_WAYS, server={"namespace": "dev"})
+@scenario("MOL-1.02", "MUST", "high", basis=["M1"], roles=BOTH_WAYS, server={"namespace": "dev"})
 async def namespace_prefix(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Namespace prefix.
 
@@ -104,7 +106,7 @@ async def namespace_prefix(broker: Moleculer, client: Client, expect: Expect) ->
     )
 
 
-@scenario("MOL-1.03", variants=("mqtt",), roles=BOTH_WAYS, server=MQTT)
+@scenario("MOL-1.03", "MUST", "critical", basis=["M2"], variants=("mqtt",), roles=BOTH_WAYS, server=MQTT)
 @scenario("MOL-1.03", variants=("redis",), roles=BOTH_WAYS, server=REDIS)
 @scenario("MOL-1.03", variants=("nats",), roles=BOTH_WAYS, server=NATS)
 async def discover_then_info(broker: Moleculer, client: Client, expect: Expect) -> None:
@@ -116,6 +118,7 @@ async def discover_then_info(broker: Moleculer, client: Client, expect: Expect) 
     (1.5 s measured: 0.5 s wait, 1 s quiet time); a call to the peer's action is routed to it and answered.
     Non-strict: INFO broadcast before DISCOVER. A client with no service at all (not even `$node`) need not
     broadcast INFO
+    Seen: moleculer#26
     """
     node = peer(broker, services={"p": {"echo": echo}})
     await joined(broker, client)
@@ -168,7 +171,7 @@ async def discover_then_info(broker: Moleculer, client: Client, expect: Expect) 
     )
 
 
-@scenario("MOL-1.04", variants=("mqtt",), roles=SERVICE, server=MQTT)
+@scenario("MOL-1.04", "MUST", "critical", basis=["M2"], variants=("mqtt",), roles=SERVICE, server=MQTT)
 @scenario("MOL-1.04", variants=("redis",), roles=SERVICE, server=REDIS)
 @scenario("MOL-1.04", variants=("nats",), roles=SERVICE, server=NATS)
 async def answers_discover(broker: Moleculer, client: Client, expect: Expect) -> None:
@@ -217,7 +220,7 @@ async def answers_discover(broker: Moleculer, client: Client, expect: Expect) ->
         )
 
 
-@scenario("MOL-1.10", variants=("mqtt",), roles=SERVICE, server=MQTT)
+@scenario("MOL-1.10", "MUST", "high", basis=["M9"], variants=("mqtt",), roles=SERVICE, server=MQTT)
 @scenario("MOL-1.10", variants=("redis",), roles=SERVICE, server=REDIS)
 @scenario("MOL-1.10", variants=("nats",), roles=SERVICE, server=NATS)
 async def own_packets_echoed(broker: Moleculer, client: Client, expect: Expect) -> None:
@@ -229,6 +232,7 @@ async def own_packets_echoed(broker: Moleculer, client: Client, expect: Expect) 
     (if offered) shows no second entry for itself, a REQUEST is answered once. Packets on the own EVENT, REQ
     and RES topics are not part of this: they are processed even when the sender is the node itself (needed
     with the balancer off)
+    Seen: moleculerpy#2
     """
     node = peer(broker)
     own = {"sender": NODE}

@@ -86,7 +86,7 @@ async def reached(nodes: list[Node], count: int, within_s: float = 3.0) -> dict[
     return {node.id: node.events for node in nodes}
 
 
-@scenario("MOL-4.01", roles=EMITTER)
+@scenario("MOL-4.01", "MUST", "high", basis=["M6"], roles=EMITTER)
 async def emit_with_groups(broker: Moleculer, client: Client, expect: Expect) -> None:
     """emit with groups.
 
@@ -94,6 +94,7 @@ async def emit_with_groups(broker: Moleculer, client: Client, expect: Expect) ->
     Pass: Per emit exactly one EVENT to A1 or A2 and one to B1, each with `broadcast` false and `groups`
     holding the group that the node serves; A1 and A2 both get some. With groups ["ga"]: one EVENT, to A1 or
     A2 only
+    Seen: moleculer#208; measured: moleculer 0.14.36 and 0.15.2
     """
     nodes = [listener(broker, id, f"g{id[0]}:news") for id in ("a1", "a2", "b1")]
     await joined(broker, client)
@@ -139,13 +140,14 @@ async def emit_with_groups(broker: Moleculer, client: Client, expect: Expect) ->
     )
 
 
-@scenario("MOL-4.02", roles=EMITTER)
+@scenario("MOL-4.02", "MUST", "high", basis=["M6"], roles=EMITTER)
 async def broadcast(broker: Moleculer, client: Client, expect: Expect) -> None:
     """broadcast.
 
     Fault: Peers A1, A2 (group ga) and B1 (gb) listen, C1 does not listen to the event; `mol.broadcast`
     Pass: A1, A2 and B1 get one EVENT each on MOL.EVENT.<node> with `broadcast` true; `groups` absent, null or
     empty; C1 gets none
+    Seen: moleculer#791; moleculer#799; measured: groups key is absent
     """
     nodes = [listener(broker, id, f"g{id[0]}:news") for id in ("a1", "a2", "b1")]
     deaf = listener(broker, "c1", "gc:other")
@@ -172,7 +174,7 @@ async def broadcast(broker: Moleculer, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("MOL-4.03", variants=("tcp",), roles=LISTENER, server=TCP)
+@scenario("MOL-4.03", "MUST", "high", basis=["M6"], variants=("tcp",), roles=LISTENER, server=TCP)
 @scenario("MOL-4.03", variants=("mqtt",), roles=LISTENER, server=MQTT)
 @scenario("MOL-4.03", variants=("redis",), roles=LISTENER, server=REDIS)
 @scenario("MOL-4.03", variants=("nats",), roles=LISTENER, server=NATS)
@@ -182,6 +184,7 @@ async def receive_event(broker: Moleculer, client: Client, expect: Expect) -> No
     Fault: EVENT for a local handler: `groups` with the handler's group and `broadcast` false; then
     `broadcast` true with `groups` absent; then with groups null
     Pass: Handler runs once for each, with the payload
+    Seen: moleculer#687
     """
     node = peer(broker)
     await joined(broker, client)
@@ -210,12 +213,13 @@ async def receive_event(broker: Moleculer, client: Client, expect: Expect) -> No
     )
 
 
-@scenario("MOL-4.04", roles=LISTENER)
+@scenario("MOL-4.04", "SHOULD", "low", basis=["M6"], roles=LISTENER)
 async def duplicate_event(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Duplicate event.
 
     Fault: dup(EVENT)
     Pass: Handler runs twice or dedup; no crash (documented)
+    Seen: moleculer#687
     """
     node = peer(broker)
     broker.faults.add(duplicate(kind="Event", direction="out", nth=1, name="twice"))
@@ -243,12 +247,15 @@ async def duplicate_event(broker: Moleculer, client: Client, expect: Expect) -> 
     )
 
 
-@scenario("MOL-4.05", roles=HEARING, ops=("raise_next",))
+@scenario(
+    "MOL-4.05", "MUST", "high", basis=["M6"], needs=["callback_raise"], roles=HEARING, ops=("raise_next",)
+)
 async def handler_raises(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Handler raises.
 
     Fault: Raise
     Pass: Node alive; next event handled
+    Seen: moleculer#605; moleculer#984
     """
     node = peer(broker)
     await joined(broker, client)
@@ -270,13 +277,14 @@ async def handler_raises(broker: Moleculer, client: Client, expect: Expect) -> N
     )
 
 
-@scenario("MOL-4.06", roles=HEARING)
+@scenario("MOL-4.06", "MUST", "medium", basis=["M6"], roles=HEARING)
 async def absent_handler(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Event for an absent handler.
 
     Fault: EVENT nobody listens to; EVENT for a local handler but only with a group that the node does not
     serve
     Pass: No handler runs, nothing is published, node alive
+    Seen: measured: moleculer 0.14.36 and 0.15.2
     """
     node = peer(broker)
     await joined(broker, client)
@@ -301,7 +309,7 @@ async def absent_handler(broker: Moleculer, client: Client, expect: Expect) -> N
     )
 
 
-@scenario("MOL-4.07", roles=HEARING)
+@scenario("MOL-4.07", "SHOULD", "low", basis=["M9"], roles=HEARING)
 async def need_ack(broker: Moleculer, client: Client, expect: Expect) -> None:
     """needAck.
 
@@ -309,6 +317,7 @@ async def need_ack(broker: Moleculer, client: Client, expect: Expect) -> None:
     subscribes to MOL.EVENTACK.<id>
     Pass: Handler runs once each time; an EVENTACK to MOL.EVENTACK.<sender> is allowed (moleculerpy), none is
     expected (moleculer); no crash
+    Seen: moleculerpy transit.py sends EVENTACK (source)
     """
     node = peer(broker)
     await joined(broker, client)
@@ -330,7 +339,7 @@ async def need_ack(broker: Moleculer, client: Client, expect: Expect) -> None:
     await serves(expect, node, "the node is alive", id="the-node-is-alive")
 
 
-@scenario("MOL-4.22", roles=("emitter", "listener"))
+@scenario("MOL-4.22", "SHOULD", "high", basis=["M6"], roles=("emitter", "listener"))
 async def event_patterns(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Event patterns.
 
@@ -338,6 +347,7 @@ async def event_patterns(broker: Moleculer, client: Client, expect: Expect) -> N
     lists `pat.*` and `deep.**` in its INFO; the client emits pat.a, pat.a.b, deep.a.b
     Pass: Handlers run for ord.a, all.a.b and q.ax only (`*` one segment, `**` any number, `?` one character);
     EVENT to the peer for pat.a and deep.a.b only
+    Seen: measured: moleculer 0.14.36 and 0.15.2
     """
     node = listener(broker, "peer", "pat.*", "deep.**")
     await joined(broker, client)
@@ -368,7 +378,9 @@ async def event_patterns(broker: Moleculer, client: Client, expect: Expect) -> N
     )
 
 
-@scenario("MOL-4.23", roles=("emitter", "listener"))
+@scenario(
+    "MOL-4.23", "MUST", "high", basis=["M6", "M14"], needs=["disable_balancer"], roles=("emitter", "listener")
+)
 async def events_balancer_disabled(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Events with the balancer disabled.
 
@@ -378,6 +390,7 @@ async def events_balancer_disabled(broker: Moleculer, client: Client, expect: Ex
     `broadcast` true, so that no node misses it. The client's own handler is subscribed on EVENTB with the
     group as queue name and runs once per emit and per broadcast. Topic EVENTB.<event> as in the seed's first
     table is non-strict
+    Seen: moleculer#791; moleculer#687; measured: moleculer 0.14.36 and 0.15.2
     """
     nodes = [listener(broker, id, "gb:news", disable_balancer=True) for id in ("b1", "b2")]
     await joined(broker, client, disable_balancer=True)

@@ -27,12 +27,6 @@ DEADLINE_S = 0.5
 
 @scenario("NET-1.04", protocol="moleculer", roles=ALL_ROLES, timeout_s=150)
 async def random_segmentation(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """Random segmentation, fixed seed.
-
-    Fault: Base script of NET-1.01; segments of 1..1500 bytes with pauses of 0..3 ms drawn from the seed; 100
-    seeds, one connection each. moleculer: one link, a new seed before each of 100 calls
-    Pass: Same op outcomes and deliveries for every seed; the seed is printed on failure
-    """
     await subject.rehearse()
     await subject.ready()
     expect.prepared(await subject.subscribe(subject.queue))
@@ -84,14 +78,6 @@ BYTES = {
 
 @scenario("NET-4.04", protocol="moleculer", roles=ROLES, timeout_s=90)
 async def payload_corpus(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """Payload corpus.
-
-    Fault: 1 B, all 256 byte values, UTF-8 of 1 to 4 bytes, invalid UTF-8, NUL runs, empty, large. Large is
-    what the protocol just allows. moleculer: large is 512 KiB of text: NATS max_payload 1 MiB counts the
-    envelope; JSON carries text, so byte bodies only with `streams`; empty may be refused as `invalid`
-    Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
-    and the session stays usable
-    """
     await subject.ready()
     expect.prepared(await subject.subscribe(subject.queue))
     first = await subject.wait_messages(1)
@@ -161,14 +147,6 @@ async def payload_corpus(subject: MoleculerSubject, client: Client, expect: Expe
 
 @scenario("NET-4.07", protocol="moleculer", roles=ROLES, timeout_s=120)
 async def one_corrupted_byte(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """One corrupted byte.
-
-    Fault: One byte behind the length field of the n-th server frame is changed (seeded, 50 seeds, base script
-    of NET-1.01, one connection each); length fields stay right. moleculer: one link, 50 packets
-    Pass: For every seed: process alive, no hang past the deadlines, CPU under 50 % of a core when idle, RSS
-    growth under 32 MiB; a closed connection is accepted; a clean connection works afterwards. Content is not
-    judged
-    """
     await subject.rehearse()
     await subject.ready()
     expect.prepared(await subject.subscribe(subject.queue))

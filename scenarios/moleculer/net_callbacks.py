@@ -49,14 +49,6 @@ async def _asked(subject: MoleculerSubject, session: str, params: Any) -> Any:
 
 @scenario("NET-3.06", protocol="moleculer", roles=SERVING, ops=("raise_next",), timeout_s=120)
 async def callbacks_that_raise(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """Exception in each callback kind.
-
-    Fault: One callback of each kind that the library has (`raise_next`: message, confirm, session, error)
-    raises (session: an rst). moleculer: event handler, action, listeners of the node's own events
-    Pass: Process alive; the next callback of that kind runs; the exception is visible (error event, log or
-    stderr line); other sessions and messages unaffected; the message whose callback raised is not
-    acknowledged by the library
-    """
     await subject.ready("other", "elsewhere")
     tries: dict[str, tuple[str, Attempt]] = {
         "event handler": ("message", _raising_handler),
@@ -191,12 +183,6 @@ async def _raising_session_listener(subject: MoleculerSubject, session: str) -> 
 
 @scenario("NET-3.07", protocol="moleculer", roles=SERVING)
 async def call_inside_a_callback(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """Op called inside a callback.
-
-    Fault: None; the message callback runs the op and waits for it. moleculer: call inside an action and
-    inside an event handler
-    Pass: Each inner op ends by its deadline with its right result; the next message is delivered
-    """
     await subject.ready()
     values = [{"number": number} for number in (1, 2)]
     calls = [subject.value_made_for(value["number"])[0] for value in values]

@@ -28,14 +28,6 @@ async def _is_available(client: Client) -> bool:
 
 @scenario("NET-1.07", protocol="moleculer", roles=PUBLISHER, timeout_s=75)
 async def server_vanishes(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """Half-open: server vanishes.
-
-    Fault: halfopen with one op of each kind pending. L is the liveness limit of the protocol. moleculer: L is
-    2 × heartbeatTimeout of 3 s, by HEARTBEAT of peers, not by bytes; the loss is a peer that is unavailable
-    Pass: Loss found within L × 1.2 + 1 s: a `connection_lost`, `reconnecting` or `disconnected` event; every
-    pending op ends by its deadline; close ends by its deadline. Non-strict: no loss event, but every op and
-    close ended by its deadline
-    """
     timeout_s = 3.0
     await subject.ready(**subject.keeping_alive(timeout_s))
     op = subject.ops(subject.queue)[0]
@@ -77,13 +69,6 @@ async def server_vanishes(subject: MoleculerSubject, client: Client, expect: Exp
 
 @scenario("NET-1.16", protocol="moleculer", roles=ROLES, timeout_s=60)
 async def freeze_below_the_limit(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """Freeze shorter than the liveness limit.
-
-    Fault: Hold all that the fake would send, so that the longest gap is 0.8 × the liveness limit, one op with
-    a longer deadline pending; then release in one burst; 3 times. moleculer: heartbeatTimeout 5 s; no peer is
-    marked unavailable
-    Pass: No loss event, no reconnect; the pending op ends with its answer; nothing surfaced twice
-    """
     limit = 5.0
     await subject.ready(heartbeat_s=limit / 2, heartbeat_timeout_s=limit)
     expect.prepared(await subject.subscribe(subject.queue))
@@ -134,14 +119,6 @@ async def freeze_below_the_limit(subject: MoleculerSubject, client: Client, expe
 
 @scenario("NET-3.11", protocol="moleculer", roles=("caller", "service"), timeout_s=90, process=True)
 async def stopped_process(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """SIGSTOP of the client for 3 × liveness.
-
-    Fault: Stop and continue the adapter process with one op pending; meanwhile the fake does what the real
-    server does. moleculer: peers mark the node unavailable; it is callable again after heartbeat, DISCOVER
-    and INFO
-    Pass: Within 5 s of the resume (30 s with `auto_reconnect`) either a loss event, after which ops fail at
-    once or a reconnect works, or the old session works: a new op ends `acked`; the pending op has ended
-    """
     await subject.ready(**subject.keeping_alive(PAUSED_LIMIT_S))
     watcher = subject.fake.node("watcher", heartbeat_s=0.5, heartbeat_timeout_s=PAUSED_LIMIT_S)
     await client.prepare("mol.serve", session="s1", service="s", actions={"echo": "echo"})

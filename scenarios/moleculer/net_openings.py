@@ -28,15 +28,6 @@ GARBAGE = ("Malformed", "Command")  #: what plain servers take a ClientHello for
 
 @scenario("NET-1.12", protocol="moleculer", timeout_s=90)
 async def garbage_first(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """Garbage before the first frame.
-
-    Fault: The first connection gets 64 bytes (fixed seed, first byte 0x7F: a huge length field) and stays
-    open; later connections are clean. moleculer: first bytes of the link; fin after 1 s; nodes retry by
-    themselves
-    Pass: connect ends by its deadline with `protocol`, `connection` or `timeout`; or, for clients that retry
-    by themselves, the clean connection works within 30 s. Until then CPU under 50 % of a core, RSS growth
-    under 32 MiB, nothing surfaced, process alive
-    """
     await subject.rehearse()
     garbage = b"\x7f" + Random(112).randbytes(63)
     acts = (Inject(hex=garbage.hex()), Silent(), Fin(after_s=1.0))
@@ -71,14 +62,6 @@ async def garbage_first(subject: MoleculerSubject, client: Client, expect: Expec
 
 @scenario("NET-1.13", protocol="moleculer", timeout_s=60)
 async def tls_on_a_plain_port(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """TLS bytes on a plain port.
-
-    Fault: A client without TLS gets a TLS alert (15 03 03 00 02 02 28), then fin, on every connection.
-    moleculer: nodes connect in the background
-    Pass: connect ends within 5 s or by its deadline, if that is later, with `protocol` or `connection`, or,
-    where clients connect in the background, there are at most 20 attempts/s and close works; RSS growth under
-    32 MiB
-    """
     await subject.rehearse_opening()
     mark = subject.wire.journal.last_seq
     subject.faults.add(fault(Inject(hex=TLS_ALERT), Fin(), on="accept", name="alert"))
@@ -103,13 +86,6 @@ async def tls_on_a_plain_port(subject: MoleculerSubject, client: Client, expect:
 
 @scenario("NET-1.14", protocol="moleculer", timeout_s=60)
 async def tls_client_on_a_plain_port(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """TLS client on a plain port.
-
-    Fault: The fake listens without TLS and treats the ClientHello as the real server treats garbage (FIN).
-    moleculer: NATS, Redis and MQTT with TLS; the node stays unconnected, at most 30 attempts in 15 s
-    Pass: connect ends within 5 s with `connection` or `protocol`; never a fall-back to plain: no frame and no
-    credentials in clear on any connection
-    """
     await subject.rehearse_opening()
     mark = subject.wire.journal.last_seq
     if subject.fake.transporter == "redis":  # a Redis server waits for the end of such a line
@@ -150,13 +126,6 @@ async def tls_client_on_a_plain_port(subject: MoleculerSubject, client: Client, 
 
 @scenario("NET-2.05", protocol="moleculer", roles=ROLES, timeout_s=60)
 async def endpoint_list(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """Endpoint list.
-
-    Fault: First endpoint (a) refuses, (b) accepts and stays silent; second works. moleculer: the server list
-    of NATS, without (b): nats.js waits 20 s
-    Pass: (a) base script works through the second within 10 s, (b) within the connect deadline + 10 s; where
-    servers advertise an address, the client then follows that of the second fake
-    """
     await subject.ready("rehearsal")
     await subject.consume(
         subject.queue,

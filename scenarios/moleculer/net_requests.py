@@ -15,11 +15,6 @@ CALLS = 100
 
 @scenario("NET-3.02", protocol="moleculer", roles=PUBLISHER, timeout_s=60)
 async def hundred_concurrent_calls(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
-    """100 concurrent ops.
-
-    Fault: Answers in an order drawn from the seed. moleculer: calls
-    Pass: Each op ends exactly once, with the result that was made for it
-    """
     await subject.ready()
     seen = len(subject.peer.requests)
     calls = [begin_call(client, WAIT, {"number": number}, 10.0) for number in range(CALLS)]

@@ -44,7 +44,7 @@ from scenarios.moleculer._wire import (
 )
 
 
-@scenario("MOL-3.02", variants=("tcp",), roles=SERVICE, server=TCP)
+@scenario("MOL-3.02", "MUST", "critical", basis=["M5"], variants=("tcp",), roles=SERVICE, server=TCP)
 @scenario("MOL-3.02", variants=("mqtt",), roles=SERVICE, server=MQTT)
 @scenario("MOL-3.02", variants=("redis",), roles=SERVICE, server=REDIS)
 @scenario("MOL-3.02", variants=("nats",), roles=SERVICE, server=NATS)
@@ -81,7 +81,7 @@ async def serve_action(broker: Moleculer, client: Client, expect: Expect) -> Non
         )
 
 
-@scenario("MOL-3.04", roles=SERVICE)
+@scenario("MOL-3.04", "MUST", "critical", basis=["M5"], roles=SERVICE)
 async def error_in_action(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Error in served action.
 
@@ -109,7 +109,7 @@ async def error_in_action(broker: Moleculer, client: Client, expect: Expect) -> 
     await serves(expect, node, "the node is alive", id="the-node-is-alive")
 
 
-@scenario("MOL-3.05", roles=SERVICE)
+@scenario("MOL-3.05", "MUST", "high", basis=["M5"], roles=SERVICE)
 async def unknown_action(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Unknown action.
 
@@ -117,6 +117,7 @@ async def unknown_action(broker: Moleculer, client: Client, expect: Expect) -> N
     Pass: Within 1 s one RESPONSE with the id, `success` false, `data` null or absent, `error` an object with
     non-empty `name` and `message`; node alive. Non-strict: `code` other than 404. For ver "5" `headers` may
     be null
+    Seen: moleculer-go 1e789d2; measured: ServiceNotFoundError 404 (0.14.36, 0.15.2)
     """
     node = peer(broker)
     await joined(broker, client)
@@ -146,13 +147,14 @@ async def unknown_action(broker: Moleculer, client: Client, expect: Expect) -> N
     await serves(expect, node, "the node is alive", id="the-node-is-alive")
 
 
-@scenario("MOL-3.12", roles=SERVICE)
+@scenario("MOL-3.12", "MUST", "medium", basis=["M9"], roles=SERVICE)
 async def params_missing(broker: Moleculer, client: Client, expect: Expect) -> None:
     """params missing.
 
     Fault: REQUEST to `echo` without `params`; with `params` null; with only id, action, ver and sender
     Pass: Each is answered with success true within 1 s; `data` is absent, null or {}; no crash. Non-strict:
     the last one, which lacks what the field table requires, is answered with an error
+    Seen: measured: moleculer 0.14.36 and 0.15.2 omit data / give null
     """
     node = peer(broker)
     await joined(broker, client)
@@ -204,7 +206,7 @@ CONTENTS: dict[str, Any] = {
 }
 
 
-@scenario("MOL-3.14", variants=("mqtt",), roles=BOTH_WAYS, server=MQTT)
+@scenario("MOL-3.14", "MUST", "medium", basis=["M9"], variants=("mqtt",), roles=BOTH_WAYS, server=MQTT)
 @scenario("MOL-3.14", variants=("redis",), roles=BOTH_WAYS, server=REDIS)
 @scenario("MOL-3.14", variants=("nats",), roles=BOTH_WAYS, server={**NATS, "bus": {"max_payload": 8 << 20}})
 async def large_and_odd_params(broker: Moleculer, client: Client, expect: Expect) -> None:
@@ -213,6 +215,7 @@ async def large_and_odd_params(broker: Moleculer, client: Client, expect: Expect
     Fault: Emoji and surrogate pairs, depth 50, 900 KiB of JSON; then 2 MiB with max_payload 8 MiB announced
     (NATS) - not on the TCP transporter; both directions (call and serve)
     Pass: Equal on the other side (SHA-256 of the canonical form)
+    Seen: moleculer-go 2f1fc7cb; measured: 2 MiB each way, moleculer 0.14.36 and 0.15.2
     """
     node = peer(broker, services={"p": {"echo": echo}})
     await joined(broker, client)
@@ -245,7 +248,7 @@ async def large_and_odd_params(broker: Moleculer, client: Client, expect: Expect
 TAGGED = ("[[DT]]123", "[[BI]]5", "[[MP]]{", "[[BF]]AA==", "[[ES]]x", "[[DA]]123", "[[")
 
 
-@scenario("MOL-3.15", roles=BOTH_WAYS)
+@scenario("MOL-3.15", "SHOULD", "medium", basis=["M9"], roles=BOTH_WAYS)
 async def strings_like_extensions(broker: Moleculer, client: Client, expect: Expect) -> None:
     """String that looks like an extension.
 
@@ -253,6 +256,7 @@ async def strings_like_extensions(broker: Moleculer, client: Client, expect: Exp
     in 0.15): the plain strings "[[DT]]123", "[[BI]]5", "[[MP]]{", "[[BF]]AA==", "[[ES]]x", "[[DA]]123" and
     "[[" as params and as data
     Pass: Equal, still strings
+    Seen: moleculer#1348; measured: moleculer 0.15.2 JSON and JSONExt keep all of them
     """
     serializers = list(dict.fromkeys(["JSON", *client.hello.serializers]))
     nodes: dict[str, Node] = {}
@@ -291,12 +295,13 @@ async def strings_like_extensions(broker: Moleculer, client: Client, expect: Exp
             )
 
 
-@scenario("MOL-3.16", roles=BOTH_WAYS)
+@scenario("MOL-3.16", "SHOULD", "low", basis=["M9"], roles=BOTH_WAYS)
 async def dotted_keys(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Dotted keys.
 
     Fault: {"a.b":1}
     Pass: Equal
+    Seen: moleculer-go fd9f9b0
     """
     node = peer(broker, services={"p": {"echo": echo}})
     await joined(broker, client)
@@ -312,7 +317,7 @@ async def dotted_keys(broker: Moleculer, client: Client, expect: Expect) -> None
     )
 
 
-@scenario("MOL-3.17", roles=SERVICE)
+@scenario("MOL-3.17", "SHOULD", "high", basis=["M12"], roles=SERVICE)
 async def request_while_stopping(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Request while stopping.
 
@@ -321,6 +326,8 @@ async def request_while_stopping(broker: Moleculer, client: Client, expect: Expe
     still open
     Pass: Each REQUEST that reached the client before DISCONNECT gets one RESPONSE: the normal result, or
     `success` false (404 ServiceNotAvailableError); none is met with silence
+    Seen: moleculer transit.js (source); measured: moleculer 0.14.36 and 0.15.2 serve normally during the
+    first 100 ms, then answer 404
     """
     node = peer(broker)
     await joined(broker, client)
@@ -360,7 +367,7 @@ async def request_while_stopping(broker: Moleculer, client: Client, expect: Expe
         )
 
 
-@scenario("MOL-3.18", roles=SERVICE, revision=2)
+@scenario("MOL-3.18", "SHOULD", "high", basis=["M8", "M12"], roles=SERVICE, revision=2)
 async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -> None:
     """In-flight at stop.
 
@@ -368,6 +375,8 @@ async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -
     Pass: RESPONSE (result or error) before DISCONNECT. Non-strict: DISCONNECT without the RESPONSE, nothing
     published afterwards (moleculer without context tracking; the caller then rejects by DISCONNECT). Fail:
     RESPONSE after DISCONNECT, or the connection closes with neither
+    Seen: moleculer#160; moleculer#248; measured: 0.14.36 and 0.15.2 drop it by default, answer first with
+    tracking enabled
     """
     node = peer(broker)
     await joined(broker, client)
@@ -406,13 +415,14 @@ async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -
         )
 
 
-@scenario("MOL-3.25", roles=SERVICE)
+@scenario("MOL-3.25", "SHOULD", "medium", basis=["M10"], roles=SERVICE)
 async def deadline_kept(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Deadline kept by the callee.
 
     Fault: REQUEST with `timeout` 300 to an action that sleeps 1500 ms
     Pass: Exactly one RESPONSE: success false (RequestTimeoutError, code 504) between 280 and 700 ms.
     Non-strict: the result at 1.5 s
+    Seen: measured: moleculer 0.14.36 and 0.15.2 answer 504 themselves
     """
     node = peer(broker)
     await joined(broker, client)

@@ -70,13 +70,15 @@ async def acked_ids(
     return [(ack.ack_id, ack.ack_to_id) for ack in acks(broker, connection=connection)]
 
 
-@scenario("NARC-3.07", roles=CONSUMER, server={"profile": "seed"})
+@scenario("NARC-3.07", "MUST", "high", basis=["N10", "N13"], roles=CONSUMER, server={"profile": "seed"})
 async def opaque_ids(broker: Narconi, client: Client, expect: Expect) -> None:
     """ackId is opaque.
 
     Fault: ackIds "7", "007", "abc/==", 200 characters
     Pass: Echoed unchanged as a JSON string; a JSON number = fail (the real server refuses it with
     `Unrecognized command.`)
+    Profile: `seed` for ids of any form (the real server only has decimal ones, from "1" on each connection);
+    "7" in both
     """
     ids = ["7", "007", "abc/==", "x" * 200]
     for number, ack_id in enumerate(ids):
@@ -97,7 +99,7 @@ async def opaque_ids(broker: Narconi, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("NARC-3.08", roles=CONSUMER)
+@scenario("NARC-3.08", "MUST", "critical", basis=["N13"], roles=CONSUMER)
 async def ack_one(broker: Narconi, client: Client, expect: Expect) -> None:
     """Ack one.
 
@@ -105,6 +107,7 @@ async def ack_one(broker: Narconi, client: Client, expect: Expect) -> None:
     Pass: One text frame with a JSON object whose only known key is `ackId` with that id; no `ackToId` beside
     it (both = cumulative); no other data frame (binary, array, other commands are answered by an error and a
     close, `null` ends the real server)
+    Profile: both
     """
     messages = await outstanding(broker, client, expect, 2)
     expect.ok(await settle(client, messages[1]), "settle ends well", id="settle-ends-well")
@@ -126,13 +129,14 @@ async def ack_one(broker: Narconi, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("NARC-3.09", roles=CONSUMER)
+@scenario("NARC-3.09", "MAY", "medium", basis=["N13"], needs=["ack_to"], roles=CONSUMER)
 async def ack_up_to(broker: Narconi, client: Client, expect: Expect) -> None:
     """Ack up to.
 
     Fault: Three deliveries, settle `ack_to` the second
     Pass: {"ackToId": id of the second} once, no `ackId`, or single acks for the first and second; the third
     stays unacknowledged
+    Profile: both
     """
     messages = await outstanding(broker, client, expect, 3)
     expect.ok(await settle(client, messages[1], "ack_to"), "settle ends well", id="settle-ends-well")
@@ -153,12 +157,13 @@ async def ack_up_to(broker: Narconi, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("NARC-3.10", roles=CONSUMER)
+@scenario("NARC-3.10", "MUST", "high", basis=["N13"], roles=CONSUMER)
 async def ack_order(broker: Narconi, client: Client, expect: Expect) -> None:
     """Ack order.
 
     Fault: Three deliveries; settle 3 only, wait 500 ms, drop; 1 and 2 come again; settle them
     Pass: Before the drop only ackId of 3 on the wire, no `ackToId`; messages 1 and 2 surfaced again
+    Profile: both
     """
     messages = await outstanding(broker, client, expect, 3)
     connection = newest(broker)
@@ -186,12 +191,13 @@ async def ack_order(broker: Narconi, client: Client, expect: Expect) -> None:
     await all_done(broker, expect, "they are acknowledged", id="they-are-acknowledged")
 
 
-@scenario("NARC-3.11", roles=CONSUMER)
+@scenario("NARC-3.11", "MUST", "medium", basis=["N13"], roles=CONSUMER)
 async def implicit_mode(broker: Narconi, client: Client, expect: Expect) -> None:
     """No ack in implicit mode.
 
     Fault: Connect without ack
     Pass: No ack frames are sent
+    Seen: narconi source closes such connections
     """
     await ready(broker, client)
     await subscribed(broker, client, QUEUE)
@@ -203,7 +209,7 @@ async def implicit_mode(broker: Narconi, client: Client, expect: Expect) -> None
     expect.that(not frames, "no ack frames without ack", frames[:1], id="no-ack-frames-without-ack")
 
 
-@scenario("NARC-3.13", roles=CONSUMER, variants=("real",))
+@scenario("NARC-3.13", "MUST", "critical", basis=["N10", "N13", "N18"], roles=CONSUMER, variants=("real",))
 @scenario("NARC-3.13", roles=CONSUMER, variants=("seed",), server={"profile": "seed"})
 async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
     """Redelivered after reconnect.
@@ -211,6 +217,9 @@ async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
     Fault: rst with 2 unacked; both come again with redelivered=true
     Pass: Both surfaced again (not suppressed because the ackId was seen), redelivered true (missing:
     non-strict), acks carry the ids of the new connection
+    Profile: run in each: `seed` with other ackIds than before, `real` with the same strings again ("1", "2"
+    on every connection). Without `auto_reconnect` the runner subscribes again
+    Seen: amqplib#271; EasyNetQ#1329
     """
     await outstanding(broker, client, expect, 2)
     connection = newest(broker)
@@ -234,7 +243,7 @@ async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
     await all_done(broker, expect, "both are acknowledged", id="both-are-acknowledged")
 
 
-@scenario("NARC-3.15", roles=CONSUMER)
+@scenario("NARC-3.15", "MUST", "high", basis=["N15"], roles=CONSUMER)
 async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
     """Graceful shutdown.
 
@@ -242,6 +251,8 @@ async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
     Pass: One empty message (text or binary; a second one is harmless); then the 3 outstanding are processed
     and acked; then the client closes (the server leaves the connection open); the 2 waiting ones stay in the
     queue, not redelivered
+    Profile: both
+    Seen: amqplib#637
     """
     messages = await outstanding(broker, client, expect, 3, limit=3)
     connection = newest(broker)
@@ -291,13 +302,14 @@ async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("NARC-3.22", roles=CONSUMER)
+@scenario("NARC-3.22", "MUST", "high", basis=["N11", "N13"], roles=CONSUMER)
 async def window_moves(broker: Narconi, client: Client, expect: Expect) -> None:
     """Window moves with acks.
 
     Fault: limit=2, 6 messages; the fake never has more than 2 unacked outstanding; the runner settles one at
     a time, 200 ms after it was surfaced
     Pass: All 6 surfaced and acked within 10 s; no ack on the wire before its settle
+    Profile: both
     """
     await ready(broker, client)
     await subscribed(broker, client, QUEUE, ack=True, limit=2)
@@ -325,7 +337,7 @@ async def window_moves(broker: Narconi, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("NARC-3.23", roles=CONSUMER)
+@scenario("NARC-3.23", "SHOULD", "high", basis=["N13"], roles=CONSUMER)
 async def settled_twice(broker: Narconi, client: Client, expect: Expect) -> None:
     """Settled twice.
 
@@ -333,6 +345,7 @@ async def settled_twice(broker: Narconi, client: Client, expect: Expect) -> None
     Pass: One ack frame for the id; the second settle ends `invalid`/`closed` or ok without a frame. Sent
     twice: the real server answers 500 (406 unknown delivery tag), closes, and everything unacked comes again:
     fail
+    Profile: both
     """
     messages = await outstanding(broker, client, expect, 2)
     expect.ok(

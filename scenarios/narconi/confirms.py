@@ -40,13 +40,14 @@ CONCURRENT = ("concurrent",)
 EITHER = ("connection", "closed")
 
 
-@scenario("NARC-2.08", roles=PUBLISHER, needs=CONCURRENT)
+@scenario("NARC-2.08", "MUST", "critical", basis=["N7"], roles=PUBLISHER, needs=CONCURRENT)
 async def confirm_in_order(broker: Narconi, client: Client, expect: Expect) -> None:
     """Confirm in order.
 
     Fault: Publish 5; hold the confirms until all 5 arrived or nothing new came for 500 ms; then one confirm
     each 200 ms
     Pass: Op k ends `acked` after confirm k was written and not before, within 1 s, in sending order
+    Profile: both. Clients with `concurrent: false` publish one after the other
     """
     await ready(broker, client)
     withhold_confirms(broker)
@@ -85,12 +86,13 @@ async def confirm_in_order(broker: Narconi, client: Client, expect: Expect) -> N
     )
 
 
-@scenario("NARC-2.09", roles=PUBLISHER, needs=CONCURRENT)
+@scenario("NARC-2.09", "MUST", "high", basis=["N7"], roles=PUBLISHER, needs=CONCURRENT)
 async def confirms_coalesced(broker: Narconi, client: Client, expect: Expect) -> None:
     """Confirms delayed and coalesced.
 
     Fault: Hold the confirms of 20 publishes, release them in one segment
     Pass: All 20 end `acked`; a 21st, confirmed alone, as well
+    Profile: both. Clients with `concurrent: false` are skipped
     """
     await ready(broker, client)
     calls = await withheld(broker, client, expect, 20)
@@ -109,7 +111,7 @@ async def confirms_coalesced(broker: Narconi, client: Client, expect: Expect) ->
     )
 
 
-@scenario("NARC-2.10", roles=PUBLISHER, needs=CONCURRENT)
+@scenario("NARC-2.10", "MUST", "critical", basis=["N7", "N8"], roles=PUBLISHER, needs=CONCURRENT)
 async def fewer_confirms(broker: Narconi, client: Client, expect: Expect) -> None:
     """Fewer confirms than messages.
 
@@ -118,6 +120,8 @@ async def fewer_confirms(broker: Narconi, client: Client, expect: Expect) -> Non
     `timeout`; a definite refusal is the letter of N8 but wrong in `real`, where they may be stored:
     non-strict there). A client that resends them may end `acked` on a new confirm; only those 2 are sent
     again
+    Profile: both. Clients with `concurrent: false` are skipped
+    Seen: aio-pika#46
     """
     await ready(broker, client)
     calls = await withheld(broker, client, expect, 5)
@@ -149,7 +153,7 @@ async def fewer_confirms(broker: Narconi, client: Client, expect: Expect) -> Non
     )
 
 
-@scenario("NARC-2.11", roles=PUBLISHER, variants=("real",))
+@scenario("NARC-2.11", "MUST", "critical", basis=["N9"], roles=PUBLISHER, variants=("real",))
 @scenario("NARC-2.11", roles=PUBLISHER, variants=("seed",), server={"profile": "seed"})
 async def error_for_one(broker: Narconi, client: Client, expect: Expect) -> None:
     """Error for one message.
@@ -157,6 +161,8 @@ async def error_for_one(broker: Narconi, client: Client, expect: Expect) -> None
     Fault: Message 1 confirmed before message 2 is sent; the error answers message 2; message 3 follows
     Pass: 1 `acked`; 2 `refused` with code and text; 3 `acked` in `seed`; in `real` 3 is `acked` only by a
     confirm on a new connection, else `connection`/`closed`. Key order does not matter
+    Profile: run in each. `seed`: {"code":400,"error":"TTL value too large"}, the connection goes on and the
+    next messages are confirmed. `real`: {"error":"...","code":400}, then close 1000 and TCP end
     """
     await ready(broker, client)
     is_seed = broker.profile == "seed"
@@ -199,7 +205,7 @@ async def error_for_one(broker: Narconi, client: Client, expect: Expect) -> None
         )
 
 
-@scenario("NARC-2.12", roles=PUBLISHER)
+@scenario("NARC-2.12", "MUST", "medium", basis=["N9"], roles=PUBLISHER)
 async def error_without_text(broker: Narconi, client: Client, expect: Expect) -> None:
     """Error without text.
 
@@ -213,7 +219,7 @@ async def error_without_text(broker: Narconi, client: Client, expect: Expect) ->
     expect.equal(result.code, 500, "with the code 500", id="with-the-code-n")
 
 
-@scenario("NARC-2.13", roles=PUBLISHER, revision=2)
+@scenario("NARC-2.13", "SHOULD", "medium", basis=["N9"], roles=PUBLISHER, revision=2)
 async def unparsable_error(broker: Narconi, client: Client, expect: Expect) -> None:
     """Unparsable error.
 
@@ -237,7 +243,7 @@ async def unparsable_error(broker: Narconi, client: Client, expect: Expect) -> N
         )
 
 
-@scenario("NARC-2.14", roles=PUBLISHER, revision=2)
+@scenario("NARC-2.14", "MUST", "critical", basis=["N8"], roles=PUBLISHER, revision=2)
 async def connection_drops(broker: Narconi, client: Client, expect: Expect) -> None:
     """Connection drops with unconfirmed.
 
@@ -246,6 +252,8 @@ async def connection_drops(broker: Narconi, client: Client, expect: Expect) -> N
     Pass: None `acked` unless a later confirm for its repeat is in the journal; each ends within 1 s of the
     drop or at its deadline, with `connection`/`closed`/`timeout` (definite refusal: see NARC-2.10); none
     hangs
+    Profile: both
+    Seen: rstream#276; ws#2207
     """
     await ready(broker, client)
     for how in (HangUp.RST, HangUp.FIN):
@@ -275,13 +283,15 @@ async def connection_drops(broker: Narconi, client: Client, expect: Expect) -> N
         expect.prepared(await published_again(broker, client, b"afterwards"))
 
 
-@scenario("NARC-2.16", roles=PUBLISHER)
+@scenario("NARC-2.16", "MUST", "medium", basis=["N7"], roles=PUBLISHER)
 async def close_after_confirms(broker: Narconi, client: Client, expect: Expect) -> None:
     """Close after confirms.
 
     Fault: publish, confirm after 300 ms, close at once behind the publish
     Pass: Close frame after the last confirm, or the op ends not `acked`; close code 1000 or none (`close()`
     without arguments sends an empty close frame in browsers, ws and undici); TCP closed
+    Profile: both
+    Seen: measured: ws 8.23, undici
     """
     await ready(broker, client)
     broker.faults.add(delay(0.3, kind="WsConfirm"))
@@ -315,7 +325,7 @@ async def close_after_confirms(broker: Narconi, client: Client, expect: Expect) 
     )
 
 
-@scenario("NARC-2.17", roles=PUBLISHER, timeout_s=60)
+@scenario("NARC-2.17", "MUST", "high", basis=["N7"], roles=PUBLISHER, timeout_s=60)
 async def close_ends(broker: Narconi, client: Client, expect: Expect) -> None:
     """Close does not wait for ever.
 
@@ -323,6 +333,8 @@ async def close_ends(broker: Narconi, client: Client, expect: Expect) -> None:
     deadline of 5 s
     Pass: Ends in its deadline; between that and 35 s: non-strict (fixed close timeouts: websockets 10 s, ws
     30 s); later or never = fail. Pending publishes end, not `acked`
+    Profile: both
+    Seen: ws#1125; ws#2207; measured: websockets 17 takes 10.0 s
     """
     await ready(broker, client)
     # the publish has more time than the close, so that its own deadline does not end the connection
@@ -346,7 +358,7 @@ async def close_ends(broker: Narconi, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("NARC-2.19", roles=PUBLISHER, needs=CONCURRENT)
+@scenario("NARC-2.19", "SHOULD", "medium", basis=["N7"], roles=PUBLISHER, needs=CONCURRENT)
 async def fragmented_confirm(broker: Narconi, client: Client, expect: Expect) -> None:
     """Fragmented confirm.
 
@@ -376,7 +388,7 @@ async def fragmented_confirm(broker: Narconi, client: Client, expect: Expect) ->
     )
 
 
-@scenario("NARC-2.22", roles=PUBLISHER, server={"body_limit": 100_000})
+@scenario("NARC-2.22", "MUST", "high", basis=["N9", "N19"], roles=PUBLISHER, server={"body_limit": 100_000})
 async def too_large(broker: Narconi, client: Client, expect: Expect) -> None:
     """Too large over WebSocket.
 
@@ -384,6 +396,7 @@ async def too_large(broker: Narconi, client: Client, expect: Expect) -> None:
     large.","code":429}, then close 1000 (`real`) or the connection goes on (`seed`); message 3 small
     Pass: 1 stays `acked`; 2 `refused` code 429 or `invalid` locally, sent at most once; 3 `acked` by its own
     confirm (on a new connection in `real`) or `connection`/`closed`
+    Profile: both
     """
     await ready(broker, client)
     expect.outcome(await publish(client, b"1"), "acked", "message 1 is acked", id="first-is-acked")
@@ -413,13 +426,15 @@ async def too_large(broker: Narconi, client: Client, expect: Expect) -> None:
         )
 
 
-@scenario("NARC-2.23", roles=PUBLISHER)
+@scenario("NARC-2.23", "SHOULD", "high", basis=["N9", "N14"], roles=PUBLISHER)
 async def error_without_cause(broker: Narconi, client: Client, expect: Expect) -> None:
     """Error while nothing is pending.
 
     Fault: Idle publisher gets {"error":"AMQP channel was closed.","code":500}, close 1000; then two publishes
     Pass: Error or loss reported; the error frame is no answer to a later publish: each later op is `acked` by
     its own confirm on a new connection, or ends `connection`/`closed`
+    Profile: both (real: broker connection lost, or another client's bad `limit`)
+    Seen: recorded: bystander publisher closed by another consumer's limit
     """
     await ready(broker, client)
     expect.prepared(await publish(client, b"0"))

@@ -55,13 +55,14 @@ def query_of(broker: Narconi) -> dict[str, list[str]]:
     return parse_qs(found[-1].target.partition("?")[2], keep_blank_values=True)
 
 
-@scenario("NARC-3.01", roles=CONSUMER)
+@scenario("NARC-3.01", "MUST", "critical", basis=["N10", "N11"], roles=CONSUMER)
 async def consume_with_ack(broker: Narconi, client: Client, expect: Expect) -> None:
     """Consume with ack.
 
     Fault: Subscribe with ack and limit 2; deliver 2
     Pass: Sec-WebSocket-Protocol exactly `consume`; query has `ack` (any value) and limit=2; both messages
     surfaced with their ackId as `position`; no ack frame before the settle op or the return of the callback
+    Profile: both
     """
     await ready(broker, client)
     result = await client.subscribe(QUEUE, ack=True, limit=2)
@@ -117,7 +118,7 @@ async def consume_with_ack(broker: Narconi, client: Client, expect: Expect) -> N
     )
 
 
-@scenario("NARC-3.02", roles=CONSUMER, variants=("real",))
+@scenario("NARC-3.02", "MUST", "critical", basis=["N10"], roles=CONSUMER, variants=("real",))
 @scenario("NARC-3.02", roles=CONSUMER, variants=("seed",), server={"profile": "seed"})
 async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     """Two frames per message.
@@ -125,6 +126,7 @@ async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     Fault: 100 messages, metadata then payload, own metadata each; every tenth payload with pings in front
     Pass: Each body surfaced with its own metadata, in order; body equal in both forms. A client that
     complains of a payload in a text frame, which no server sends: non-strict; what it has surfaced is right
+    Profile: `real`: payload always in a binary frame; `seed`: also in a text frame (native format)
     """
     await ready(broker, client)
     in_text = broker.profile == "seed"
@@ -161,13 +163,14 @@ async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("NARC-3.03", roles=CONSUMER)
+@scenario("NARC-3.03", "MUST", "high", basis=["N12"], needs=["encoding"], roles=CONSUMER)
 async def encoding(broker: Narconi, client: Client, expect: Expect) -> None:
     """Encoding parameter.
 
     Fault: base64 and hex with all byte values, utf8 with valid text; two messages each, payload in `message`
     Pass: `encoding` in the query; body surfaced equals the original bytes; second message surfaced too
     (client does not wait for a payload frame)
+    Profile: both
     """
     await client.connected(project=PROJECT)
     for name, first in (("base64", ALL_BYTES), ("hex", ALL_BYTES), ("utf8", "grüße 😀".encode())):
@@ -197,7 +200,7 @@ async def encoding(broker: Narconi, client: Client, expect: Expect) -> None:
         )
 
 
-@scenario("NARC-3.04", roles=CONSUMER)
+@scenario("NARC-3.04", "MUST", "high", basis=["N10"], roles=CONSUMER)
 async def empty_payload(broker: Narconi, client: Client, expect: Expect) -> None:
     """Empty payload.
 
@@ -218,7 +221,7 @@ async def empty_payload(broker: Narconi, client: Client, expect: Expect) -> None
     )
 
 
-@scenario("NARC-3.05", roles=CONSUMER)
+@scenario("NARC-3.05", "MUST", "high", basis=["N10"], roles=CONSUMER)
 async def payload_delayed(broker: Narconi, client: Client, expect: Expect) -> None:
     """Payload delayed.
 
@@ -239,7 +242,7 @@ async def payload_delayed(broker: Narconi, client: Client, expect: Expect) -> No
     )
 
 
-@scenario("NARC-3.06", roles=CONSUMER)
+@scenario("NARC-3.06", "MUST", "critical", basis=["N10"], roles=CONSUMER)
 async def lost_between_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     """Connection lost between metadata and payload.
 
@@ -262,12 +265,13 @@ async def lost_between_frames(broker: Narconi, client: Client, expect: Expect) -
     expect.that(not acks(broker), "it is not acknowledged", acks(broker), id="it-is-not-acknowledged")
 
 
-@scenario("NARC-3.12", roles=CONSUMER)
+@scenario("NARC-3.12", "SHOULD", "high", basis=["N11"], roles=CONSUMER)
 async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect) -> None:
     """limit is honoured.
 
     Fault: limit=2, deliver 5 without waiting
     Pass: No crash; all 5 surfaced and acknowledged once, or a `protocol` error and a clean close
+    Profile: both (fault: the server overruns the limit; the real flow is NARC-3.22)
     """
     await ready(broker, client)
     await subscribed(broker, client, QUEUE, ack=True, limit=2)
@@ -295,7 +299,7 @@ async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect)
     )
 
 
-@scenario("NARC-3.14", roles=CONSUMER, variants=("real",))
+@scenario("NARC-3.14", "MUST", "high", basis=["N14"], roles=CONSUMER, variants=("real",))
 @scenario("NARC-3.14", roles=CONSUMER, variants=("seed",), server={"profile": "seed"})
 async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> None:
     """Error message from the server.
@@ -304,6 +308,9 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
     Pass: Error surfaced with code 500 and text although the close code is 1000; subscription ends (or is
     renewed with `auto_reconnect`); not delivered as a message; later settle sends nothing on a closed
     connection
+    Profile: run in each: `seed` {"code":500,"error":"Unrecognized acknowledgment ID"}; `real` {"error":"AMQP
+    channel unexpectedly closed. Details: ...","code":500} and {"error":"Unable to send message to
+    client.","code":500} (queue deleted)
     """
     texts = ["AMQP channel unexpectedly closed. Details: Channel closed by server", "queue deleted"]
     if broker.profile == "seed":
@@ -356,12 +363,14 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
         )
 
 
-@scenario("NARC-3.16", roles=CONSUMER)
+@scenario("NARC-3.16", "MUST", "medium", basis=["N10"], roles=CONSUMER)
 async def unknown_metadata(broker: Narconi, client: Client, expect: Expect) -> None:
     """Unknown metadata properties.
 
     Fault: Extra keys; `x-msg-x-n` as number, null, nested object; null timestamp; no Content-Type
     Pass: Message surfaced, body right, acknowledged; values kept or ignored; no crash
+    Profile: both (publishers over WebSocket can store any JSON value under x- names)
+    Seen: stream-java-client#1005
     """
     await ready(broker, client)
     await subscribed(broker, client, QUEUE, ack=True)
@@ -389,13 +398,15 @@ async def unknown_metadata(broker: Narconi, client: Client, expect: Expect) -> N
     expect.that(client.alive, "no crash", id="no-crash")
 
 
-@scenario("NARC-3.25", roles=CONSUMER)
+@scenario("NARC-3.25", "SHOULD", "low", basis=["N11"], roles=CONSUMER)
 async def limit_out_of_range(broker: Narconi, client: Client, expect: Expect) -> None:
     """Limit out of range.
 
     Fault: Subscribe with limit 0, -1, 1.5, 70000
     Pass: `invalid` locally, or `refused` (code as in NARC-2.03). If 1.5 or 70000 is sent and accepted: `next`
     returns empty at its wait and `unsubscribe` ends: non-strict. No hang
+    Profile: both: 0 and -1 are refused with 409 at the upgrade; in `real` 1.5 and 70000 give a connection on
+    which nothing arrives
     """
     await ready(broker, client)
     for number, limit in enumerate((0, -1, 1.5, 70000)):

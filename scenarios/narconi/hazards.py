@@ -26,12 +26,14 @@ from scenarios.narconi._steps import (
 from scenarios.narconi.consume import surfaced
 
 
-@scenario("NARC-3.17", roles=CONSUMER)
+@scenario("NARC-3.17", "SHOULD", "high", basis=["N14"], needs=["keepalive"], roles=CONSUMER)
 async def ping_unanswered(broker: Narconi, client: Client, expect: Expect) -> None:
     """Ping unanswered by the server.
 
     Fault: halfopen; client's ping period set to 1 s, or to the shortest that it takes
     Pass: `connection_lost` within 3 periods of the first unanswered ping (limits as in the timing rule)
+    Profile: both
+    Seen: ws#2207; python-websockets#1049
     """
     period_s = client.heartbeat_s(1.0, 5.0)
     await ready(broker, client, keepalive_s=period_s)
@@ -60,13 +62,23 @@ async def ping_unanswered(broker: Narconi, client: Client, expect: Expect) -> No
 PONG = "a pong within 1 s of each ping, with its payload"
 
 
-@scenario("NARC-3.18", roles=CONSUMER, allows=("answers-questions",))
+@scenario(
+    "NARC-3.18",
+    "SHOULD",
+    "medium",
+    basis=["N14"],
+    needs=["callback_sleep"],
+    roles=CONSUMER,
+    allows=("answers-questions",),
+)
 async def ping_from_server(broker: Narconi, client: Client, expect: Expect) -> None:
     """Ping from the server.
 
     Fault: Ping every second while the callback takes 3 s (`sleep_ms`)
     Pass: Pong within 1 s of each ping, same payload. Where the library's callbacks block the thread that
     reads, the pongs, or that of the last ping, within 1 s of the callback: non-strict
+    Profile: both (the real server never pings: gateway)
+    Seen: pika#93
     """
     await ready(broker, client)
     expect.prepared(await client.subscribe(QUEUE, on_message={"mode": "event", "sleep_ms": 3000}))
@@ -113,13 +125,16 @@ async def ends_it(broker: Narconi, client: Client, expect: Expect, case: str, ma
     )
 
 
-@scenario("NARC-3.19", roles=CONSUMER)
+@scenario("NARC-3.19", "SHOULD", "medium", basis=["N14"], roles=CONSUMER)
 async def bad_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     """Masked or reserved-bit frames from the server.
 
     Fault: One run with a masked frame, one with RSV1 set
     Pass: Frame not surfaced; client ends the connection (close 1002, or TCP end without a close frame) and
     reports a loss or a `protocol` error
+    Profile: both
+    Seen: autobahn test families 3 and 4; measured: aiohttp 3.14 surfaces masked frames, undici ends without a
+    close frame
     """
     await ready(broker, client)
     for number, case in enumerate(("masked", "RSV1")):
@@ -138,13 +153,17 @@ async def bad_frames(broker: Narconi, client: Client, expect: Expect) -> None:
         )
 
 
-@scenario("NARC-3.20", roles=CONSUMER, process=True, alone=True, timeout_s=60)
+@scenario(
+    "NARC-3.20", "SHOULD", "medium", basis=["N19"], roles=CONSUMER, process=True, alone=True, timeout_s=60
+)
 async def oversize_message(broker: Narconi, client: Client, expect: Expect) -> None:
     """Oversize message.
 
     Fault: Payload of 64 MiB
     Pass: Delivered with equal SHA-256, RSS growth below 384 MiB; or closed with 1009 (or TCP end) and
     reported, RSS growth below 128 MiB; no crash
+    Profile: both (an AMQP publisher can store more than 64 KB)
+    Seen: stream-java-client#1030
     """
     await ready(broker, client)
     await subscribed(broker, client, QUEUE)
@@ -185,7 +204,7 @@ async def _ended(client: Client, mark: int) -> bool:
     return True
 
 
-@scenario("NARC-3.21", roles=CONSUMER)
+@scenario("NARC-3.21", "SHOULD", "medium", basis=["N14"], roles=CONSUMER)
 async def invalid_utf8(broker: Narconi, client: Client, expect: Expect) -> None:
     """Invalid UTF-8 in a text frame.
 
@@ -213,12 +232,13 @@ async def invalid_utf8(broker: Narconi, client: Client, expect: Expect) -> None:
     await ends_it(broker, client, expect, "bad UTF-8", mark)
 
 
-@scenario("NARC-3.24", roles=CONSUMER, alone=True, timeout_s=60)
+@scenario("NARC-3.24", "SHOULD", "medium", basis=["N11", "N17"], roles=CONSUMER, alone=True, timeout_s=60)
 async def flood_without_ack(broker: Narconi, client: Client, expect: Expect) -> None:
     """Flood without ack.
 
     Fault: Subscribe without ack; 10 000 messages of 100 B pushed at once
     Pass: All surfaced once and in order; client sends no data frame; RSS growth reported
+    Profile: both (limit has no effect without ack)
     """
     await ready(broker, client)
     await subscribed(broker, client, QUEUE)

@@ -49,12 +49,14 @@ def asked(broker: Narconi, since: int) -> list[HttpRequest]:
     return [record.frame for record in found if isinstance(record.frame, HttpRequest)]
 
 
-@scenario("NARC-1.01", roles=ADMIN)
+@scenario("NARC-1.01", "MUST", "high", basis=["N1", "N19"], roles=ADMIN)
 async def ensure_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     """Ensure queue.
 
     Fault: None
     Pass: PUT /v2/{project}/queues/{queue}, no trailing slash (the real server answers 404 to one); ok on 201
+    Profile: both; run with both forms of the empty 201: chunked without content type (real) and
+    `Content-Length: 0`
     """
     expect.may_not_fire("deliver with a length", "nothing is consumed here")
     await client.connected(project=PROJECT)
@@ -73,12 +75,13 @@ async def ensure_queue(broker: Narconi, client: Client, expect: Expect) -> None:
         expect.ok(result, f"{form}: 201 is ok", id=slug("{}-n-is-ok", form))
 
 
-@scenario("NARC-1.02", roles=(*ADMIN, *HTTP))
+@scenario("NARC-1.02", "SHOULD", "medium", basis=["N1"], roles=(*ADMIN, *HTTP))
 async def ensure_queue_twice(broker: Narconi, client: Client, expect: Expect) -> None:
     """Ensure queue twice.
 
     Fault: 201 again, chunked and empty, on the same kept-alive connection; then a publish on it
     Pass: ok twice, publish `acked`: the end of the empty chunked body is read before the next answer
+    Profile: both
     """
     await client.connected(project=PROJECT)
     expect.ok(await ensure(client), "the first 201 is ok", id="the-first-n-is-ok")
@@ -93,13 +96,14 @@ async def ensure_queue_twice(broker: Narconi, client: Client, expect: Expect) ->
     expect.equal(stored(broker), [b"hello"], "one message is stored", id="one-message-is-stored")
 
 
-@scenario("NARC-1.03", roles=ADMIN, revision=2)
+@scenario("NARC-1.03", "MUST", "medium", basis=["N2"], roles=ADMIN, revision=2)
 async def delete_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     """Delete queue.
 
     Fault: 204 for an existing queue; 204 for a missing one (real with RabbitMQ 3.10); 404 with a JSON body
     for a missing one (older brokers, inferred)
     Pass: ok on both 204; 404 ends `refused` code 404, or ok (deleting what is not there: non-strict)
+    Profile: both
     """
     await ready(broker, client)
     expect.ok(await delete(client), "204 for an existing queue is ok", id="n-for-an-existing-queue-is-ok")
@@ -130,7 +134,7 @@ async def delete_queue(broker: Narconi, client: Client, expect: Expect) -> None:
         )
 
 
-@scenario("NARC-1.04", roles=HTTP)
+@scenario("NARC-1.04", "MUST", "critical", basis=["N3"], roles=HTTP)
 async def publish_by_post(broker: Narconi, client: Client, expect: Expect) -> None:
     """Publish.
 
@@ -152,12 +156,15 @@ async def publish_by_post(broker: Narconi, client: Client, expect: Expect) -> No
     expect.equal(message.headers, kept, "the x-msg-x- headers arrive", id="the-x-msg-x-headers-arrive")
 
 
-@scenario("NARC-1.05", roles=HTTP)
+@scenario("NARC-1.05", "MUST", "high", basis=["N1", "N16"], roles=HTTP)
 async def publish_to_missing_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     """Publish to a missing queue.
 
     Fault: 404
     Pass: `refused`, code 404 from the status line, text = message; one request only; never `acked`
+    Profile: both: `real` body {"code":"ResourceNotFound","message":"Queue does not exist: gold_queues"} (the
+    code is a word), `seed` body {"message":"..."}
+    Seen: narconi lib/apis.js ensure_queue
     """
     await client.connected(project=PROJECT)
     result = await post(client)
@@ -173,7 +180,7 @@ async def publish_to_missing_queue(broker: Narconi, client: Client, expect: Expe
     expect.equal(len(received(broker, "HttpPublish")), 1, "one request only", id="one-request-only")
 
 
-@scenario("NARC-1.06", roles=HTTP, server={"body_limit": 100_000})
+@scenario("NARC-1.06", "MUST", "high", basis=["N16", "N19"], roles=HTTP, server={"body_limit": 100_000})
 async def publish_too_large(broker: Narconi, client: Client, expect: Expect) -> None:
     """Publish too large.
 
@@ -181,6 +188,8 @@ async def publish_too_large(broker: Narconi, client: Client, expect: Expect) -> 
     {"code":"RequestThrottled","message":"Message too large."}; a second run answers 413 as a gateway would
     Pass: First `acked`, body equal; second `refused` with code 429 (413) or `invalid` locally; at most 3
     requests for it although 429 usually means try later; nothing stored
+    Profile: both
+    Seen: narconi lib/apis.js buffer_body
     """
     await ready(broker, client)
     largest = ALL_BYTES * 256
@@ -214,13 +223,14 @@ async def publish_too_large(broker: Narconi, client: Client, expect: Expect) -> 
         )
 
 
-@scenario("NARC-1.07", roles=ADMIN)
+@scenario("NARC-1.07", "MUST", "medium", basis=["N16"], roles=ADMIN)
 async def error_without_json(broker: Narconi, client: Client, expect: Expect) -> None:
     """Error without JSON body.
 
     Fault: On ensure: 500 with HTML, with an empty body, with broken JSON, with JSON that is no object; 404 as
     `text/plain` with the bare message (real, when Accept asks for it); 406 with an empty chunked body (real)
     Pass: Each `refused` with the code of the status line; no parse exception; the next request works
+    Profile: both
     """
     await client.connected(project=PROJECT)
     cases = {
@@ -265,7 +275,7 @@ def message_of(expect: Expect, result: Result, criterion: str, *, id: str) -> di
     return found
 
 
-@scenario("NARC-1.08", roles=HTTP)
+@scenario("NARC-1.08", "MUST", "critical", basis=["N4", "N18"], roles=HTTP)
 async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
     """Consume one.
 
@@ -273,6 +283,7 @@ async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
     with an empty body
     Pass: Body, content type, custom metadata surfaced, empty body as an empty message and not as `no
     message`; timestamp and redelivered surfaced (missing: non-strict)
+    Profile: both; run chunked (real, node 0.10) and with Content-Length (node 20)
     """
     expect.may_not_fire("response with a length", "what is consumed is an answer of another role")
     await ready(broker, client)
@@ -317,7 +328,7 @@ async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
             )
 
 
-@scenario("NARC-1.09", roles=HTTP, revision=2)
+@scenario("NARC-1.09", "MUST", "high", basis=["N4"], roles=HTTP, revision=2)
 async def empty_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     """Empty queue.
 
@@ -335,12 +346,13 @@ async def empty_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     expect.equal(value["message"], None, "204 means: no message", id="n-means-no-message")
 
 
-@scenario("NARC-1.10", roles=HTTP)
+@scenario("NARC-1.10", "MUST", "high", basis=["N4"], roles=HTTP)
 async def binary_body_and_charset(broker: Narconi, client: Client, expect: Expect) -> None:
     """Binary body and charset.
 
     Fault: All 256 byte values, type text/plain; charset=utf-8
     Pass: Byte-identical
+    Seen: stream-dotnet-client#217
     """
     await ready(broker, client)
     broker.publish(PROJECT, QUEUE, ALL_BYTES, content_type="text/plain; charset=utf-8")
@@ -354,7 +366,7 @@ async def binary_body_and_charset(broker: Narconi, client: Client, expect: Expec
     )
 
 
-@scenario("NARC-1.11", roles=HTTP)
+@scenario("NARC-1.11", "SHOULD", "medium", basis=["N18"], roles=HTTP)
 async def redelivered_as_text(broker: Narconi, client: Client, expect: Expect) -> None:
     """redelivered as text.
 
@@ -370,7 +382,7 @@ async def redelivered_as_text(broker: Narconi, client: Client, expect: Expect) -
         expect.equal(message["redelivered"], flag, "redelivered is a boolean", id="redelivered-is-a-boolean")
 
 
-@scenario("NARC-1.12", roles=HTTP)
+@scenario("NARC-1.12", "SHOULD", "medium", basis=["N4"], roles=HTTP)
 async def header_case(broker: Narconi, client: Client, expect: Expect) -> None:
     """Header case.
 
@@ -389,13 +401,16 @@ async def header_case(broker: Narconi, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("NARC-1.16", roles=ADMIN)
+@scenario("NARC-1.16", "SHOULD", "medium", basis=["N19"], roles=ADMIN)
 async def names_needing_escape(broker: Narconi, client: Client, expect: Expect) -> None:
     """Names needing escape.
 
     Fault: Queue names `a/b`, `a%b`, `a b`, `ü`; project `a_b`; the legal queue `a.b-c:d_e`
     Pass: Illegal ones: `invalid` locally, or percent-encoded in one path segment and `refused` code 409; no
     request to another path. The legal one works, plain or encoded
+    Profile: both; the fake accepts projects [a-zA-Z0-9]+ and queues [a-zA-Z0-9.:_-]+ and answers 409 `Invalid
+    queue name.` / `Invalid project ID.` to others
+    Seen: stream-js-client#246
     """
     await client.connected(project=PROJECT)
     await client.connected("s2", project="a_b")

@@ -33,7 +33,7 @@ from scenarios.narconi._steps import (
 )
 
 
-@scenario("NARC-1.13", roles=HTTP)
+@scenario("NARC-1.13", "MUST", "critical", basis=["N17"], roles=HTTP)
 async def response_cut_in_body(broker: Narconi, client: Client, expect: Expect) -> None:
     """Response cut in the body.
 
@@ -41,6 +41,8 @@ async def response_cut_in_body(broker: Narconi, client: Client, expect: Expect) 
     Content-Length 100, 40 bytes, fin; (c) as b with rst
     Pass: take ends with an error (`connection`, `protocol` or `internal`) that is not definite; message not
     surfaced as complete; no second DELETE within the op
+    Profile: both
+    Seen: libzmq#160
     """
     await ready(broker, client)
     cut = CutBody(keep=40)
@@ -74,12 +76,14 @@ async def response_cut_in_body(broker: Narconi, client: Client, expect: Expect) 
         expect.prepared(await take(client))
 
 
-@scenario("NARC-1.14", roles=HTTP)
+@scenario("NARC-1.14", "SHOULD", "high", basis=["N4"], roles=HTTP)
 async def slow_body(broker: Narconi, client: Client, expect: Expect) -> None:
     """Slow body.
 
     Fault: 100 bytes at 1 byte/s; deadline of the op 2 s
     Pass: Ends `timeout` (not definite) at the total deadline
+    Profile: both
+    Seen: clickhouse-cpp#486
     """
     await ready(broker, client)
     broker.publish(PROJECT, QUEUE, b"x" * 100)
@@ -101,7 +105,7 @@ async def slow_body(broker: Narconi, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("NARC-1.15", roles=(*ADMIN, *HTTP))
+@scenario("NARC-1.15", "SHOULD", "high", basis=["N3"], roles=(*ADMIN, *HTTP))
 async def kept_connection_closed(broker: Narconi, client: Client, expect: Expect) -> None:
     """Keep-alive connection closed by the server.
 
@@ -110,6 +114,7 @@ async def kept_connection_closed(broker: Narconi, client: Client, expect: Expect
     Pass: Publish ends `acked` (on a new connection, exactly one message stored) or with
     `connection`/`timeout`, not definite once a byte was written; never `acked` without a 201 in the journal;
     no hang
+    Profile: both (node 20 closes idle connections after 5 s)
     """
     await client.connected(project=PROJECT)
     for case in ("fin on the idle connection", "fin as the request comes"):
@@ -152,6 +157,9 @@ async def kept_connection_closed(broker: Narconi, client: Client, expect: Expect
 
 @scenario(
     "NARC-1.17",
+    "SHOULD",
+    "low",
+    basis=["N16"],
     roles=HTTP,
     allows=(
         "ok-needs-answer",
@@ -165,6 +173,7 @@ async def redirect_or_401(broker: Narconi, client: Client, expect: Expect) -> No
     Pass: 401: `auth` or `refused` code 401. Redirects: error with the code, or followed with the same method
     and body; after the 301 also with GET (RFC 9110, 15.4.2), and the code of its answer; never more than one
     message stored for one op; no `acked` without a 201
+    Profile: both (never sent by the server itself: gateway)
     """
     await ready(broker, client, QUEUE, "other")
     elsewhere = {"Location": f"/v2/{PROJECT}/queues/other/messages"}
@@ -232,7 +241,7 @@ def followed_with_get(broker: Narconi, since: int) -> list[int | None]:
     return [record.status for record in sent(broker, "HttpError", since=since) if record.connection in gets]
 
 
-@scenario("NARC-1.18", roles=(*ADMIN, *HTTP))
+@scenario("NARC-1.18", "MUST", "critical", basis=["N4", "N17"], roles=(*ADMIN, *HTTP))
 async def consume_not_repeated(broker: Narconi, client: Client, expect: Expect) -> None:
     """Consume is not repeated in silence.
 
@@ -240,6 +249,9 @@ async def consume_not_repeated(broker: Narconi, client: Client, expect: Expect) 
     (fin, second run rst) before any byte of the answer; another message waits in the queue
     Pass: take ends with `connection`/`timeout`, not definite; no second DELETE within the op. A repeat whose
     result says that a message may be lost: non-strict
+    Profile: both
+    Seen: measured: aiohttp 3.14.5 and urllib3 2.8.0 by default, requests 2.34 with Retry: DELETE is sent
+    again and the second message returned; plain requests, httpx 0.28 and Node's fetch report an error
     """
     await client.connected(project=PROJECT)
     for how in ("fin", "rst"):
@@ -271,13 +283,15 @@ async def consume_not_repeated(broker: Narconi, client: Client, expect: Expect) 
         expect.prepared(await take(client))
 
 
-@scenario("NARC-1.19", roles=(*HTTP, *PUBLISHER, *CONSUMER))
+@scenario("NARC-1.19", "MUST", "high", basis=["N16"], roles=(*HTTP, *PUBLISHER, *CONSUMER))
 async def backend_down_then_up(broker: Narconi, client: Client, expect: Expect) -> None:
     """Backend down, then up.
 
     Fault: For 2 s every request gets 500 and every upgrade `500 Connection Not Upgraded`; then all works
     Pass: Ops in the outage end `refused` code 500 with the text (upgrade: see NARC-2.03), at most 10 requests
     per op; afterwards publish, take and subscribe work on the same client object
+    Profile: both: {"code":"InternalError","message":"Cannot connect to the AMQP backend."} in `real`,
+    {"message":...} in `seed`
     """
     await ready(broker, client)
     broker.lose_backend(down=True)

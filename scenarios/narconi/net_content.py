@@ -25,13 +25,6 @@ WORD = "FutureError"
 
 @scenario("NET-4.02", protocol="narconi", roles=PUBLISHER, revision=2)
 async def unknown_codes(subject: NarconiSubject, client: Client, expect: Expect) -> None:
-    """Unknown enum value in a known message.
-
-    Fault: Known messages with a number or a word that no list of the protocol has. narconi: POST answered 418
-    and 599 with an unknown `code` word, publish answered {"error":"x","code":999} and close
-    Pass: The op ends by its deadline as `refused` with a generic error that shows the number or word; never
-    success; process alive; the session stays usable, or, where the server ended the connection, a new one is
-    """
     broker = subject.fake
     await subject.ready()
     post = _post(subject)
@@ -83,12 +76,6 @@ def _refused(expect: Expect, result: Result, what: str, words: tuple[str, ...]) 
 
 @scenario("NET-4.03", protocol="narconi", roles=ROLES)
 async def unknown_members(subject: NarconiSubject, client: Client, expect: Expect) -> None:
-    """Unknown optional fields.
-
-    Fault: Known messages with members, entries, headers or parts that nobody knows. narconi: unknown HTTP
-    headers, unknown members in metadata and in error frames
-    Pass: Same outcome as without them; they do not leak into the body
-    """
     await unknown_optional_fields(subject, client, expect)
     broker = subject.fake
     await subject.ready()

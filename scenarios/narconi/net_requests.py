@@ -13,13 +13,6 @@ from scenarios.subjects.narconi import NarconiSubject
 
 @scenario("NET-3.01", protocol="narconi", roles=("publisher", "http"), revision=2)
 async def cancelled_request_and_publish(subject: NarconiSubject, client: Client, expect: Expect) -> None:
-    """Cancelled op.
-
-    Fault: Hold the answer of op A; cancel A; start B of the same kind; release both answers in order.
-    narconi: most telling here: confirms carry no id
-    Pass: A ends `cancelled`; B ends with its own answer, or with `connection`/`closed` because the client
-    gave the connection up; never with A's answer; a third op works
-    """
     await cancelled_op(subject, client, expect)
     broker = subject.fake
     broker.faults.add(
@@ -56,12 +49,6 @@ async def cancelled_request_and_publish(subject: NarconiSubject, client: Client,
 
 @scenario("NET-3.02", protocol="narconi", roles=("publisher", "http"), timeout_s=60)
 async def hundred_requests_and_publishes(subject: NarconiSubject, client: Client, expect: Expect) -> None:
-    """100 concurrent ops.
-
-    Fault: Answers in an order drawn from the seed. narconi: HTTP requests, whose answers come on different
-    connections; confirms on the WebSocket stay in order
-    Pass: Each op ends exactly once, with the result that was made for it
-    """
     await hundred_concurrent_ops(subject, client, expect)
     broker = subject.fake
     broker.faults.add(latency(0.01, jitter=0.01, kind=subject.confirm, direction="out"))

@@ -70,13 +70,14 @@ def _took(expect: Expect, result: Result, body: bytes | None, criterion: str, *,
     expect.that(fits, criterion, message, id=id)
 
 
-@scenario("NARC-1.20", roles=(*ADMIN, *HTTP))
+@scenario("NARC-1.20", "MUST", "high", basis=["N19", "N20"], roles=(*ADMIN, *HTTP))
 async def two_projects_over_http(broker: Narconi, client: Client, expect: Expect) -> None:
     """Two projects, one queue name.
 
     Fault: None; a session for each of two projects, a queue of the same name in both, everything in turns
     Pass: Each POST is stored in its own project; a take gives the own message, and `no message` where only
     the other project has one; deleting the queue of one leaves the other's, with its message
+    Profile: both
     """
     for session, project in SESSIONS.items():
         await client.connected(session, project=project)
@@ -102,7 +103,7 @@ async def two_projects_over_http(broker: Narconi, client: Client, expect: Expect
     _took(expect, await take(client), b"gold 0", criterion, id="the-other-s-queue-stays-with-its-messages")
 
 
-@scenario("NARC-1.21", roles=(*ADMIN, *HTTP))
+@scenario("NARC-1.21", "SHOULD", "high", basis=["N20"], roles=(*ADMIN, *HTTP))
 async def credentials_of_a_project(broker: Narconi, client: Client, expect: Expect) -> None:
     """Credentials stay in their project.
 
@@ -110,6 +111,7 @@ async def credentials_of_a_project(broker: Narconi, client: Client, expect: Expe
     (the server itself knows no credentials); then requests of another project, in turns with those of the
     first
     Pass: No request of the other project, which never got any, carries credentials; all work
+    Profile: both (never sent by the server itself: gateway)
     """
     await both_ready(broker, client)
     answer = HttpAnswer(status=201, headers={"Set-Cookie": f"key=to-gold; Path=/v2/{PROJECT}"})
@@ -137,7 +139,7 @@ async def credentials_of_a_project(broker: Narconi, client: Client, expect: Expe
     )
 
 
-@scenario("NARC-2.27", roles=PUBLISHER, revision=2)
+@scenario("NARC-2.27", "MUST", "high", basis=["N7", "N19", "N20"], roles=PUBLISHER, revision=2)
 async def two_projects_publish(broker: Narconi, client: Client, expect: Expect) -> None:
     """Two projects publish to one queue name.
 
@@ -145,6 +147,7 @@ async def two_projects_publish(broker: Narconi, client: Client, expect: Expect) 
     the publishing connection of the first ends, and both publish again
     Pass: All are `acked`, those of the first after the end on a new connection; each is stored in its own
     project, in order
+    Profile: both
     """
     await both_ready(broker, client)
     for number in range(5):
@@ -176,7 +179,7 @@ def _carrying(broker: Narconi, project: str) -> str:
     return found[-1].connection if found else newest(broker, "WsPublish")
 
 
-@scenario("NARC-3.26", roles=CONSUMER)
+@scenario("NARC-3.26", "MUST", "critical", basis=["N10", "N13", "N20"], roles=CONSUMER)
 async def two_projects_consume(broker: Narconi, client: Client, expect: Expect) -> None:
     """Two projects consume from one queue name.
 
@@ -185,6 +188,7 @@ async def two_projects_consume(broker: Narconi, client: Client, expect: Expect) 
     of the first
     Pass: Each subscription surfaces the messages of its own project only; each ack goes over the connection
     of its message: nothing of the first is acknowledged before it is settled; both queues are empty then
+    Profile: both
     """
     await both_ready(broker, client)
     for project in SESSIONS.values():
@@ -223,7 +227,9 @@ async def two_projects_consume(broker: Narconi, client: Client, expect: Expect) 
 # TTL
 
 
-@scenario("NARC-1.22", roles=HTTP, variants=("seed",), server=SHORT_LIVES)
+@scenario(
+    "NARC-1.22", "MUST", "medium", basis=["N4", "N19"], roles=HTTP, variants=("seed",), server=SHORT_LIVES
+)
 async def taken_too_late(broker: Narconi, client: Client, expect: Expect) -> None:
     """A message that has expired is not there.
 
@@ -231,6 +237,7 @@ async def taken_too_late(broker: Narconi, client: Client, expect: Expect) -> Non
     again
     Pass: The first take gives the first message, the second one `no message`, the last one the new message:
     nothing that a client has read ahead, and nothing repeated
+    Profile: `seed` (in `real` messages never expire)
     """
     await ready(broker, client)
     for number in range(3):
@@ -244,7 +251,16 @@ async def taken_too_late(broker: Narconi, client: Client, expect: Expect) -> Non
     _took(expect, await take(client), b"new", criterion, id="what-came-later-is-taken")
 
 
-@scenario("NARC-3.27", roles=(*PUBLISHER, *CONSUMER), variants=("seed",), server=SHORT_LIVES, revision=2)
+@scenario(
+    "NARC-3.27",
+    "SHOULD",
+    "medium",
+    basis=["N7", "N10", "N18", "N19"],
+    roles=(*PUBLISHER, *CONSUMER),
+    variants=("seed",),
+    server=SHORT_LIVES,
+    revision=2,
+)
 async def consumed_too_late(broker: Narconi, client: Client, expect: Expect) -> None:
     """A late consumer gets what has not expired.
 
@@ -252,6 +268,7 @@ async def consumed_too_late(broker: Narconi, client: Client, expect: Expect) -> 
     on the next one, then a consumer with ack that takes longer than the TTL to settle
     Pass: All publishes `acked`; what was acked is not sent again, where it would live anew; the consumer gets
     the last message only, with the time of its publication, and its late settle is sent
+    Profile: `seed` (in `real` messages never expire)
     """
     await ready(broker, client)
     for number in range(2):

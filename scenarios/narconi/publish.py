@@ -28,7 +28,7 @@ from scenarios.narconi._steps import (
 )
 
 
-@scenario("NARC-2.01", roles=PUBLISHER)
+@scenario("NARC-2.01", "MUST", "high", basis=["N5", "N19"], roles=PUBLISHER)
 async def handshake(broker: Narconi, client: Client, expect: Expect) -> None:
     """Handshake.
 
@@ -36,6 +36,7 @@ async def handshake(broker: Narconi, client: Client, expect: Expect) -> None:
     Pass: GET .../queues/{queue}/messages, version 13, Sec-WebSocket-Protocol exactly `publish` (lower case,
     no list: the real server refuses both with 400). The path without `/messages` works in `seed` only:
     non-strict there, refused with 405 in `real`
+    Profile: both
     """
     await ready(broker, client)
     result = await publish(client)
@@ -60,13 +61,15 @@ async def handshake(broker: Narconi, client: Client, expect: Expect) -> None:
     expect.outcome(result, "acked", "the message is acked", id="the-message-is-acked")
 
 
-@scenario("NARC-2.02", roles=PUBLISHER, revision=2)
+@scenario("NARC-2.02", "SHOULD", "medium", basis=["N5"], roles=PUBLISHER, revision=2)
 async def subprotocol_not_confirmed(broker: Narconi, client: Client, expect: Expect) -> None:
     """Sub-protocol not confirmed.
 
     Fault: 101 without the protocol header
     Pass: Opening fails (`protocol`, `refused` or `connection`), or the session is open and a publish ends
     `acked`; one of the two within the deadline
+    Profile: both (fault; the real server always confirms)
+    Seen: measured: ws 8.23 and undici refuse, websockets 17 and aiohttp 3.14 go on
     """
     await ready(broker, client)
     without = WithoutHeader(header="Sec-WebSocket-Protocol")
@@ -94,7 +97,7 @@ async def subprotocol_not_confirmed(broker: Narconi, client: Client, expect: Exp
         )
 
 
-@scenario("NARC-2.03", roles=PUBLISHER)
+@scenario("NARC-2.03", "MUST", "high", basis=["N5", "N16"], roles=PUBLISHER)
 async def handshake_refused(broker: Narconi, client: Client, expect: Expect) -> None:
     """Handshake refused.
 
@@ -102,6 +105,8 @@ async def handshake_refused(broker: Narconi, client: Client, expect: Expect) -> 
     body and a length
     Pass: Opening fails `refused` with the code, definite. Without a code (`connection`; browser-like APIs
     hide it): non-strict. No endless repeat on 404
+    Profile: both; form of the real server: status line `HTTP/1.1 <code> Connection Not Upgraded`, headers
+    Connection: close and Date, no length, no body, TCP closed
     """
     await ready(broker, client)
     with_body = HttpAnswer(
@@ -132,12 +137,13 @@ async def handshake_refused(broker: Narconi, client: Client, expect: Expect) -> 
         )
 
 
-@scenario("NARC-2.04", roles=PUBLISHER)
+@scenario("NARC-2.04", "MUST", "critical", basis=["N5"], roles=PUBLISHER)
 async def handshake_silent(broker: Narconi, client: Client, expect: Expect) -> None:
     """Handshake silent.
 
     Fault: Accept, nothing
     Pass: open fails `timeout`
+    Seen: nv-websocket-client#64; autobahn-python#50
     """
     await ready(broker, client)
     broker.faults.add(silent(on="accept"))
@@ -147,7 +153,7 @@ async def handshake_silent(broker: Narconi, client: Client, expect: Expect) -> N
     expect.within(result.elapsed_ms / 1000, limit_s(limit), "at its deadline", id="at-its-deadline")
 
 
-@scenario("NARC-2.05", roles=PUBLISHER)
+@scenario("NARC-2.05", "MUST", "critical", basis=["N5"], roles=PUBLISHER)
 async def two_message_form(broker: Narconi, client: Client, expect: Expect) -> None:
     """Two-message form.
 
@@ -155,6 +161,7 @@ async def two_message_form(broker: Narconi, client: Client, expect: Expect) -> N
     Pass: One text message with a JSON object, then one message with exactly the body; no other data message
     between (control frames and fragments are allowed). Metadata in a binary frame = fail: the real server
     stores it as a message of its own
+    Profile: both
     """
     await ready(broker, client)
     result = await publish(client, ALL_BYTES, content_type="image/png", color="red")
@@ -180,13 +187,15 @@ async def two_message_form(broker: Narconi, client: Client, expect: Expect) -> N
     expect.outcome(result, "acked", "the message is acked", id="the-message-is-acked")
 
 
-@scenario("NARC-2.06", roles=PUBLISHER, server={"profile": "seed"})
+@scenario("NARC-2.06", "MUST", "high", basis=["N5"], roles=PUBLISHER, server={"profile": "seed"})
 async def no_metadata(broker: Narconi, client: Client, expect: Expect) -> None:
     """No metadata.
 
     Fault: Publish a non-empty body without metadata
     Pass: `{}` or an empty message before the payload, or the single-message form; one message stored with
     that body, one confirm, `acked`
+    Profile: `seed` (the real server's rule is NARC-2.20)
+    Seen: narconi source rejects the empty form
     """
     await ready(broker, client)
     result = await publish(client, b"hello")
@@ -200,13 +209,14 @@ async def no_metadata(broker: Narconi, client: Client, expect: Expect) -> None:
     expect.outcome(result, "acked", "the message is acked", id="the-message-is-acked")
 
 
-@scenario("NARC-2.07", roles=PUBLISHER)
+@scenario("NARC-2.07", "MAY", "medium", basis=["N6"], roles=PUBLISHER)
 async def single_message_form(broker: Narconi, client: Client, expect: Expect) -> None:
     """Single-message form.
 
     Fault: Publish non-empty text with metadata
     Pass: Either the two-message form, or JSON with `message` as a string and no second message; stored body
     equal (text with quotes, newline, characters outside the BMP); one confirm
+    Profile: both
     """
     await ready(broker, client)
     text = 'a "quote", a\nnewline, \\ and 😀'
@@ -222,13 +232,15 @@ async def single_message_form(broker: Narconi, client: Client, expect: Expect) -
     expect.outcome(result, "acked", "the message is acked", id="the-message-is-acked")
 
 
-@scenario("NARC-2.15", roles=PUBLISHER, needs=("concurrent",))
+@scenario("NARC-2.15", "MUST", "critical", basis=["N5", "N7"], roles=PUBLISHER, needs=("concurrent",))
 async def concurrent_publishes(broker: Narconi, client: Client, expect: Expect) -> None:
     """Concurrent publishes keep pairs together.
 
     Fault: 50 publishes at once, each with own metadata (`x-msg-x-n`) and own binary body; the fake reads
     slowly
     Pass: Each stored message has the metadata that belongs to its body; 50 confirms, 50 `acked`
+    Profile: both. Clients with `concurrent: false` are skipped
+    Seen: aioamqp#205; deno-amqp#38
     """
     await ready(broker, client)
     broker.faults.add(throttle(100_000, direction="in", role="publish"))
@@ -256,13 +268,14 @@ async def concurrent_publishes(broker: Narconi, client: Client, expect: Expect) 
         expect.outcome(result, "acked", f"50 are acked (message {number + 1})", id="n-are-acked-message-n")
 
 
-@scenario("NARC-2.18", roles=PUBLISHER)
+@scenario("NARC-2.18", "MUST", "high", basis=["N5"], roles=PUBLISHER)
 async def text_and_binary(broker: Narconi, client: Client, expect: Expect) -> None:
     """Text payload stays text, binary stays binary.
 
     Fault: Text body with non-ASCII characters; binary body that is not UTF-8
     Pass: Stored bytes equal in both cases; the binary body never in a text frame or in `message`. Text in a
     binary frame is allowed
+    Profile: both
     """
     await ready(broker, client)
     text, binary = "grüße, 世界 😀", b"\xff\xfe\x00" + ALL_BYTES
@@ -282,7 +295,7 @@ async def text_and_binary(broker: Narconi, client: Client, expect: Expect) -> No
         expect.outcome(result, "acked", "both are acked", id="both-are-acked")
 
 
-@scenario("NARC-2.20", roles=PUBLISHER)
+@scenario("NARC-2.20", "SHOULD", "high", basis=["N5"], roles=PUBLISHER)
 async def no_metadata_real(broker: Narconi, client: Client, expect: Expect) -> None:
     """No metadata against the real server.
 
@@ -291,6 +304,7 @@ async def no_metadata_real(broker: Narconi, client: Client, expect: Expect) -> N
     two confirms, both `acked`. An empty text frame gets {"error":"Payload must be binary or a JSON
     object.","code":400} and a close: fail. An empty binary frame counts as a message of its own (4 confirms):
     fail
+    Profile: `real`
     """
     await ready(broker, client)
     results = [await publish(client, body) for body in (b"first", b"second")]
@@ -308,7 +322,7 @@ async def no_metadata_real(broker: Narconi, client: Client, expect: Expect) -> N
         expect.outcome(result, "acked", "both are acked", id="both-are-acked")
 
 
-@scenario("NARC-2.21", roles=PUBLISHER)
+@scenario("NARC-2.21", "SHOULD", "high", basis=["N5"], roles=PUBLISHER)
 async def metadata_no_strings(broker: Narconi, client: Client, expect: Expect) -> None:
     """Metadata values that are not strings.
 
@@ -316,6 +330,7 @@ async def metadata_no_strings(broker: Narconi, client: Client, expect: Expect) -
     Pass: x- values: sent as they are, as text, or `invalid` locally. Content-Type: text on the wire or
     `invalid`; a number there ends the real server for every client (the fake ends this connection): fail.
     Text: acked
+    Profile: both
     """
     await ready(broker, client)
     for value in (5, None, {"k": 1}):
@@ -356,13 +371,14 @@ async def metadata_no_strings(broker: Narconi, client: Client, expect: Expect) -
     expect.outcome(await publish(client, b"hello", n="5"), "acked", criterion, id="metadata-of-text-is-acked")
 
 
-@scenario("NARC-2.24", roles=PUBLISHER, server={"profile": "0.2.0-pre"})
+@scenario("NARC-2.24", "MAY", "medium", basis=["N7"], roles=PUBLISHER, server={"profile": "0.2.0-pre"})
 async def confirms_on_request(broker: Narconi, client: Client, expect: Expect) -> None:
     """Server that confirms on request only.
 
     Fault: Confirms only if the upgrade URL has `ack`; errors always
     Pass: URL with `ack`: publishes end `acked`. Without: each publish ends at its deadline `timeout`, or `ok`
     if the client does not promise a confirm; no hang; close works
+    Profile: `real`, version switch 0.2.0-pre
     """
     await ready(broker, client)
     result = await publish(client, b"hello", timeout=1.5)
@@ -387,7 +403,7 @@ async def confirms_on_request(broker: Narconi, client: Client, expect: Expect) -
     expect.ok(await client.close(), "close works", id="close-works")
 
 
-@scenario("NARC-2.25", roles=PUBLISHER, variants=("",), revision=2)
+@scenario("NARC-2.25", "SHOULD", "low", basis=["N19"], roles=PUBLISHER, variants=("",), revision=2)
 @scenario("NARC-2.25", roles=PUBLISHER, variants=("seed",), server={"profile": "seed"}, revision=2)
 async def discovery(broker: Narconi, client: Client, expect: Expect) -> None:
     """Discovery by OPTIONS.
@@ -395,6 +411,7 @@ async def discovery(broker: Narconi, client: Client, expect: Expect) -> None:
     Fault: As above
     Pass: Client that asks: goes on with the queue's own URL after 405/404, uses Location after 200. Client
     that never asks: pass
+    Profile: `real`: 405; `seed`: 405, 404, or 200 with Location (the seed calls it not implemented)
     """
     await ready(broker, client)
     criterion = "the client goes on, whatever OPTIONS says"
@@ -407,13 +424,14 @@ async def discovery(broker: Narconi, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("NARC-2.26", roles=(*PUBLISHER, *HTTP))
+@scenario("NARC-2.26", "SHOULD", "medium", basis=["N3", "N5"], roles=(*PUBLISHER, *HTTP))
 async def custom_names(broker: Narconi, client: Client, expect: Expect) -> None:
     """Custom names carry the prefix.
 
     Fault: publish (WebSocket) and post (HTTP) with metadata `x-msg-x-a` and with `b`, a name without prefix
     Pass: `x-msg-x-a` arrives on both ways; `b` is refused locally, or gets the prefix, or is documented as
     dropped by an error event; silently lost = fail
+    Profile: both
     """
     await ready(broker, client)
     for way in ("publish", "post"):

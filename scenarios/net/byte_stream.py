@@ -17,7 +17,7 @@ from scenarios._common import DIRECTIONS, side_by_side
 from scenarios.subjects import ROLES, Subject
 
 
-@scenario("NET-1.01", roles=ROLES, timeout_s=90)
+@scenario("NET-1.01", "MUST", "critical", basis=["X1"], roles=ROLES, timeout_s=90)
 async def one_byte_at_a_time(subject: Subject, client: Client, expect: Expect) -> None:
     """One byte at a time.
 
@@ -26,6 +26,7 @@ async def one_byte_at_a_time(subject: Subject, client: Client, expect: Expect) -
     16 B
     Pass: Same op outcomes, bodies and order of delivery as the base script without the fault; no error event,
     no reconnect
+    Seen: tchannel#771; pulsar-client-go#163
     """
     await subject.rehearse()
     subject.faults.add(slice_(1, gap_s=0.001, gap_bytes=1000, direction="out"))
@@ -110,7 +111,7 @@ def excuse_unspoken(subject: Subject, expect: Expect, name: str) -> None:
             )
 
 
-@scenario("NET-1.02", roles=ROLES, timeout_s=150)
+@scenario("NET-1.02", "MUST", "critical", basis=["X1"], roles=ROLES, timeout_s=150)
 async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect) -> None:
     """Cuts at every offset.
 
@@ -119,6 +120,7 @@ async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect)
     is cut at byte n, until every offset of its first 128 bytes was used once
     Pass: For every k the same op outcomes and deliveries as without the cut; kind and k of the first failure
     are printed
+    Seen: pulsar-client-go#163; mosquitto#3701
     """
     await subject.rehearse()
     said = Counter[str]()
@@ -159,20 +161,21 @@ async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect)
     expect.ok(await client.close("walk"), "close works", id="close-works")
 
 
-@scenario("NET-1.03", roles=ROLES, timeout_s=90)
+@scenario("NET-1.03", "MUST", "high", basis=["X1"], roles=ROLES, timeout_s=90)
 async def everything_in_one_segment(subject: Subject, client: Client, expect: Expect) -> None:
     """Everything in one segment.
 
     Fault: Base script of NET-1.01, 10 publishes in flight; all frames that the server has ready within 20 ms
     leave in one write, order kept
     Pass: Same op outcomes and deliveries as without the fault; no error event
+    Seen: stream-js-client#112
     """
     await subject.rehearse()
     subject.faults.add(coalesce(within_s=0.02, direction="out"))
     await subject.run("glued", count=subject.in_flight, at_once=True)
 
 
-@scenario("NET-1.04", roles=ROLES, timeout_s=150)
+@scenario("NET-1.04", "MUST", "high", basis=["X1"], roles=ROLES, timeout_s=150)
 async def random_segmentation(subject: Subject, client: Client, expect: Expect) -> None:
     """Random segmentation, fixed seed.
 
@@ -193,7 +196,7 @@ async def random_segmentation(subject: Subject, client: Client, expect: Expect) 
     excuse_unspoken(subject, expect, "seed {}")
 
 
-@scenario("NET-1.10", roles=ROLES, timeout_s=90)
+@scenario("NET-1.10", "MUST", "medium", basis=["X1"], roles=ROLES, timeout_s=90)
 async def latency_and_jitter(subject: Subject, client: Client, expect: Expect) -> None:
     """Latency 300 ms and jitter.
 
@@ -209,7 +212,7 @@ async def latency_and_jitter(subject: Subject, client: Client, expect: Expect) -
     expect.equal(copies, [1, 1, 1], "each message was published once", id="each-message-was-published-once")
 
 
-@scenario("NET-1.11", roles=ROLES, liveness_s=12, timeout_s=120)
+@scenario("NET-1.11", "SHOULD", "medium", basis=["X1"], roles=ROLES, liveness_s=12, timeout_s=120)
 async def little_bandwidth(subject: Subject, client: Client, expect: Expect) -> None:
     """Bandwidth 8 KiB/s.
 

@@ -13,7 +13,16 @@ from scenarios._common import UNHANDLED, maybe_reconnecting
 from scenarios.subjects import PUBLISHER, ROLES, Subject
 
 
-@scenario("NET-3.06", roles=ROLES, ops=("raise_next",), timeout_s=90)
+@scenario(
+    "NET-3.06",
+    "MUST",
+    "critical",
+    basis=["X10"],
+    needs=["callback_raise"],
+    roles=ROLES,
+    ops=("raise_next",),
+    timeout_s=90,
+)
 async def callbacks_that_raise(subject: Subject, client: Client, expect: Expect) -> None:
     """Exception in each callback kind.
 
@@ -22,6 +31,7 @@ async def callbacks_that_raise(subject: Subject, client: Client, expect: Expect)
     Pass: Process alive; the next callback of that kind runs; the exception is visible (error event, log or
     stderr line); other sessions and messages unaffected; the message whose callback raised is not
     acknowledged by the library
+    Seen: stream-rust-client#314; stream-dotnet-client#298
     """
     await subject.ready("other", "elsewhere", **maybe_reconnecting(client))
     tries: dict[str, Callable[[Subject, str], Awaitable[None]]] = {
@@ -149,12 +159,13 @@ async def _raising_error(subject: Subject, session: str) -> None:
         )
 
 
-@scenario("NET-3.07", roles=ROLES)
+@scenario("NET-3.07", "SHOULD", "high", basis=["X10"], needs=["reentrant"], roles=ROLES)
 async def op_inside_a_callback(subject: Subject, client: Client, expect: Expect) -> None:
     """Op called inside a callback.
 
     Fault: None; the message callback runs the op and waits for it
     Pass: Each inner op ends by its deadline with its right result; the next message is delivered
+    Seen: blazingmq-sdk-python 1099a3c; stream-go-client#394
     """
     await subject.ready()
     subject.add_queue("inner")
@@ -204,7 +215,7 @@ async def inner_ops_work(subject: Subject, count: int) -> list[Event]:
     return done()
 
 
-@scenario("NET-3.08", roles=PUBLISHER, timeout_s=60, process=True)
+@scenario("NET-3.08", "MUST", "high", basis=["X10"], roles=PUBLISHER, timeout_s=60, process=True)
 async def no_outcry(subject: Subject, client: Client, expect: Expect) -> None:
     """No unhandled exception output.
 
@@ -213,6 +224,7 @@ async def no_outcry(subject: Subject, client: Client, expect: Expect) -> None:
     then 2 s idle
     Pass: Process alive and still answering `state`; stderr has no line with `unhandled`, `uncaught`, `panic`
     or `never retrieved`
+    Seen: measured: stream-js-client 1.0.0 (P-32, P-33); stream-js-client#245
     """
     written = client.adapter.stderr_mark
     for name in ("a", "b", "c"):

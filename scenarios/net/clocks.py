@@ -14,13 +14,23 @@ LIVENESS_S = 2
 HOUR_MS = 3_600_000
 
 
-@scenario("NET-3.10", ops=("set_clock",), liveness_s=LIVENESS_S, timeout_s=75)
+@scenario(
+    "NET-3.10",
+    "SHOULD",
+    "high",
+    basis=["X11"],
+    needs=["clock_offset"],
+    ops=("set_clock",),
+    liveness_s=LIVENESS_S,
+    timeout_s=75,
+)
 async def wall_clock_jump(subject: Subject, client: Client, expect: Expect) -> None:
     """Wall-clock jump.
 
     Fault: `set_clock` +1 h, 3 liveness periods, back to 0, 3 periods, -1 h, 3 periods
     Pass: No loss event, no reconnect; heartbeats keep their period; an op started before a jump ends by its
     deadline on the monotonic clock
+    Seen: stream-js-client heartbeat uses wall clock (source)
     """
     await subject.ready(**subject.keeping_alive(LIVENESS_S))
     mark, connections = len(client.events), subject.is_open()
@@ -81,7 +91,7 @@ async def wall_clock_jump(subject: Subject, client: Client, expect: Expect) -> N
         )
 
 
-@scenario("NET-3.11", liveness_s=LIVENESS_S, timeout_s=90, process=True)
+@scenario("NET-3.11", "SHOULD", "medium", basis=["X11"], liveness_s=LIVENESS_S, timeout_s=90, process=True)
 async def stopped_process(subject: Subject, client: Client, expect: Expect) -> None:
     """SIGSTOP of the client for 3 × liveness.
 
@@ -89,6 +99,7 @@ async def stopped_process(subject: Subject, client: Client, expect: Expect) -> N
     server does
     Pass: Within 5 s of the resume (30 s with `auto_reconnect`) either a loss event, after which ops fail at
     once or a reconnect works, or the old session works: a new op ends `acked`; the pending op has ended
+    Seen: librdkafka#4134; Suwayomi-WebUI#569
     """
     await subject.ready(**maybe_reconnecting(client), **subject.keeping_alive(LIVENESS_S))
     op = next((op for op in subject.ops(subject.queue) if op.timed), subject.ops(subject.queue)[0])

@@ -10,6 +10,7 @@ from conformance.adapter.messages import same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
+from conformance.suite.scenario import demand
 from fakebrokers.faults import latency, slice_
 from scenarios._common import maybe_reconnecting, side_by_side
 from scenarios._footprint import Footprint
@@ -19,12 +20,44 @@ from scenarios.subjects import ROLES, Subject
 SEEDS = 50
 
 
-@scenario("NET-4.03", roles=ROLES)
+#: Their scripts are with the protocols.
+demand(
+    "NET-4.02",
+    "MUST",
+    "high",
+    """Unknown enum value in a known message.
+
+    Fault: Known messages with a number or a word that no list of the protocol has
+    Pass: The op ends by its deadline as `refused` with a generic error that shows the number or word; never
+    success; process alive; the session stays usable, or, where the server ended the connection, a new one is
+    Seen: stream-java-client#1005
+    """,
+    basis=["X5"],
+    module=__name__,
+)
+
+demand(
+    "NET-4.05",
+    "MUST",
+    "medium",
+    """Numbers at limits.
+
+    Fault: Numbers at 2^53 + 1 and at the ends of their type
+    Pass: Surfaced and sent back exactly
+    Seen: rstream#240; stream-dotnet-client#166
+    """,
+    basis=["X12"],
+    module=__name__,
+)
+
+
+@scenario("NET-4.03", "MUST", "medium", basis=["X5"], roles=ROLES)
 async def unknown_optional_fields(subject: Subject, client: Client, expect: Expect) -> None:
     """Unknown optional fields.
 
     Fault: Known messages with members, entries, headers or parts that nobody knows
     Pass: Same outcome as without them; they do not leak into the body
+    Seen: mkoppanen/pzq ca31f83
     """
     await subject.rehearse()
     added = subject.unknown_fields()
@@ -44,7 +77,7 @@ CORPUS: dict[str, bytes] = {
 }
 
 
-@scenario("NET-4.04", roles=ROLES, timeout_s=90)
+@scenario("NET-4.04", "MUST", "high", basis=["X12"], roles=ROLES, timeout_s=90)
 async def payload_corpus(subject: Subject, client: Client, expect: Expect) -> None:
     """Payload corpus.
 
@@ -52,6 +85,7 @@ async def payload_corpus(subject: Subject, client: Client, expect: Expect) -> No
     what the protocol just allows
     Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
     and the session stays usable
+    Seen: stream-dotnet-client#161; moleculer-go 2f1fc7cb
     """
     await subject.rehearse()
     subject.add_queue(subject.queue)
@@ -100,7 +134,17 @@ async def payload_corpus(subject: Subject, client: Client, expect: Expect) -> No
     )
 
 
-@scenario("NET-4.06", roles=ROLES, timeout_s=900, soak=True, alone=True, process=True)
+@scenario(
+    "NET-4.06",
+    "SHOULD",
+    "medium",
+    basis=["X9"],
+    roles=ROLES,
+    timeout_s=900,
+    soak=True,
+    alone=True,
+    process=True,
+)
 async def long_run(subject: Subject, client: Client, expect: Expect) -> None:
     """Long run.
 
@@ -174,7 +218,7 @@ def _number(body: bytes) -> int:
     return int(digits) if digits.isdigit() else -1
 
 
-@scenario("NET-4.07", roles=ROLES, timeout_s=120)
+@scenario("NET-4.07", "SHOULD", "medium", basis=["X5"], roles=ROLES, timeout_s=120)
 async def one_corrupted_byte(subject: Subject, client: Client, expect: Expect) -> None:
     """One corrupted byte.
 
@@ -183,6 +227,7 @@ async def one_corrupted_byte(subject: Subject, client: Client, expect: Expect) -
     Pass: For every seed: process alive, no hang past the deadlines, CPU under 50 % of a core when idle, RSS
     growth under 32 MiB; a closed connection is accepted; a clean connection works afterwards. Content is not
     judged
+    Seen: measured: blazingmq wheel 1.2.2 ends with SIGSEGV on a PUSH for an unknown queue
     """
     await subject.rehearse()
     subject.wrong_bytes(SEEDS)

@@ -192,7 +192,7 @@ async def _each_phase(subject: Subject, end: EndOfConnection) -> None:
         await HalfFrame(subject, phase, end).play()
 
 
-@scenario("NET-1.05", roles=ROLES, timeout_s=90)
+@scenario("NET-1.05", "MUST", "critical", basis=["X2"], roles=ROLES, timeout_s=90)
 async def rst_in_mid_frame(subject: Subject, client: Client, expect: Expect) -> None:
     """RST in mid-frame, each phase.
 
@@ -201,11 +201,12 @@ async def rst_in_mid_frame(subject: Subject, client: Client, expect: Expect) -> 
     Pass: Nothing of that message is surfaced, acknowledged or counted as `acked` (a resend that is confirmed
     after a reconnect is `acked`); each pending op ends by its deadline; process alive. Where a client retries
     the handshake by itself, the next connection must work
+    Seen: stream-dotnet-client#433; jeromq#335
     """
     await _each_phase(subject, Rst())
 
 
-@scenario("NET-1.06", roles=ROLES, timeout_s=90)
+@scenario("NET-1.06", "MUST", "high", basis=["X2"], roles=ROLES, timeout_s=90)
 async def fin_in_mid_frame(subject: Subject, client: Client, expect: Expect) -> None:
     """FIN in mid-frame.
 

@@ -27,13 +27,16 @@ async def nobody_knocks(subject: Subject, mark: int, criterion: str, *, id: str)
     subject.expect.that(not late, criterion, f"{len(late)} came", id=id)
 
 
-@scenario("NET-2.05", roles=ROLES, timeout_s=60, revision=2)
+@scenario(
+    "NET-2.05", "SHOULD", "medium", basis=["X6"], needs=["endpoints"], roles=ROLES, timeout_s=60, revision=2
+)
 async def endpoint_list(subject: Subject, client: Client, expect: Expect) -> None:
     """Endpoint list.
 
     Fault: First endpoint (a) refuses, (b) accepts and stays silent; second works
     Pass: (a) base script works through the second within 10 s, (b) within the connect deadline + 10 s; where
     servers advertise an address, the client then follows that of the second fake
+    Seen: stream-go-client#310
     """
     await subject.rehearse()
     with second_fake(subject.broker) as first:
@@ -87,7 +90,7 @@ async def through_the_second(subject: Subject, case: str, both: Sequence[str], l
     expect.ok(await client.close(session), f"{case}: close works", id=slug("{}-close-works", case))
 
 
-@scenario("NET-2.06", timeout_s=60, allows=("op-ends",))
+@scenario("NET-2.06", "MUST", "high", basis=["X7"], timeout_s=60, allows=("op-ends",))
 async def close_while_connecting(subject: Subject, client: Client, expect: Expect) -> None:
     """Close while connecting.
 
@@ -95,6 +98,8 @@ async def close_while_connecting(subject: Subject, client: Client, expect: Expec
     Pass: close ends by its deadline; connect ends with `closed`, `connection`, `cancelled` or `timeout` by
     its own deadline; the fake sees the socket closed within 2 s after close has ended, and no new connection
     for 8 s. Non-strict: a library whose connect cannot be interrupted, if close ends within 1 s after connect
+    Seen: stream-rust-client#213; measured: moleculer 0.14.36 and 0.15.2 (NATS, Redis, MQTT): stop ends after
+    0.1 s, start never settles, the socket is still open 23 s later
     """
     subject.faults.add(silent(on="accept"))
     connecting = await subject.begin_opening()
@@ -140,13 +145,14 @@ async def close_while_connecting(subject: Subject, client: Client, expect: Expec
     )
 
 
-@scenario("NET-2.07", timeout_s=60, revision=2)
+@scenario("NET-2.07", "MUST", "critical", basis=["X7"], needs=["auto_reconnect"], timeout_s=60, revision=2)
 async def close_while_reconnecting(subject: Subject, client: Client, expect: Expect) -> None:
     """Close while reconnecting.
 
     Fault: rst, refuse; close 1 s later; then accept
     Pass: close ends by its deadline; no connection arrives in the 8 s after close has ended; all pending ops
     have ended
+    Seen: stream-java-client#846
     """
     await subject.ready(auto_reconnect=True)
     expect.exercised(
@@ -172,13 +178,15 @@ async def close_while_reconnecting(subject: Subject, client: Client, expect: Exp
         expect.ended(await call, "all pending ops have ended", id="all-pending-ops-have-ended")
 
 
-@scenario("NET-2.08", timeout_s=60)
+@scenario("NET-2.08", "MUST", "high", basis=["X7"], timeout_s=60)
 async def graceful_close_by_the_server(subject: Subject, client: Client, expect: Expect) -> None:
     """Server graceful close.
 
     Fault: The protocol's goodbye with one op pending, fin after the answer or after 2 s
     Pass: The client answers it within 1 s and the socket is closed; exactly one `disconnected` or
     `connection_lost` event, with code and reason; the pending op ends within 1 s
+    Seen: stream-js-client#188; stream-dotnet-client#353; measured: rstream 1.1.1 sends no CloseResponse
+    (P-25)
     """
     await subject.ready(auto_reconnect=False)
     subject.broker.faults.add(silent(kind=subject.confirm, direction="out", spare=("heartbeat",)))
@@ -235,13 +243,14 @@ async def graceful_close_by_the_server(subject: Subject, client: Client, expect:
 TOLD = ("disconnected", "connection_lost")
 
 
-@scenario("NET-2.11", roles=ROLES, timeout_s=60)
+@scenario("NET-2.11", "SHOULD", "high", basis=["X7", "X10"], roles=ROLES, timeout_s=60)
 async def close_under_traffic(subject: Subject, client: Client, expect: Expect) -> None:
     """Close under traffic.
 
     Fault: Deliveries as fast as the client's limits allow and 20 publishes in flight; close in the middle
     Pass: close ends by its deadline; all 20 have an outcome by then (+ 1 s); no `message` line with an `n`
     above that of close's result; the protocol's close sequence on the wire where it has one; process alive
+    Seen: stream-go-client#481; stream-go-client#412; stream-js-client#211
     """
     await subject.ready()
     expect.prepared(await subject.subscribe(subject.queue))
@@ -294,7 +303,14 @@ async def _outcomes(expect: Expect, calls: Sequence[Call], ended_at: float) -> N
         )
 
 
-@scenario("NET-2.12", timeout_s=60, unconnected="no connect completes: that is the fault")
+@scenario(
+    "NET-2.12",
+    "SHOULD",
+    "high",
+    basis=["X8"],
+    timeout_s=60,
+    unconnected="no connect completes: that is the fault",
+)
 async def tcp_connect_never_completes(subject: Subject, client: Client, expect: Expect) -> None:
     """TCP connect never completes.
 
@@ -302,6 +318,7 @@ async def tcp_connect_never_completes(subject: Subject, client: Client, expect: 
     rights needed; tried)
     Pass: connect ends with `timeout` or `connection` by its deadline; close ends; the adapter can exit. If
     the probe connect of the runner succeeds: `inconclusive`
+    Seen: nv-websocket-client#64
     """
     expect.exercised(
         not subject.broker.in_memory, "there is no TCP in memory", id="there-is-no-tcp-in-memory"

@@ -19,7 +19,7 @@ from scenarios.subjects import ROLES, Subject
 TLS_ALERT = "15030300020228"
 
 
-@scenario("NET-1.12", roles=ROLES, timeout_s=60, allows=("garbage-ends",))
+@scenario("NET-1.12", "MUST", "high", basis=["X5"], roles=ROLES, timeout_s=60, allows=("garbage-ends",))
 async def garbage_first(subject: Subject, client: Client, expect: Expect) -> None:
     """Garbage before the first frame.
 
@@ -28,6 +28,7 @@ async def garbage_first(subject: Subject, client: Client, expect: Expect) -> Non
     Pass: connect ends by its deadline with `protocol`, `connection` or `timeout`; or, for clients that retry
     by themselves, the clean connection works within 30 s. Until then CPU under 50 % of a core, RSS growth
     under 32 MiB, nothing surfaced, process alive
+    Seen: amqplib#151
     """
     await subject.rehearse()
     mark = subject.wire.journal.last_seq
@@ -59,7 +60,7 @@ async def garbage_first(subject: Subject, client: Client, expect: Expect) -> Non
     await subject.run("clean", case="clean connection afterwards")
 
 
-@scenario("NET-1.13", timeout_s=60)
+@scenario("NET-1.13", "SHOULD", "low", basis=["X5"], timeout_s=60)
 async def tls_on_a_plain_port(subject: Subject, client: Client, expect: Expect) -> None:
     """TLS bytes on a plain port.
 
@@ -67,6 +68,7 @@ async def tls_on_a_plain_port(subject: Subject, client: Client, expect: Expect) 
     Pass: connect ends within 5 s or by its deadline, if that is later, with `protocol` or `connection`, or,
     where clients connect in the background, there are at most 20 attempts/s and close works; RSS growth under
     32 MiB
+    Seen: py-amqp#398
     """
     await subject.rehearse_opening()
     subject.broker.faults.add(fault(Inject(hex=TLS_ALERT), Fin(), on="accept", name="alert"))
@@ -97,13 +99,14 @@ async def tls_on_a_plain_port(subject: Subject, client: Client, expect: Expect) 
     footprint.judge(expect, rss_mib=32)
 
 
-@scenario("NET-1.14", server={"tls": True}, timeout_s=60)
+@scenario("NET-1.14", "SHOULD", "medium", basis=["X5"], needs=["tls"], server={"tls": True}, timeout_s=60)
 async def tls_client_on_a_plain_port(subject: Subject, client: Client, expect: Expect) -> None:
     """TLS client on a plain port.
 
     Fault: The fake listens without TLS and treats the ClientHello as the real server treats garbage (FIN)
     Pass: connect ends within 5 s with `connection` or `protocol`; never a fall-back to plain: no frame and no
     credentials in clear on any connection
+    Seen: py-amqp#398
     """
     broker: Any = subject.broker
     options: dict[str, Any] = {"tls": {"ca_file": str(broker.tls.ca_file), "server_name": "localhost"}}
@@ -128,7 +131,7 @@ async def tls_client_on_a_plain_port(subject: Subject, client: Client, expect: E
     )
 
 
-@scenario("NET-1.15", server={"tls": True}, timeout_s=90)
+@scenario("NET-1.15", "SHOULD", "high", basis=["X5"], needs=["tls"], server={"tls": True}, timeout_s=90)
 async def bad_certificates(subject: Subject, client: Client, expect: Expect) -> None:
     """Certificate that must be refused.
 

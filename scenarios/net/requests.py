@@ -12,13 +12,14 @@ from scenarios._common import limit_s, second_fake
 from scenarios.subjects import PUBLISHER, Op, Subject
 
 
-@scenario("NET-3.01", revision=2)
+@scenario("NET-3.01", "SHOULD", "critical", basis=["X8"], needs=["cancel"], revision=2)
 async def cancelled_op_and_publish(subject: Subject, client: Client, expect: Expect) -> None:
     """Cancelled op.
 
     Fault: Hold the answer of op A; cancel A; start B of the same kind; release both answers in order
     Pass: A ends `cancelled`; B ends with its own answer, or with `connection`/`closed` because the client
     gave the connection up; never with A's answer; a third op works
+    Seen: redis-py#2624; redis-py#1134
     """
     await cancelled_op(subject, client, expect)
     if subject.publishes:
@@ -124,12 +125,13 @@ def _publishes(subject: Subject) -> list[Op]:
     return [Op("publish", "publish", subject.publishing, subject.confirm, args)] * 3
 
 
-@scenario("NET-3.02", timeout_s=60)
+@scenario("NET-3.02", "MUST", "high", basis=["X8"], needs=["concurrent"], timeout_s=60)
 async def hundred_concurrent_ops(subject: Subject, client: Client, expect: Expect) -> None:
     """100 concurrent ops.
 
     Fault: Answers in an order drawn from the seed
     Pass: Each op ends exactly once, with the result that was made for it
+    Seen: kafka-python#1748
     """
     await subject.ready()
     made = [one for number in range(100) if (one := subject.value_made_for(number)) is not None]
@@ -159,7 +161,7 @@ async def hundred_concurrent_ops(subject: Subject, client: Client, expect: Expec
     )
 
 
-@scenario("NET-3.03", timeout_s=75)
+@scenario("NET-3.03", "MUST", "critical", basis=["X8"], timeout_s=75)
 async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
     """Op deadline respected.
 
@@ -167,6 +169,8 @@ async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
     answer (a publish only with `ack_timeout`) with 500 ms, alone
     Pass: Ends with `timeout` in [0.9 D, 1.2 D + 250 ms], D = 500 ms, or as late as the adapter declared in
     `limits`; `state.pending`, where known, is 0 after it
+    Seen: aio-pika#636; measured: rstream 1.1.1 has a fixed 10 s for requests, stock Moleculer has none unless
+    requestTimeout is set
     """
     subject.add_queue(subject.queue)
     ops = [op for op in subject.ops(subject.queue) if op.timed]
@@ -207,13 +211,16 @@ async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
         )
 
 
-@scenario("NET-3.12", roles=PUBLISHER, liveness_s=4, timeout_s=75, revision=2)
+@scenario(
+    "NET-3.12", "SHOULD", "high", basis=["X6", "X10"], roles=PUBLISHER, liveness_s=4, timeout_s=75, revision=2
+)
 async def trouble_of_another_session(subject: Subject, client: Client, expect: Expect) -> None:
     """One session's trouble stays its own.
 
     Fault: Session A: halfopen with 5 ops pending, then rst, then refuse for 5 s. Session B: clean, one
     publish or call every 100 ms
     Pass: Every op of B ends `acked` within 1 s; no session event on B; B's heartbeats keep their period
+    Seen: rstream#276; stream-java-client#1005; stream-go-client#496
     """
     await subject.ready("clean", **subject.keeping_alive(4))
     with second_fake(subject.broker, **subject.settings(4)) as other:

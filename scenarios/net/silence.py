@@ -18,7 +18,7 @@ OFFERED = 20 << 20  #: bytes
 BACK_S = 10.0
 
 
-@scenario("NET-1.07", liveness_s=2, timeout_s=75)
+@scenario("NET-1.07", "SHOULD", "critical", basis=["X3"], liveness_s=2, timeout_s=75)
 async def server_vanishes(subject: Subject, client: Client, expect: Expect) -> None:
     """Half-open: server vanishes.
 
@@ -26,6 +26,8 @@ async def server_vanishes(subject: Subject, client: Client, expect: Expect) -> N
     Pass: Loss found within L × 1.2 + 1 s: a `connection_lost`, `reconnecting` or `disconnected` event; every
     pending op ends by its deadline; close ends by its deadline. Non-strict: no loss event, but every op and
     close ended by its deadline
+    Seen: pika#1046; stream-dotnet-client#393; ws#2207; measured: rstream 1.1.1 and rabbitmq-stream-js-client
+    1.0.0 find nothing in 7 s (P-26, P-29)
     """
     await subject.ready(**subject.keeping_alive(2))
     ops = subject.ops(subject.queue)
@@ -69,7 +71,7 @@ async def server_vanishes(subject: Subject, client: Client, expect: Expect) -> N
         )
 
 
-@scenario("NET-1.08", roles=PUBLISHER, liveness_s=30, timeout_s=75)
+@scenario("NET-1.08", "SHOULD", "high", basis=["X4"], roles=PUBLISHER, liveness_s=30, timeout_s=75)
 async def server_stops_reading(subject: Subject, client: Client, expect: Expect) -> None:
     """Server stops reading.
 
@@ -77,6 +79,7 @@ async def server_stops_reading(subject: Subject, client: Client, expect: Expect)
     writing; liveness limit 30 s; op deadlines 20 s
     Pass: Publishing waits, fails or is buffered (figure reported); RSS growth under 64 MiB; after the stall
     every op ends, every `acked` message is at the fake once and intact, no loss event
+    Seen: rabbitmq-java-client#46; stream-dotnet-client#313
     """
     await subject.ready(**subject.keeping_alive(30))
     await asyncio.sleep(0.3)
@@ -125,7 +128,7 @@ async def server_stops_reading(subject: Subject, client: Client, expect: Expect)
     expect.note(f"{acked} of {len(bodies)} messages were acked, {len(results) - len(sent)} refused at once")
 
 
-@scenario("NET-1.09", timeout_s=75, revision=3)
+@scenario("NET-1.09", "MUST", "high", basis=["X3", "X8"], timeout_s=75, revision=3)
 async def alive_but_mute(subject: Subject, client: Client, expect: Expect) -> None:
     """Server alive but answers nothing.
 
@@ -134,6 +137,7 @@ async def alive_but_mute(subject: Subject, client: Client, expect: Expect) -> No
     Pass: Each op ends by its deadline (a publish only with `ack_timeout`), publishes as `unknown`; late
     answers complete nothing, least of all a publish that the broker does not have yet; a new op of each kind
     then works on the same connection or on a new one (a client may drop the connection after a timeout)
+    Seen: iggy#4262
     """
     await subject.ready()
     subject.broker.faults.add(hold(spare=("heartbeat",), direction="out", name="mute"))
@@ -221,13 +225,14 @@ async def _is_gone(client: Client) -> bool:
     return not client.can("auto_reconnect") and not (await client.state())["open"]
 
 
-@scenario("NET-1.16", liveness_s=4, timeout_s=60)
+@scenario("NET-1.16", "SHOULD", "high", basis=["X3"], liveness_s=4, timeout_s=60)
 async def freeze_below_the_limit(subject: Subject, client: Client, expect: Expect) -> None:
     """Freeze shorter than the liveness limit.
 
     Fault: Hold all that the fake would send, so that the longest gap is 0.8 × the liveness limit, one op with
     a longer deadline pending; then release in one burst; 3 times
     Pass: No loss event, no reconnect; the pending op ends with its answer; nothing surfaced twice
+    Seen: pika#243; moleculer#705
     """
     limit = 4.0
     await subject.ready(**subject.keeping_alive(2 * limit))  # at the earliest after half of it

@@ -36,7 +36,7 @@ from scenarios.pzq._steps import (
 )
 
 
-@scenario("PZQ-2.01", roles=CONSUMER)
+@scenario("PZQ-2.01", "MUST", "critical", basis=["P5"], roles=CONSUMER)
 @scenario("PZQ-2.01", variants=("seed",), roles=CONSUMER, server={"profile": "seed"})
 async def delivery_layout(broker: PZQ, client: Client, expect: Expect) -> None:
     """Delivery layout.
@@ -45,6 +45,9 @@ async def delivery_layout(broker: PZQ, client: Client, expect: Expect) -> None:
     Pass: Socket type ROUTER (DEALER: non-strict, it works with one instance; REP = fail, its answer always
     counts as negative); body and key (`position`) surfaced, in both profiles; `sent_us` and `timeout_us`
     equal the wire (missing: non-strict)
+    Profile: `real`: the daemon sends [key][sent][timeout][empty][body], the first part that the client sees
+    is made by its own ROUTER; `seed`: the fake's socket has an identity of its own, which then is that first
+    part
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
@@ -80,12 +83,13 @@ def _socket_types(broker: PZQ, connection: str) -> list[str]:
     return [r.note.split()[0] for r in states if r.kind in ("accepted", "address") and r.note]
 
 
-@scenario("PZQ-2.02", roles=CONSUMER)
+@scenario("PZQ-2.02", "MUST", "critical", basis=["P2", "P5"], roles=CONSUMER)
 async def extra_headers(broker: PZQ, client: Client, expect: Expect) -> None:
     """Extra header parts are skipped.
 
     Fault: Two unknown parts between timeout and delimiter
     Pass: Body is what follows the first empty part; headers do not leak into the body
+    Seen: PHP consumer slices at fixed index 5 (source)
     """
     broker.faults.add(fault(ExtraHeaders(headers=("h1", "h2")), role="deliver"))
     await consuming(client, expect)
@@ -99,7 +103,7 @@ async def extra_headers(broker: PZQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("PZQ-2.03", roles=CONSUMER)
+@scenario("PZQ-2.03", "MUST", "high", basis=["P5", "P11"], roles=CONSUMER)
 async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
     """Multi-part body with empty parts.
 
@@ -120,7 +124,7 @@ async def _only_this(
     expect.that(len(messages) == 1 and parts_are(messages[0], body), criterion, shown(client), id=id)
 
 
-@scenario("PZQ-2.09", roles=CONSUMER, server=QUICK, timeout_s=40)
+@scenario("PZQ-2.09", "MUST", "medium", basis=["P7"], roles=CONSUMER, server=QUICK, timeout_s=40)
 async def expired_message(broker: PZQ, client: Client, expect: Expect) -> None:
     """Expired message.
 
@@ -129,6 +133,7 @@ async def expired_message(broker: PZQ, client: Client, expect: Expect) -> None:
     Pass: Either surfaced and acknowledged like any other, or not surfaced and no "1" for it before the fresh
     copy, which is then surfaced and acknowledged. Dropped and acknowledged with "1" = fail (message lost).
     "0" for a dropped one: non-strict. With `filter_expired` declared both settings are run
+    Profile: both; ack timeout 1 s, reaper 0.5 s
     """
     await client.connected()
     settings = (False, True) if client.can("filter_expired") else (False,)
@@ -166,7 +171,7 @@ async def expired_message(broker: PZQ, client: Client, expect: Expect) -> None:
         broker.faults.clear()
 
 
-@scenario("PZQ-2.10", roles=CONSUMER)
+@scenario("PZQ-2.10", "SHOULD", "medium", basis=["P7"], roles=CONSUMER)
 async def not_expired_at_the_edge(broker: PZQ, client: Client, expect: Expect) -> None:
     """Not expired at the edge.
 
@@ -182,7 +187,7 @@ async def not_expired_at_the_edge(broker: PZQ, client: Client, expect: Expect) -
     )
 
 
-@scenario("PZQ-2.11", roles=CONSUMER, timeout_s=40)
+@scenario("PZQ-2.11", "MUST", "high", basis=["P5", "P7"], roles=CONSUMER, timeout_s=40)
 async def microsecond_units(broker: PZQ, client: Client, expect: Expect) -> None:
     """Microsecond units.
 
@@ -190,6 +195,7 @@ async def microsecond_units(broker: PZQ, client: Client, expect: Expect) -> None
     Pass: The 3 s old one is surfaced; where the client surfaces or judges times, `sent_us` and `timeout_us`
     are the wire's numbers and `expired` is false for the first, true for the second. Surfacing the second:
     non-strict only if `filter_expired` is declared and on
+    Profile: both
     """
     await client.connected()
     for on in (False, True) if client.can("filter_expired") else (False,):
@@ -259,13 +265,14 @@ def _judge_times(
         )
 
 
-@scenario("PZQ-2.12", roles=CONSUMER, allows=("delivers-what-came",))
+@scenario("PZQ-2.12", "SHOULD", "medium", basis=["P5"], roles=CONSUMER, allows=("delivers-what-came",))
 async def non_numeric_times(broker: PZQ, client: Client, expect: Expect) -> None:
     """Non-numeric times.
 
     Fault: sent = "abc", then "-1", then 40 digits; timeout = "x" (not empty: an empty part there would be the
     delimiter)
     Pass: Each delivered or reported as error event; no crash; a good message behind them is surfaced
+    Profile: both
     """
     await consuming(client, expect, on_message=auto())
     cases = [("sent", b"abc"), ("sent", b"-1"), ("sent", b"4" * 40), ("timeout", b"x")]
@@ -290,13 +297,14 @@ async def non_numeric_times(broker: PZQ, client: Client, expect: Expect) -> None
     await works_on(broker, client, expect)
 
 
-@scenario("PZQ-2.13", roles=CONSUMER)
+@scenario("PZQ-2.13", "SHOULD", "low", basis=["P5"], roles=CONSUMER)
 async def large_times(broker: PZQ, client: Client, expect: Expect) -> None:
     """Large times.
 
     Fault: sent = 2^53 + 1 and sent = 2^63 - 1, timeout 5 000 000
     Pass: Both surfaced (they lie in the future: not expired, no overflow in sent + timeout); `sent_us` exact
     if surfaced
+    Profile: both
     """
     options = {"filter_expired": True} if client.can("filter_expired") else {}
     await consuming(client, expect, on_message=auto(), **options)
@@ -317,7 +325,7 @@ async def large_times(broker: PZQ, client: Client, expect: Expect) -> None:
         broker.faults.clear()
 
 
-@scenario("PZQ-2.14", roles=CONSUMER)
+@scenario("PZQ-2.14", "MUST", "high", basis=["P5"], roles=CONSUMER)
 async def malformed_delivery(broker: PZQ, client: Client, expect: Expect) -> None:
     """Malformed delivery.
 
@@ -325,6 +333,8 @@ async def malformed_delivery(broker: PZQ, client: Client, expect: Expect) -> Non
     [key][sent][timeout][""] without body; [key][""][body] without times. Then a good one
     Pass: None of the first three surfaced as a message with a body; no "1" for a key that was not surfaced;
     no crash; the good one surfaced. Error event missing: non-strict
+    Profile: both
+    Seen: pzq source (handles malformed producers)
     """
     await consuming(client, expect, on_message=auto())
     key = broker.publish(b"before")
@@ -369,12 +379,13 @@ async def malformed_delivery(broker: PZQ, client: Client, expect: Expect) -> Non
     await works_on(broker, client, expect)
 
 
-@scenario("PZQ-2.19", roles=CONSUMER)
+@scenario("PZQ-2.19", "SHOULD", "low", basis=["P2"], roles=CONSUMER)
 async def huge_header(broker: PZQ, client: Client, expect: Expect) -> None:
     """Unsolicited parts on the socket.
 
     Fault: Header part of 1 MiB between timeout and delimiter
     Pass: Body surfaced unchanged, header not in it, acknowledged with "1"
+    Profile: both
     """
     broker.faults.add(fault(ExtraHeaders(headers=("x" * (1 << 20),)), role="deliver"))
     await consuming(client, expect, on_message=auto())
@@ -389,13 +400,15 @@ async def huge_header(broker: PZQ, client: Client, expect: Expect) -> None:
     await acknowledged(broker, expect, key, "it is acknowledged with 1", id="it-is-acknowledged-with-n")
 
 
-@scenario("PZQ-2.20", roles=CONSUMER, server={"order": "skip"})
+@scenario("PZQ-2.20", "MUST", "high", basis=["P5", "P8"], roles=CONSUMER, server={"order": "skip"})
 async def skipping_order(broker: PZQ, client: Client, expect: Expect) -> None:
     """Backlog in skipping order.
 
     Fault: 60 stored; delivered as 0 1 2 3 4 6 7 9 11 12 14 ..., then the skipped ones
     Pass: Each of the 60 surfaced once with its own body and key and acknowledged with that key; no message
     dropped as old or duplicate because a later key was seen first
+    Profile: both; order of the real daemon with a backlog and a new consumer in its skipping period
+    Seen: recorded from the real daemon
     """
     keys = {b"%d" % n: broker.publish(b"%d" % n) for n in range(60)}
     await consuming(client, expect, on_message=auto())
@@ -422,13 +435,14 @@ async def skipping_order(broker: PZQ, client: Client, expect: Expect) -> None:
         )
 
 
-@scenario("PZQ-2.21", roles=CONSUMER)
+@scenario("PZQ-2.21", "MUST", "critical", basis=["P6", "P8"], roles=CONSUMER)
 @scenario("PZQ-2.21", variants=("seed",), roles=CONSUMER, server={"profile": "seed"})
 async def opaque_keys(broker: PZQ, client: Client, expect: Expect) -> None:
     """The key is opaque.
 
     Fault: Keys: the real form; 1 byte 0x00; "1"; 255 bytes with NUL, `|`, 0xFF
     Pass: First frame of each ack bytewise equal to the key delivered; `position` distinct for each
+    Profile: `real` form `<microseconds>|<uuid>`; `seed`: ids of any bytes
     """
     await consuming(client, expect, on_message=auto())
     odd = (b"\0", b"1", b"a\0b|\xff" * 51)

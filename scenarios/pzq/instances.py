@@ -88,7 +88,7 @@ def nothing_strayed(expect: Expect, brokers: Sequence[PZQ], keys: Sequence[Seque
         )
 
 
-@scenario("PZQ-2.25", roles=CONSUMER)
+@scenario("PZQ-2.25", "MUST", "critical", basis=["P8", "P10"], needs=["endpoints"], roles=CONSUMER)
 @scenario("PZQ-2.25", variants=("seed",), roles=CONSUMER, server={"profile": "seed"})
 async def acks_go_back(broker: PZQ, client: Client, expect: Expect) -> None:
     """An ACK goes to the instance that delivered.
@@ -98,6 +98,8 @@ async def acks_go_back(broker: PZQ, client: Client, expect: Expect) -> None:
     Pass: All six surfaced; each [key]["1"] and [key]["0"] comes to the instance that delivered the key, and
     to no other; the rejected ones come again and are acknowledged; both stores empty. `pzq_id`, where shown,
     is the same for messages of one instance and differs between the two
+    Profile: both, run in each: in `real` the consumer's own socket makes up part 0, in `seed` it is the
+    instance's identity
     """
     with instances(broker, 2) as brokers:
         bodies = [[b"%d-%d" % (number, n) for n in range(3)] for number in range(2)]
@@ -151,7 +153,16 @@ def _judge_names(client: Client, expect: Expect, bodies: Sequence[Sequence[bytes
     )
 
 
-@scenario("PZQ-2.26", roles=CONSUMER, timeout_s=40, revision=2)
+@scenario(
+    "PZQ-2.26",
+    "MUST",
+    "high",
+    basis=["P8", "P9", "P10"],
+    needs=["endpoints"],
+    roles=CONSUMER,
+    timeout_s=40,
+    revision=2,
+)
 async def one_of_three_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
     """One of three instances restarts.
 
@@ -199,7 +210,7 @@ async def one_of_three_restarts(broker: PZQ, client: Client, expect: Expect) -> 
         nothing_strayed(expect, brokers, keys)
 
 
-@scenario("PZQ-2.27", roles=CONSUMER)
+@scenario("PZQ-2.27", "MUST", "high", basis=["P8", "P10"], needs=["endpoints"], roles=CONSUMER)
 async def one_of_two_goes_away(broker: PZQ, client: Client, expect: Expect) -> None:
     """One of two instances goes away for good.
 
@@ -234,7 +245,7 @@ async def one_of_two_goes_away(broker: PZQ, client: Client, expect: Expect) -> N
         nothing_strayed(expect, brokers, keys)
 
 
-@scenario("PZQ-2.28", roles=CONSUMER, timeout_s=40)
+@scenario("PZQ-2.28", "SHOULD", "high", basis=["P10"], needs=["endpoints"], roles=CONSUMER, timeout_s=40)
 async def a_slow_instance(broker: PZQ, client: Client, expect: Expect) -> None:
     """A slow instance holds up no other.
 

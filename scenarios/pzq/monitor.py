@@ -31,7 +31,7 @@ async def values(client: Client, expect: Expect, criterion: str, *, id: str) -> 
     return found
 
 
-@scenario("PZQ-3.01", roles=MONITOR)
+@scenario("PZQ-3.01", "MUST", "medium", basis=["P12"], roles=MONITOR)
 @scenario("PZQ-3.01", variants=("seed",), roles=MONITOR, server={"profile": "seed"})
 async def monitor_request(broker: PZQ, client: Client, expect: Expect) -> None:
     """Monitor request.
@@ -39,6 +39,8 @@ async def monitor_request(broker: PZQ, client: Client, expect: Expect) -> None:
     Fault: None; one request
     Pass: Last frame received is exactly `MONITOR`; result map has all six keys as sent, integer values
     (decimal strings: non-strict), no empty key
+    Profile: both, run in each: `real` = keys messages, messages_inflight, db_size, inflight_db_size, syncs,
+    expired_messages and a newline at the end; `seed` = messages_in_flight, in_flightdb_size and none
     """
     broker.publish(b"a message")
     await client.connected()
@@ -69,12 +71,13 @@ async def monitor_request(broker: PZQ, client: Client, expect: Expect) -> None:
     expect.tolerate(numbers, "the values are integers", str(found), id="the-values-are-integers")
 
 
-@scenario("PZQ-3.02", roles=MONITOR)
+@scenario("PZQ-3.02", "SHOULD", "medium", basis=["P12"], roles=MONITOR)
 async def unknown_keys(broker: PZQ, client: Client, expect: Expect) -> None:
     """Monitor keys unknown or missing.
 
     Fault: Extra lines, other key spelling (messages_in_flight / messages_inflight)
     Pass: Unknown keys kept or ignored; no crash
+    Seen: seed and source spell the keys differently
     """
     await client.connected()
     text = "uptime: 5\nmessages: 3\nmessages_in_flight: 1\nmessages_inflight: 1\n"
@@ -86,13 +89,15 @@ async def unknown_keys(broker: PZQ, client: Client, expect: Expect) -> None:
     await values(client, expect, "the next request works", id="the-next-request-works")
 
 
-@scenario("PZQ-3.03", roles=MONITOR)
+@scenario("PZQ-3.03", "SHOULD", "low", basis=["P12"], roles=MONITOR)
 async def colons_and_blanks(broker: PZQ, client: Client, expect: Expect) -> None:
     """Values with colon and blanks.
 
     Fault: Extra lines "node: tcp://a:1" and "plain:5"
     Pass: Split at the first colon, blanks around the value removed: node = tcp://a:1, plain = 5; no crash on
     the value that is no integer
+    Profile: both
+    Seen: PHP client splits at ': ' (source)
     """
     await client.connected()
     broker.faults.add(garbled_monitor(f"{REPLY}node: tcp://a:1\nplain:5\n"))
@@ -116,12 +121,13 @@ async def colons_and_blanks(broker: PZQ, client: Client, expect: Expect) -> None
     )
 
 
-@scenario("PZQ-3.04", roles=MONITOR)
+@scenario("PZQ-3.04", "SHOULD", "low", basis=["P12"], roles=MONITOR)
 async def line_ends(broker: PZQ, client: Client, expect: Expect) -> None:
     """Trailing newline and empty lines.
 
     Fault: Reply with no newline, one (the daemon), two at the end
     Pass: Same map three times; no empty key
+    Profile: both
     """
     await client.connected()
     found = []
@@ -148,13 +154,14 @@ async def line_ends(broker: PZQ, client: Client, expect: Expect) -> None:
     expect.equal(len(found[0]), 3, "all lines are in it", id="all-lines-are-in-it")
 
 
-@scenario("PZQ-3.08", roles=MONITOR)
+@scenario("PZQ-3.08", "SHOULD", "medium", basis=["P12"], roles=MONITOR)
 async def no_list(broker: PZQ, client: Client, expect: Expect) -> None:
     """Monitor reply that is no list.
 
     Fault: One reply each: "hello"; empty; "db_size:"; bytes 0xFF; two frames. Then a good one
     Pass: Error `protocol`, or the map of what could be read; no crash; the good reply is read by the next
     request on the same session
+    Profile: both
     """
     await client.connected()
     replies: list[dict[str, Any]] = [

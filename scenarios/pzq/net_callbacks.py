@@ -14,14 +14,6 @@ from scenarios.subjects.pzq import PzqSubject
 
 @scenario("NET-3.06", protocol="pzq", roles=ROLES, ops=("raise_next",), timeout_s=90, revision=2)
 async def callbacks_that_raise(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """Exception in each callback kind.
-
-    Fault: One callback of each kind that the library has (`raise_next`: message, confirm, session, error)
-    raises (session: an rst)
-    Pass: Process alive; the next callback of that kind runs; the exception is visible (error event, log or
-    stderr line); other sessions and messages unaffected; the message whose callback raised is not
-    acknowledged by the library
-    """
     broker = subject.fake
     with second_fake(broker) as elsewhere:
         await subject.connected("other", endpoints=elsewhere.where)
@@ -115,11 +107,6 @@ async def _raising_error(broker: PZQ, subject: PzqSubject) -> None:
 
 @scenario("NET-3.07", protocol="pzq", roles=ROLES)
 async def op_inside_a_callback(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """Op called inside a callback.
-
-    Fault: None; the message callback runs the op and waits for it. pzq: publish
-    Pass: Each inner op ends by its deadline with its right result; the next message is delivered
-    """
     broker = subject.fake
     with second_fake(broker) as published:
         await subject.connected(endpoints={**broker.where, "receive": published.receive_url})

@@ -23,13 +23,6 @@ COUNT = 20_000
 
 @scenario("NET-4.04", protocol="pzq", roles=ROLES, timeout_s=90)
 async def payload_corpus(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """Payload corpus.
-
-    Fault: 1 B, all 256 byte values, UTF-8 of 1 to 4 bytes, invalid UTF-8, NUL runs, empty, large. Large is
-    what the protocol just allows. pzq: large is 1 MiB
-    Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
-    and the session stays usable
-    """
     await subject.connected()
     for name, body in CORPUS.items():
         given: Any = LARGE if name == "large" else body
@@ -67,15 +60,6 @@ def _has(message: Message, body: bytes) -> bool:
 
 @scenario("NET-4.06", protocol="pzq", roles=ROLES, timeout_s=900, soak=True, alone=True, process=True)
 async def long_run(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """Long run.
-
-    Fault: 20 000 messages of 100 B; 1 % of the server's frames (seeded) get delay up to 50 ms, frag or a
-    dropped confirm, legal and environment effects only; with `auto_reconnect` also 3 × rst; then heal and
-    drain. pzq: one message in flight: above that its real server loses acks
-    Pass: Checkers `lost-write`, `unseen` (total-queue `lost`) find nothing; every op has ended; duplicates
-    only of messages whose confirm was dropped or cut; RSS at the end within 20 MiB of that at one quarter
-    (process facts)
-    """
     broker = subject.fake
     await subject.ready(**maybe_reconnecting(client))
     expect.prepared(await subject.subscribe(subject.queue))

@@ -193,26 +193,9 @@ async def _each_phase(subject: PzqSubject, client: Client, expect: Expect, end: 
 
 @scenario("NET-1.05", protocol="pzq", roles=ROLES, server=QUICK, timeout_s=90, revision=2)
 async def rst_in_mid_message(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """RST in mid-frame, each phase.
-
-    Fault: Half of the frame of a phase, then rst; one run for each of the phases of the protocol; the
-    listener stays open and later connections are clean. pzq: phases: greeting, ack, delivery; libzmq retries
-    the handshake by itself, a client without `auto_reconnect` is connected anew by the script
-    Pass: Nothing of that message is surfaced, acknowledged or counted as `acked` (a resend that is confirmed
-    after a reconnect is `acked`); each pending op ends by its deadline; process alive. Where a client retries
-    the handshake by itself, the next connection must work
-    """
     await _each_phase(subject, client, expect, Rst())
 
 
 @scenario("NET-1.06", protocol="pzq", roles=ROLES, server=QUICK, timeout_s=90, revision=2)
 async def fin_in_mid_message(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """FIN in mid-frame.
-
-    Fault: Half of the frame, then fin; one run for each phase, as in NET-1.05; the listener stays open and
-    later connections are clean
-    Pass: Nothing of that message is surfaced, acknowledged or counted as `acked`; each pending op ends by its
-    deadline and the client closes its side within 1 s; process alive; clients that retry by themselves as in
-    NET-1.05
-    """
     await _each_phase(subject, client, expect, Fin())

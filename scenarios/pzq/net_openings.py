@@ -24,15 +24,6 @@ TOLD = ("protocol", "connection")  #: how a client says that a peer speaks somet
 
 @scenario("NET-1.12", protocol="pzq", roles=ROLES, timeout_s=90, revision=2)
 async def garbage_instead_of_the_greeting(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """Garbage before the first frame.
-
-    Fault: The first connection gets 64 bytes (fixed seed, first byte 0x7F: a huge length field) and stays
-    open; later connections are clean. pzq: in place of the greeting; fin after 1 s; libzmq retries by itself,
-    a client without `auto_reconnect` is connected anew by the script
-    Pass: connect ends by its deadline with `protocol`, `connection` or `timeout`; or, for clients that retry
-    by themselves, the clean connection works within 30 s. Until then CPU under 50 % of a core, RSS growth
-    under 32 MiB, nothing surfaced, process alive
-    """
     footprint = Footprint(client)
     _garble(subject, "garbage to a producer")
     waits = begun(client, expect, await client.connect())
@@ -105,13 +96,6 @@ async def _garbled(subject: PzqSubject, name: str) -> None:
 
 @scenario("NET-1.13", protocol="pzq", roles=ROLES, timeout_s=60, revision=2)
 async def tls_instead_of_the_greeting(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """TLS bytes on a plain port.
-
-    Fault: A client without TLS gets a TLS alert (15 03 03 00 02 02 28), then fin, on every connection
-    Pass: connect ends within 5 s or by its deadline, if that is later, with `protocol` or `connection`, or,
-    where clients connect in the background, there are at most 20 attempts/s and close works; RSS growth under
-    32 MiB
-    """
     subject.faults.add(fault(Inject(hex=TLS_ALERT), Silent(), Fin(after_s=0.01), on="accept", name="alert"))
     footprint = Footprint(client)
     pending = None

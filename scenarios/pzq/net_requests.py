@@ -18,13 +18,6 @@ REFUSED = {"status": "0", "texts": ["refused"]}  #: what tells answers apart
 
 @scenario("NET-3.01", protocol="pzq", roles=PUBLISHER)
 async def cancelled_publish(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """Cancelled op.
-
-    Fault: Hold the answer of op A; cancel A; start B of the same kind; release both answers in order. pzq:
-    publishes
-    Pass: A ends `cancelled`; B ends with its own answer, or with `connection`/`closed` because the client
-    gave the connection up; never with A's answer; a third op works
-    """
     broker = subject.fake
     await subject.ready()
     refused = rewrite(REFUSED, role="confirm", nth=1, scope="run")
@@ -53,12 +46,6 @@ async def cancelled_publish(subject: PzqSubject, client: Client, expect: Expect)
 
 @scenario("NET-3.02", protocol="pzq", roles=PUBLISHER, timeout_s=60)
 async def five_publishes_at_once(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """100 concurrent ops.
-
-    Fault: Answers in an order drawn from the seed. pzq: 20 × 5 publishes: its real server loses acks from
-    about 8 in flight on
-    Pass: Each op ends exactly once, with the result that was made for it
-    """
     broker = subject.fake
     await subject.ready()
     refused = rewrite(REFUSED, role="confirm", every=2, scope="run")

@@ -27,7 +27,7 @@ from scenarios.pzq._steps import (
 )
 
 
-@scenario("PZQ-2.04", roles=CONSUMER)
+@scenario("PZQ-2.04", "MUST", "critical", basis=["P8"], roles=CONSUMER)
 async def positive_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     """Positive ACK.
 
@@ -35,6 +35,7 @@ async def positive_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     Pass: The fake gets exactly one [key]["1"], key bytewise equal, status one byte (the daemon takes `OK`,
     `01` or empty as negative), no empty part in front, not before the settle op or the return of the
     callback; no redelivery. Parts behind the status: non-strict
+    Profile: both
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
@@ -74,7 +75,7 @@ async def positive_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("PZQ-2.05", roles=CONSUMER)
+@scenario("PZQ-2.05", "MUST", "critical", basis=["P8"], roles=CONSUMER)
 async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     """Negative ACK.
 
@@ -82,6 +83,7 @@ async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     consumer accepts
     Pass: [key]["0"] (another status that is not "1": non-strict), second delivery surfaced with the same
     `position` and a later `sent_us`, then [key]["1"]
+    Profile: both
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
@@ -123,13 +125,17 @@ async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("PZQ-2.06", roles=CONSUMER, server=QUICK)
+@scenario(
+    "PZQ-2.06", "MUST", "critical", basis=["P8", "P9"], needs=["callback_raise"], roles=CONSUMER, server=QUICK
+)
 async def no_ack_on_failure(broker: PZQ, client: Client, expect: Expect) -> None:
     """No ACK on failure.
 
     Fault: Callback raises on the first delivery only
     Pass: No "1" for the key before its second delivery ("0" or nothing); second delivery reaches the
     callback, then "1"; error visible as event
+    Profile: both; ack timeout 1 s, reaper 0.5 s
+    Seen: rstream#215
     """
     await consuming(client, expect, on_message={"mode": "event", "raise_on": [1]})
     key = broker.publish(b"hello")
@@ -160,7 +166,7 @@ async def no_ack_on_failure(broker: PZQ, client: Client, expect: Expect) -> None
     )
 
 
-@scenario("PZQ-2.07", roles=CONSUMER, server=QUICK)
+@scenario("PZQ-2.07", "MUST", "high", basis=["P6", "P9"], roles=CONSUMER, server=QUICK)
 async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
     """Redelivery after the timeout.
 
@@ -168,6 +174,8 @@ async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
     Pass: Two messages surfaced with equal `position`; [key]["1"] accepted for the second; no third delivery
     in 3 s. With `dedup` declared the second copy may be suppressed if settling the first then still sends the
     "1"
+    Profile: both; ack timeout 1 s, reaper 0.5 s: the second copy comes 1.0 to 1.5 s after the first, with a
+    new time
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
@@ -202,12 +210,13 @@ async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("PZQ-2.08", roles=CONSUMER, server=QUICK)
+@scenario("PZQ-2.08", "MAY", "low", basis=["P6"], needs=["dedup"], roles=CONSUMER, server=QUICK)
 async def duplicate_suppression(broker: PZQ, client: Client, expect: Expect) -> None:
     """Duplicate suppression.
 
     Fault: The first "1" is ignored by the fake; the message comes again with the same key
     Pass: Second copy not surfaced, and acknowledged with "1" again
+    Profile: both; ack timeout 1 s, reaper 0.5 s
     """
     await consuming(client, expect, on_message=auto())
     broker.faults.add(lose_consumer_ack(nth=1))
@@ -238,12 +247,13 @@ async def duplicate_suppression(broker: PZQ, client: Client, expect: Expect) -> 
     )
 
 
-@scenario("PZQ-2.15", roles=CONSUMER)
+@scenario("PZQ-2.15", "SHOULD", "medium", basis=["P8"], roles=CONSUMER)
 async def ack_to_a_vanished_instance(broker: PZQ, client: Client, expect: Expect) -> None:
     """ACK to a vanished instance.
 
     Fault: Server closes before ACK
     Pass: ack op does not block for ever; reported or dropped
+    Seen: chumak#38; jeromq#335
     """
     await consuming(client, expect)
     broker.publish(b"hello")
@@ -262,13 +272,15 @@ async def ack_to_a_vanished_instance(broker: PZQ, client: Client, expect: Expect
     )
 
 
-@scenario("PZQ-2.16", roles=CONSUMER, server=QUICK, process=True)
+@scenario("PZQ-2.16", "SHOULD", "high", basis=["P9"], roles=CONSUMER, server=QUICK, process=True)
 async def consumer_restart(broker: PZQ, client: Client, expect: Expect) -> None:
     """Consumer restart.
 
     Fault: Kill the adapter process with the message unacknowledged, start it again at once
     Pass: Message received again (the daemon does not free it on disconnect, only 1.0 to 1.5 s after the
     delivery) and acknowledged once; nothing lost
+    Profile: both; ack timeout 1 s, reaper 0.5 s
+    Seen: libzmq#160
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
@@ -296,13 +308,24 @@ async def consumer_restart(broker: PZQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("PZQ-2.17", roles=CONSUMER, server={"ack_timeout_s": 60.0}, alone=True, timeout_s=90)
+@scenario(
+    "PZQ-2.17",
+    "SHOULD",
+    "high",
+    basis=["P5"],
+    roles=CONSUMER,
+    server={"ack_timeout_s": 60.0},
+    alone=True,
+    timeout_s=90,
+)
 async def burst(broker: PZQ, client: Client, expect: Expect) -> None:
     """Burst of 10 000 messages.
 
     Fault: 10 000 stored, sent as fast as the client takes them; client settles each
     Pass: Every body surfaced once and acknowledged with its own key within 60 s; order free; RSS growth
     reported
+    Profile: both; ack timeout 60 s; any order
+    Seen: jeromq#703; jeromq#381
     """
     keys = {b"%d" % n: broker.publish(b"%d" % n) for n in range(10_000)}
     before = client.facts()
@@ -321,7 +344,16 @@ async def burst(broker: PZQ, client: Client, expect: Expect) -> None:
         expect.note(f"RSS grew by {(after.rss_bytes - before.rss_bytes) / (1 << 20):.1f} MiB")
 
 
-@scenario("PZQ-2.18", roles=CONSUMER, server=QUICK, timeout_s=40)
+@scenario(
+    "PZQ-2.18",
+    "SHOULD",
+    "medium",
+    basis=["P9"],
+    needs=["callback_sleep"],
+    roles=CONSUMER,
+    server=QUICK,
+    timeout_s=40,
+)
 async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
     """Slow consumer.
 
@@ -329,6 +361,8 @@ async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
     Pass: `sent_us` and `timeout_us` available before settling (missing: non-strict); the late "1" may be sent
     or held back; later copies of the key may be surfaced or suppressed, each surfaced one is answered; a
     message behind it is surfaced and acknowledged; no crash
+    Profile: both; ack timeout 1 s, reaper 0.5 s
+    Seen: pika#93
     """
     await consuming(client, expect, on_message=auto(sleep_ms=2500, sleep_on=[1]))
     slow = broker.publish(b"slow")
@@ -359,13 +393,15 @@ async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("PZQ-2.22", roles=CONSUMER, server=QUICK)
+@scenario("PZQ-2.22", "MUST", "critical", basis=["P6", "P8", "P9"], roles=CONSUMER, server=QUICK)
 async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None:
     """Positive ACK lost.
 
     Fault: The first "1" is ignored; the message comes again
     Pass: Second copy is surfaced, or suppressed by a `dedup` client; in both cases "1" is sent for it; no
     third delivery; monitor shows messages 0
+    Profile: both (the daemon ignores a "1" that comes after the expiry and before the next delivery); ack
+    timeout 1 s, reaper 0.5 s
     """
     await consuming(client, expect, on_message=auto())
     broker.faults.add(lose_consumer_ack(nth=1))
@@ -405,7 +441,7 @@ async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None
     )
 
 
-@scenario("PZQ-2.23", roles=CONSUMER, timeout_s=40, revision=2)
+@scenario("PZQ-2.23", "MUST", "critical", basis=["P8", "P9", "P10"], roles=CONSUMER, timeout_s=40, revision=2)
 async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
     """Daemon restarts under a consumer.
 
@@ -414,6 +450,8 @@ async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
     Pass: All 3 surfaced (or the known one suppressed by `dedup`) and each acknowledged with "1"; a new
     message is handled; no second session needed from the user (runner subscribes again: non-strict; a client
     without `auto_reconnect` is connected anew by the script)
+    Profile: both; in `real` the routing part stays the same over the reconnect
+    Seen: measured: acknowledged messages come back after a kill of the real daemon
     """
     await consuming(client, expect)
     keys = [broker.publish(b"%d" % n) for n in range(5)]
@@ -470,7 +508,16 @@ async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
     await works_on(broker, client, expect, b"new")
 
 
-@scenario("PZQ-2.24", roles=CONSUMER, server=QUICK, timeout_s=40)
+@scenario(
+    "PZQ-2.24",
+    "SHOULD",
+    "high",
+    basis=["P7", "P9"],
+    needs=["callback_sleep"],
+    roles=CONSUMER,
+    server=QUICK,
+    timeout_s=40,
+)
 async def aged_copies(broker: PZQ, client: Client, expect: Expect) -> None:
     """Copies that aged in the socket.
 
@@ -478,6 +525,7 @@ async def aged_copies(broker: PZQ, client: Client, expect: Expect) -> None:
     limit: all are in flight meanwhile, expire and come again
     Pass: Every body processed at least once and acknowledged; copies past sent + timeout may be dropped
     without an answer; store empty within 10 s; no crash
+    Profile: both; ack timeout 1 s, reaper 0.5 s
     """
     keys = [broker.publish(b"%d" % n) for n in range(20)]
     options = {"filter_expired": True} if client.can("filter_expired") else {}

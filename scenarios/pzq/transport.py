@@ -39,13 +39,25 @@ async def _produce_in_vain(client: Client, expect: Expect) -> None:
 ELSEWHERE = "the client speaks to a peer of the script's own"
 
 
-@scenario("PZQ-3.05", roles=PUBLISHER, sockets=True, unconnected=ELSEWHERE, timeout_s=60, revision=2)
+@scenario(
+    "PZQ-3.05",
+    "SHOULD",
+    "medium",
+    basis=["P1"],
+    roles=PUBLISHER,
+    sockets=True,
+    unconnected=ELSEWHERE,
+    timeout_s=60,
+    revision=2,
+)
 async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
     """ZMTP greeting stalls.
 
     Fault: Raw listener accepts TCP and sends nothing; produce with 1 s, then `close` with 3 s
     Pass: produce ends `timeout`/`connection` at its deadline, not definite, or the connect does, where it
     waits for the greeting; `close` ends in its deadline; process exits
+    Profile: both
+    Seen: iggy#4262
     """
 
     async def silence(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
@@ -67,13 +79,24 @@ async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
         await process_ends(client, expect)
 
 
-@scenario("PZQ-3.06", roles=PUBLISHER, sockets=True, unconnected=ELSEWHERE, revision=2)
+@scenario(
+    "PZQ-3.06",
+    "SHOULD",
+    "low",
+    basis=["P1", "P5"],
+    roles=PUBLISHER,
+    sockets=True,
+    unconnected=ELSEWHERE,
+    revision=2,
+)
 async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
     """ZMTP wrong peer type.
 
     Fault: Raw listener announces PUB as its socket type, 4 s
     Pass: No crash; at most 20 connects per second; produce ends at its deadline, or the connect does, where
     it waits for the handshake. Recovery on the same socket is not asked for
+    Profile: both
+    Seen: kafka-python#1892; measured: libzmq 4.3.5 connects once and gives up
     """
 
     async def publisher(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
@@ -94,12 +117,15 @@ async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
         )
 
 
-@scenario("PZQ-3.07", roles=CONSUMER, sockets=True, unconnected=ELSEWHERE, revision=2)
+@scenario(
+    "PZQ-3.07", "MUST", "high", basis=["P5"], roles=CONSUMER, sockets=True, unconnected=ELSEWHERE, revision=2
+)
 async def cut_by_rst(broker: PZQ, client: Client, expect: Expect) -> None:
     """Frame cut by RST.
 
     Fault: RST within a multi-part message
     Pass: Partial message never surfaced (a client without `auto_reconnect` is connected anew by the script)
+    Seen: jeromq#335
     """
     head = (b"1700000000000000|key", b"1700000000000000", b"5000000", b"")
     is_cut = asyncio.Event()

@@ -29,13 +29,15 @@ from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
 OPENED = 10  #: where the deflate data of a gzip member begins
 
 
-@scenario("RMQS-4.21", roles=CONSUMER)
+@scenario("RMQS-4.21", "SHOULD", "high", basis=["R10"], needs=["subentry"], roles=CONSUMER)
 async def sub_batch_entries(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Sub-batch entries.
 
     Fault: One chunk with first offset 100: simple entry, batch of 3 uncompressed, simple entry, batch of 5
     gzip (NumEntries 4, NumRecords 10)
     Pass: 10 messages with positions 100..109 in order
+    Seen: rstream#93; stream-java-client#953; source: stream-js-client 1.0.0 decides by the first entry and
+    numbers a batch from 0
     """
     broker.create_stream(STREAM)
     begin_at(broker, 100)
@@ -78,13 +80,14 @@ async def _bad_batch(broker: RabbitMQStream, client: Client, expect: Expect, ent
     return mark
 
 
-@scenario("RMQS-4.22", roles=CONSUMER, revision=3)
+@scenario("RMQS-4.22", "MUST", "high", basis=["R10"], needs=["subentry"], roles=CONSUMER, revision=3)
 async def decompression_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Decompression error.
 
     Fault: Batch with broken gzip data and a right CRC; a good chunk follows
     Pass: Error reported; nothing of the batch surfaced; the next chunk is surfaced on this or a new
     connection
+    Seen: stream-java-client#953; stream-go-client#404
     """
     hidden = numbered(0, 3, "hidden")
     entry = bytearray(batch_entry([record(client, body) for body in hidden], Compression.GZIP))
@@ -93,7 +96,7 @@ async def decompression_error(broker: RabbitMQStream, client: Client, expect: Ex
     await good_chunk(broker, client, expect, b"good", len(hidden), mark)
 
 
-@scenario("RMQS-4.23", roles=CONSUMER, revision=2)
+@scenario("RMQS-4.23", "SHOULD", "high", basis=["R10", "R20"], needs=["subentry"], roles=CONSUMER, revision=2)
 async def unknown_compression_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Unknown compression code.
 

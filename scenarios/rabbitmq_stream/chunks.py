@@ -40,12 +40,13 @@ from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
 HEADER_BYTES = 4 + 13 + 48
 
 
-@scenario("RMQS-4.10", roles=CONSUMER)
+@scenario("RMQS-4.10", "MUST", "critical", basis=["R1", "R10"], roles=CONSUMER)
 async def chunk_split_at_each_offset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Chunk split at each offset.
 
     Fault: frag(1) and cuts in all header fields
     Pass: Same messages
+    Seen: pulsar-client-go#163
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -77,7 +78,7 @@ async def chunk_split_at_each_offset(broker: RabbitMQStream, client: Client, exp
     expect.equal(positions(got), [*range(count + 3)], "the same positions", id="the-same-positions")
 
 
-@scenario("RMQS-4.17", roles=CONSUMER, revision=3)
+@scenario("RMQS-4.17", "SHOULD", "critical", basis=["R10"], needs=["crc"], roles=CONSUMER, revision=3)
 async def crc_mismatch(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """CRC mismatch.
 
@@ -85,6 +86,7 @@ async def crc_mismatch(broker: RabbitMQStream, client: Client, expect: Expect) -
     section only); a good chunk follows
     Pass: No message of the bad chunk surfaced; error reported; the good chunk is surfaced on this or a new
     connection; process alive
+    Seen: stream-dotnet-client#285; rabbitmq-server#8971; stream-go-client#368
     """
     broker.create_stream(STREAM)
     bad, good = numbered(0, 3, "bad"), numbered(3, 2)
@@ -104,12 +106,13 @@ async def crc_mismatch(broker: RabbitMQStream, client: Client, expect: Expect) -
     await error_reported(client, expect, mark, stderr)
 
 
-@scenario("RMQS-4.18", roles=CONSUMER)
+@scenario("RMQS-4.18", "MUST", "medium", basis=["R10"], roles=CONSUMER)
 async def crc_with_the_top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """CRC disabled or good.
 
     Fault: Good CRC with the top bit set (negative int32)
     Pass: Accepted (no signed compare error)
+    Seen: stream-js-client#86
     """
     broker.create_stream(STREAM)
     high = (word for number in range(100) if _crc(client, word := numbered(number, 3, "high")) >> 31)
@@ -135,7 +138,7 @@ def _crc(client: Client, bodies: Sequence[bytes]) -> int:
     return crc32(simple_entries([record(client, body) for body in bodies]))
 
 
-@scenario("RMQS-4.19", roles=CONSUMER, timeout_s=40)
+@scenario("RMQS-4.19", "MUST", "high", basis=["R1", "R10"], roles=CONSUMER, timeout_s=40)
 async def data_length_does_not_match(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """DataLength does not match.
 
@@ -144,6 +147,7 @@ async def data_length_does_not_match(broker: RabbitMQStream, client: Client, exp
     Pass: No body that is not in the data section is surfaced; then either the next chunk is surfaced, or the
     connection is closed/replaced with an error within 2 s; non-strict: the intact entries are surfaced
     without an error (field unused); fail: hang, silent reader, crash
+    Seen: stream-java-client#1028; stream-js-client#112
     """
     for case, wrong in (("7 larger", 7), ("7 smaller", -7)):
         name = f"orders {case}"
@@ -192,7 +196,9 @@ async def data_length_does_not_match(broker: RabbitMQStream, client: Client, exp
         )
 
 
-@scenario("RMQS-4.20", roles=CONSUMER, server=CHUNK_PER_CREDIT, timeout_s=40)
+@scenario(
+    "RMQS-4.20", "SHOULD", "high", basis=["R10", "R20"], roles=CONSUMER, server=CHUNK_PER_CREDIT, timeout_s=40
+)
 async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Unknown chunk magic or type.
 
@@ -201,6 +207,7 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
     Pass: Nothing of it surfaced as a message, the next user chunk is surfaced and the credit comes back;
     non-strict: error reported and the connection closed or replaced within 2 s; fail: surfaced, silent
     reader, crash
+    Seen: source: rstream raises, stream-js-client ignores the type
     """
     cases: Sequence[tuple[str, Mapping[str, int]]] = (
         ("(a) chunk type 1", {"chunk.chunk_type": ChunkType.TRACKING_DELTA}),
@@ -259,13 +266,14 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
         )
 
 
-@scenario("RMQS-4.29", roles=CONSUMER)
+@scenario("RMQS-4.29", "MUST", "critical", basis=["R10"], roles=CONSUMER)
 async def gaps_between_chunks(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Gaps between chunks.
 
     Fault: Chunks with first offsets 0 (2 records), 4 (3), 9 (1): the offsets between were used by stored
     offsets, whose chunks are not delivered
     Pass: Positions 0, 1, 4, 5, 6, 9 surfaced once each; no error, no re-subscribe, no waiting for 2, 3, 7, 8
+    Seen: measured: 2 messages, 2 stored offsets, 1 message gave chunk ids 0 and 4
     """
     broker.create_stream(STREAM)
     writer = model(broker).writer
@@ -302,13 +310,14 @@ async def gaps_between_chunks(broker: RabbitMQStream, client: Client, expect: Ex
     expect.equal(len(received(broker, "Subscribe")), 1, "no second Subscribe", id="no-second-subscribe")
 
 
-@scenario("RMQS-4.30", roles=CONSUMER)
+@scenario("RMQS-4.30", "MUST", "high", basis=["R1", "R10"], roles=CONSUMER)
 async def sizes_without_their_bytes(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Trailer and filter size without their bytes.
 
     Fault: Chunk header with trailer length 14 and bloom size 16; neither is in the frame (as the real server:
     both stay in the log); the next Deliver in the same segment
     Pass: Both chunks surfaced complete
+    Seen: measured: trailer length 14 with a reference publisher
     """
     broker.create_stream(STREAM)
     stream, wanted = model(broker), numbered(0, 5)
@@ -329,13 +338,14 @@ async def sizes_without_their_bytes(broker: RabbitMQStream, client: Client, expe
     expect.equal(bodies_of(messages), wanted, "with their own bodies", id="with-their-own-bodies")
 
 
-@scenario("RMQS-4.31", roles=CONSUMER)
+@scenario("RMQS-4.31", "MUST", "high", basis=["R10", "R20"], roles=CONSUMER)
 async def deliver_version_2(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Deliver version 2.
 
     Fault: ExchangeCommandVersions is answered with the real list; if the client's list has Deliver with max ≥
     2, every Deliver is version 2 (u64 committed chunk id before the chunk), else version 1
     Pass: Same messages and positions in both cases; the report says which version was used
+    Seen: measured on 4.0.5 and 4.3.6
     """
     broker.create_stream(STREAM)
     for first in (0, 4):
@@ -351,12 +361,22 @@ async def deliver_version_2(broker: RabbitMQStream, client: Client, expect: Expe
     expect.equal(positions(messages), [*range(8)], "the same positions", id="the-same-positions")
 
 
-@scenario("RMQS-4.32", roles=CONSUMER, server={"frame_max": 1 << 20}, timeout_s=90)
+@scenario(
+    "RMQS-4.32",
+    "MUST",
+    "critical",
+    basis=["R10", "R16"],
+    roles=CONSUMER,
+    server={"frame_max": 1 << 20},
+    timeout_s=90,
+)
 async def chunk_larger_than_the_frame_max(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Chunk larger than the frame max.
 
     Fault: FrameMax 1 MiB agreed; one Deliver with 8 × 250 000 B and one with 32 × 250 000 B (8 MB)
     Pass: 40 messages surfaced with the right SHA-256; the connection stays
+    Seen: measured on 4.3.6: Deliver frames of 8, 16 and 32 MB at FrameMax 1 MiB; source: Java lifts its
+    inbound limit after Open
     """
     broker.create_stream(STREAM)
     bodies = [hashlib.sha256(b"%d" % number).digest() * (250_000 // 32) for number in range(40)]

@@ -46,7 +46,7 @@ Wire: TypeAlias = Callable[..., Awaitable[None]]
 REFERENCES = (("a" * 255, STREAM), ("a" * 256, STREAM), ("\u00fc" * 200, STREAM), ("plain", EXOTIC))
 
 
-@scenario("RMQS-2.10", timeout_s=60)
+@scenario("RMQS-2.10", "MUST", "high", basis=["R5"], timeout_s=60)
 async def each_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Each response code maps to a distinct error.
 
@@ -55,6 +55,7 @@ async def each_code(broker: RabbitMQStream, client: Client, expect: Expect) -> N
     Pass: op fails, error.code = the number; the next request is answered (same or new connection). Tolerated:
     Create with 5 ends ok (idempotent create); Subscribe/DeclarePublisher with 6 or 2 are retried at most 20
     times per second until the deadline
+    Seen: stream-go-client#486
     """
     consume = {"options": {}, "on_message": {"mode": "event"}}
     kinds: dict[str, tuple[str, Mapping[str, Any]]] = {}
@@ -123,12 +124,13 @@ def _refused_with(expect: Expect, result: Result, kind: str, code: int) -> None:
     )
 
 
-@scenario("RMQS-2.11", ops=CREATE)
+@scenario("RMQS-2.11", "MUST", "high", basis=["R5", "R20"], ops=CREATE)
 async def unknown_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Unknown response code.
 
     Fault: Code 777
     Pass: Op fails with generic refused + number; no crash
+    Seen: stream-java-client#1005
     """
     await client.connected()
     broker.faults.add(reply(code=777, kind="Create", nth=1))
@@ -147,7 +149,7 @@ async def unknown_code(broker: RabbitMQStream, client: Client, expect: Expect) -
     )
 
 
-@scenario("RMQS-2.12", roles=ADMIN, target=True, revision=2)
+@scenario("RMQS-2.12", "SHOULD", "low", basis=["R5", "R13"], roles=ADMIN, target=True, revision=2)
 async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Create of an existing stream.
 
@@ -186,7 +188,7 @@ async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: 
     )
 
 
-@scenario("RMQS-2.13", target=True, revision=3)
+@scenario("RMQS-2.13", "MUST", "medium", basis=["R4", "R6"], target=True, revision=3)
 async def names_at_limits(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Names at limits.
 
@@ -194,6 +196,8 @@ async def names_at_limits(broker: RabbitMQStream, client: Client, expect: Expect
     multi-byte characters; server limit 255 bytes (256 and more: code 17)
     Pass: Every string on the wire has its length in bytes and the frame decodes; 255 works; above 255 bytes:
     refused locally (`invalid`, no frame) or sent whole and reported as refused 17; never truncated
+    Seen: stream-java-client#627; stream-java-client#628; stream-java-client#629; stream-java-client#1004;
+    source: rstream 1.1.1 counts characters
     """
     await client.connected()
     for name in (STREAM, EXOTIC):
@@ -308,7 +312,7 @@ async def _whole_on_the_wire(
         )
 
 
-@scenario("RMQS-2.14", process=True, revision=3)
+@scenario("RMQS-2.14", "SHOULD", "medium", basis=["R4"], process=True, revision=3)
 async def null_and_empty(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Null and empty strings.
 
@@ -316,6 +320,7 @@ async def null_and_empty(broker: RabbitMQStream, client: Client, expect: Expect)
     (0xFFFFFFFF); Metadata answer for an unknown stream with null broker and replica arrays
     Pass: Decoded as null/empty and the session works; non-strict: clean error within 2 s; no read past the
     frame, no loop of 2^32, RSS growth < 64 MiB
+    Seen: stream-js-client#112
     """
     before = client.facts()
     cases = {

@@ -21,7 +21,7 @@ STEPS = ("PeerProperties", "SaslHandshake", "SaslAuthenticate", "Tune", "Open")
 ANSWERS = ("PeerPropertiesResponse", "SaslHandshakeResponse", "SaslAuthenticateResponse", "Tune")
 
 
-@scenario("RMQS-1.01", target=True)
+@scenario("RMQS-1.01", "MUST", "high", basis=["R15"], target=True)
 async def handshake_order(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Handshake order.
 
@@ -63,12 +63,13 @@ async def handshake_order(broker: RabbitMQStream, client: Client, expect: Expect
     )
 
 
-@scenario("RMQS-1.02", revision=2)
+@scenario("RMQS-1.02", "MUST", "critical", basis=["R1"], revision=2)
 async def byte_by_byte(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Handshake byte by byte.
 
     Fault: frag(1) for every server byte
     Pass: connect succeeds
+    Seen: measured ok on rstream 1.1.1 (P-21); pulsar-client-go#163
     """
     broker.faults.add(slice_(1, gap_s=0.0005, direction="out", name="bytes"))
     expect.ok(await client.connect(timeout=10.0), "connect succeeds", id="connect-succeeds")
@@ -78,7 +79,7 @@ async def byte_by_byte(broker: RabbitMQStream, client: Client, expect: Expect) -
     )
 
 
-@scenario("RMQS-1.03", revision=2)
+@scenario("RMQS-1.03", "MUST", "high", basis=["R1", "R15"], revision=2)
 async def tail_in_one_segment(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Whole handshake tail coalesced.
 
@@ -103,7 +104,7 @@ def _refuse_login(broker: RabbitMQStream, code: int, after_s: float = 0.0) -> No
         broker.faults.add(latency(after_s, kind="SaslAuthenticate", direction="in", name="late"))
 
 
-@scenario("RMQS-1.04")
+@scenario("RMQS-1.04", "MUST", "high", basis=["R5", "R15"])
 async def mechanism_not_supported(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Unsupported SASL mechanism.
 
@@ -136,7 +137,7 @@ async def mechanism_not_supported(broker: RabbitMQStream, client: Client, expect
     )
 
 
-@scenario("RMQS-1.05", timeout_s=40, target=True)
+@scenario("RMQS-1.05", "MUST", "critical", basis=["R5", "R15"], timeout_s=40, target=True)
 async def wrong_credentials(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Wrong credentials.
 
@@ -145,6 +146,7 @@ async def wrong_credentials(broker: RabbitMQStream, client: Client, expect: Expe
     Pass: connect fails `auth` within 1 s of the answer frame (not of the request); exactly one
     SaslAuthenticate on the wire until 5 s after it, unless retries were configured; client socket closed
     within 1 s after the FIN
+    Seen: stream-dotnet-client#140; measured: rstream 1.1.1 raises but leaves the socket open (P-28)
     """
     if not expect.wire_visible:
         expect.failed(
@@ -177,13 +179,14 @@ async def wrong_credentials(broker: RabbitMQStream, client: Client, expect: Expe
     )
 
 
-@scenario("RMQS-1.06")
+@scenario("RMQS-1.06", "MUST", "high", basis=["R5"])
 async def error_code_early(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Error code in PeerProperties or SaslHandshake.
 
     Fault: Code 15 in either answer, followed by an empty array (count 0)
     Pass: connect fails within 1 s of the answer (any kind but `timeout`), not after the RPC timeout; socket
     closed
+    Seen: stream-java-client#1005
     """
     for kind, empty in (
         ("PeerPropertiesResponse", {"properties": {}}),
@@ -196,7 +199,7 @@ async def error_code_early(broker: RabbitMQStream, client: Client, expect: Expec
         await connect_refused(broker, expect, result, kind, NOT_LATE, within_s=1.0, case=kind, since=mark)
 
 
-@scenario("RMQS-1.07")
+@scenario("RMQS-1.07", "MAY", "low", basis=["R15"], needs=["sasl.challenge"])
 async def challenge_round(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """SASL challenge round.
 
@@ -242,13 +245,14 @@ async def challenge_round(broker: RabbitMQStream, client: Client, expect: Expect
         )
 
 
-@scenario("RMQS-1.08")
+@scenario("RMQS-1.08", "SHOULD", "medium", basis=["R5"])
 async def loopback_only_user(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Loopback-only user.
 
     Fault: SaslAuthenticate code 11, then FIN
     Pass: connect fails `auth` within 1 s of the answer, error.code 11 (non-strict: another way to tell it
     from code 8, e.g. the text); socket closed
+    Seen: stream-go-client#114
     """
     code = Code.SASL_AUTHENTICATION_FAILURE_LOOPBACK
     _refuse_login(broker, code)
@@ -259,7 +263,7 @@ async def loopback_only_user(broker: RabbitMQStream, client: Client, expect: Exp
     )
 
 
-@scenario("RMQS-1.09", timeout_s=40, target=True)
+@scenario("RMQS-1.09", "MUST", "high", basis=["R5", "R15"], timeout_s=40, target=True)
 async def virtual_host_refused(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Virtual host refused.
 
@@ -299,7 +303,14 @@ async def virtual_host_refused(broker: RabbitMQStream, client: Client, expect: E
         )
 
 
-@scenario("RMQS-1.10", server={"switches": {"step_timeout_s": 600.0}}, timeout_s=40)
+@scenario(
+    "RMQS-1.10",
+    "MUST",
+    "critical",
+    basis=["R15"],
+    server={"switches": {"step_timeout_s": 600.0}},
+    timeout_s=40,
+)
 async def tune_never_arrives(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Tune never arrives.
 
@@ -307,6 +318,7 @@ async def tune_never_arrives(broker: RabbitMQStream, client: Client, expect: Exp
     switched off)
     Pass: connect fails `timeout` (or `connection`) at timeout_ms if the library takes one, else at its
     documented fixed time-out (adapter `limits.request_timeout_ms`, at most 15 s); socket closed
+    Seen: iggy#4262
     """
     broker.faults.add(silent(kind="Tune", direction="out", name="no Tune"))
     deadline = client.deadline_s("connect", client.deadline_s("request", 3.0))
@@ -330,12 +342,13 @@ async def _all_closed(broker: RabbitMQStream, expect: Expect, criterion: str, *,
         await expect.socket_closed(broker, record.connection, criterion, within_s=1.5, id=id)
 
 
-@scenario("RMQS-1.11")
+@scenario("RMQS-1.11", "MUST", "critical", basis=["R15"])
 async def fin_inside_the_handshake(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """FIN inside the handshake.
 
     Fault: FIN after the SaslHandshake answer
     Pass: connect fails `connection` (or `closed`) within 1 s of the FIN
+    Seen: measured: rabbitmq-stream-js-client 1.0.0 connect never settles (P-31)
     """
     broker.faults.add(fin(kind="SaslHandshakeResponse"))
     result = await client.connect()

@@ -42,12 +42,13 @@ FOREIGN_ID = 250
 REUSE_TRIES = 300
 
 
-@scenario("RMQS-4.01", roles=CONSUMER, target=True)
+@scenario("RMQS-4.01", "MUST", "critical", basis=["R9", "R10"], roles=CONSUMER, target=True)
 async def subscribe_and_deliver(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Subscribe and deliver.
 
     Fault: One chunk with 10 entries
     Pass: 10 messages, offsets ChunkFirstOffset..+9
+    Seen: stream-js-client#86
     """
     await client.connected()
     await stream_exists(broker, client)
@@ -67,12 +68,13 @@ async def subscribe_and_deliver(broker: RabbitMQStream, client: Client, expect: 
     )
 
 
-@scenario("RMQS-4.02", roles=CONSUMER, target=True)
+@scenario("RMQS-4.02", "MUST", "critical", basis=["R10"], roles=CONSUMER, target=True)
 async def many_entries(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """NumEntries greater than 1.
 
     Fault: Chunks with 2, 3 and 1000 entries
     Pass: No message lost, none doubled
+    Seen: stream-js-client#86
     """
     await client.connected()
     await stream_exists(broker, client)
@@ -142,7 +144,7 @@ async def _pending(broker: RabbitMQStream, client: Client, expect: Expect) -> tu
     return call, name
 
 
-@scenario("RMQS-4.07", roles=CONSUMER)
+@scenario("RMQS-4.07", "MUST", "high", basis=["R11"], roles=CONSUMER)
 async def credit_response_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """CreditResponse error.
 
@@ -151,6 +153,7 @@ async def credit_response_error(broker: RabbitMQStream, client: Client, expect: 
     (real answer for an inactive single active consumer; the credit counts)
     Pass: No op ends by it; the pending request gets its own answer; the second subscription goes on; in (b)
     the consumer is kept; reporting it is optional
+    Seen: stream-dotnet-client#159; stream-dotnet-client#205
     """
     dead, live = await _two_subscriptions(broker, client, expect)
     broker.store_offset(STREAM, "app", 7)
@@ -194,12 +197,13 @@ def _stray(client: Client, body: bytes, offset: int = 1) -> Chunk:
     return Chunk.build(data, entries=1, records=1, first_offset=offset, timestamp_ms=1_700_000_000_000)
 
 
-@scenario("RMQS-4.08", roles=CONSUMER)
+@scenario("RMQS-4.08", "MUST", "high", basis=["R9", "R10"], roles=CONSUMER)
 async def deliver_for_unknown_subscription(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Deliver for unknown subscription.
 
     Fault: Id 250
     Pass: Ignored; others go on
+    Seen: stream-dotnet-client#313
     """
     first, second = await _two_subscriptions(broker, client, expect)
     expect.exercised(
@@ -236,7 +240,7 @@ async def deliver_for_unknown_subscription(broker: RabbitMQStream, client: Clien
     )
 
 
-@scenario("RMQS-4.09", roles=CONSUMER)
+@scenario("RMQS-4.09", "MUST", "high", basis=["R9"], roles=CONSUMER)
 async def deliver_after_unsubscribe(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Deliver after Unsubscribe.
 
@@ -244,6 +248,7 @@ async def deliver_after_unsubscribe(broker: RabbitMQStream, client: Client, expe
     behind the answer (illegal)
     Pass: No message event after the unsubscribe op ended; no crash; other subscriptions go on; credit for the
     dead id is tolerated (answered with CreditResponse 4)
+    Seen: stream-js-client#211; stream-go-client#481; stream-dotnet-client#313
     """
     dead, _ = await _two_subscriptions(broker, client, expect)
     mark = broker.journal.last_seq
@@ -269,7 +274,7 @@ async def deliver_after_unsubscribe(broker: RabbitMQStream, client: Client, expe
     await _goes_on(broker, client, expect, "other subscriptions go on", id="other-subscriptions-go-on")
 
 
-@scenario("RMQS-4.24", roles=CONSUMER, timeout_s=60)
+@scenario("RMQS-4.24", "MUST", "high", basis=["R9"], roles=CONSUMER, timeout_s=60)
 async def two_subscriptions_on_one_connection(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Two subscriptions, one connection.
 
@@ -278,6 +283,7 @@ async def two_subscriptions_on_one_connection(broker: RabbitMQStream, client: Cl
     else skip that part)
     Pass: Each message reaches the callback of its own stream; the second goes on; a reused id never calls the
     old callback; a client that opens one connection per subscription: `inconclusive`
+    Seen: rstream#204; rstream#211; rstream#246
     """
     first, second = await _two_subscriptions(broker, client, expect)
     expect.exercised(
@@ -325,7 +331,16 @@ async def two_subscriptions_on_one_connection(broker: RabbitMQStream, client: Cl
     expect.note(f"no id was used again within {REUSE_TRIES} subscriptions")
 
 
-@scenario("RMQS-4.25", roles=CONSUMER, timeout_s=60, revision=2, allows=("delivers-what-came",))
+@scenario(
+    "RMQS-4.25",
+    "MUST",
+    "medium",
+    basis=["R5"],
+    roles=CONSUMER,
+    timeout_s=60,
+    revision=2,
+    allows=("delivers-what-came",),
+)
 async def subscription_id_exists(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Subscription id exists.
 
@@ -385,13 +400,14 @@ async def subscription_id_exists(broker: RabbitMQStream, client: Client, expect:
     )
 
 
-@scenario("RMQS-4.26", roles=CONSUMER, timeout_s=60)
+@scenario("RMQS-4.26", "SHOULD", "high", basis=["R9"], roles=CONSUMER, timeout_s=60)
 async def subscribe_failure_is_clean(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Subscribe failure is clean.
 
     Fault: Subscribe answered with code 6, 10 times, then OK
     Pass: Each failed op reports 6, or the library retries by itself with ≥ 50 ms between tries and ends ok;
     at the end one live subscription on the wire; with `stats` declared: tasks/threads as before ± 1
+    Seen: stream-go-client#486; stream-dotnet-client#339
     """
     broker.create_stream(STREAM)
     write(broker, client, [b"one"])
@@ -456,7 +472,7 @@ async def _load(client: Client) -> int:
     return sum(found.get(key) or 0 for key in ("tasks", "threads"))
 
 
-@scenario("RMQS-4.27", roles=CONSUMER)
+@scenario("RMQS-4.27", "MUST", "critical", basis=["R10"], needs=["callback_raise"], roles=CONSUMER)
 async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Callback raises.
 
@@ -464,6 +480,7 @@ async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect
     Pass: 4..10 and the second chunk surfaced, credit returned; non-strict: the consumer stops with an
     error/closed event and surfaces nothing more; fail: later chunks surfaced with 4..10 missing, silent stop,
     crash
+    Seen: stream-rust-client#314; rstream#215; stream-js-client#224
     """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 10))

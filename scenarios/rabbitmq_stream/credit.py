@@ -32,7 +32,7 @@ def _single(broker: RabbitMQStream, client: Client, count: int) -> None:
         write(broker, client, numbered(number, 1))
 
 
-@scenario("RMQS-4.03", roles=CONSUMER, server=CHUNK_PER_CREDIT)
+@scenario("RMQS-4.03", "MUST", "critical", basis=["R9", "R11"], roles=CONSUMER, server=CHUNK_PER_CREDIT)
 async def credit_is_returned(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Credit is returned.
 
@@ -40,6 +40,7 @@ async def credit_is_returned(broker: RabbitMQStream, client: Client, expect: Exp
     is sent per credit (3.10 rule)
     Pass: All chunks delivered within 10 s; sum of the credits on the wire ≥ 4 × C (number of Credit frames is
     free)
+    Seen: stream-go-client#440
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -62,7 +63,15 @@ async def credit_is_returned(broker: RabbitMQStream, client: Client, expect: Exp
     )
 
 
-@scenario("RMQS-4.04", roles=CONSUMER, server=CHUNK_PER_CREDIT)
+@scenario(
+    "RMQS-4.04",
+    "SHOULD",
+    "high",
+    basis=["R11"],
+    needs=["callback_sleep"],
+    roles=CONSUMER,
+    server=CHUNK_PER_CREDIT,
+)
 async def no_credit_beyond_consumption(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """No credit beyond consumption.
 
@@ -70,6 +79,7 @@ async def no_credit_beyond_consumption(broker: RabbitMQStream, client: Client, e
     frame
     Pass: At any time: chunks sent on the wire minus chunks whose messages the application has seen ≤ 2 × C +
     2; RSS growth < 64 MiB
+    Seen: stream-dotnet-client#250; moleculer#1243
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -96,12 +106,15 @@ async def no_credit_beyond_consumption(broker: RabbitMQStream, client: Client, e
     footprint.judge(expect, rss_mib=64)
 
 
-@scenario("RMQS-4.05", roles=CONSUMER, timeout_s=40)
+@scenario(
+    "RMQS-4.05", "SHOULD", "high", basis=["R11"], needs=["callback_sleep"], roles=CONSUMER, timeout_s=40
+)
 async def credit_starvation_recovered(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Credit starvation recovered.
 
     Fault: Low-water rule of 4.x (RMQS-4.28), callback sleeps 200 ms per chunk, 20 chunks waiting
     Pass: Credits arrive as chunks are processed; all 20 surfaced within 15 s, in order
+    Seen: stream-rust-client#314
     """
     broker.create_stream(STREAM)
     _single(broker, client, 20)
@@ -117,7 +130,7 @@ async def credit_starvation_recovered(broker: RabbitMQStream, client: Client, ex
     )
 
 
-@scenario("RMQS-4.06", roles=CONSUMER)
+@scenario("RMQS-4.06", "SHOULD", "medium", basis=["R11"], roles=CONSUMER)
 async def over_delivery(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Over-delivery by the server.
 
@@ -152,7 +165,7 @@ async def over_delivery(broker: RabbitMQStream, client: Client, expect: Expect) 
     )
 
 
-@scenario("RMQS-4.28", roles=CONSUMER)
+@scenario("RMQS-4.28", "MUST", "critical", basis=["R11"], roles=CONSUMER)
 async def single_credits_are_held_back(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Single credits are held back.
 
@@ -160,6 +173,8 @@ async def single_credits_are_held_back(broker: RabbitMQStream, client: Client, e
     (integer), above it chunks are sent until it is 0; 40 chunks of 1 message, C asked 10
     Pass: All 40 surfaced within 10 s; the client gives one credit (or more) per chunk without waiting for a
     chunk after each
+    Seen: measured on 4.3.6: C = 10: 10 chunks, five single credits release nothing, the sixth releases 6; C =
+    4: three; stream-dotnet-client#12
     """
     broker.create_stream(STREAM)
     await client.connected()

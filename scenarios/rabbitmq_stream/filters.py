@@ -72,7 +72,7 @@ async def _sent_with(
     expect.equal(there, list(values.values()), criterion, id="each-message-has-its-filter-value")
 
 
-@scenario("RMQS-8.01", roles=PUBLISHER)
+@scenario("RMQS-8.01", "SHOULD", "high", basis=["R7", "R21"], needs=["filters"], roles=PUBLISHER)
 async def filter_values(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Filter values with messages.
 
@@ -82,7 +82,7 @@ async def filter_values(broker: RabbitMQStream, client: Client, expect: Expect) 
     await _sent_with(broker, client, expect, {"red:1": "red", "blue:2": "blue", "größe:3": "größe"})
 
 
-@scenario("RMQS-8.07", roles=PUBLISHER)
+@scenario("RMQS-8.07", "SHOULD", "high", basis=["R4", "R7", "R21"], needs=["filters"], roles=PUBLISHER)
 async def message_without_a_value(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Message without a value among others.
 
@@ -92,7 +92,7 @@ async def message_without_a_value(broker: RabbitMQStream, client: Client, expect
     await _sent_with(broker, client, expect, {"red:1": "red", "plain": None, "red:3": "red"})
 
 
-@scenario("RMQS-8.02", roles=CONSUMER)
+@scenario("RMQS-8.02", "SHOULD", "high", basis=["R9", "R21"], needs=["filters"], roles=CONSUMER)
 async def filter_of_subscribe(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Filter in Subscribe.
 
@@ -112,7 +112,7 @@ async def filter_of_subscribe(broker: RabbitMQStream, client: Client, expect: Ex
     await _surfaced(client, expect, ["red:1", "blue:3"])
 
 
-@scenario("RMQS-8.03", roles=CONSUMER)
+@scenario("RMQS-8.03", "SHOULD", "high", basis=["R9", "R21"], needs=["filters"], roles=CONSUMER)
 async def messages_without_a_value(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Messages without a filter value.
 
@@ -138,7 +138,15 @@ async def messages_without_a_value(broker: RabbitMQStream, client: Client, expec
         await _surfaced(client, expect, wanted, sub)
 
 
-@scenario("RMQS-8.04", roles=CONSUMER, server=CHUNK_PER_CREDIT)
+@scenario(
+    "RMQS-8.04",
+    "SHOULD",
+    "critical",
+    basis=["R10", "R21"],
+    needs=["filters"],
+    roles=CONSUMER,
+    server=CHUNK_PER_CREDIT,
+)
 async def filter_again(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Filter again what the server lets through.
 
@@ -166,7 +174,15 @@ async def filter_again(broker: RabbitMQStream, client: Client, expect: Expect) -
     )
 
 
-@scenario("RMQS-8.05", roles=CONSUMER, timeout_s=60)
+@scenario(
+    "RMQS-8.05",
+    "SHOULD",
+    "high",
+    basis=["R9", "R21"],
+    needs=["filters", "auto_reconnect"],
+    roles=CONSUMER,
+    timeout_s=60,
+)
 async def filter_after_a_loss(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Filter after a loss.
 
@@ -197,7 +213,15 @@ async def filter_after_a_loss(broker: RabbitMQStream, client: Client, expect: Ex
     )
 
 
-@scenario("RMQS-8.06", roles=PUBLISHER, server={"profile": "3.10"})
+@scenario(
+    "RMQS-8.06",
+    "SHOULD",
+    "high",
+    basis=["R20", "R21"],
+    needs=["filters"],
+    roles=PUBLISHER,
+    server={"profile": "3.10"},
+)
 async def filter_values_for_an_older_broker(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Filter values for an older broker.
 

@@ -31,7 +31,7 @@ from scenarios.rabbitmq_stream._lifecycle import (
 from scenarios.rabbitmq_stream._steps import CONSUMER, PUBLISHER, STREAM, answered, heartbeat_of
 
 
-@scenario("RMQS-5.01", server=BEAT, timeout_s=60, revision=3)
+@scenario("RMQS-5.01", "MUST", "critical", basis=["R16", "R18"], server=BEAT, timeout_s=60, revision=3)
 async def client_sends_heartbeats(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Client sends heartbeats.
 
@@ -39,6 +39,7 @@ async def client_sends_heartbeats(broker: RabbitMQStream, client: Client, expect
     real server, close with FIN after two checks of T without a byte
     Pass: gaps between the client's bytes ≤ 1.5 T + 250 ms (non-strict up to 2 T); no FIN by the rule; T = 0
     or > 5: `inconclusive`
+    Seen: dart_amqp#106; stream-go-client#361
     """
     await client.connected()
     await lasting(broker, client, expect)
@@ -57,12 +58,14 @@ async def client_sends_heartbeats(broker: RabbitMQStream, client: Client, expect
     judge_gaps(broker, expect, tuned, begin, clock(broker))
 
 
-@scenario("RMQS-5.02", server=BEAT, timeout_s=60)
+@scenario("RMQS-5.02", "SHOULD", "critical", basis=["R18"], server=BEAT, timeout_s=60)
 async def server_heartbeats_missing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Server heartbeats missing.
 
     Fault: Server offers 1 s, then sends nothing but keeps reading; T as in RMQS-5.01
     Pass: Client closes or reports loss within 8 T
+    Seen: rstream#201 (measured: rstream 1.1.1 still open after 7 s, P-26); rabbitmq-stream-js-client 1.0.0
+    likewise (P-29)
     """
     await client.connected()
     await at_work(broker, client, expect)
@@ -77,7 +80,16 @@ async def server_heartbeats_missing(broker: RabbitMQStream, client: Client, expe
     )
 
 
-@scenario("RMQS-5.03", server=BEAT, timeout_s=90, revision=2)
+@scenario(
+    "RMQS-5.03",
+    "SHOULD",
+    "critical",
+    basis=["R18"],
+    needs=["auto_reconnect"],
+    server=BEAT,
+    timeout_s=90,
+    revision=2,
+)
 async def loss_by_heartbeat(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Loss by heartbeat is an unexpected close.
 
@@ -85,6 +97,7 @@ async def loss_by_heartbeat(broker: RabbitMQStream, client: Client, expect: Expe
     Pass: within 8 T + 5 s: a new connection with full handshake and Subscribe/DeclarePublisher (the latter
     perhaps with the next message only), or an error/`connection_lost` event and `state.open` false; next
     publish not confirmed silently nor left hanging
+    Seen: stream-dotnet-client#393; stream-dotnet-client#394; rabbitmq-java-client#97
     """
     await reconnecting(client)
     await at_work(broker, client, expect)
@@ -119,13 +132,14 @@ async def loss_by_heartbeat(broker: RabbitMQStream, client: Client, expect: Expe
             )
 
 
-@scenario("RMQS-5.04", roles=CONSUMER, server=BEAT, timeout_s=60)
+@scenario("RMQS-5.04", "MUST", "high", basis=["R18"], roles=CONSUMER, server=BEAT, timeout_s=60)
 async def any_frame_is_liveness(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Any frame is liveness.
 
     Fault: T = 1 s; a chunk every 300 ms for 8 s and never a Heartbeat (what the real server does while it has
     something to send)
     Pass: No close, no loss event, all chunks surfaced
+    Seen: rstream#203; rstream#208
     """
     broker.create_stream(STREAM)
     await client.connected(heartbeat_s=heartbeat_of(client, 1))
@@ -156,7 +170,17 @@ async def any_frame_is_liveness(broker: RabbitMQStream, client: Client, expect: 
     )
 
 
-@scenario("RMQS-5.05", roles=CONSUMER, server=BEAT, timeout_s=90, revision=2)
+@scenario(
+    "RMQS-5.05",
+    "MUST",
+    "critical",
+    basis=["R18"],
+    needs=["callback_sleep"],
+    roles=CONSUMER,
+    server=BEAT,
+    timeout_s=90,
+    revision=2,
+)
 async def heartbeat_while_busy(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Heartbeat while the callback blocks.
 
@@ -164,6 +188,7 @@ async def heartbeat_while_busy(broker: RabbitMQStream, client: Client, expect: E
     callback thread in threaded ones; not `block` on a single event loop)
     Pass: gaps between the client's bytes ≤ 1.5 T + 250 ms (non-strict up to 2 T); the connection survives;
     the following message is surfaced
+    Seen: stream-dotnet-client#250; pika#93; stream-java-client#1005
     """
     broker.create_stream(STREAM)
     own = heartbeat_of(client, 1)
@@ -210,13 +235,16 @@ def _pending_request(client: Client) -> tuple[str, dict[str, Any], str] | None:
     return next((choice for choice in choices if client.has(choice[0])), None)
 
 
-@scenario("RMQS-5.17", roles=PUBLISHER, server=BEAT, timeout_s=90, revision=2)
+@scenario(
+    "RMQS-5.17", "SHOULD", "critical", basis=["R18"], roles=PUBLISHER, server=BEAT, timeout_s=90, revision=2
+)
 async def half_open_connection(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Half-open connection.
 
     Fault: T = 1 s, a publish and a request pending, then halfopen (drop all packets both ways)
     Pass: Loss reported or connection given up within 8 T; the request ends at its deadline, the publish ends
     unknown
+    Seen: stream-dotnet-client#393; aleph#311
     """
     await reconnecting(client, heartbeat_s=heartbeat_of(client, 1))
     await at_work(broker, client, expect)

@@ -78,7 +78,7 @@ def _asked_anew(broker: RabbitMQStream, connection: str) -> bool:
     return names.get(connection, "") in {name for other, name in names.items() if other != connection}
 
 
-@scenario("RMQS-6.01", ops=CREATE, revision=2)
+@scenario("RMQS-6.01", "SHOULD", "low", basis=["R1"], ops=CREATE, revision=2)
 async def tiny_sizes(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Size 0 and size 3.
 
@@ -87,6 +87,7 @@ async def tiny_sizes(broker: RabbitMQStream, client: Client, expect: Expect) -> 
     Pass: Either the answer is matched (also that to the request asked anew on a new connection), or the
     connection is closed with an error within 2 s and the request ends; CPU of the process < 50 % over 2 s; no
     silent reader
+    Seen: stream-java-client#1028
     """
     for size, frame in ((0, "00000000"), (3, "00000003 000017")):
         name = f"size-{size}"
@@ -104,7 +105,7 @@ async def tiny_sizes(broker: RabbitMQStream, client: Client, expect: Expect) -> 
         footprint.judge(expect, rss_mib=64, cpu_share=0.5)
 
 
-@scenario("RMQS-6.02", ops=CREATE, timeout_s=60)
+@scenario("RMQS-6.02", "SHOULD", "high", basis=["R1", "R16"], ops=CREATE, timeout_s=60)
 async def absurd_size(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Absurd frame size.
 
@@ -112,6 +113,7 @@ async def absurd_size(broker: RabbitMQStream, client: Client, expect: Expect) ->
     connection, followed by 1 MiB of zeros and silence
     Pass: Connection closed with an error within 10 s; non-strict: kept, but the request and the next op end
     at their deadlines; RSS growth < 64 MiB in all cases
+    Seen: stream-java-client#1030; measured: rstream 1.1.1 waits for ever, later requests time out (P-27)
     """
     sizes = ("7ffffff0", "fffffff0")
     for size in sizes:
@@ -152,13 +154,14 @@ async def absurd_size(broker: RabbitMQStream, client: Client, expect: Expect) ->
     footprint.judge(expect, rss_mib=64)
 
 
-@scenario("RMQS-6.03", process=True, timeout_s=40, revision=2)
+@scenario("RMQS-6.03", "SHOULD", "medium", basis=["R1"], process=True, timeout_s=40, revision=2)
 async def size_before_authentication(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Size limit before authentication.
 
     Fault: 1 GiB size field as first bytes, then silence
     Pass: connect fails by its deadline and the socket is closed; RSS growth < 64 MiB; non-strict if only the
     connect time-out ended it
+    Seen: stream-java-client#1041; stream-java-client#1044
     """
     footprint = Footprint(client)
     giant = Inject(hex="40000000", place="before")
@@ -192,7 +195,7 @@ async def size_before_authentication(broker: RabbitMQStream, client: Client, exp
     )
 
 
-@scenario("RMQS-6.04", roles=CONSUMER, revision=2)
+@scenario("RMQS-6.04", "MUST", "high", basis=["R1"], roles=CONSUMER, revision=2)
 async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Truncated frame then FIN.
 
@@ -237,7 +240,7 @@ async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Exp
     )
 
 
-@scenario("RMQS-6.05", ops=CREATE, revision=2)
+@scenario("RMQS-6.05", "MUST", "high", basis=["R1"], ops=CREATE, revision=2)
 async def rst_inside_a_response(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """RST in the middle of a response.
 
@@ -276,13 +279,15 @@ async def rst_inside_a_response(broker: RabbitMQStream, client: Client, expect: 
     )
 
 
-@scenario("RMQS-6.06", ops=CREATE)
+@scenario("RMQS-6.06", "MUST", "critical", basis=["R1", "R20"], ops=CREATE)
 async def unknown_key(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Unknown command key.
 
     Fault: Key 99 (10 bytes of content) between two good answers
     Pass: Skipped by Size; the next answer is matched; reader alive; non-strict: connection closed with an
     error/loss event within 2 s and the pending op ends; fail: silent reader, hang, crash
+    Seen: stream-dotnet-client#130; measured: rstream 1.1.1 reader dies silently (P-24), stream-js-client
+    1.0.0 throws uncaught (P-32)
     """
     await client.connected()
     expect.prepared(await client.op("rmqs.create", session="s1", target="one"))
@@ -317,13 +322,14 @@ async def unknown_key(broker: RabbitMQStream, client: Client, expect: Expect) ->
     )
 
 
-@scenario("RMQS-6.07", timeout_s=40)
+@scenario("RMQS-6.07", "MUST", "high", basis=["R4"], timeout_s=40)
 async def array_counts(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Array count negative or huge.
 
     Fault: PeerProperties answer of 40 bytes with count 0xFFFFFFFF (null), then 0x7FFFFFFF on a new connection
     Pass: Null: as empty, or clean error; huge: connect fails `protocol`/`connection` within 2 s (or goes on
     with what was in the frame); RSS growth < 64 MiB, CPU < 50 % after 2 s, socket closed if failed
+    Seen: stream-java-client#1028; source: rstream 1.1.1 loops over the count
     """
     for case, count in (("null", b"\xff\xff\xff\xff"), ("huge", b"\x7f\xff\xff\xff")):
         footprint = Footprint(client)
@@ -360,13 +366,16 @@ async def array_counts(broker: RabbitMQStream, client: Client, expect: Expect) -
         footprint.judge(expect, rss_mib=64)
 
 
-@scenario("RMQS-6.08", roles=ADMIN, ops=("rmqs.metadata", "rmqs.create"), revision=2)
+@scenario(
+    "RMQS-6.08", "MUST", "high", basis=["R4"], roles=ADMIN, ops=("rmqs.metadata", "rmqs.create"), revision=2
+)
 async def string_beyond_the_frame(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """String length beyond the frame.
 
     Fault: Metadata answer of 40 bytes whose host has length 30000, a good Create answer behind it
     Pass: The Metadata op fails (never ok with bytes of the next frame or a cut host); then the Create answer
     is matched, or the connection is closed with an error within 2 s
+    Seen: stream-java-client#1028
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -449,13 +458,14 @@ async def _end_is_known(broker: RabbitMQStream, client: Client, expect: Expect, 
     )
 
 
-@scenario("RMQS-6.09", revision=3)
+@scenario("RMQS-6.09", "SHOULD", "medium", basis=["R4"], revision=3)
 async def invalid_utf8(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Invalid UTF-8 in strings.
 
     Fault: Server Close whose reason has the bytes C3 28; MetadataUpdate with such a stream name
     Pass: No crash; CloseResponse sent or connection closed within 2 s with a loss event; the MetadataUpdate
     is ignored or closes the connection loudly
+    Seen: stream-dotnet-client#217
     """
     bad = b"\xc3\x28".decode(errors="surrogateescape")
     places = {}

@@ -23,13 +23,6 @@ CLOSE_CODE = 999
 
 @scenario("NET-4.02", protocol="rabbitmq-stream", roles=PUBLISHER, timeout_s=60, revision=3)
 async def unknown_enum_value(subject: StreamSubject, client: Client, expect: Expect) -> None:
-    """Unknown enum value in a known message.
-
-    Fault: Known messages with a number or a word that no list of the protocol has. rabbitmq-stream: Metadata
-    with stream code 777, then server Close with code 999
-    Pass: The op ends by its deadline as `refused` with a generic error that shows the number or word; never
-    success; process alive; the session stays usable, or, where the server ended the connection, a new one is
-    """
     broker = subject.fake
     await subject.ready()
     await client.connected("fresh")
@@ -115,13 +108,6 @@ def _refused_with_777(expect: Expect, name: str, result: Result) -> None:
 
 @scenario("NET-4.05", protocol="rabbitmq-stream", timeout_s=60)
 async def numbers_at_limits(subject: StreamSubject, client: Client, expect: Expect) -> None:
-    """Numbers at limits.
-
-    Fault: Numbers at 2^53 + 1 and at the ends of their type. rabbitmq-stream: chunk id and offsets at 2^53 +
-    1 and 2^63 - 1, QueryOffset and QueryPublisherSequence answers likewise, chunk timestamp -1 and 2^53 + 1;
-    sent back in StoreOffset, the next Subscribe and publishing ids
-    Pass: Surfaced and sent back exactly
-    """
     broker, tried = subject.fake, 0
     await client.connected()
     for value in LIMITS:

@@ -40,7 +40,7 @@ TIME_MS = 1_700_000_000_123
 RECOVERY_S = 15.0
 
 
-@scenario("RMQS-4.11", roles=CONSUMER)
+@scenario("RMQS-4.11", "MUST", "high", basis=["R9"], roles=CONSUMER)
 async def offset_specification(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Offset spec on the wire.
 
@@ -48,6 +48,8 @@ async def offset_specification(broker: RabbitMQStream, client: Client, expect: E
     frame with value bytes behind types 1–3, or a type outside 1–5, ends in FIN without any frame
     Pass: OffsetType 1..5; 8 value bytes only for types 4 (unsigned) and 5 (ms since epoch, equal to T);
     credit follows; property map may be absent
+    Seen: stream-dotnet-client#303; stream-go-client#392; measured on 4.3.6: type 1 with 8 value bytes is
+    closed by FIN
     """
     await client.connected()
     for number, (kind, value) in enumerate(
@@ -88,12 +90,13 @@ async def offset_specification(broker: RabbitMQStream, client: Client, expect: E
         expect.prepared(await client.unsubscribe(kind))
 
 
-@scenario("RMQS-4.12", roles=CONSUMER, target=True)
+@scenario("RMQS-4.12", "MUST", "critical", basis=["R9", "R10"], roles=CONSUMER, target=True)
 async def chunk_before_the_asked_offset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """First chunk starts before the asked offset.
 
     Fault: Ask 45, deliver chunk starting at 32
     Pass: First message surfaced is 45
+    Seen: stream-rust-client#222; rstream#118; rstream#25
     """
     await client.connected()
     await stream_exists(broker, client)
@@ -150,13 +153,22 @@ async def _consumed(broker: RabbitMQStream, client: Client, expect: Expect, coun
     return (await attached(broker, expect)).connection
 
 
-@scenario("RMQS-4.13", roles=CONSUMER, timeout_s=60)
+@scenario(
+    "RMQS-4.13",
+    "MUST",
+    "critical",
+    basis=["R9"],
+    needs=["auto_reconnect.consumer"],
+    roles=CONSUMER,
+    timeout_s=60,
+)
 async def resume_after_reconnect(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Resume position after reconnect.
 
     Fault: Consume to 57, the last record of its chunk (50..57), RST, accept
     Pass: New Subscribe has type 4 and a value from 50 to 58; surfaced positions go on at 58 without a gap;
     non-strict: some of 50..57 surfaced again; fail: type 1, 2, 3 or a value > 58, or older messages again
+    Seen: rstream#144; stream-go-client#336
     """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 50))
@@ -188,13 +200,22 @@ async def resume_after_reconnect(broker: RabbitMQStream, client: Client, expect:
     expect.tolerate(not again, "none of 50..57 is surfaced again", again, id="none-of-n-n-is-surfaced-again")
 
 
-@scenario("RMQS-4.33", roles=CONSUMER, timeout_s=60)
+@scenario(
+    "RMQS-4.33",
+    "SHOULD",
+    "critical",
+    basis=["R9"],
+    needs=["auto_reconnect.consumer"],
+    roles=CONSUMER,
+    timeout_s=60,
+)
 async def loss_before_the_first_message(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Loss before the first message at next.
 
     Fault: Stream holds 0..99; subscribe `next`; RST before anything is delivered; accept; then write 100..102
     Pass: New Subscribe has type 3, or type 4 with a value ≥ 100; 100..102 surfaced at most once each, nothing
     below 100; never type 1 or offset 0
+    Seen: stream-java-client#26
     """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 100))
@@ -222,13 +243,22 @@ async def loss_before_the_first_message(broker: RabbitMQStream, client: Client, 
     )
 
 
-@scenario("RMQS-4.34", roles=CONSUMER, timeout_s=60)
+@scenario(
+    "RMQS-4.34",
+    "SHOULD",
+    "critical",
+    basis=["R9", "R10"],
+    needs=["auto_reconnect.consumer", "subentry"],
+    roles=CONSUMER,
+    timeout_s=60,
+)
 async def resume_counts_records(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Resume counts records, not entries.
 
     Fault: One chunk with first offset 10: a simple entry and a batch of 9 (NumEntries 2, NumRecords 10); all
     consumed; RST; accept; the server attaches at the chunk that contains the asked offset
     Pass: New Subscribe asks 19 or 20; none of 10..18 is surfaced again; 20 and later follow without gap
+    Seen: source: rstream 1.1.1 adds the number of entries
     """
     broker.create_stream(STREAM)
     begin_at(broker, 10)
@@ -249,7 +279,7 @@ async def resume_counts_records(broker: RabbitMQStream, client: Client, expect: 
     )
 
 
-@scenario("RMQS-4.14", roles=CONSUMER, allows=("asks-what-was-ordered",))
+@scenario("RMQS-4.14", "MUST", "critical", basis=["R12"], roles=CONSUMER, allows=("asks-what-was-ordered",))
 async def offset_never_reset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Offset never reset to 0.
 
@@ -257,6 +287,7 @@ async def offset_never_reset(broker: RabbitMQStream, client: Client, expect: Exp
     message was delivered
     Pass: No StoreOffset below 900 on the wire (the real server takes the last write, also a lower one);
     clients that never store by themselves pass
+    Seen: stream-go-client#336
     """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 1000))
@@ -278,7 +309,7 @@ def _offset_in(result: Result) -> int | None:
     return None if value.get("offset") is None else int(value["offset"])
 
 
-@scenario("RMQS-4.15", roles=CONSUMER, ops=QUERY, target=True)
+@scenario("RMQS-4.15", "MUST", "high", basis=["R5", "R12"], roles=CONSUMER, ops=QUERY, target=True)
 async def query_offset_not_found(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """QueryOffset not found.
 
@@ -286,6 +317,7 @@ async def query_offset_not_found(broker: RabbitMQStream, client: Client, expect:
     offset 0
     Pass: op reports not found (error with the code, or null), never position 0 as a stored offset; a consumer
     with a start given uses that start; no crash
+    Seen: stream-dotnet-client#73; stream-go-client#122
     """
     await client.connected()
     await stream_exists(broker, client)
@@ -332,7 +364,7 @@ async def query_offset_not_found(broker: RabbitMQStream, client: Client, expect:
     )
 
 
-@scenario("RMQS-4.16", roles=CONSUMER, ops=STORE, target=True)
+@scenario("RMQS-4.16", "SHOULD", "medium", basis=["R12"], roles=CONSUMER, ops=STORE, target=True)
 async def reference_of_stored_offset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Reference of stored offset.
 

@@ -48,7 +48,16 @@ async def _goes_on(broker: RabbitMQStream, client: Client, expect: Expect, body:
         expect.equal(found, [KEYS[key]], criterion, id="messages-are-in-the-partition-of-their-key")
 
 
-@scenario("RMQS-7.09", roles=PUBLISHER, server={"nodes": 2}, timeout_s=90)
+@scenario(
+    "RMQS-7.09",
+    "SHOULD",
+    "critical",
+    basis=["R13", "R14", "R19"],
+    needs=["super_streams", "auto_reconnect"],
+    roles=PUBLISHER,
+    server={"nodes": 2},
+    timeout_s=90,
+)
 async def partition_moves(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Leader of a partition moves.
 
@@ -87,7 +96,9 @@ async def partition_moves(broker: RabbitMQStream, client: Client, expect: Expect
     expect.that(not lost, "what was acked is stored", lost[:3], id="what-was-acked-is-stored")
 
 
-@scenario("RMQS-7.10", roles=BOTH, timeout_s=90)
+@scenario(
+    "RMQS-7.10", "SHOULD", "critical", basis=["R14", "R19"], needs=["super_streams"], roles=BOTH, timeout_s=90
+)
 async def partition_is_deleted(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Partition is deleted.
 
@@ -123,7 +134,7 @@ async def partition_is_deleted(broker: RabbitMQStream, client: Client, expect: E
         expect.that((1, body) in got, criterion, got, id="messages-of-other-partitions-are-surfaced")
 
 
-@scenario("RMQS-7.11", roles=CONSUMER)
+@scenario("RMQS-7.11", "SHOULD", "critical", basis=["R9", "R19"], needs=["super_streams"], roles=CONSUMER)
 async def all_partitions(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Consumer of all partitions.
 
@@ -147,7 +158,15 @@ async def all_partitions(broker: RabbitMQStream, client: Client, expect: Expect)
         expect.equal(found, wanted[partition], criterion, id="each-message-once-in-order-with-its-offset")
 
 
-@scenario("RMQS-7.12", roles=CONSUMER, timeout_s=90)
+@scenario(
+    "RMQS-7.12",
+    "SHOULD",
+    "critical",
+    basis=["R9", "R19"],
+    needs=["super_streams", "auto_reconnect"],
+    roles=CONSUMER,
+    timeout_s=90,
+)
 async def offsets_of_each_partition(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Offsets of each partition after a loss.
 
@@ -231,7 +250,15 @@ async def _read_by(
         expect.equal(subs, [sub], criterion, id=slug("message-{}-is-surfaced-by-the-active-consumer", number))
 
 
-@scenario("RMQS-7.13", roles=CONSUMER, timeout_s=90)
+@scenario(
+    "RMQS-7.13",
+    "SHOULD",
+    "critical",
+    basis=["R9", "R19", "R20"],
+    needs=["super_streams", "sac"],
+    roles=CONSUMER,
+    timeout_s=90,
+)
 async def single_active_consumers(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Single active consumers of a super stream.
 

@@ -39,7 +39,7 @@ from scenarios.rabbitmq_stream._steps import (
 FRAME_MAX = 4096
 
 
-@scenario("RMQS-3.10", roles=PUBLISHER, timeout_s=60, revision=2)
+@scenario("RMQS-3.10", "MUST", "critical", basis=["R7"], roles=PUBLISHER, timeout_s=60, revision=2)
 async def unconfirmed_at_disconnect(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Unconfirmed at disconnect.
 
@@ -47,6 +47,7 @@ async def unconfirmed_at_disconnect(broker: RabbitMQStream, client: Client, expe
     Pass: Each is reported once: unknown, or `acked` after it was published again (the same payload may then
     be twice in the stream when no reference is used); none `acked` without a confirm; non-strict: no outcome
     per message, but a `connection_lost` event after the last publish
+    Seen: rstream#276; stream-rust-client#293; stream-java-client#642
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -89,7 +90,17 @@ async def unconfirmed_at_disconnect(broker: RabbitMQStream, client: Client, expe
     no_second_completion(client, expect)
 
 
-@scenario("RMQS-3.11", roles=PUBLISHER, target=True, timeout_s=60, revision=2)
+@scenario(
+    "RMQS-3.11",
+    "MUST",
+    "high",
+    basis=["R7", "R8"],
+    needs=["named_publisher"],
+    roles=PUBLISHER,
+    target=True,
+    timeout_s=60,
+    revision=2,
+)
 async def publishing_ids_go_on(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Publishing id continuity.
 
@@ -97,6 +108,7 @@ async def publishing_ids_go_on(broker: RabbitMQStream, client: Client, expect: E
     auto_reconnect: ids up to 57 used, 50..57 unconfirmed, RST, sequence answers 49
     Pass: (a) first new id ≥ 42 and the message is stored; (b) re-published ones keep their ids, next new id ≥
     58
+    Seen: stream-rust-client#234; stream-js-client#230; stream-js-client#233
     """
     if not expect.wire_visible:
         await _ids_go_on_in_a_new_session(broker, client, expect)
@@ -198,7 +210,15 @@ async def _republished_with_their_ids(broker: RabbitMQStream, client: Client, ex
             )
 
 
-@scenario("RMQS-3.12", roles=PUBLISHER, timeout_s=60)
+@scenario(
+    "RMQS-3.12",
+    "SHOULD",
+    "high",
+    basis=["R7", "R8"],
+    needs=["named_publisher", "auto_reconnect.producer"],
+    roles=PUBLISHER,
+    timeout_s=60,
+)
 async def dedup_on_republish(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Dedup answer on re-publish.
 
@@ -206,6 +226,7 @@ async def dedup_on_republish(broker: RabbitMQStream, client: Client, expect: Exp
     id ≤ highest id of (stream, reference) is dropped and confirmed, in its own frame before the new ids
     Pass: Stream holds each payload once; each message reported once (`acked`, or unknown if the client does
     not re-publish)
+    Seen: rstream#227; librdkafka#4953
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -235,13 +256,16 @@ async def dedup_on_republish(broker: RabbitMQStream, client: Client, expect: Exp
     no_second_completion(client, expect)
 
 
-@scenario("RMQS-3.13", roles=PUBLISHER, revision=2)
+@scenario(
+    "RMQS-3.13", "SHOULD", "medium", basis=["R8"], needs=["named_publisher"], roles=PUBLISHER, revision=2
+)
 async def sequence_is_asked(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """QueryPublisherSequence after reopening.
 
     Fault: Name given; sequence answer for a new reference is 0 with code 1
     Pass: Sequence is asked on the wire before the first Publish of each new declaration (non-strict: not
     asked because the caller gives the ids, or because the client keeps its own counter over a reconnect)
+    Seen: stream-js-client#233
     """
     broker.create_stream(STREAM)
     for session in ("a", "b"):
@@ -285,7 +309,15 @@ def _is_about(record: Record, reference: str, stream: str) -> bool:
     return getattr(frame, "reference", "") == reference and getattr(frame, "stream", "") == stream
 
 
-@scenario("RMQS-3.14", roles=PUBLISHER, server={"frame_max": FRAME_MAX}, revision=3)
+@scenario(
+    "RMQS-3.14",
+    "MUST",
+    "critical",
+    basis=["R16"],
+    roles=PUBLISHER,
+    server={"frame_max": FRAME_MAX},
+    revision=3,
+)
 async def frame_size_respected(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Frame size respected.
 
@@ -293,6 +325,8 @@ async def frame_size_respected(broker: RabbitMQStream, client: Client, expect: E
     4.0 do not enforce it); send 200 × 100 B as one batch and one of 5000 B
     Pass: No frame of the client has a size field > 4096; the 200 are confirmed; oversize message fails
     `invalid` locally (definite) and does not cost the connection
+    Seen: stream-go-client#499; measured: stream-js-client checks single messages only, so its batches exceed
+    the limit
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -354,7 +388,7 @@ def _no_frame_above(broker: RabbitMQStream, expect: Expect, limit: int) -> None:
     )
 
 
-@scenario("RMQS-3.19", roles=PUBLISHER)
+@scenario("RMQS-3.19", "SHOULD", "high", basis=["R6", "R7"], roles=PUBLISHER)
 async def delete_with_unconfirmed(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Delete publisher with unconfirmed.
 
@@ -362,6 +396,8 @@ async def delete_with_unconfirmed(broker: RabbitMQStream, client: Client, expect
     it (the real server stores the messages but never confirms them once the publisher is deleted)
     Pass: All 5 end by the close deadline: 2 `acked`, 3 unknown (never `nacked`); close itself ends; waiting
     for confirms before DeletePublisher is right and then all 5 may be `acked` or unknown
+    Seen: stream-dotnet-client#298; stream-dotnet-client#458; measured on 4.3.6: 2000 unconfirmed and a
+    DeletePublisher behind them: no confirm, 2000 stored
     """
     broker.create_stream(STREAM)
     await client.connected()

@@ -34,7 +34,7 @@ WINDOW_MAX = 2000
 BURST = 100  #: messages that are begun before the next look at what came
 
 
-@scenario("RMQS-3.01", roles=PUBLISHER)
+@scenario("RMQS-3.01", "MUST", "critical", basis=["R7"], roles=PUBLISHER)
 async def publish_and_confirm(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Publish and confirm.
 
@@ -65,7 +65,7 @@ async def publish_and_confirm(broker: RabbitMQStream, client: Client, expect: Ex
     no_second_completion(client, expect)
 
 
-@scenario("RMQS-3.02", roles=PUBLISHER)
+@scenario("RMQS-3.02", "MUST", "critical", basis=["R7"], roles=PUBLISHER)
 async def confirms_out_of_order(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Confirm batch out of order.
 
@@ -73,6 +73,7 @@ async def confirms_out_of_order(broker: RabbitMQStream, client: Client, expect: 
     one with 2, 4
     Pass: Each message confirmed once, by id and not by position (checked with message 2 and 4 still open
     after the first frame)
+    Seen: rstream#107
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -94,13 +95,14 @@ async def confirms_out_of_order(broker: RabbitMQStream, client: Client, expect: 
     no_second_completion(client, expect)
 
 
-@scenario("RMQS-3.03", roles=PUBLISHER)
+@scenario("RMQS-3.03", "MUST", "critical", basis=["R7"], roles=PUBLISHER)
 async def partial_confirm(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Partial confirm.
 
     Fault: Publish 10, confirm 6 (ids 1, 2, 4, 6, 9, 10 by position), drop 4
     Pass: exactly those 6 are `acked`; the other 4 are never `acked` or `nacked`, they end `timeout`/unknown;
     non-strict: the library has no confirm timeout and leaves them open until close, where they end unknown
+    Seen: stream-go-client#378
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -152,7 +154,7 @@ async def partial_confirm(broker: RabbitMQStream, client: Client, expect: Expect
         )
 
 
-@scenario("RMQS-3.06", roles=PUBLISHER)
+@scenario("RMQS-3.06", "MUST", "high", basis=["R7"], roles=PUBLISHER)
 async def confirm_for_unknown_id(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Confirm for unknown id.
 
@@ -187,13 +189,14 @@ async def confirm_for_unknown_id(broker: RabbitMQStream, client: Client, expect:
         )
 
 
-@scenario("RMQS-3.07", roles=PUBLISHER)
+@scenario("RMQS-3.07", "MUST", "high", basis=["R7"], roles=PUBLISHER)
 async def confirm_for_unknown_publisher(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Confirm for unknown publisher.
 
     Fault: PublishConfirm with PublisherId 200 (not declared) and the publishing ids that are pending at the
     real publisher; 1 s later the right confirm
     Pass: No message ends by the first frame; all end `acked` by the second; reader alive
+    Seen: rstream#262
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -215,7 +218,7 @@ async def confirm_for_unknown_publisher(broker: RabbitMQStream, client: Client, 
     all_acked(expect, [await call for call in calls], "all end acked by the second frame")
 
 
-@scenario("RMQS-3.08", roles=PUBLISHER)
+@scenario("RMQS-3.08", "MUST", "high", basis=["R7"], roles=PUBLISHER)
 async def duplicate_confirm(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Duplicate confirm.
 
@@ -242,13 +245,14 @@ async def duplicate_confirm(broker: RabbitMQStream, client: Client, expect: Expe
     )
 
 
-@scenario("RMQS-3.09", roles=PUBLISHER, timeout_s=90, revision=3)
+@scenario("RMQS-3.09", "SHOULD", "critical", basis=["R7"], roles=PUBLISHER, timeout_s=90, revision=3)
 async def confirm_lost(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Confirm lost, connection alive.
 
     Fault: Never confirm; heartbeats go on; publish until the client's window is full or 2000 messages
     Pass: Each publish with wait ends `timeout`/unknown at timeout_ms or at the library's documented confirm
     timeout (≤ 60 s); the producer accepts new messages afterwards and they are confirmed
+    Seen: stream-dotnet-client#139; stream-go-client#378
     """
     broker.create_stream(STREAM)
     await client.connected()

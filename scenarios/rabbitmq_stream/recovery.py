@@ -19,7 +19,17 @@ from scenarios.rabbitmq_stream._lifecycle import losses, positions, reconnecting
 from scenarios.rabbitmq_stream._steps import BOTH, CONSUMER, STREAM
 
 
-@scenario("RMQS-5.18", roles=BOTH, server={"nodes": 3}, timeout_s=120, revision=2)
+@scenario(
+    "RMQS-5.18",
+    "SHOULD",
+    "high",
+    basis=["R14"],
+    needs=["auto_reconnect", "endpoints"],
+    roles=BOTH,
+    server={"nodes": 3},
+    timeout_s=120,
+    revision=2,
+)
 async def rolling_restart(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Rolling restart.
 
@@ -27,6 +37,7 @@ async def rolling_restart(broker: RabbitMQStream, client: Client, expect: Expect
     FIN without Close, refuse 1 s, leader elsewhere meanwhile
     Pass: Publishing resumes within 30 s after the last restart; each message `acked` or unknown exactly once;
     consumers without gap (repeats allowed after a reconnect)
+    Seen: stream-dotnet-client#273; stream-dotnet-client#344; nats.java#1586
     """
     broker.create_stream(STREAM)
     await reconnecting(client, endpoints=[f"{broker.host}:{node.port}" for node in broker.nodes])
@@ -96,12 +107,15 @@ async def rolling_restart(broker: RabbitMQStream, client: Client, expect: Expect
     )
 
 
-@scenario("RMQS-5.19", roles=CONSUMER, timeout_s=60)
+@scenario(
+    "RMQS-5.19", "MUST", "high", basis=["R9"], needs=["auto_reconnect.consumer"], roles=CONSUMER, timeout_s=60
+)
 async def closed_while_reconnecting(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Reconnect of a closed consumer.
 
     Fault: Close during the reconnect delay
     Pass: No new Subscribe after close ended
+    Seen: stream-java-client#846
     """
     broker.create_stream(STREAM)
     for session in ("unsubscribe", "close"):
@@ -134,13 +148,14 @@ async def closed_while_reconnecting(broker: RabbitMQStream, client: Client, expe
     )
 
 
-@scenario("RMQS-5.20", timeout_s=60)
+@scenario("RMQS-5.20", "SHOULD", "medium", basis=["R15"], needs=["auto_reconnect"], timeout_s=60)
 async def password_changed(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Rejected after password change.
 
     Fault: RST; on reconnect SaslAuthenticate code 8 at once, then FIN (3.10 timing; the 3 s of 4.x would hide
     a storm), for 10 s
     Pass: Stops and reports `auth`, or tries at most once per second
+    Seen: stream-dotnet-client#363; stream-dotnet-client#140
     """
     await reconnecting(client)
     broker.create_stream(STREAM)
@@ -169,13 +184,14 @@ async def password_changed(broker: RabbitMQStream, client: Client, expect: Expec
         )
 
 
-@scenario("RMQS-5.21", roles=BOTH, timeout_s=120)
+@scenario("RMQS-5.21", "SHOULD", "high", basis=["R17"], needs=["stats"], roles=BOTH, timeout_s=120)
 async def many_cycles(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """100 connect/close cycles.
 
     Fault: 10 warm-up cycles, then 100 with one publish and one subscription each
     Pass: fds equal, threads/tasks ± 3, timers ± 3 compared with the end of the warm-up; RSS growth < 32 MiB;
     every server-side connection ended
+    Seen: stream-dotnet-client#304; stream-dotnet-client#391; stream-rust-client#292
     """
     broker.create_stream(STREAM)
 

@@ -27,12 +27,13 @@ from scenarios.rabbitmq_stream._steps import PUBLISHER, STREAM, say
 Json = dict[str, Any]
 
 
-@scenario("RMQS-3.04", roles=PUBLISHER)
+@scenario("RMQS-3.04", "MUST", "critical", basis=["R7"], roles=PUBLISHER)
 async def publish_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """PublishError.
 
     Fault: Publish 5; one PublishError frame with two entries, messages 2 and 3, code 17; confirm the others
     Pass: 2 and 3 `nacked` with code 17; others `acked`
+    Seen: source: rabbitmq-stream-js-client 1.0.0 decodes only the first entry
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -52,7 +53,7 @@ async def publish_error(broker: RabbitMQStream, client: Client, expect: Expect) 
         )
 
 
-@scenario("RMQS-3.05", roles=PUBLISHER)
+@scenario("RMQS-3.05", "MUST", "high", basis=["R7", "R20"], roles=PUBLISHER)
 async def unknown_error_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """PublishError with unknown code.
 
@@ -71,7 +72,7 @@ async def unknown_error_code(broker: RabbitMQStream, client: Client, expect: Exp
     )
 
 
-@scenario("RMQS-3.15", roles=PUBLISHER)
+@scenario("RMQS-3.15", "MUST", "high", basis=["R5", "R7"], roles=PUBLISHER)
 async def publisher_does_not_exist(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Publisher not existing.
 
@@ -107,7 +108,7 @@ async def publisher_does_not_exist(broker: RabbitMQStream, client: Client, expec
         )
 
 
-@scenario("RMQS-3.21", roles=PUBLISHER, timeout_s=60, revision=2)
+@scenario("RMQS-3.21", "MUST", "critical", basis=["R6", "R7"], roles=PUBLISHER, timeout_s=60, revision=2)
 async def equal_publishing_ids(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Two publishers with equal publishing ids.
 
@@ -116,6 +117,8 @@ async def equal_publishing_ids(broker: RabbitMQStream, client: Client, expect: E
     second
     Pass: First's messages `acked`, second's `nacked` 17, none earlier or otherwise; a client with one
     connection per publisher: `inconclusive`
+    Seen: measured on 4.3.6: one confirm frame per publisher with equal ids; source: stream-js-client 1.0.0
+    does not look at the publisher id
     """
     for name in (STREAM, "bills"):
         broker.create_stream(name)

@@ -23,13 +23,14 @@ CREATE = ("rmqs.create",)
 UNUSED_ID = 0x7FFFFF00
 
 
-@scenario("RMQS-2.01")
+@scenario("RMQS-2.01", "MUST", "critical", basis=["R3"])
 async def responses_out_of_order(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Responses out of order.
 
     Fault: Two concurrent QueryOffset (references a and b, stored 11 and 22) on one connection, answered in
     reverse; if the second request has not come 500 ms after the first, answer singly
     Pass: a gets 11, b gets 22; a client that sends one at a time: `inconclusive`
+    Seen: kafka-python#1748; redis-py#413
     """
     await client.connected()
     together = False
@@ -60,12 +61,13 @@ async def responses_out_of_order(broker: RabbitMQStream, client: Client, expect:
     )
 
 
-@scenario("RMQS-2.02")
+@scenario("RMQS-2.02", "MUST", "high", basis=["R3"])
 async def unknown_correlation_id(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Response with unknown correlation id.
 
     Fault: Inject a Delete answer with id 0x7FFFFF00 (not in use) between two good answers
     Pass: Ignored; next request on the same connection is answered; no op ends by it
+    Seen: stream-go-client#396
     """
     questions = Questions(broker, client)
     await client.connected()
@@ -84,12 +86,13 @@ async def unknown_correlation_id(broker: RabbitMQStream, client: Client, expect:
     questions.answered(expect, second, "b", "the next request is answered", id="the-next-request-is-answered")
 
 
-@scenario("RMQS-2.03", ops=CREATE, revision=2)
+@scenario("RMQS-2.03", "MUST", "high", basis=["R3"], ops=CREATE, revision=2)
 async def duplicate_response(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Duplicate response.
 
     Fault: dup(Create answer)
     Pass: Second ignored; no panic
+    Seen: stream-go-client#396
     """
     broker.create_stream("other arguments", max_length_bytes=1000)
     await client.connected()
@@ -129,7 +132,7 @@ async def duplicate_response(broker: RabbitMQStream, client: Client, expect: Exp
     expect.that(client.alive, "no panic", "the process ended", id="no-panic")
 
 
-@scenario("RMQS-2.04", timeout_s=60)
+@scenario("RMQS-2.04", "MUST", "critical", basis=["R3"], timeout_s=60)
 async def late_response(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Late response after timeout.
 
@@ -137,6 +140,7 @@ async def late_response(broker: RabbitMQStream, client: Client, expect: Expect) 
     `limits.request_timeout_ms`); then a new request of the same kind with another result
     Pass: First op `timeout`; the late answer is dropped (a `late` event is allowed); the new request gets its
     own answer
+    Seen: stream-go-client#396; redis-py#2624
     """
     questions = Questions(broker, client)
     await client.connected()
@@ -160,7 +164,16 @@ async def late_response(broker: RabbitMQStream, client: Client, expect: Expect) 
     )
 
 
-@scenario("RMQS-2.05", ops=CREATE, timeout_s=60, revision=2, allows=("ok-needs-answer",))
+@scenario(
+    "RMQS-2.05",
+    "MUST",
+    "high",
+    basis=["R2", "R3"],
+    ops=CREATE,
+    timeout_s=60,
+    revision=2,
+    allows=("ok-needs-answer",),
+)
 async def top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Request and response are told apart by the top bit.
 
@@ -244,7 +257,7 @@ async def _close_under_its_id(broker: RabbitMQStream, client: Client, expect: Ex
     )
 
 
-@scenario("RMQS-2.06", timeout_s=90, revision=2)
+@scenario("RMQS-2.06", "MUST", "critical", basis=["R3"], timeout_s=90, revision=2)
 async def request_timeout(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Request timeout.
 
@@ -254,6 +267,7 @@ async def request_timeout(broker: RabbitMQStream, client: Client, expect: Expect
     Pass: Every op ends `timeout` (or `connection` if the client gives the connection up) at its deadline
     (timeout_ms or `limits.request_timeout_ms`); `state.pending` 0 afterwards where it is reported; high-level
     retries end at that deadline too
+    Seen: stream-go-client#274; stream-rust-client#213
     """
     broker.create_stream(STREAM)
     broker.store_offset(STREAM, "a", 1)
@@ -314,13 +328,14 @@ def _timed_out(expect: Expect, result: Result, kind: str, deadline: float, *, cl
     )
 
 
-@scenario("RMQS-2.07", revision=2)
+@scenario("RMQS-2.07", "MUST", "high", basis=["R3"], revision=2)
 async def write_failure(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Write failure ends the request.
 
     Fault: RST; the request is issued 0–5 ms later
     Pass: Op ends `connection` or `closed` within 1 s, no wait for the RPC timeout; with auto_reconnect: or it
     is sent on a new connection and ends ok there
+    Seen: stream-go-client#486
     """
     questions = Questions(broker, client)
     for session, later_s in (("at once", 0.0), ("3 ms later", 0.003)):
@@ -382,13 +397,14 @@ async def _loss_behind_an_answer(broker: RabbitMQStream, client: Client, expect:
     )
 
 
-@scenario("RMQS-2.08", revision=2)
+@scenario("RMQS-2.08", "MUST", "critical", basis=["R3"], revision=2)
 async def loss_ends_all_requests(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Connection loss ends all requests.
 
     Fault: 3 requests issued and not answered (at least one on the wire), then fin
     Pass: All end `connection`/`closed` within 1 s of the FIN, none ok; with auto_reconnect: or repeated on a
     new connection and answered there
+    Seen: measured: rabbitmq-stream-js-client 1.0.0 pending for > 12 s (P-30); stream-java-client#812
     """
     questions = Questions(broker, client)
     await client.connected()
@@ -411,12 +427,13 @@ async def loss_ends_all_requests(broker: RabbitMQStream, client: Client, expect:
         questions.ended_by_loss(expect, await call, name, what, since=mark, lost_s=lost_s)
 
 
-@scenario("RMQS-2.09", ops=("set_counter",))
+@scenario("RMQS-2.09", "MUST", "high", basis=["R3"], needs=["counter_seed"], ops=("set_counter",))
 async def correlation_id_wraps(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Correlation id uint32 wrap.
 
     Fault: Start at 0xFFFFFFFE, 4 requests
     Pass: Ids wrap inside uint32; all complete; encoder does not throw
+    Seen: kafkajs#1180; platformatic/kafka#302; stream-java-client#689
     """
     questions = Questions(broker, client)
     await client.connected()

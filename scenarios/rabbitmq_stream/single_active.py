@@ -71,7 +71,7 @@ def _position(broker: RabbitMQStream, expect: Expect, answer: Record) -> int:
     return start_of(broker, kind, value)
 
 
-@scenario("RMQS-4.35", roles=CONSUMER)
+@scenario("RMQS-4.35", "SHOULD", "high", basis=["R9", "R20"], needs=["sac"], roles=CONSUMER)
 async def single_active_consumer(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Single active consumer is activated.
 
@@ -80,6 +80,7 @@ async def single_active_consumer(broker: RabbitMQStream, client: Client, expect:
     Pass: Property value is the string `true`; exactly one answer 0x801a with id 0, code 1, offset type 0..5
     (8 value bytes tolerated for 1..3); messages surfaced from that position; a second ConsumerUpdate with the
     next id is answered too
+    Seen: rstream#228
     """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 5))
@@ -116,7 +117,15 @@ async def single_active_consumer(broker: RabbitMQStream, client: Client, expect:
     )
 
 
-@scenario("RMQS-4.36", roles=CONSUMER, timeout_s=60)
+@scenario(
+    "RMQS-4.36",
+    "SHOULD",
+    "critical",
+    basis=["R9", "R20"],
+    needs=["sac", "callback_sleep"],
+    roles=CONSUMER,
+    timeout_s=60,
+)
 async def hand_over_while_busy(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Hand-over while the handler is busy.
 
@@ -124,6 +133,7 @@ async def hand_over_while_busy(broker: RabbitMQStream, client: Client, expect: E
     (real server: connection dropped after 60 s without an answer); 5 s later active 1 again
     Pass: Both answered with their correlation ids, each within 5 s; the connection stays; the messages after
     the second answer start at the answered position
+    Seen: stream-dotnet-client#246
     """
     broker.create_stream(STREAM)
     for number in range(5):

@@ -49,7 +49,7 @@ async def _unknown(client: Client, expect: Expect, op: str, **args: Any) -> None
         expect.equal(result.code, 2, "the code is 2", id="the-code-is-n")
 
 
-@scenario("RMQS-7.01", ops=("rmqs.partitions",))
+@scenario("RMQS-7.01", "SHOULD", "high", basis=["R19"], ops=("rmqs.partitions",))
 async def partitions(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Partitions of a super stream.
 
@@ -68,7 +68,7 @@ async def partitions(broker: RabbitMQStream, client: Client, expect: Expect) -> 
     await _unknown(client, expect, "rmqs.partitions")
 
 
-@scenario("RMQS-7.02", ops=("rmqs.route",))
+@scenario("RMQS-7.02", "SHOULD", "high", basis=["R19"], ops=("rmqs.route",))
 async def route(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Route of a key.
 
@@ -88,7 +88,9 @@ async def route(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     await _unknown(client, expect, "rmqs.route", key="apac")
 
 
-@scenario("RMQS-7.03", roles=PUBLISHER, timeout_s=60)
+@scenario(
+    "RMQS-7.03", "SHOULD", "critical", basis=["R19"], needs=["super_streams"], roles=PUBLISHER, timeout_s=60
+)
 async def hash_routing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Partition by the hash of a key.
 
@@ -109,7 +111,7 @@ async def hash_routing(broker: RabbitMQStream, client: Client, expect: Expect) -
         expect.equal(found, wanted, criterion, id="each-message-is-in-the-partition-of-its-hash")
 
 
-@scenario("RMQS-7.04", roles=PUBLISHER)
+@scenario("RMQS-7.04", "SHOULD", "critical", basis=["R19"], needs=["super_streams"], roles=PUBLISHER)
 async def key_routing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Partition by the key itself.
 
@@ -128,7 +130,7 @@ async def key_routing(broker: RabbitMQStream, client: Client, expect: Expect) ->
             expect.equal(found, [partition], criterion, id="each-message-is-in-the-partition-of-its-key")
 
 
-@scenario("RMQS-7.05", roles=PUBLISHER)
+@scenario("RMQS-7.05", "SHOULD", "high", basis=["R19"], needs=["super_streams"], roles=PUBLISHER)
 async def key_of_two_partitions(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Key of two partitions.
 
@@ -146,7 +148,9 @@ async def key_of_two_partitions(broker: RabbitMQStream, client: Client, expect: 
     expect.equal(found, [WEST, NORTH], "both partitions store it, once", id="both-partitions-store-it")
 
 
-@scenario("RMQS-7.06", roles=PUBLISHER, timeout_s=60)
+@scenario(
+    "RMQS-7.06", "SHOULD", "critical", basis=["R19"], needs=["super_streams"], roles=PUBLISHER, timeout_s=60
+)
 async def key_of_no_partition(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Key of no partition.
 
@@ -166,7 +170,9 @@ async def key_of_no_partition(broker: RabbitMQStream, client: Client, expect: Ex
     expect.equal(places(broker, b"<found>"), [NORTH], "and stored", id="the-next-message-is-stored")
 
 
-@scenario("RMQS-7.07", roles=PUBLISHER, timeout_s=60)
+@scenario(
+    "RMQS-7.07", "SHOULD", "medium", basis=["R19"], needs=["super_streams"], roles=PUBLISHER, timeout_s=60
+)
 async def key_bound_later(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Key that is bound later.
 
@@ -192,7 +198,7 @@ async def key_bound_later(broker: RabbitMQStream, client: Client, expect: Expect
     expect.equal(places(broker, b"<late>"), [EAST], criterion, id="it-is-stored-in-the-partition-of-the-key")
 
 
-@scenario("RMQS-7.08")
+@scenario("RMQS-7.08", "SHOULD", "high", basis=["R5", "R19"], needs=["super_streams"])
 async def unknown_super_stream(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Super stream that does not exist.
 
@@ -213,13 +219,22 @@ async def unknown_super_stream(broker: RabbitMQStream, client: Client, expect: E
     expect.ok(result, "what is asked for afterwards works", id="what-is-asked-for-afterwards-works")
 
 
-@scenario("RMQS-7.14", server={"profile": "3.10"}, timeout_s=60)
+@scenario(
+    "RMQS-7.14",
+    "SHOULD",
+    "high",
+    basis=["R2", "R19", "R20"],
+    needs=["super_streams"],
+    server={"profile": "3.10"},
+    timeout_s=60,
+)
 async def older_broker(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Super stream of an older broker.
 
     Fault: Profile 3.10: Route and Partitions are answered with their own keys, without the top bit
     Pass: Messages for the hash of a key and for the key itself are `acked` and stored where they belong, and
     surfaced, as roles go; non-strict: publish or subscribe fails (any kind but `timeout`)
+    Seen: measured on 3.10.8
     """
     super_stream(broker)
     await client.connected()

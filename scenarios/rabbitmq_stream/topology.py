@@ -63,7 +63,7 @@ async def _told_or_refused(client: Client, expect: Expect, events: int, role: st
     )
 
 
-@scenario("RMQS-5.11", roles=BOTH, timeout_s=60)
+@scenario("RMQS-5.11", "MUST", "critical", basis=["R14"], roles=BOTH, timeout_s=60)
 async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """MetadataUpdate, stream deleted.
 
@@ -72,6 +72,7 @@ async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect)
     Pass: within 10 s producer and consumer of that stream report closed or an error (or fail the next op with
     2), tries ≤ 10 per second; a stream of the same connection goes on; pending publishes end unknown or
     `nacked`
+    Seen: stream-js-client#195; stream-js-client#245; stream-dotnet-client#335
     """
     await reconnecting(client)
     await at_work(broker, client, expect)
@@ -110,7 +111,17 @@ async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect)
     )
 
 
-@scenario("RMQS-5.12", roles=BOTH, server={"nodes": 2}, timeout_s=90, revision=2)
+@scenario(
+    "RMQS-5.12",
+    "SHOULD",
+    "critical",
+    basis=["R13", "R14"],
+    needs=["auto_reconnect"],
+    roles=BOTH,
+    server={"nodes": 2},
+    timeout_s=90,
+    revision=2,
+)
 async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """MetadataUpdate, leader moved.
 
@@ -118,6 +129,7 @@ async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -
     and both as replicas; the old node answers DeclarePublisher with 6
     Pass: within 30 s the producer publishes on the new leader and the consumer is subscribed at any listed
     node from its position; ≤ 2 tries at the old leader per second
+    Seen: stream-java-client#565; stream-dotnet-client#163
     """
     await reconnecting(client)
     await at_work(broker, client, expect)
@@ -173,13 +185,23 @@ async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -
     )
 
 
-@scenario("RMQS-5.13", roles=PUBLISHER, timeout_s=90, revision=2)
+@scenario(
+    "RMQS-5.13",
+    "SHOULD",
+    "high",
+    basis=["R13", "R14"],
+    needs=["auto_reconnect"],
+    roles=PUBLISHER,
+    timeout_s=90,
+    revision=2,
+)
 async def stream_not_available(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Stream not available for a while.
 
     Fault: MetadataUpdate(6); Metadata answers code 6 with leader 0xFFFF five times, then OK
     Pass: ≥ 50 ms between queries on average; ends connected within 60 s, a publisher perhaps with the next
     messages only; no crash
+    Seen: stream-dotnet-client#343; stream-go-client#98
     """
     await reconnecting(client)
     await at_work(broker, client, expect)
@@ -223,7 +245,7 @@ async def stream_not_available(broker: RabbitMQStream, client: Client, expect: E
     )
 
 
-@scenario("RMQS-5.14", roles=BOTH)
+@scenario("RMQS-5.14", "MUST", "medium", basis=["R14"], roles=BOTH)
 async def update_for_unknown_stream(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """MetadataUpdate for unknown stream.
 
@@ -256,12 +278,13 @@ async def update_for_unknown_stream(broker: RabbitMQStream, client: Client, expe
     no_unhandled_error(client, expect, stderr)
 
 
-@scenario("RMQS-5.15", roles=("admin", "publisher"), timeout_s=60)
+@scenario("RMQS-5.15", "MUST", "high", basis=["R14", "R20"], roles=("admin", "publisher"), timeout_s=60)
 async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Unknown MetadataUpdate code.
 
     Fault: MetadataUpdate with code 99 for a used stream, a Create answer in the same segment
     Pass: Create answered; no crash; the stream goes on, or is re-queried as for code 6
+    Seen: stream-java-client#1005
     """
     await reconnecting(client)
     await at_work(broker, client, expect)
@@ -297,7 +320,9 @@ async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Ex
     )
 
 
-@scenario("RMQS-5.16", roles=PUBLISHER, server={"nodes": 2}, timeout_s=60, revision=2)
+@scenario(
+    "RMQS-5.16", "MUST", "high", basis=["R13"], roles=PUBLISHER, server={"nodes": 2}, timeout_s=60, revision=2
+)
 async def metadata_without_leader(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Metadata without leader.
 
@@ -307,6 +332,7 @@ async def metadata_without_leader(broker: RabbitMQStream, client: Client, expect
     Pass: (a) fails with an error, or retries (≥ 50 ms apart) and works; (b) an error within the deadline, or
     the message is stored by way of another node; (c) every stream gets its own entry by name; never a crash
     or a hang; in (a) and (c) no `internal` index error, in (b), which no server sends, one is non-strict
+    Seen: stream-go-client#98; measured on 4.3.6: answer for four streams came in reverse order
     """
     await client.connected()
     for name in MANY[:3]:
@@ -403,7 +429,9 @@ async def _named_entries(broker: RabbitMQStream, client: Client, expect: Expect)
             )
 
 
-@scenario("RMQS-5.23", roles=("publisher", "consumer", "admin"), timeout_s=60)
+@scenario(
+    "RMQS-5.23", "MUST", "high", basis=["R13", "R14"], roles=("publisher", "consumer", "admin"), timeout_s=60
+)
 async def own_delete(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Own delete, then MetadataUpdate.
 
@@ -411,6 +439,7 @@ async def own_delete(broker: RabbitMQStream, client: Client, expect: Expect) -> 
     answer 1, then MetadataUpdate(6), one segment; afterwards the stream does not exist (2)
     Pass: delete ends ok; producer and consumer of it end or report closed; ≤ 10 tries to re-create them in 5
     s; another stream on the connection goes on; no unhandled error
+    Seen: measured on all three brokers; stream-js-client#242
     """
     stderr = client.adapter.stderr_mark
     await reconnecting(client)

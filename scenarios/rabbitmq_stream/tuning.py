@@ -42,13 +42,16 @@ def _size_field(size_on_wire: int) -> int:
     return size_on_wire - 4
 
 
-@scenario("RMQS-1.12", roles=PUBLISHER, server={"frame_max": SMALL_FRAME}, revision=2)
+@scenario(
+    "RMQS-1.12", "MUST", "high", basis=["R16"], roles=PUBLISHER, server={"frame_max": SMALL_FRAME}, revision=2
+)
 async def frame_max_minimum(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Frame max negotiated to the minimum.
 
     Fault: Server offers 8192, client asks 1 MiB; then publish 200 × 100 B in one call
     Pass: Tune answer is 1..8192, or 0 (= no limit from this side: the server's value then holds); no later
     frame of the client has a size field above 8192; non-strict: answer above 8192 but all frames obey it
+    Seen: stream-go-client#499
     """
     broker.create_stream(STREAM)
     await client.connected(frame_max=1 << 20)
@@ -77,13 +80,14 @@ async def frame_max_minimum(broker: RabbitMQStream, client: Client, expect: Expe
     )
 
 
-@scenario("RMQS-1.13", roles=PUBLISHER, server={"frame_max": 0}, revision=2)
+@scenario("RMQS-1.13", "MUST", "high", basis=["R16"], roles=PUBLISHER, server={"frame_max": 0}, revision=2)
 async def frame_max_unlimited(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Frame max 0 means no limit.
 
     Fault: Server offers 0
     Pass: connect succeeds (Tune answer 0 or the client's own limit); a publish of 100 kB and a batch of 100 ×
     1 kB are confirmed, nothing is refused locally
+    Seen: stream-go-client#505
     """
     broker.create_stream(STREAM)
     expect.ok(await client.connect(), "connect succeeds", id="connect-succeeds")
@@ -107,7 +111,7 @@ async def frame_max_unlimited(broker: RabbitMQStream, client: Client, expect: Ex
     expect.equal(stores(broker, b"y" * 1000), 100, criterion, id="what-was-confirmed-is-in-the-stream")
 
 
-@scenario("RMQS-1.14", timeout_s=60, revision=2)
+@scenario("RMQS-1.14", "MUST", "high", basis=["R16"], timeout_s=60, revision=2)
 async def heartbeat_negotiated(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Heartbeat negotiated.
 
@@ -116,6 +120,7 @@ async def heartbeat_negotiated(broker: RabbitMQStream, client: Client, expect: E
     Pass: with T = the value of the client's Tune answer, the client's bytes are never more than 1.5 T + 250
     ms apart over 4 T (only judged if T ≤ 5); T ≤ both values (non-strict: T is the client's own larger value,
     and it keeps to it)
+    Seen: stream-go-client#503; pika#1093
     """
     judged: list[tuple[str, Record, int]] = []
     for case, theirs, own in (("(a)", 2, 60), ("(b)", 60, heartbeat_of(client, 2))):
@@ -165,7 +170,7 @@ async def heartbeat_negotiated(broker: RabbitMQStream, client: Client, expect: E
         )
 
 
-@scenario("RMQS-1.15", server={"heartbeat_s": 0}, revision=2)
+@scenario("RMQS-1.15", "MUST", "high", basis=["R16", "R18"], server={"heartbeat_s": 0}, revision=2)
 async def heartbeat_zero(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Heartbeat 0.
 
@@ -173,6 +178,7 @@ async def heartbeat_zero(broker: RabbitMQStream, client: Client, expect: Expect)
     Pass: T = value of the Tune answer. T = 0: at most one Heartbeat in 5 s and the connection stays; T > 0
     (clients for which 0 means 'no wish of this side' answer their own value): the period follows T as in
     RMQS-1.14; no timer storm (≤ 10 frames in 5 s) in both
+    Seen: lapin#106; measured ok on rstream 1.1.1 (P-22)
     """
     # a library that has a smallest heartbeat has no 0 to be given
     options: dict[str, Any] = {} if client.hello.limits.get("heartbeat_min_s") else {"heartbeat_s": 0}
@@ -213,13 +219,15 @@ async def _stay(
     expect.that((await client.state())["open"], criterion, "state.open is false", id=id)
 
 
-@scenario("RMQS-1.16", revision=2)
+@scenario("RMQS-1.16", "MUST", "medium", basis=["R15", "R20"], revision=2)
 async def peer_properties(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Unknown and missing peer properties.
 
     Fault: (a) empty property map, (b) the usual six and 300 unknown ones
     Pass: connect succeeds in both; (a) non-strict: fails with a clear error within 2 s; never a hang or an
     unhandled error
+    Seen: measured: rabbitmq-stream-js-client 1.0.0 hangs with an unhandled rejection when `version` is absent
+    (P-33)
     """
     usual = {"product": "RabbitMQ", "version": "4.3.6", "platform": "Erlang/OTP", "cluster_name": "fake"}
     many = usual | {f"unknown-{number}": "x" * 10 for number in range(300)}
@@ -251,19 +259,20 @@ async def peer_properties(broker: RabbitMQStream, client: Client, expect: Expect
         expect.tolerate(False, f"{case}: connect succeeds", str(result), id=slug("{}-connect-succeeds", case))
 
 
-@scenario("RMQS-1.17", allows=("answer-counts",), revision=3)
+@scenario("RMQS-1.17", "SHOULD", "medium", basis=["R1", "R20"], allows=("answer-counts",), revision=3)
 async def trailing_bytes(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Extra trailing bytes in a response.
 
     Fault: Open answer with 12 more bytes behind the property map, inside Size
     Pass: Ignored by length, connect succeeds; non-strict: connect fails `protocol` (or `connection`,
     `closed`) within 2 s and the socket is closed; fail: hang, silent death of the reader, crash
+    Seen: stream-java-client#1028; source: Java only logs it, rstream raises in the reader
     """
     broker.faults.add(extend("00" * 12, kind="OpenResponse", name=OPEN_ANSWER))
     await _succeeds_or_protocol_error(broker, client, expect)
 
 
-@scenario("RMQS-1.18", allows=("answer-counts",), revision=3)
+@scenario("RMQS-1.18", "SHOULD", "low", basis=["R15"], allows=("answer-counts",), revision=3)
 async def open_without_properties(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """OpenResponse without connection properties.
 
@@ -297,7 +306,7 @@ async def _succeeds_or_protocol_error(broker: RabbitMQStream, client: Client, ex
     expect.tolerate(False, "connect succeeds", str(result), id="connect-succeeds")
 
 
-@scenario("RMQS-1.19", roles=PUBLISHER, revision=3)
+@scenario("RMQS-1.19", "SHOULD", "medium", basis=["R13"], roles=PUBLISHER, revision=3)
 async def another_address_in_metadata(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Metadata host advertised differently.
 
@@ -306,6 +315,7 @@ async def another_address_in_metadata(broker: RabbitMQStream, client: Client, ex
     Pass: publish/subscribe ends with an error, or works in load-balancer mode through the first address; ≤ 10
     connections to either address in 5 s, no more after the op has ended (retries of a declared auto_reconnect
     with growing delay excepted)
+    Seen: stream-dotnet-client#121; stream-go-client#317; stream-js-client#139
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -358,7 +368,15 @@ def _most_in(seconds: float, times: Sequence[float]) -> int:
     return max((sum(begin <= at <= begin + seconds for at in times) for begin in times), default=0)
 
 
-@scenario("RMQS-1.20", server={"heartbeat_s": 1, "profile": "4.0"}, timeout_s=75, revision=2)
+@scenario(
+    "RMQS-1.20",
+    "SHOULD",
+    "high",
+    basis=["R15", "R18"],
+    server={"heartbeat_s": 1, "profile": "4.0"},
+    timeout_s=75,
+    revision=2,
+)
 async def slow_handshake(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Slow handshake with a short heartbeat.
 
@@ -366,6 +384,7 @@ async def slow_handshake(broker: RabbitMQStream, client: Client, expect: Expect)
     s per step); profile 4.0: a Heartbeat before the SaslAuthenticate answer ends in FIN at once
     Pass: connect succeeds with timeout_ms 20000; no Heartbeat before the server's Tune; after Open the
     connection stays 5 s
+    Seen: stream-rust-client#212
     """
     for kind in STEPS:
         broker.faults.add(latency(1.5, kind=kind, direction="in", name=f"late {kind}"))
@@ -410,7 +429,9 @@ async def slow_handshake(broker: RabbitMQStream, client: Client, expect: Expect)
     )
 
 
-@scenario("RMQS-1.21", roles=BOTH, server={"profile": "3.10"}, target=True)
+@scenario(
+    "RMQS-1.21", "SHOULD", "medium", basis=["R15", "R20"], roles=BOTH, server={"profile": "3.10"}, target=True
+)
 async def older_broker(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Older broker.
 
@@ -418,6 +439,8 @@ async def older_broker(broker: RabbitMQStream, client: Client, expect: Expect) -
     and Partitions answers come without the top bit
     Pass: connect, publish with confirm and subscribe work and no key above 25 is sent; non-strict: connect
     fails with a clear error within 5 s; fail: hang, endless reconnect, crash
+    Seen: source: Java, Go and .NET skip the version exchange below 3.11, stream-js-client 1.0.0 always sends
+    it
     """
     result = await client.connect()
     if expect.wire_visible:

@@ -25,6 +25,9 @@ WINDOW = 60_000
 
 @scenario(
     "RMQS-3.16",
+    "SHOULD",
+    "high",
+    basis=["R7"],
     roles=PUBLISHER,
     ops=("publish_many",),
     process=True,
@@ -40,6 +43,7 @@ async def window_full(broker: RabbitMQStream, client: Client, expect: Expect) ->
     Pass: The client stops at its own limit (blocks or fails fast) or is stopped by back pressure; its RSS
     grows < 128 MiB; the connection survives; after the release every accepted message ends `acked` once, at
     least one more publish works
+    Seen: stream-go-client#378; stream-go-client#374
     """
     broker.create_stream(STREAM)
     await client.connected()
@@ -109,12 +113,23 @@ async def window_full(broker: RabbitMQStream, client: Client, expect: Expect) ->
     )
 
 
-@scenario("RMQS-3.17", roles=PUBLISHER, ops=("publish_many",), target=True, revision=2)
+@scenario(
+    "RMQS-3.17",
+    "MAY",
+    "medium",
+    basis=["R7"],
+    needs=["subentry"],
+    roles=PUBLISHER,
+    ops=("publish_many",),
+    target=True,
+    revision=2,
+)
 async def sub_entry_batches(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Sub-entry batches.
 
     Fault: Compressed batch
     Pass: Confirm by batch id completes every member
+    Seen: rstream#93; rstream#107
     """
     await client.connected()
     await stream_exists(broker, client)
@@ -154,13 +169,16 @@ async def sub_entry_batches(broker: RabbitMQStream, client: Client, expect: Expe
         )
 
 
-@scenario("RMQS-3.18", roles=PUBLISHER, alone=True, timeout_s=90, target=True)
+@scenario(
+    "RMQS-3.18", "MUST", "critical", basis=["R7"], roles=PUBLISHER, alone=True, timeout_s=90, target=True
+)
 async def concurrent_publishing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Concurrent publishing.
 
     Fault: 8 tasks × 500 on one unnamed publisher; (b) the same on a named one if `named_publisher`
     Pass: Every frame decodes; no publishing id is used twice; 4000 `acked`, 4000 payloads in the stream. (b)
     ids increase in wire order (non-strict if not, as long as no payload is missing)
+    Seen: stream-dotnet-client#220; pika#509
     """
     await client.connected()
     for stream, name in ((STREAM, None), ("named", "ref")):
@@ -221,12 +239,13 @@ async def _all_came(broker: RabbitMQStream, calls: Sequence[Call], since: int) -
         await asyncio.sleep(0.1)
 
 
-@scenario("RMQS-3.20", roles=BOTH, target=True)
+@scenario("RMQS-3.20", "MUST", "high", basis=["R4"], roles=BOTH, target=True)
 async def boundary_lengths(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Boundary payload lengths.
 
     Fault: Body of 0, 1, 254, 255, 256, 65535, 65536 B
     Pass: Round trip identical
+    Seen: stream-dotnet-client#161; rstream#240
     """
     await client.connected()
     await stream_exists(broker, client)

@@ -175,6 +175,63 @@ def test_requirements_and_scripts_belong_together(tmp_path: Path) -> None:
         add_folder(place)
 
 
+STATED = '''\
+from conformance.suite import scenario
+
+
+@scenario("ACME-1.01", "MUST", "high", basis=["A1", "R7"], roles=["publisher"])
+async def one(broker, client, expect):
+    """One.
+
+    Fault: None
+    Pass: It works
+    """
+    expect.that(True, "all is well", id="all-is-well")
+'''
+WITHOUT = CATALOGUE.partition("\n[[scenarios]]")[0]
+
+
+def test_a_script_may_state_its_requirement(tmp_path: Path) -> None:
+    add_folder(written(tmp_path / "listed"))
+    listed = requirement("ACME-1.01")
+    remove_folder(outside.folders()[0])
+    folder = add_folder(written(tmp_path / "acme", acme=WITHOUT, orders=STATED))
+    assert requirement("ACME-1.01") == listed
+    [item] = select(all_scenarios(), ids=["ACME"])
+    assert item.requirement == listed and "all-is-well" in declared_by(item).ids
+    remove_folder(folder)
+    with pytest.raises(UsageError, match=r"there is no scenario 'ACME-1\.01'"):
+        requirement("ACME-1.01")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('"MUST"', '"HIGH"', "ACME-1.01: expected the level MUST, SHOULD, MAY, got 'HIGH'"),
+        ('"high"', '"urgent"', "ACME-1.01: expected one of critical, high, medium, low, got 'urgent'"),
+        ('"A1"', '"A2"', "ACME-1.01: there is no sentence 'A2'"),
+        ("ACME-1.01", "ACME-2.01", "ACME-2.01: expected a section of this family (ACME-1), got ACME-2"),
+        ("ACME-1.01", "OTHER-2.01", "OTHER-2.01: there is no family 'OTHER'"),
+        ("Fault: None", "None", "expected a docstring of a title"),
+    ],
+)
+def test_mistakes_in_what_a_script_states_are_reported_with_its_line(
+    tmp_path: Path, old: str, new: str, problem: str
+) -> None:
+    place = written(tmp_path / "acme", acme=WITHOUT, orders=STATED.replace(old, new))
+    with pytest.raises(UsageError, match=rf"orders.py:4: .*{re.escape(problem)}"):
+        add_folder(place)
+
+
+def test_a_family_without_requirements_is_refused(tmp_path: Path) -> None:
+    place = written(tmp_path / "acme", acme=WITHOUT)
+    (place / "deeper/orders.py").unlink()
+    with pytest.raises(
+        UsageError, match=r"acme\.toml:1: expected at least one \[\[scenarios\]\], or a script"
+    ):
+        add_folder(place)
+
+
 def test_mutants_with_mistakes_are_told_too(tmp_path: Path) -> None:
     place = tmp_path / "acme"
     path = written(place) / "mutants/rabbitmq_stream/orders.py"

@@ -1,62 +1,48 @@
-"""What a script tries stands above it, in the words of the catalogue."""
+"""The docstring of a script is its requirement, to the letter."""
 
 from __future__ import annotations
 
-import ast
+import pytest
 
-from conformance.suite.catalogue import Requirement, requirement
-from conformance.suite.sentences import WIDTH, docstrings, rewritten, sentences
+from conformance.suite.catalogue import requirement
+from conformance.suite.sentences import Sentences, sentences
+from fakebrokers.errors import UsageError
 
-ITEM = Requirement(
-    id="RMQS-1.01",
-    title="Does it work?",
-    level="MUST",
-    severity="low",
-    fault='One frame says {"a": "\\\\"} ' + "and another one follows it " * 6,
-    passes="It works",
-)
-SOURCE = '''"""A module."""
+WHOLE = """Does it work?
 
-from nowhere import scenario
+    Fault: One frame says {"a": 1} and
+    another one follows it
+    Pass: It works; it goes on
+    Profile: both
+    Seen: one-client#1; another, with a comma
+    """
 
 
-@scenario("RMQS-1.01")
-async def it_works(
-    broker: object,
-) -> None:
-    # a reason
-    await broker
-
-
-async def other() -> None:
-    """Stays."""
-'''
-
-
-def test_a_docstring_is_written_and_written_again() -> None:
-    once = rewritten(SOURCE, {"it_works": sentences(ITEM)})
-    assert rewritten(once, {"it_works": sentences(ITEM)}) == once
-    tree = ast.parse(once)
-    told = {
-        node.name: ast.get_docstring(node) for node in tree.body if isinstance(node, ast.AsyncFunctionDef)
-    }
-    assert told == {"it_works": sentences(ITEM), "other": "Stays."}
-    assert max(map(len, once.splitlines())) <= WIDTH
-    assert once.replace(once[once.index('    """Does') : once.index("    # a reason")], "") == SOURCE
-
-
-def test_a_requirement_that_changes_changes_the_docstring() -> None:
-    before = rewritten(SOURCE, {"it_works": sentences(ITEM)})
-    changed = Requirement(
-        id="RMQS-1.01", title="It works", level="MUST", severity="low", fault="None", passes="It does"
+def test_lines_are_joined_and_parts_told_apart() -> None:
+    assert sentences(WHOLE) == Sentences(
+        title="Does it work?",
+        fault='One frame says {"a": 1} and another one follows it',
+        passes="It works; it goes on",
+        profile="both",
+        seen=("one-client#1", "another, with a comma"),
     )
-    after = rewritten(before, {"it_works": sentences(changed)})
-    assert after == rewritten(SOURCE, {"it_works": sentences(changed)})
-    assert '    """It works.\n\n    Fault: None\n    Pass: It does\n    """\n    # a reason' in after
 
 
-def test_a_script_for_one_of_several_protocols_says_what_is_special_there() -> None:
-    item = requirement("NET-3.02")
-    assert sentences(item) in [*docstrings().values()]
-    [own] = [text for text in docstrings().values() if "pzq: 20 " in text]
-    assert own.startswith("100 concurrent ops.\n\nFault: Answers in an order drawn from the seed. pzq: 20")
+def test_what_need_not_be_said_may_be_left_out() -> None:
+    assert sentences("It works.\n\nFault: None\nPass: It does") == Sentences(
+        "It works", "None", "It does", "", ()
+    )
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "It works.", "It works.\nFault: None\nPass: It does", "X.\n\nPass: It does"]
+)
+def test_another_form_is_refused_with_what_was_expected(text: str | None) -> None:
+    with pytest.raises(UsageError, match=r"expected a docstring of a title.*got "):
+        sentences(text)
+
+
+def test_a_script_states_its_requirement() -> None:
+    item = requirement("RMQS-1.03")
+    assert (item.title, item.level, item.severity) == ("Whole handshake tail coalesced", "MUST", "high")
+    assert item.basis == ("R1", "R15") and item.passes == "connect succeeds"
