@@ -16,8 +16,8 @@ from typing import Any
 
 from ci import addresses
 from conformance import results
-from conformance.adapter import schema as lines
-from conformance.adapter.reference import GUIDE_FILE, guide
+from conformance.clients.adapter import schema as lines
+from conformance.clients.adapter.reference import GUIDE_FILE, guide
 from conformance.suite import smoke
 from conformance.suite.load import SMOKE
 from fakebrokers.faults.schema import plan_schema
@@ -28,7 +28,7 @@ TOP = Path(__file__).parents[1]
 
 #: Files that are written as a whole, and what they hold.
 DOCUMENTS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
-    "conformance/adapter/schema.json": lines.schema,
+    "conformance/clients/adapter/schema.json": lines.schema,
     "conformance/results.schema.json": results.json_schema,
     "fakebrokers/faults/plan.schema.json": plan_schema,
     "fakebrokers/journal/schema.json": journal_schema,

@@ -141,7 +141,7 @@ setup_clients() {
     install_npm_packages
     build_go_adapters
     build_java_adapters
-    [ "${1:-}" != --rust ] || build_rust_programs conformance/adapters
+    [ "${1:-}" != --rust ] || build_rust_programs conformance/clients/adapters
 }
 
 setup_helpers() {
@@ -179,7 +179,7 @@ install_npm_packages() {
 }
 
 # What a Go adapter is made of, as one text: if it has not changed, neither has the program.
-go_sources() { (cd "$1" && cat go.mod go.sum ./*.go "$OLDPWD"/conformance/adapter/kits/go/*); }
+go_sources() { (cd "$1" && cat go.mod go.sum ./*.go "$OLDPWD"/conformance/clients/adapter/kits/go/*); }
 
 # What the tests of conformance/helpers/go need, and Toxiproxy with its command-line client for those of the proxy.
 fetch_go_modules() {
@@ -212,11 +212,11 @@ build_go_adapters() {
         else
             give_up "its packages" "what needs $folder"
         fi
-    done < <(find conformance/adapters -name go.mod -exec dirname {} +)
+    done < <(find conformance/clients/adapters -name go.mod -exec dirname {} +)
 }
 
 # What a Java adapter is made of, as one text.
-java_sources() { (cd "$1" && cat pom.xml lockfile.json src/*.java "$OLDPWD"/conformance/adapter/kits/java/*); }
+java_sources() { (cd "$1" && cat pom.xml lockfile.json src/*.java "$OLDPWD"/conformance/clients/adapter/kits/java/*); }
 
 build_java_adapters() {
     command -v mvn >/dev/null || return 0
@@ -231,11 +231,11 @@ build_java_adapters() {
         else
             give_up "its packages" "what needs $folder"
         fi
-    done < <(find conformance/adapters -name pom.xml -exec dirname {} +)
+    done < <(find conformance/clients/adapters -name pom.xml -exec dirname {} +)
 }
 
 # What a program in Rust is made of, as one text.
-rust_sources() { (cd "$1" && cat Cargo.toml Cargo.lock src/*.rs "$OLDPWD"/conformance/adapter/kits/rust/*); }
+rust_sources() { (cd "$1" && cat Cargo.toml Cargo.lock src/*.rs "$OLDPWD"/conformance/clients/adapter/kits/rust/*); }
 
 # Whether there is a cargo that reads the lock files; Debian 12's does not. That of rustup looks for its tool
 # chains below HOME, wherever the user's own home is.

@@ -19,14 +19,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from conformance.adapter.process import ProcessAdapter
-from conformance.adapters.registry import Client, bundled
 from conformance.cli.analyze import analyze_journals, tally
+from conformance.clients.adapter.process import ProcessAdapter
+from conformance.clients.adapters.registry import Client, bundled
+from conformance.clients.mutants.matrix import matrix
+from conformance.clients.reference.registry import protocols
 from conformance.findings import write_findings
-from conformance.mutants.matrix import matrix
 from conformance.pipeline.comparison import load_baseline
 from conformance.printing import console_for_all, plain
-from conformance.reference.registry import protocols
 from conformance.report import write_report
 from conformance.results import Results, Verdict, with_found
 from conformance.search.systematic.fixed import Swept

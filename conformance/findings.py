@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.adapters.registry import find
+from conformance.clients.adapters.registry import find
 from conformance.results import Results, Verdict
 
 _HERE = Path(__file__).parent

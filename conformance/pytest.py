@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.kit import AdapterBase
-from conformance.adapters.registry import bundled
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapters.registry import bundled
 from conformance.known.defects import KnownDefects, Part
 from conformance.known.files import load
 from conformance.suite import clients
@@ -57,7 +57,7 @@ def scenarios(
 
     Args:
         client: A bundled client by name; else the command of an adapter, as one line or as words; or an
-            adapter class (`conformance.adapter.kit.AdapterBase`), which then runs in this process.
+            adapter class (`conformance.clients.adapter.kit.AdapterBase`), which then runs in this process.
         ids: Ids (``RMQS-3.06``), sections (``RMQS-3``) or families (``RMQS``); none: those of `which`.
         protocol: Needed only where the client does not say, or speaks several.
         variant: Only this transporter, profile or server version.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from conformance.adapters.registry import Client
+from conformance.clients.adapters.registry import Client
 from conformance.search.random import fixed as chaos
 from conformance.search.systematic import fixed as sweep
 from conformance.search.systematic.fixed import KNOWN, SPECS, Fixed, Swept, run_lists

@@ -17,9 +17,9 @@ from fakebrokers.errors import UsageError
 from fakebrokers.extras import installing
 
 if TYPE_CHECKING:
-    from conformance.adapter.kit import AdapterBase
-    from conformance.adapter.result import Result
-    from conformance.mutants.registry import mutant
+    from conformance.clients.adapter.kit import AdapterBase
+    from conformance.clients.adapter.result import Result
+    from conformance.clients.mutants.registry import mutant
     from conformance.pytest import scenarios
     from conformance.search.random.workload import Workload
     from conformance.suite import Client, Expect, scenario
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 #: Where in the suite each name is.
 _PLACES = {
-    "AdapterBase": "conformance.adapter.kit",
+    "AdapterBase": "conformance.clients.adapter.kit",
     "Client": "conformance.suite",
     "Expect": "conformance.suite",
-    "Result": "conformance.adapter.result",
+    "Result": "conformance.clients.adapter.result",
     "Workload": "conformance.search.random.workload",
-    "mutant": "conformance.mutants.registry",
+    "mutant": "conformance.clients.mutants.registry",
     "scenario": "conformance.suite",
     "scenarios": "conformance.pytest",
     "slug": "conformance.suite.expect",

@@ -8,7 +8,7 @@ import struct
 import termios
 from pathlib import Path
 
-from conformance.adapter.messages import Message
+from conformance.clients.adapter.messages import Message
 from conformance.suite import Client, Expect
 from conformance.suite.expect import slug
 from fakebrokers.core.tcp import TcpTransport

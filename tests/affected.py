@@ -38,14 +38,14 @@ READ_BY = {
         "tests/conformance/search/systematic/test_fixed.py",
     ],
     "ci/site": ["tests/test_site.py"],
-    "conformance/adapters": ["tests/conformance/adapter/test_registry.py"],
-    "conformance/mutants/kills.json": [PROOFS],
+    "conformance/clients/adapters": ["tests/conformance/clients/adapter/test_registry.py"],
+    "conformance/clients/mutants/kills.json": [PROOFS],
     "docs": [GENERATED, "tests/test_docs.py", "tests/test_pages.py", "tests/test_readme.py"],
     "docs/findings": ["tests/test_findings.py"],
     "scenarios": [f"{SUITE}/test_catalogue.py", GENERATED],
 }
 #: What all scenarios of a protocol rest on, beside the fake itself.
-PROVED = ("scenarios/", "conformance/mutants/", "conformance/reference/")
+PROVED = ("scenarios/", "conformance/clients/mutants/", "conformance/clients/reference/")
 
 
 class Reason(NamedTuple):

@@ -36,7 +36,10 @@ INSTALLS = ("pip install", "npm install", "python -m venv", "python -m pip")
 STAYS = re.compile(r"fakebrokers (?:serve|proxy) ")
 ADDRESS = re.compile(r"(?<=127\.0\.0\.1:)\d+")
 #: Where packages of npm are, if they were installed.
-NPM = [*TOP.glob("conformance/adapters/*/node_modules"), TOP / "conformance/helpers/node/node_modules"]
+NPM = [
+    *TOP.glob("conformance/clients/adapters/*/node_modules"),
+    TOP / "conformance/helpers/node/node_modules",
+]
 #: For one command; the slowest take a few seconds on a machine that has nothing else to do.
 LIMIT_S = 120
 #: Libraries that are installed in several versions.

@@ -20,7 +20,7 @@ TREE = {
     "fakebrokers/registry.py": 'KNOWN = ["fakebrokers.pzq.codec", "fakebrokers.narconi.codec"]\n',
     "conformance/kills.py": 'from . import pool\nPLACE = "kills.json"\n',
     "conformance/pool.py": "",
-    "conformance/mutants/pzq/queues.py": "",
+    "conformance/clients/mutants/pzq/queues.py": "",
     "tests/helper.py": "from fakebrokers.pzq import codec\n",
     "tests/core/test_loop.py": "",
     "tests/core/test_other.py": "",
@@ -30,7 +30,7 @@ TREE = {
     "tests/narconi/test_codec.py": "from fakebrokers.narconi.codec import decode\n",
     "tests/conformance/test_kills.py": "",
     "tests/conformance/test_matrix.py": "import conformance.kills\n",
-    "tests/conformance/mutants/test_mutants.py": "",
+    "tests/conformance/clients/mutants/test_mutants.py": "",
     "tests/test_registry.py": "import fakebrokers.registry\n",
     "tests/test_relay.py": "from fakebrokers.pzq.session import Session\n",
     "tests/test_helped.py": "from tests.helper import help_me\n",
@@ -92,9 +92,9 @@ def test_files_that_are_no_programs() -> None:
 
 
 def test_proofs_come_early_for_mutants() -> None:
-    assert chosen("conformance/mutants/pzq/queues.py") == {
+    assert chosen("conformance/clients/mutants/pzq/queues.py") == {
         PROOFS: 2,
-        "tests/conformance/mutants/test_mutants.py": 3,
+        "tests/conformance/clients/mutants/test_mutants.py": 3,
     }
 
 

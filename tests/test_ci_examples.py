@@ -149,7 +149,7 @@ def judge(
 @pytest.mark.full
 @pytest.mark.parametrize("name", GATE)
 def test_the_gate_in_a_project(name: str, tmp_path: Path) -> None:
-    project(tmp_path, "conformance.reference", "rabbitmq-stream")
+    project(tmp_path, "conformance.clients.reference", "rabbitmq-stream")
     done = judge(name, tmp_path, smoke_ids="")
     assert done.returncode == 0, done.stdout + done.stderr
     assert uploaded(name) and all((tmp_path / path).exists() for path in uploaded(name))
@@ -159,7 +159,7 @@ def test_the_gate_in_a_project(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_the_gate_stops_a_new_failure_and_lets_a_known_one_pass(tmp_path: Path) -> None:
-    defective = ("conformance.mutants", "rabbitmq-stream", "confirm-by-position")
+    defective = ("conformance.clients.mutants", "rabbitmq-stream", "confirm-by-position")
     project(tmp_path, *defective)
     summary = tmp_path / "summary.md"
     done = judge("github-gate.yml", tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
@@ -175,7 +175,7 @@ def test_the_gate_stops_a_new_failure_and_lets_a_known_one_pass(tmp_path: Path) 
 # the same in Node
 
 NODE = TOP / "conformance" / "helpers" / "node"
-CLIENT = TOP / "conformance" / "adapters" / "rabbitmq-stream-js"
+CLIENT = TOP / "conformance" / "clients" / "adapters" / "rabbitmq-stream-js"
 
 
 def node_project(folder: Path) -> None:
@@ -234,10 +234,11 @@ def test_the_gate_in_a_node_project(name: str, tmp_path: Path) -> None:
     node_project(tmp_path)
     if not (CLIENT / "node_modules" / "rabbitmq-stream-js-client").is_dir():
         pytest.skip(
-            "missing: rabbitmq-stream-js-client (cd conformance/adapters/rabbitmq-stream-js && npm ci)"
+            "missing: rabbitmq-stream-js-client "
+            "(cd conformance/clients/adapters/rabbitmq-stream-js && npm ci)"
         )
     (tmp_path / "client-gate").mkdir()
-    shutil.copytree(TOP / "conformance" / "adapters" / "_node", tmp_path / "_node")
+    shutil.copytree(TOP / "conformance" / "clients" / "adapters" / "_node", tmp_path / "_node")
     shutil.copy(CLIENT / "adapter.mjs", tmp_path / "client-gate")
     (tmp_path / "client-gate" / "node_modules").symlink_to((CLIENT / "node_modules").resolve())
     (tmp_path / "client-gate" / "known-failures.toml").write_text("version = 2\n")
@@ -258,8 +259,8 @@ def test_the_gate_in_a_node_project(name: str, tmp_path: Path) -> None:
 
 # the same in languages that are compiled
 
-ADAPTERS = TOP / "conformance" / "adapters"
-KITS = TOP / "conformance" / "adapter" / "kits"
+ADAPTERS = TOP / "conformance" / "clients" / "adapters"
+KITS = TOP / "conformance" / "clients" / "adapter" / "kits"
 #: Of each language: its program, what the adapter is made of, and where the kit lies for it.
 MADE_OF = {
     "go": ("go", ("go.mod", "go.sum", "*.go"), "../../adapter/kits/go"),

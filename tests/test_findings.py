@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from ci.site.findings import FOLDER, causes, listed
-from conformance.adapters.registry import find
+from conformance.clients.adapters.registry import find
 from conformance.findings import SEVERITIES, RootCause, findings, write_findings
 from conformance.known.defects import Defect, KnownRow
 from conformance.report.links import PageLinks
@@ -34,7 +34,7 @@ PACKAGES = {
 }
 HELPERS = TOP / "conformance" / "helpers"
 #: Jars of the Java client.
-JARS = TOP / "conformance" / "adapters" / "rabbitmq-stream-java" / "build" / "lib" / "*"
+JARS = TOP / "conformance" / "clients" / "adapters" / "rabbitmq-stream-java" / "build" / "lib" / "*"
 #: Where the version is that of something else than the adapter's library.
 OTHERWISE = {"aiohttp", "java.net.http", "rabbitmq-stream-protocol"}
 

@@ -86,7 +86,7 @@ def test_cargo(path: Path) -> None:
 def test_crates_are_locked_where_somebody_builds_a_program() -> None:
     """Not beside a file to copy, nor for a library, whose lock nobody reads."""
     places = {str(path.parent.relative_to(TOP)) for path in tracked("Cargo.lock")}
-    assert places == {"conformance/adapters/rabbitmq-stream-rust", "docs/findings/rust"}
+    assert places == {"conformance/clients/adapters/rabbitmq-stream-rust", "docs/findings/rust"}
 
 
 @pytest.mark.parametrize("path", tracked("pom.xml"), ids=lambda path: path.parent.name)

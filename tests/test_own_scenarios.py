@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.mutants.registry import find_mutant
-from conformance.reference.registry import command
+from conformance.clients.mutants.registry import find_mutant
+from conformance.clients.reference.registry import command
 from tests.eventually import PATIENCE_S
 
 TOP = Path(__file__).parents[1]

@@ -80,7 +80,7 @@ def test_few_shared_modules_name_a_protocol() -> None:
         one for top in ("fakebrokers", "conformance", "scenarios") for one in (ROOT / top).rglob("*.py")
     ):
         place = path.relative_to(ROOT).as_posix()
-        own = any(name in place for name in folders) or place.startswith("conformance/adapters/")
+        own = any(name in place for name in folders) or place.startswith("conformance/clients/adapters/")
         if not own and words & _words(path):
             found.append(place)
     assert len(found) <= 10, found

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from conformance.mutants.kills import known_kills
+from conformance.clients.mutants.kills import known_kills
 from fakebrokers import __version__
 
 ROOT = Path(__file__).parents[1]
@@ -58,8 +58,8 @@ test_bundled = scenarios("reference-pzq", "PZQ-1.01", "PZQ-2.01")
 test_own = scenarios("reference-pzq", "OWN", folders="own")
 """,
     "adapter.py": """
-from conformance.adapter import kit
-from conformance.mutants.registry import find_mutant
+from conformance.clients.adapter import kit
+from conformance.clients.mutants.registry import find_mutant
 
 Adapter = find_mutant("pzq", "%s").adapter
 

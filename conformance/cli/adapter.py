@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from conformance.adapter.new import BUILDS, COMMANDS, LANGUAGES, new
-from conformance.adapter.profile import profiles
+from conformance.clients.adapter.new import BUILDS, COMMANDS, LANGUAGES, new
+from conformance.clients.adapter.profile import profiles
 from conformance.printing import SafeConsole
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
-    from conformance.adapter.check import CheckReport
+    from conformance.clients.adapter.check import CheckReport
 
 PROTOCOLS = click.Choice(list(profiles()))
 
@@ -34,8 +34,8 @@ def adapter() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 def check_command(command: str, protocol: str | None, hello_timeout: float | None, as_json: bool) -> None:
     """Try whether the adapter COMMAND speaks the protocol. Exit code 1 if it does not."""
-    from conformance.adapter.check import check
-    from conformance.adapter.hello import HELLO_S
+    from conformance.clients.adapter.check import check
+    from conformance.clients.adapter.hello import HELLO_S
 
     report = asyncio.run(check(command, protocol, hello_s=hello_timeout or HELLO_S))
     if as_json:
@@ -92,7 +92,7 @@ def new_command(language: str, folder: Path, protocol: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
 def clients(as_json: bool) -> None:
     """List the bundled client adapters, what they need, and whether they can run here."""
-    from conformance.adapters.registry import bundled
+    from conformance.clients.adapters.registry import bundled
 
     found = bundled()
     if as_json:

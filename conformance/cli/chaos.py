@@ -147,7 +147,7 @@ def _subject(
     toxiproxy: str = "",
 ) -> ChaosClient:
     """The client that is asked for."""
-    from conformance.adapters import registry
+    from conformance.clients.adapters import registry
     from conformance.search.random.subject import ChaosClient
     from conformance.search.systematic.campaign import REFERENCE
 

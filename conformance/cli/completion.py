@@ -9,7 +9,7 @@ import click
 
 def client_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Sequence[str]:
     """The bundled clients; where a protocol was given, those that speak it."""
-    from conformance.adapters.registry import bundled
+    from conformance.clients.adapters.registry import bundled
 
     return [
         client.name for client in bundled(ctx.params.get("protocol")) if client.name.startswith(incomplete)

@@ -19,8 +19,8 @@ from fakebrokers.interrupts import interruptible
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
-    from conformance.mutants.matrix import Matrix, MatrixRow
-    from conformance.mutants.registry import Mutant
+    from conformance.clients.mutants.matrix import Matrix, MatrixRow
+    from conformance.clients.mutants.registry import Mutant
 
 EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 
@@ -79,10 +79,10 @@ def mutants_command(
         means = [name for name, wanted in (("sweep", by_sweep), ("chaos", by_chaos)) if wanted]
         chosen_mutants = chosen_of(protocol, sample, seed, only)
         return _unaided(chosen_mutants, means, seconds, processes, as_json, write=write and by_sweep)
-    from conformance.mutants.kills import write_kills
-    from conformance.mutants.matrix import matrix
-    from conformance.mutants.registry import find_mutant
-    from conformance.reference.registry import protocols
+    from conformance.clients.mutants.kills import write_kills
+    from conformance.clients.mutants.matrix import matrix
+    from conformance.clients.mutants.registry import find_mutant
+    from conformance.clients.reference.registry import protocols
     from conformance.suite import outside
     from conformance.suite.load import all_scenarios, select
 

@@ -118,7 +118,7 @@ def _subject(
     client: str | None, adapter: str | None, protocol: str | None, mutant: str | None
 ) -> SweptClient:
     """The client that is asked for."""
-    from conformance.adapters import registry
+    from conformance.clients.adapters import registry
     from conformance.search.systematic.campaign import REFERENCE, SweptClient
 
     if client is not None and protocol is None and client != REFERENCE:

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from conformance.adapter.base import AdapterFailed
 from conformance.cli.gate import what
+from conformance.clients.adapter.base import AdapterFailed
 from conformance.printing import plain
 from conformance.results import Results
 from conformance.suite.folder import write_folder

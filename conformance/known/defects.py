@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from conformance.adapter.messages import Hello
+from conformance.clients.adapter.messages import Hello
 from conformance.results import Verdict
 from conformance.rules import INVARIANTS, Finding
 from fakebrokers.errors import UsageError

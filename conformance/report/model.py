@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
-from conformance.mutants.kills import known_kills
+from conformance.clients.mutants.kills import known_kills
 from conformance.report.charts import Chart, latency_charts
 from conformance.report.diagram import sequence
 from conformance.report.done import done_to

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.adapter.messages import body_bytes
+from conformance.clients.adapter.messages import body_bytes
 from conformance.rules.logs import DUE_S, Log, is_body
 from conformance.rules.recovery import subscriptions
 from conformance.rules.registry import May, Violation, invariant

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from conformance.adapter.messages import body_bytes
+from conformance.clients.adapter.messages import body_bytes
 from conformance.rules.registry import May, Violation
 from conformance.run.bases import RunOp
 from conformance.run.case import Case

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.adapter.messages import body_bytes
+from conformance.clients.adapter.messages import body_bytes
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case

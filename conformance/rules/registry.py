@@ -62,7 +62,7 @@ class May(str):
     """The sentence of a violation that a contract may allow.
 
     Args:
-        word: By which it does; see `conformance.adapter.contract.Contract.allows`.
+        word: By which it does; see `conformance.clients.adapter.contract.Contract.allows`.
     """
 
     word: str

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from conformance.adapter.kit.bodies import body_parts, key_bytes
+from conformance.clients.adapter.kit.bodies import body_parts, key_bytes
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.adapter.messages import same_body
+from conformance.clients.adapter.messages import same_body
 from conformance.rules.registry import Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case

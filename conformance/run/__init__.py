@@ -68,7 +68,7 @@ sentence, with values as `showing.shown` has them, and the moments that prove it
 no receiver is a `facts.Should`. Compare `Moment`s, not times: they have the order in which things happened,
 within one segment too. Excuse by what is in the trace (a refusal came, the stream is out of step,
 `Case.is_clear`), never by the name of a fault. What a correct client of another design may do is a `May`,
-with the word of the contract that allows it (`conformance.adapter.contract`). The rules judge runs of
+with the word of the contract that allows it (`conformance.clients.adapter.contract`). The rules judge runs of
 scenarios too: see `conformance.suite.traced`.
 The gate: no finding over the whole universe of the correct reference client.
 """

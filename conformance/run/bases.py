@@ -22,9 +22,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from conformance.adapter.base import Adapter, Call
-from conformance.adapter.limits import has_one_timeout, without_lacking
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Adapter, Call
+from conformance.clients.adapter.limits import has_one_timeout, without_lacking
+from conformance.clients.adapter.result import Result
 from conformance.run.asides import ASIDES, HURRIED, UNIQUE, hurry, pass_turns
 from conformance.run.pace import Pace
 from conformance.run.specs import ArgumentChange, SideOp

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any
 
-from conformance.adapter.contract import Contract
+from conformance.clients.adapter.contract import Contract
 from conformance.run.acts import ACTS
 from conformance.run.bases import RunOp
 from conformance.run.facts import Facts

@@ -11,11 +11,11 @@ from contextlib import redirect_stderr
 from functools import cache, partial
 from typing import Any
 
-from conformance.adapter.base import Adapter
-from conformance.adapter.contract import Contract
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.kit import AdapterBase
-from conformance.adapter.last_words import last_words
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.contract import Contract
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapter.last_words import last_words
 from conformance.run.acts import ACTS, InjectedEffect
 from conformance.run.asides import EarlyClose
 from conformance.run.bases import Base, Enough, RunOp, ScriptContext
@@ -57,7 +57,7 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
     """Run a spec against a client that reaches fakes in memory. Blocks; main thread only.
 
     Args:
-        client: The adapter class; see `conformance.reference.registry.without_sockets`.
+        client: The adapter class; see `conformance.clients.reference.registry.without_sockets`.
     """
     room = room_of(spec.protocol)
     base = room.bases[spec.base]
@@ -195,8 +195,8 @@ def runner(protocol: str, mutant: str = "") -> Callable[[Spec], Case]:
 @cache
 def client_of(protocol: str, mutant: str = "") -> type[AdapterBase]:
     """The reference client, or a mutant of it, for fakes in memory."""
-    from conformance.mutants.registry import find_mutant
-    from conformance.reference.registry import reference, without_sockets
+    from conformance.clients.mutants.registry import find_mutant
+    from conformance.clients.reference.registry import reference, without_sockets
 
     cls = find_mutant(protocol, mutant).adapter if mutant else reference(protocol)
     return without_sockets(cls)

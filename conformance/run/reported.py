@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from conformance.adapter.kit.bodies import body_parts
-from conformance.adapter.messages import Event
-from conformance.adapter.messages import body_bytes as body_of
+from conformance.clients.adapter.kit.bodies import body_parts
+from conformance.clients.adapter.messages import Event
+from conformance.clients.adapter.messages import body_bytes as body_of
 from conformance.run.bases import RunOp
 from conformance.run.facts import Written
 from conformance.run.model import Model

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from conformance.adapter.base import Call
+from conformance.clients.adapter.base import Call
 from conformance.run.bases import Base, ScriptContext, base, text
 
 LENGTH = 24  #: steps of a walk

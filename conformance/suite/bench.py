@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.adapter.base import Adapter
-from conformance.adapter.messages import Hello
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.messages import Hello
 
 MakeAdapter = Callable[[], Adapter]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.adapter.base import Adapter, Call, ProcessFacts
-from conformance.adapter.deadline import deadline_of, least_ms
-from conformance.adapter.limits import NotFitting, fitted
-from conformance.adapter.messages import Event, Hello, Message, Part, request_body
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Adapter, Call, ProcessFacts
+from conformance.clients.adapter.deadline import deadline_of, least_ms
+from conformance.clients.adapter.limits import NotFitting, fitted
+from conformance.clients.adapter.messages import Event, Hello, Message, Part, request_body
+from conformance.clients.adapter.result import Result
 from conformance.suite.expect import Expect, Unsupported
 
 DEFAULT_TIMEOUT_S = 5.0

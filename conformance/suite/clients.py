@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from conformance.adapter.base import Adapter
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.kit import AdapterBase
-from conformance.adapter.process import ProcessAdapter
-from conformance.adapters import registry
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapter.process import ProcessAdapter
+from conformance.clients.adapters import registry
 from fakebrokers.errors import UsageError
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from conformance.adapter.messages import Hello
-from conformance.adapter.profile import missing_ops
+from conformance.clients.adapter.messages import Hello
+from conformance.clients.adapter.profile import missing_ops
 from conformance.known.defects import KnownDefects, Part
 from conformance.known.files import load
 from conformance.results import Result, Results, RuleResult, summarize

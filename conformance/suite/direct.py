@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.deadline import deadline_ms, patience_ms
-from conformance.adapter.kit import AdapterBase
-from conformance.adapter.messages import Error, Event, Hello, Message
-from conformance.adapter.result import Result
-from conformance.adapter.transcript import Inbox
+from conformance.clients.adapter.deadline import deadline_ms, patience_ms
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapter.messages import Error, Event, Hello, Message
+from conformance.clients.adapter.result import Result
+from conformance.clients.adapter.transcript import Inbox
 
 #: What a request or an answer takes through a pipe, seconds: scripts and clients are used to that. By then
 #: the fake has taken in what the client sent before, and the client what the fake did to it.

@@ -10,9 +10,9 @@ from typing import Any
 
 import conformance
 import fakebrokers
-from conformance.adapter.base import Adapter
-from conformance.adapter.given import NotGiven
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.given import NotGiven
+from conformance.clients.adapter.result import Result
 from conformance.results import Verdict
 from conformance.suite import outside
 from conformance.suite.earned import unfired

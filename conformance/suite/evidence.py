@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.base import Adapter
-from conformance.adapter.last_words import around_last_words, last_words, plain
-from conformance.adapter.transcript import WAITED
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.last_words import around_last_words, last_words, plain
+from conformance.clients.adapter.transcript import WAITED
 from fakebrokers.journal import Journal, Record
 
 LAST_WORDS = 3  #: lines of stderr

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from conformance.adapter.messages import Kind
-from conformance.adapter.result import Result
+from conformance.clients.adapter.messages import Kind
+from conformance.clients.adapter.result import Result
 from fakebrokers.errors import FakeBrokerError, UsageError, WaitTimeout
 from fakebrokers.journal import Record
 

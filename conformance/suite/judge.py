@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.base import Adapter
-from conformance.adapter.contract import Contract
-from conformance.adapter.messages import Hello
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.contract import Contract
+from conformance.clients.adapter.messages import Hello
 from conformance.results import Verdict
 from conformance.rules import HARNESS, findings
 from conformance.rules.anomalies.anomaly import LAG, STEAL

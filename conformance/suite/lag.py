@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from conformance.adapter.base import Adapter
+from conformance.clients.adapter.base import Adapter
 from fakebrokers.core.loop import loop_thread
 
 PROBE_S = 0.05

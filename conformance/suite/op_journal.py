@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.adapter.kit.bodies import body_bytes
-from conformance.adapter.transcript import WAITED, TranscriptLine
+from conformance.clients.adapter.kit.bodies import body_bytes
+from conformance.clients.adapter.transcript import WAITED, TranscriptLine
 from conformance.rules.anomalies.anomaly import ALLOWED_BY, RECONNECTS
 from conformance.suite.contract import AnyRun, contract, promise
 from conformance.suite.scenario import Scenario

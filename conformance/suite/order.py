@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from conformance.adapter.base import Adapter
-from conformance.adapter.messages import Hello
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.messages import Hello
 from conformance.results import Results
 from conformance.suite.bench import AdapterPool
 from conformance.suite.brokers import RealBroker, fake_for

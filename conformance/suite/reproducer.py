@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapters.registry import bundled
+from conformance.clients.adapters.registry import bundled
 from conformance.printing import plain
 from conformance.results import reproducer_name
 from conformance.suite import outside

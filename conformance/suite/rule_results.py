@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from conformance.adapter.profile import ops_of
+from conformance.clients.adapter.profile import ops_of
 from conformance.results import Level, Result, RuleResult, Verdict
 from conformance.rules import INVARIANTS, Finding
 from conformance.suite.judgement import Judgement

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.base import Adapter, AdapterFailed
+from conformance.clients.adapter.base import Adapter, AdapterFailed
 from conformance.known.defects import KnownDefects
 from conformance.results import Verdict
 from conformance.rules import Finding

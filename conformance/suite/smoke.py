@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.adapters.registry import bundled
+from conformance.clients.adapters.registry import bundled
+from conformance.clients.mutants.kills import known_kills
 from conformance.findings import findings
 from conformance.known.files import read
-from conformance.mutants.kills import known_kills
 from conformance.results import Verdict, load
 from conformance.suite.load import all_scenarios, joined, written
 from conformance.suite.scenario import Key, Scenario

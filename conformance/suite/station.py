@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from conformance.adapter.base import AdapterFailed
-from conformance.adapter.messages import Hello
+from conformance.clients.adapter.base import AdapterFailed
+from conformance.clients.adapter.messages import Hello
 from conformance.known.defects import KnownDefects
 from conformance.results import RuleResult, Verdict
 from conformance.suite.bench import AdapterPool

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.base import Adapter, Call
-from conformance.adapter.contract import Contract
-from conformance.adapter.messages import Event, Hello
+from conformance.clients.adapter.base import Adapter, Call
+from conformance.clients.adapter.contract import Contract
+from conformance.clients.adapter.messages import Event, Hello
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.inprocess import place_in_trace

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from conformance.adapter.base import Call
-from conformance.adapter.messages import Event, Message, same_body
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.messages import Event, Message, same_body
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import Unsupported, slug
 from fakebrokers import BlazingMQ

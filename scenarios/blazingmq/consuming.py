@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conformance.adapter.messages import body_bytes
+from conformance.clients.adapter.messages import body_bytes
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import BlazingMQ
 from fakebrokers.blazingmq.codec import event_bytes

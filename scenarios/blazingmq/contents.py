@@ -8,7 +8,7 @@ from typing import Any
 
 from crc32c import crc32c
 
-from conformance.adapter.messages import body_bytes
+from conformance.clients.adapter.messages import body_bytes
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import BlazingMQ
 from fakebrokers.blazingmq.codes import AckStatus

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from conformance.adapter.messages import body_bytes
-from conformance.adapter.result import Result
+from conformance.clients.adapter.messages import body_bytes
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import Unsupported
 from fakebrokers import BlazingMQ

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.adapter.base import Call
-from conformance.adapter.messages import body_bytes, same_body
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.messages import body_bytes, same_body
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers.blazingmq.codes import AckStatus

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from random import Random
 
-from conformance.adapter.messages import body_bytes
+from conformance.clients.adapter.messages import body_bytes
 from conformance.suite import Client, Expect, scenario
 from fakebrokers.blazingmq.codes import AckStatus
 from fakebrokers.blazingmq.frames import Ack, PutMessage

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conformance.adapter.base import Call
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import BlazingMQ
 from fakebrokers.blazingmq.frames import PutMessage

@@ -6,8 +6,8 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from conformance.adapter.base import Call
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import BlazingMQ

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.adapter.result import Result
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import BlazingMQ
 from fakebrokers.blazingmq.codes import Category, QueueFlag

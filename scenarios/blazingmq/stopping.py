@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.adapter.base import ProcessFacts
+from conformance.clients.adapter.base import ProcessFacts
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import BlazingMQ

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from conformance.adapter.base import Call
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import Inconclusive, SetupFailed, Unsupported
 from fakebrokers import Moleculer

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from conformance.adapter.messages import same_body
+from conformance.clients.adapter.messages import same_body
 from conformance.suite import Client, Expect
 from conformance.suite.expect import slug
 from fakebrokers import Moleculer

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from conformance.adapter.result import Result
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import slug
 from fakebrokers import Moleculer

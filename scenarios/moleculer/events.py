@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.adapter.messages import body_bytes
+from conformance.clients.adapter.messages import body_bytes
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import Moleculer

@@ -9,7 +9,7 @@ import asyncio
 import json
 from random import Random
 
-from conformance.adapter.messages import request_body, same_body
+from conformance.clients.adapter.messages import request_body, same_body
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers.faults import corrupt, slice_

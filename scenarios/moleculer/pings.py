@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.adapter.base import Call
+from conformance.clients.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import Unsupported, slug
 from fakebrokers import Moleculer

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from conformance.adapter.base import Call
-from conformance.adapter.messages import Message, same_body
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.messages import Message, same_body
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.client import as_body
 from conformance.suite.expect import Inconclusive, Unsupported, slug

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conformance.adapter.messages import Message
+from conformance.clients.adapter.messages import Message
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from conformance.adapter.messages import Message
+from conformance.clients.adapter.messages import Message
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import Inconclusive, slug
 from fakebrokers import Narconi

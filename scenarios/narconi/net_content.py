@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.adapter.result import Result
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import Narconi

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from conformance.adapter.messages import Event
+from conformance.clients.adapter.messages import Event
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers.faults import hold

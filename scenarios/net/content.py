@@ -6,8 +6,8 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from conformance.adapter.messages import same_body
-from conformance.adapter.result import Result
+from conformance.clients.adapter.messages import same_body
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from conformance.suite.scenario import demand

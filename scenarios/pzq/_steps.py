@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.adapter.base import Call
-from conformance.adapter.messages import Event, Message, body_bytes, same_body
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.messages import Event, Message, body_bytes, same_body
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import slug
 from fakebrokers.journal import Record, Tap

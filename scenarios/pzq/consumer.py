@@ -7,7 +7,7 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.adapter.result import Result
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import PZQ

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from conformance.adapter.messages import Message
+from conformance.clients.adapter.messages import Message
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import PZQ

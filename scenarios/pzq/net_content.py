@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from conformance.adapter.messages import Message, body_bytes
+from conformance.clients.adapter.messages import Message, body_bytes
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers.faults import drop, latency, slice_

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from conformance.adapter.messages import Event
-from conformance.adapter.result import Result
+from conformance.clients.adapter.messages import Event
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from conformance.adapter.messages import Error, Message, body_bytes
-from conformance.adapter.result import Result
+from conformance.clients.adapter.messages import Error, Message, body_bytes
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream

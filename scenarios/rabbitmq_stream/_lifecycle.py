@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.adapter.messages import Event
+from conformance.clients.adapter.messages import Event
 from conformance.suite import Client, Expect
 from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.adapter.messages import body_bytes
-from conformance.adapter.result import Result
+from conformance.clients.adapter.messages import body_bytes
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client
 from fakebrokers import RabbitMQStream
 from fakebrokers.rabbitmq_stream.superstreams import Binding

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.adapter.base import Call
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import Unsupported, slug
 from fakebrokers import RabbitMQStream

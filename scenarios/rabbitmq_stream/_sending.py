@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.base import Call
-from conformance.adapter.messages import Error, Kind
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.messages import Error, Kind
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client
 from conformance.suite.client import as_body
 

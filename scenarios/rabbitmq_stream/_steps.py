@@ -6,8 +6,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from math import ceil
 
-from conformance.adapter.messages import body_bytes
-from conformance.adapter.result import Result
+from conformance.clients.adapter.messages import body_bytes
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import Unsupported, slug
 from fakebrokers import RabbitMQStream

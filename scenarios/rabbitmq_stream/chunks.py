@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from zlib import crc32
 
-from conformance.adapter.messages import same_body
+from conformance.clients.adapter.messages import same_body
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from conformance.adapter.messages import Error, Kind
-from conformance.adapter.result import Result
+from conformance.clients.adapter.messages import Error, Kind
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.adapter.base import Call
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from conformance.adapter.base import Call
+from conformance.clients.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop, duplicate, inject

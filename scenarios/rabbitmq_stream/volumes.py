@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.adapter.base import Call
-from conformance.adapter.messages import same_body
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.messages import same_body
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
 from fakebrokers import RabbitMQStream

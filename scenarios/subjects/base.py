@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
 
-from conformance.adapter.base import Call
-from conformance.adapter.messages import Event, Message, same_body
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.messages import Event, Message, same_body
+from conformance.clients.adapter.result import Result
 from conformance.suite.client import Body
 from conformance.suite.expect import SetupFailed, slug
 from fakebrokers.server import FakeServer

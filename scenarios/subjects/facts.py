@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from conformance.adapter.messages import Message, body_bytes, same_body
-from conformance.adapter.result import Result
+from conformance.clients.adapter.messages import Message, body_bytes, same_body
+from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.client import Body, as_body
 from fakebrokers.faults import drop, reorder

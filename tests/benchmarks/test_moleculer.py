@@ -24,7 +24,9 @@ from tests.real_buses import real_bus, required
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 
 HERE = Path(__file__).parent
-PACKAGES = Path(__file__).parents[2] / "conformance" / "adapters" / "moleculer-node" / "node_modules"
+PACKAGES = (
+    Path(__file__).parents[2] / "conformance" / "clients" / "adapters" / "moleculer-node" / "node_modules"
+)
 PACKAGE = "moleculer-0.14"
 
 SERVE = """

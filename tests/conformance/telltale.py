@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.mutants.matrix import run
-from conformance.mutants.registry import find_mutant
+from conformance.clients.mutants.matrix import run
+from conformance.clients.mutants.registry import find_mutant
 from conformance.suite.load import all_scenarios
 from conformance.suite.op_journal import open_run
 from conformance.suite.scenario import Scenario

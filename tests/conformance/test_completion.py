@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conformance.adapters.registry import bundled
+from conformance.clients.adapters.registry import bundled
 from conformance.suite.catalogue import requirements
 from fakebrokers.protocol import protocol_names
 from tests.eventually import PATIENCE_S

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.adapter.process import ProcessAdapter
-from conformance.adapters.registry import find
+from conformance.clients.adapter.process import ProcessAdapter
+from conformance.clients.adapters.registry import find
 from conformance.known.defects import Part
 from conformance.known.files import load
 from conformance.suite.bench import AdapterPool

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from conformance.adapter.base import AdapterFailed
 from conformance.cli.versions import judge_versions, versions_of
+from conformance.clients.adapter.base import AdapterFailed
 from conformance.gate import Change
 from conformance.results import Result, Results, Verdict
 from conformance.upgrade import upgrade, upgrades

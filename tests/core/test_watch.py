@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from conformance.reference.kit import Memory, Network, Runtime
-from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.clients.reference.kit import Memory, Network, Runtime
+from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import truncate
 from tests.eventually import PATIENCE_S

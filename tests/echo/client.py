@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.adapter import kit
-from conformance.adapter.kit import AdapterBase
-from conformance.reference.kit import (
+from conformance.clients.adapter import kit
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.reference.kit import (
     ClientError,
     Reference,
     ReferenceAdapter,
@@ -17,7 +17,7 @@ from conformance.reference.kit import (
     adapter_of,
     seconds,
 )
-from conformance.reference.registry import without_sockets
+from conformance.clients.reference.registry import without_sockets
 from tests.echo.protocol import EchoCodec, Put, Stored
 
 STORED = "0"

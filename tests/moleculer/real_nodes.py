@@ -15,7 +15,9 @@ import pytest
 from tests.eventually import PATIENCE_S
 
 HERE = Path(__file__).parent
-PACKAGES = Path(__file__).parents[2] / "conformance" / "adapters" / "moleculer-node" / "node_modules"
+PACKAGES = (
+    Path(__file__).parents[2] / "conformance" / "clients" / "adapters" / "moleculer-node" / "node_modules"
+)
 
 
 def require(*packages: str) -> None:

@@ -11,16 +11,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from conformance.adapter.kit import AdapterBase
-from conformance.reference.blazingmq.client import BlazingClient
-from conformance.reference.blazingmq.deliveries import Deliveries, Delivery
-from conformance.reference.blazingmq.handshake import Handshake
-from conformance.reference.blazingmq.link import Link
-from conformance.reference.blazingmq.posts import Posts
-from conformance.reference.blazingmq.queues import Queue, Queues
-from conformance.reference.blazingmq.requests import Requests
-from conformance.reference.kit import ClientError
-from conformance.reference.registry import definition
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.reference.blazingmq.client import BlazingClient
+from conformance.clients.reference.blazingmq.deliveries import Deliveries, Delivery
+from conformance.clients.reference.blazingmq.handshake import Handshake
+from conformance.clients.reference.blazingmq.link import Link
+from conformance.clients.reference.blazingmq.posts import Posts
+from conformance.clients.reference.blazingmq.queues import Queue, Queues
+from conformance.clients.reference.blazingmq.requests import Requests
+from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.registry import definition
 from fakebrokers.blazingmq.frames import ClientIdentity, Confirm, ConfirmMessage, HeartbeatRequest, Put
 
 CAPS = definition("blazingmq").caps

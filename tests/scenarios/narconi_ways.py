@@ -7,16 +7,16 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, ClassVar
 
-from conformance.adapter.kit import AdapterBase
-from conformance.reference.kit import Backoff, Callbacks, ClientError, Runtime
-from conformance.reference.narconi.api import HttpApi, Metadata
-from conformance.reference.narconi.channels import Publishers, Publishing
-from conformance.reference.narconi.consumer import Consumer
-from conformance.reference.narconi.http import Response
-from conformance.reference.narconi.ops import REFERENCE
-from conformance.reference.narconi.socket import Socket
-from conformance.reference.narconi.websocket import Message
-from conformance.reference.narconi.websockets import WebSockets
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.reference.kit import Backoff, Callbacks, ClientError, Runtime
+from conformance.clients.reference.narconi.api import HttpApi, Metadata
+from conformance.clients.reference.narconi.channels import Publishers, Publishing
+from conformance.clients.reference.narconi.consumer import Consumer
+from conformance.clients.reference.narconi.http import Response
+from conformance.clients.reference.narconi.ops import REFERENCE
+from conformance.clients.reference.narconi.socket import Socket
+from conformance.clients.reference.narconi.websocket import Message
+from conformance.clients.reference.narconi.websockets import WebSockets
 from fakebrokers.narconi.websocket import BINARY
 
 MOVED = 301

@@ -7,10 +7,10 @@ import warnings
 
 import pytest
 
-from conformance.mutants.kills import cover, known_kills
-from conformance.mutants.matrix import GOOD, Mode, affordable, candidates, mode_of, run
-from conformance.mutants.registry import Mutant
-from conformance.reference.registry import protocols
+from conformance.clients.mutants.kills import cover, known_kills
+from conformance.clients.mutants.matrix import GOOD, Mode, affordable, candidates, mode_of, run
+from conformance.clients.mutants.registry import Mutant
+from conformance.clients.reference.registry import protocols
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
 
@@ -29,7 +29,7 @@ def prove(item: Scenario, *, whole: bool = False) -> None:
     """Fail the test unless the reference client passes, and the mutants that are listed do not.
 
     Args:
-        whole: All that are listed; else the one of the cover (`conformance.mutants.kills.cover`).
+        whole: All that are listed; else the one of the cover (`conformance.clients.mutants.kills.cover`).
     """
     mode = working_mode(item)
     listed = known_kills().get(item.key, ())

@@ -11,21 +11,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from conformance.adapter.kit import AdapterBase
-from conformance.reference.kit import ClientError, Runtime
-from conformance.reference.rabbitmq_stream.client import StreamClient
-from conformance.reference.rabbitmq_stream.connection import Connection
-from conformance.reference.rabbitmq_stream.handshake import Handshake
-from conformance.reference.rabbitmq_stream.link import Link
-from conformance.reference.rabbitmq_stream.links import Links
-from conformance.reference.rabbitmq_stream.locator import Locator
-from conformance.reference.rabbitmq_stream.publisher import Publisher
-from conformance.reference.rabbitmq_stream.publishing import Publishing
-from conformance.reference.rabbitmq_stream.recovery import Recovery, User
-from conformance.reference.rabbitmq_stream.requests import Requests
-from conformance.reference.rabbitmq_stream.settings import Settings
-from conformance.reference.rabbitmq_stream.subscription import Subscription
-from conformance.reference.registry import definition
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.reference.kit import ClientError, Runtime
+from conformance.clients.reference.rabbitmq_stream.client import StreamClient
+from conformance.clients.reference.rabbitmq_stream.connection import Connection
+from conformance.clients.reference.rabbitmq_stream.handshake import Handshake
+from conformance.clients.reference.rabbitmq_stream.link import Link
+from conformance.clients.reference.rabbitmq_stream.links import Links
+from conformance.clients.reference.rabbitmq_stream.locator import Locator
+from conformance.clients.reference.rabbitmq_stream.publisher import Publisher
+from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
+from conformance.clients.reference.rabbitmq_stream.recovery import Recovery, User
+from conformance.clients.reference.rabbitmq_stream.requests import Requests
+from conformance.clients.reference.rabbitmq_stream.settings import Settings
+from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
+from conformance.clients.reference.registry import definition
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 
 CAPS = definition("rabbitmq-stream").caps

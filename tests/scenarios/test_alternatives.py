@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.adapter.kit import AdapterBase, Failure
-from conformance.mutants import matrix
-from conformance.mutants.matrix import GOOD
-from conformance.reference.kit import adapter_of
-from conformance.reference.kit.backoff import Backoff
-from conformance.reference.kit.network import Memory, Wire
-from conformance.reference.registry import definition, protocols
+from conformance.clients.adapter.kit import AdapterBase, Failure
+from conformance.clients.mutants import matrix
+from conformance.clients.mutants.matrix import GOOD
+from conformance.clients.reference.kit import adapter_of
+from conformance.clients.reference.kit.backoff import Backoff
+from conformance.clients.reference.kit.network import Memory, Wire
+from conformance.clients.reference.registry import definition, protocols
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario

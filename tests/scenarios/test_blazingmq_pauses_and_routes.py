@@ -7,14 +7,14 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from conformance.adapter.kit import AdapterBase
-from conformance.mutants import matrix
-from conformance.mutants.matrix import GOOD
-from conformance.reference.blazingmq.client import BlazingClient, Pauses
-from conformance.reference.blazingmq.deliveries import Deliveries
-from conformance.reference.blazingmq.link import Link
-from conformance.reference.kit import ClientError, adapter_of
-from conformance.reference.registry import definition
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.mutants import matrix
+from conformance.clients.mutants.matrix import GOOD
+from conformance.clients.reference.blazingmq.client import BlazingClient, Pauses
+from conformance.clients.reference.blazingmq.deliveries import Deliveries
+from conformance.clients.reference.blazingmq.link import Link
+from conformance.clients.reference.kit import ClientError, adapter_of
+from conformance.clients.reference.registry import definition
 from conformance.suite.load import all_scenarios
 from fakebrokers.blazingmq.frames import HeartbeatRequest, PushMessage
 from fakebrokers.blazingmq.options import read_options

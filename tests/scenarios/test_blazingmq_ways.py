@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.adapter.kit import AdapterBase
-from conformance.mutants import matrix
-from conformance.mutants.matrix import GOOD
-from conformance.reference.blazingmq.client import BlazingClient, Pauses
-from conformance.reference.blazingmq.deliveries import Deliveries
-from conformance.reference.blazingmq.posts import Posts
-from conformance.reference.kit import ClientError, adapter_of
-from conformance.reference.registry import definition
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.mutants import matrix
+from conformance.clients.mutants.matrix import GOOD
+from conformance.clients.reference.blazingmq.client import BlazingClient, Pauses
+from conformance.clients.reference.blazingmq.deliveries import Deliveries
+from conformance.clients.reference.blazingmq.posts import Posts
+from conformance.clients.reference.kit import ClientError, adapter_of
+from conformance.clients.reference.registry import definition
 from conformance.suite.load import all_scenarios
 from fakebrokers.blazingmq.frames import AckMessage, PushMessage
 from tests.scenarios.blazingmq_ways import CAPS, ConfirmsFirst, ConfirmsTogether, Once, Says, allows

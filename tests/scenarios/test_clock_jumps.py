@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.mutants.matrix import GOOD, run
+from conformance.clients.mutants.matrix import GOOD, run
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.scenario import Scenario
 from fakebrokers.core import clock

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.mutants.matrix import run
-from conformance.mutants.registry import find_mutant
+from conformance.clients.mutants.matrix import run
+from conformance.clients.mutants.registry import find_mutant
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario

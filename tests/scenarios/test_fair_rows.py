@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.clients.mutants.matrix import GOOD, run
+from conformance.clients.mutants.registry import Mutant, mutants_of
 from conformance.known.defects import RULES
-from conformance.mutants.matrix import GOOD, run
-from conformance.mutants.registry import Mutant, mutants_of
 from conformance.rules import Finding
 from conformance.suite import judge
 from conformance.suite.load import all_scenarios

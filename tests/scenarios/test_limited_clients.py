@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.adapter.kit import AdapterBase, Failure
-from conformance.mutants import matrix
-from conformance.reference.registry import reference
+from conformance.clients.adapter.kit import AdapterBase, Failure
+from conformance.clients.mutants import matrix
+from conformance.clients.reference.registry import reference
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario

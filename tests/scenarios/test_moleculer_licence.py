@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.adapter.contract import STRICT
-from conformance.adapter.kit import AdapterBase
-from conformance.mutants import matrix
-from conformance.mutants.registry import Mutant
-from conformance.reference.kit import ClientError
-from conformance.reference.moleculer.caller import Caller
-from conformance.reference.moleculer.events import Events
-from conformance.reference.moleculer.post import Post
-from conformance.reference.moleculer.serving import Server
+from conformance.clients.adapter.contract import STRICT
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.mutants import matrix
+from conformance.clients.mutants.registry import Mutant
+from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.moleculer.caller import Caller
+from conformance.clients.reference.moleculer.events import Events
+from conformance.clients.reference.moleculer.post import Post
+from conformance.clients.reference.moleculer.serving import Server
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario

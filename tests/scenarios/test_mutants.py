@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.mutants.registry import mutants_of
-from conformance.reference.registry import protocols
+from conformance.clients.mutants.registry import mutants_of
+from conformance.clients.reference.registry import protocols
 from conformance.suite.catalogue import families
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.mutants import matrix
-from conformance.mutants.matrix import GOOD
-from conformance.reference.kit import adapter_of
-from conformance.reference.registry import definition
+from conformance.clients.mutants import matrix
+from conformance.clients.mutants.matrix import GOOD
+from conformance.clients.reference.kit import adapter_of
+from conformance.clients.reference.registry import definition
 from conformance.suite.load import all_scenarios
 from tests.scenarios.narconi_ways import WAYS
 

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.adapter.kit import AdapterBase, Failure
-from conformance.mutants import matrix
-from conformance.mutants.matrix import GOOD
-from conformance.reference.blazingmq.link import Link
-from conformance.reference.blazingmq.watchdog import Watchdog
-from conformance.reference.kit import ClientError
-from conformance.reference.rabbitmq_stream.handshake import Handshake
-from conformance.reference.rabbitmq_stream.locator import Locator
-from conformance.reference.rabbitmq_stream.subscription import Subscription
-from conformance.reference.registry import reference
+from conformance.clients.adapter.kit import AdapterBase, Failure
+from conformance.clients.mutants import matrix
+from conformance.clients.mutants.matrix import GOOD
+from conformance.clients.reference.blazingmq.link import Link
+from conformance.clients.reference.blazingmq.watchdog import Watchdog
+from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.rabbitmq_stream.handshake import Handshake
+from conformance.clients.reference.rabbitmq_stream.locator import Locator
+from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
+from conformance.clients.reference.registry import reference
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from fakebrokers.blazingmq.codes import AckStatus

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.kit import AdapterBase
-from conformance.mutants import matrix
-from conformance.mutants.matrix import GOOD
-from conformance.mutants.registry import find_mutant
-from conformance.reference.kit import ClientError, adapter_of
-from conformance.reference.rabbitmq_stream.client import StreamClient
-from conformance.reference.rabbitmq_stream.connection import Connection
-from conformance.reference.rabbitmq_stream.consuming import Consuming
-from conformance.reference.rabbitmq_stream.link import Link
-from conformance.reference.rabbitmq_stream.locator import Locator
-from conformance.reference.rabbitmq_stream.subscription import Subscription
-from conformance.reference.registry import definition
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.mutants import matrix
+from conformance.clients.mutants.matrix import GOOD
+from conformance.clients.mutants.registry import find_mutant
+from conformance.clients.reference.kit import ClientError, adapter_of
+from conformance.clients.reference.rabbitmq_stream.client import StreamClient
+from conformance.clients.reference.rabbitmq_stream.connection import Connection
+from conformance.clients.reference.rabbitmq_stream.consuming import Consuming
+from conformance.clients.reference.rabbitmq_stream.link import Link
+from conformance.clients.reference.rabbitmq_stream.locator import Locator
+from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
+from conformance.clients.reference.registry import definition
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario

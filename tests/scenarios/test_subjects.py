@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.adapter.inprocess import InProcessAdapter
+from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.results import Verdict
 from conformance.suite import subjects
 from conformance.suite.brokers import fake_for

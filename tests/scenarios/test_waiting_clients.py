@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from conformance.mutants import matrix
-from conformance.mutants.matrix import GOOD
-from conformance.mutants.pzq.bare import BareSocket
-from conformance.reference.kit import ClientError, adapter_of
-from conformance.reference.pzq.ops import REFERENCE
-from conformance.reference.pzq.sockets import Connector, OnMessage, Socket, joined
+from conformance.clients.mutants import matrix
+from conformance.clients.mutants.matrix import GOOD
+from conformance.clients.mutants.pzq.bare import BareSocket
+from conformance.clients.reference.kit import ClientError, adapter_of
+from conformance.clients.reference.pzq.ops import REFERENCE
+from conformance.clients.reference.pzq.sockets import Connector, OnMessage, Socket, joined
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario

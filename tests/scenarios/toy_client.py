@@ -6,7 +6,7 @@ import asyncio
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
-from conformance.adapter.kit import AdapterBase, Failure, Subscription, body_bytes, op
+from conformance.clients.adapter.kit import AdapterBase, Failure, Subscription, body_bytes, op
 from fakebrokers.core.memory import dial
 from tests.toy import Bye, Frame, Get, Hello, Put, Stored, ToyCodec, Value, Welcome
 

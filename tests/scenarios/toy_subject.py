@@ -6,7 +6,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from conformance.adapter.base import Call
+from conformance.clients.adapter.base import Call
 from conformance.suite.client import Body, as_body
 from fakebrokers.journal import Record, Tap
 from scenarios.subjects import Op, Subject

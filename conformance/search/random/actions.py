@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, ClassVar
 
-from conformance.adapter.base import Call
+from conformance.clients.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.scene import ChaosContext
 from fakebrokers.core.frames import Role

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conformance.adapters.registry import Client
+from conformance.clients.adapters.registry import Client
 from conformance.known.defects import Part
 from conformance.rules import Finding
 from conformance.search.random.case import ChaosCase

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.base import Adapter
+from conformance.clients.adapter.base import Adapter
 from conformance.search.random.case import ChaosRun
 from conformance.search.random.schedule import Schedule, to_json
 from conformance.suite.op_journal import UNKNOWN, write_ops

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from conformance.adapter.base import Adapter
-from conformance.adapter.contract import Contract
-from conformance.adapter.kit import AdapterBase
-from conformance.adapter.last_words import last_words
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.contract import Contract
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapter.last_words import last_words
 from conformance.run.inprocess import TracedClient, client_of, place_in_trace
 from conformance.run.pace import Pace, RealPace
 from conformance.run.reported import ReportedEvent

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from conformance.adapter.base import Adapter
+from conformance.clients.adapter.base import Adapter
 from conformance.run.bases import RETRIES, ScriptContext
 from conformance.run.pace import Pace
 from conformance.run.room import room_of
@@ -22,7 +22,7 @@ from fakebrokers.protocol import find_protocol
 from fakebrokers.reading import convert
 
 if TYPE_CHECKING:
-    from conformance.adapter.result import Result
+    from conformance.clients.adapter.result import Result
     from conformance.search.random.nemesis import Nemesis
 
 

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from conformance.adapter.base import AdapterFailed
-from conformance.adapter.kit import AdapterBase
-from conformance.adapters import registry
+from conformance.clients.adapter.base import AdapterFailed
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapters import registry
+from conformance.clients.mutants.registry import find_mutant
+from conformance.clients.reference.registry import command as reference_command
 from conformance.known.defects import KnownFindings
-from conformance.mutants.registry import find_mutant
-from conformance.reference.registry import command as reference_command
 from conformance.run.inprocess import client_of
 from conformance.run.trace import Trace
 from conformance.search.random.case import ChaosCase

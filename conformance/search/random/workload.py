@@ -9,7 +9,7 @@ from importlib import import_module
 from random import Random
 from typing import Any, ClassVar
 
-from conformance.adapter.base import Call
+from conformance.clients.adapter.base import Call
 from conformance.search.random.actions import Actions
 from conformance.search.random.scene import ChaosContext
 from fakebrokers.errors import UsageError

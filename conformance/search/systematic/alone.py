@@ -1,8 +1,8 @@
 """Which defects only one invariant shows, and only one act: the proof that each of them is worth its time.
 
-``conformance/mutants/sweep.json`` has a run for each: a broken client, and a spec in whose run this invariant
-alone is violated; or one that is well without this act. `fakebrokers mutants --sweep --write` adds what it
-finds, and `lacking` tells what has no such run yet.
+``conformance/clients/mutants/sweep.json`` has a run for each: a broken client, and a spec in whose run this
+invariant alone is violated; or one that is well without this act. `fakebrokers mutants --sweep --write` adds
+what it finds, and `lacking` names what has no such run yet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from conformance.run.specs import ORDER, PLAIN, Spec
 from conformance.search.systematic.kills import Kill
 from fakebrokers.files import by_rows
 
-PLACE = Path(__file__).parents[2] / "mutants" / "sweep.json"
+PLACE = Path(__file__).parents[2] / "clients" / "mutants" / "sweep.json"
 
 
 class Proof(msgspec.Struct, frozen=True):

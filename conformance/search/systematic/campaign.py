@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.kit import AdapterBase
-from conformance.adapters import registry
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapters import registry
 from conformance.known.defects import KnownFindings
 from conformance.rules import Finding, judge
 from conformance.run.case import Case

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.base import AdapterFailed
-from conformance.adapter.messages import Hello
-from conformance.adapter.process import ProcessAdapter
+from conformance.clients.adapter.base import AdapterFailed
+from conformance.clients.adapter.messages import Hello
+from conformance.clients.adapter.process import ProcessAdapter
 from conformance.rules import Finding, judge
 from conformance.run.bases import Base
 from conformance.run.case import Case

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from conformance.adapters.registry import Client
+from conformance.clients.adapters.registry import Client
 from conformance.known.defects import GeneratedRun, KnownDefects, KnownFindings, Part
 from conformance.known.files import load
 from conformance.results import Found

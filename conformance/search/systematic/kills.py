@@ -12,7 +12,7 @@ from random import Random
 
 import msgspec
 
-from conformance.mutants.registry import Mutant, mutants_of
+from conformance.clients.mutants.registry import Mutant, mutants_of
 from conformance.rules import judge
 from conformance.rules.registry import ALIVE, HARNESS
 from conformance.run.inprocess import runner

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from conformance.adapter.kit import AdapterBase
+from conformance.clients.adapter.kit import AdapterBase
 from conformance.run.acts import ACTS, InjectionPoint
 from conformance.run.asides import asides
 from conformance.run.case import Case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.adapter.result import Result
+from conformance.clients.adapter.result import Result
 from conformance.run.bases import ScriptContext, text
 
 PRIORITY = "bmq://bmq.test.mem.priority/"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.adapter.base import Call
+from conformance.clients.adapter.base import Call
 from conformance.run.bases import ScriptContext
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import NO_ANSWER, Context, MoleculerError, Service, Stream

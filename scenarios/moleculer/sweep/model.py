@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from conformance.adapter.messages import body_bytes
+from conformance.clients.adapter.messages import body_bytes
 from conformance.run.facts import Facts, Question, Record
 from conformance.run.model import Args, Asks, Model, Whole
 from conformance.run.trace import Position

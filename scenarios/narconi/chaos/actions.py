@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from conformance.adapter.base import Call
+from conformance.clients.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.actions import Actions
 from conformance.search.random.scene import ChaosContext

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.kit import report_body
-from conformance.adapter.messages import body_bytes
+from conformance.clients.adapter.kit import report_body
+from conformance.clients.adapter.messages import body_bytes
 from conformance.run.facts import Facts
 from conformance.run.model import Args, Asks, Model, OneOf
 from conformance.run.view import Agreed, Conn

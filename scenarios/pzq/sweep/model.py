@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from conformance.adapter.kit.bodies import key_bytes
+from conformance.clients.adapter.kit.bodies import key_bytes
 from conformance.run.facts import Facts
 from conformance.run.model import Args, Asks, Model, Whole
 from conformance.run.reported import joined

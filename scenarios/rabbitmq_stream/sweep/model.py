@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from conformance.adapter.kit.bodies import is_wanted
+from conformance.clients.adapter.kit.bodies import is_wanted
 from conformance.run.facts import Facts
 from conformance.run.model import AnyOrder, Args, Asks, Model
 from conformance.run.view import Conn

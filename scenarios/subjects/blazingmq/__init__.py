@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, cast
 
-from conformance.adapter.base import Call
-from conformance.adapter.messages import Message
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.messages import Message
+from conformance.clients.adapter.result import Result
 from conformance.suite.client import Body
 from conformance.suite.expect import slug
 from fakebrokers import BlazingMQ

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, cast
 
-from conformance.adapter.base import Call
-from conformance.adapter.contract import Contract
-from conformance.adapter.messages import Message, same_body
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.contract import Contract
+from conformance.clients.adapter.messages import Message, same_body
+from conformance.clients.adapter.result import Result
 from conformance.suite.client import Body
 from conformance.suite.expect import Unsupported, slug
 from fakebrokers import Moleculer

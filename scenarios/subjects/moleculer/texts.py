@@ -6,7 +6,7 @@ import json
 
 import msgspec
 
-from conformance.adapter.messages import Message, body_bytes, request_body
+from conformance.clients.adapter.messages import Message, body_bytes, request_body
 from conformance.suite.client import Body, as_body
 
 

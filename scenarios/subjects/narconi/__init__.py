@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, cast
 
-from conformance.adapter.base import Call
-from conformance.adapter.messages import Message, body_bytes
-from conformance.adapter.result import Result
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.messages import Message, body_bytes
+from conformance.clients.adapter.result import Result
 from conformance.suite.expect import slug
 from fakebrokers import Narconi
 from fakebrokers.faults import Fault, delay, fault, latency, rewrite, rst

@@ -11,8 +11,8 @@ from random import Random
 from typing import Any, ClassVar, cast
 
 import fakebrokers
-from conformance.adapter.base import Call
-from conformance.adapter.messages import Message, same_body
+from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.messages import Message, same_body
 from conformance.suite.expect import slug
 from fakebrokers.core.frames import Role
 from fakebrokers.faults import fault, latency

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.clients.reference.registry import reference
 from conformance.known.defects import Part
 from conformance.known.files import load
-from conformance.reference.registry import reference
 from conformance.rules import INVARIANTS
 from conformance.suite.catalogue import requirements
 from tests.conformance.entry.toys import QUICK, ROOT

@@ -47,8 +47,8 @@ def test_a_failure_says_all_there_is_to_say_and_nothing_of_the_suite(run) -> Non
 
 
 def test_a_failure_shows_what_went_over_the_wire(pytester: pytest.Pytester) -> None:
-    from conformance.mutants.kills import known_kills
-    from conformance.mutants.registry import find_mutant
+    from conformance.clients.mutants.kills import known_kills
+    from conformance.clients.mutants.registry import find_mutant
 
     mutant = known_kills()["PZQ-1.01", "pzq", ""][0]
     pytester.makepyfile(

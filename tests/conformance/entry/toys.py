@@ -14,7 +14,7 @@ QUICK = ("-p", "no:allure_pytest", "-p", "no:hypothesispytest", "-p", "tests.con
 ADAPTER = """
 import os
 from pathlib import Path
-from conformance.adapter.kit import AdapterBase, op, run
+from conformance.clients.adapter.kit import AdapterBase, op, run
 
 class Adapter(AdapterBase):
     library = "toy"

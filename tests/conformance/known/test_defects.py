@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter.messages import Hello
+from conformance.clients.adapter.messages import Hello
 from conformance.known.defects import Defect, KnownDefects, KnownFinding, KnownFindings, Part
 from conformance.rules import Finding
 from conformance.run.specs import ArgumentChange, Bend, Spec

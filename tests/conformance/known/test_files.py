@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapters.registry import bundled, find
+from conformance.clients.adapters.registry import bundled, find
 from conformance.known.defects import Defect, KnownFinding, KnownRow, Part
 from conformance.known.files import load, read, written
 from conformance.results import Verdict

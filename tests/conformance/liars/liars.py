@@ -13,9 +13,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance.adapter.kit import AdapterBase, Failure, run
-from conformance.reference.pzq.sockets import Connector
-from conformance.reference.registry import reference, without_sockets
+from conformance.clients.adapter.kit import AdapterBase, Failure, run
+from conformance.clients.reference.pzq.sockets import Connector
+from conformance.clients.reference.registry import reference, without_sockets
 from fakebrokers.pzq.memory import SocketType
 
 Json = dict[str, Any]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.process import ProcessAdapter
-from conformance.mutants.matrix import GOOD, Mode, mode_of
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.adapter.process import ProcessAdapter
+from conformance.clients.mutants.matrix import GOOD, Mode, mode_of
 from conformance.results import Verdict
 from conformance.suite.brokers import fake_for
 from conformance.suite.evaluation import ADAPTER

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter.process import MARK, ProcessAdapter
+from conformance.clients.adapter.process import MARK, ProcessAdapter
 from conformance.results import Verdict
 from conformance.rules import INVARIANTS
 from conformance.suite.brokers import fake_for

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance.adapter.kit import AdapterBase, run
-from conformance.reference.registry import reference
+from conformance.clients.adapter.kit import AdapterBase, run
+from conformance.clients.reference.registry import reference
 
 #: What a publish is called; the first of any of them is the end.
 PUBLISHING = ("publish", "publish_many", "narc.post")

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.adapter.last_words import last_words
-from conformance.adapter.messages import Error
-from conformance.adapter.result import Result
+from conformance.clients.adapter.last_words import last_words
+from conformance.clients.adapter.messages import Error
+from conformance.clients.adapter.result import Result
 from conformance.rules.answers import agree
 from conformance.rules.closing import close_ends
 from conformance.rules.connections import one_loss_event, silent_behind_goodbye, state_agrees

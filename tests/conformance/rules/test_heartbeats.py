@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.adapter.messages import Event
+from conformance.clients.adapter.messages import Event
 from conformance.rules.heartbeats import silence_noticed
 from conformance.run.reported import ReportedEvent
 from conformance.run.trace import Position

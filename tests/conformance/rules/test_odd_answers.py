@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.messages import Event
+from conformance.clients.adapter.messages import Event
 from conformance.rules.connections import one_loss_event
 from conformance.rules.giving_up import gives_up_for_a_reason, protocol_errors_for_a_reason
 from conformance.rules.life import complaints_are_told

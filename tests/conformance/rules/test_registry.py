@@ -8,7 +8,7 @@ from itertools import islice
 import msgspec
 import pytest
 
-from conformance.adapter.contract import Contract
+from conformance.clients.adapter.contract import Contract
 from conformance.rules import findings, judge
 from conformance.rules.registry import INVARIANTS, Invariant, May, Violation
 from conformance.run.case import Case

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.messages import Event
+from conformance.clients.adapter.messages import Event
 from conformance.rules import judge
 from conformance.rules.settling import _orders_of
 from conformance.run.inprocess import runner

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.kit.bodies import report_body
+from conformance.clients.adapter.kit.bodies import report_body
 from conformance.rules.streams import _is_told
 from conformance.run.facts import Flow
 from conformance.run.trace import START

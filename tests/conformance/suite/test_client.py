@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.kit import AdapterBase
-from conformance.adapter.messages import Hello
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapter.messages import Hello
 from conformance.suite import Client, Expect
 from conformance.suite.expect import Unsupported
 from fakebrokers.core import virtual

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.kit import AdapterBase
-from conformance.adapter.process import ProcessAdapter
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapter.process import ProcessAdapter
 from conformance.suite import clients
 from fakebrokers.errors import UsageError
 

@@ -16,13 +16,13 @@ import pytest
 from conformance.results import load
 
 ROOT = Path(__file__).parents[3]
-CORRECT = f"{sys.executable} -m conformance.reference rabbitmq-stream"
+CORRECT = f"{sys.executable} -m conformance.clients.reference rabbitmq-stream"
 #: The adapter of a library for which no scenario is.
 NO_ROLES = (
-    "from conformance.adapter.kit import AdapterBase, run;"
+    "from conformance.clients.adapter.kit import AdapterBase, run;"
     'run(type("A", (AdapterBase,), {"library": "a", "protocols": ("rabbitmq-stream",)})())'
 )
-BROKEN = f"{sys.executable} -m conformance.mutants rabbitmq-stream confirm-by-position"
+BROKEN = f"{sys.executable} -m conformance.clients.mutants rabbitmq-stream confirm-by-position"
 
 
 def fakebrokers(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:

@@ -29,7 +29,7 @@ from tests.eventually import PATIENCE_S
 from tests.marked import PASSWORD
 
 ROOT = Path(__file__).parents[3]
-MUTANT = f"{sys.executable} -m conformance.mutants rabbitmq-stream confirm-by-position"
+MUTANT = f"{sys.executable} -m conformance.clients.mutants rabbitmq-stream confirm-by-position"
 
 
 def printed(*rows: Result, terminal: bool = False, width: int = 200) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.reference.registry import reference, without_sockets
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.reference.registry import reference, without_sockets
 from conformance.results import Verdict
 from conformance.suite import Client, Expect
 from conformance.suite.brokers import fake_for

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.last_words import around_last_words
-from conformance.adapter.transcript import Transcript
+from conformance.clients.adapter.last_words import around_last_words
+from conformance.clients.adapter.transcript import Transcript
 from conformance.results import Verdict
 from conformance.suite.evidence import end_of, plan_of, proxy_of, records_of
 from conformance.suite.judge import Judgement

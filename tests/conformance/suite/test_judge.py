@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.kit import AdapterBase, Failure, op
-from conformance.adapter.messages import Hello, body_bytes
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.adapter.kit import AdapterBase, Failure, op
+from conformance.clients.adapter.messages import Hello, body_bytes
 from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Verdict
 from conformance.rules import Finding

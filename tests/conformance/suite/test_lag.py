@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.call import ProcessFacts
+from conformance.clients.adapter.call import ProcessFacts
 from conformance.rules.anomalies.anomaly import LAG, STEAL
 from conformance.suite import lag
 from conformance.suite.lag import LagMeter

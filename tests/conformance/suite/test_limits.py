@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from conformance.adapter.deadline import deadline_kind, deadline_ms
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.kit import AdapterBase
-from conformance.adapter.limits import HEARTBEATS, LIMITS, NotFitting, fitted
-from conformance.adapter.messages import Hello
-from conformance.adapter.profile import bounds, ops_of, optional_arguments, profiles
+from conformance.clients.adapter.deadline import deadline_kind, deadline_ms
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapter.limits import HEARTBEATS, LIMITS, NotFitting, fitted
+from conformance.clients.adapter.messages import Hello
+from conformance.clients.adapter.profile import bounds, ops_of, optional_arguments, profiles
 from conformance.suite import Client, Expect
 from conformance.suite.expect import Unsupported
 from fakebrokers.core import virtual

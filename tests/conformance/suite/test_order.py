@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from conformance.adapter.base import Adapter
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.mutants.matrix import GOOD, Mode, mode_of
-from conformance.reference.registry import reference, without_sockets
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.mutants.matrix import GOOD, Mode, mode_of
+from conformance.clients.reference.registry import reference, without_sockets
 from conformance.suite.bench import AdapterPool
 from conformance.suite.brokers import fake_for
 from conformance.suite.load import all_scenarios

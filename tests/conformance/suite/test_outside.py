@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.mutants.registry import find_mutant
+from conformance.clients.mutants.registry import find_mutant
 from conformance.suite import outside
 from conformance.suite.catalogue import families, requirement, sources
 from conformance.suite.declared import declared_by
@@ -49,8 +49,8 @@ async def one(broker, client, expect):
     expect.that(True, CRITERION, id="all-is-well")
 """
 MUTANT = """\
-from conformance.mutants.registry import mutant
-from conformance.reference.rabbitmq_stream.publisher import Publisher
+from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.rabbitmq_stream.publisher import Publisher
 
 
 @mutant("acme-worst", breaks=["A1"], tag="data")
@@ -252,6 +252,7 @@ def test_what_is_no_folder_of_scenarios(tmp_path: Path) -> None:
 def test_child_processes_know_the_folders(tmp_path: Path) -> None:
     assert outside.environment() == {}
     add_folder(written(tmp_path / "acme"))
-    code = "from conformance.mutants.registry import find_mutant as f; f('rabbitmq-stream', 'acme-worst')"
+    find = "from conformance.clients.mutants.registry import find_mutant"
+    code = f"{find}; find_mutant('rabbitmq-stream', 'acme-worst')"
     env = {"PYTHONPATH": str(Path(__file__).parents[3]), **outside.environment()}
     subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=PATIENCE_S)

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.adapter.base import Adapter
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.process import ProcessAdapter
-from conformance.adapters.registry import find
-from conformance.mutants.registry import find_mutant
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.adapter.process import ProcessAdapter
+from conformance.clients.adapters.registry import find
+from conformance.clients.mutants.registry import find_mutant
 from conformance.results import Verdict, reproducer_name
 from conformance.suite.brokers import fake_for
 from conformance.suite.deeds import Deeds
@@ -33,7 +33,9 @@ from fakebrokers.rabbitmq_stream.frames import PublishError
 
 ROOT = Path(__file__).parents[3]
 #: The reference clients are the libraries of their files, so these are left where they are.
-LIBRARY = frozenset({"conformance.mutants", "conformance.reference", "conformance.adapter.kit"})
+LIBRARY = frozenset(
+    {"conformance.clients.mutants", "conformance.clients.reference", "conformance.clients.adapter.kit"}
+)
 
 MUTANTS = [
     ("pzq", "PZQ-1.07", "exactly-three-parts"),
@@ -85,7 +87,7 @@ def judged(item: Scenario, adapter: Adapter) -> Judgement:
 
 def reference(protocol: str) -> PythonClient:
     return PythonClient(
-        imports="from conformance.reference.registry import reference",
+        imports="from conformance.clients.reference.registry import reference",
         make=f"reference({protocol!r})()",
         kept=LIBRARY,
     )
@@ -93,7 +95,7 @@ def reference(protocol: str) -> PythonClient:
 
 def mutant(protocol: str, name: str) -> PythonClient:
     return PythonClient(
-        imports="from conformance.mutants.registry import find_mutant",
+        imports="from conformance.clients.mutants.registry import find_mutant",
         make=f"find_mutant({protocol!r}, {name!r}).adapter()",
         kept=LIBRARY,
     )
@@ -176,7 +178,7 @@ def test_a_librarys_file_needs_nothing_of_the_suite(tmp_path: Path, name: str, s
 @pytest.mark.full
 def test_a_client_with_an_adapter_of_its_own_gets_a_file_that_runs_it(tmp_path: Path) -> None:
     """For every failure, whatever the script did to the fake."""
-    words = "-m", "conformance.mutants", "rabbitmq-stream", "confirm-by-position"
+    words = "-m", "conformance.clients.mutants", "rabbitmq-stream", "confirm-by-position"
     failed = judged(
         the_scenario("rabbitmq-stream", "RMQS-3.02"),
         InProcessAdapter(find_mutant("rabbitmq-stream", "confirm-by-position").adapter, "rabbitmq-stream"),
@@ -190,7 +192,9 @@ def test_a_client_with_an_adapter_of_its_own_gets_a_file_that_runs_it(tmp_path: 
     assert f"Failed: {failed.criterion}" in said
     assert "1 failed" in said
     (tmp_path / name).write_text(
-        text.replace("conformance.mutants", "conformance.reference").replace(f" {words[3]}", "")
+        text.replace("conformance.clients.mutants", "conformance.clients.reference").replace(
+            f" {words[3]}", ""
+        )
     )
     assert "1 passed" in pytest_says(tmp_path)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter.transcript import TranscriptLine
-from conformance.mutants.matrix import Mode, mode_of, run
-from conformance.mutants.registry import find_mutant
-from conformance.reference.registry import protocols
+from conformance.clients.adapter.transcript import TranscriptLine
+from conformance.clients.mutants.matrix import Mode, mode_of, run
+from conformance.clients.mutants.registry import find_mutant
+from conformance.clients.reference.registry import protocols
 from conformance.results import Verdict
 from conformance.rules.anomalies import Anomaly, check
 from conformance.rules.anomalies.anomaly import NAMES, allowed_names

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.base import AdapterFailed
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.kit import AdapterBase
-from conformance.adapter.messages import Hello
+from conformance.clients.adapter.base import AdapterFailed
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapter.messages import Hello
 from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Verdict
 from conformance.rules import Finding

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from conformance.adapter.base import Adapter, AdapterFailed
-from conformance.adapter.inprocess import InProcessAdapter
-from conformance.reference.registry import reference
+from conformance.clients.adapter.base import Adapter, AdapterFailed
+from conformance.clients.adapter.inprocess import InProcessAdapter
+from conformance.clients.reference.registry import reference
 from conformance.results import Results
 from conformance.suite import Client, Expect
 from conformance.suite.bench import AdapterPool

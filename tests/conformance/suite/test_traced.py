@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.adapter.call import Call
-from conformance.adapter.messages import Event, Hello
-from conformance.mutants.matrix import run
-from conformance.mutants.registry import find_mutant
+from conformance.clients.adapter.call import Call
+from conformance.clients.adapter.messages import Event, Hello
+from conformance.clients.mutants.matrix import run
+from conformance.clients.mutants.registry import find_mutant
 from conformance.results import Verdict
 from conformance.run.bases import RunOp
 from conformance.run.case import Case

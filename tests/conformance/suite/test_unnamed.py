@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.mutants.matrix import run
+from conformance.clients.mutants.matrix import run
 from conformance.results import Verdict
 from conformance.suite import outside
 from conformance.suite.declared import declared_by

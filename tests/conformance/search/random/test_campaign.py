@@ -13,7 +13,7 @@ from rich.console import Console
 
 from conformance.cli.analyze import analyze_journals
 from conformance.cli.chaos import _shrinking
-from conformance.mutants.registry import find_mutant
+from conformance.clients.mutants.registry import find_mutant
 from conformance.rules.anomalies import check
 from conformance.search.random import canary
 from conformance.search.random.campaign import LIVE_SHRINK_S, ChaosCampaign

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from conformance.adapters.registry import Client, bundled, find
 from conformance.campaign import ConformCampaign
+from conformance.clients.adapters.registry import Client, bundled, find
 from conformance.known.defects import KnownFindings, Part
 from conformance.known.files import read
 from conformance.results import Results, with_found

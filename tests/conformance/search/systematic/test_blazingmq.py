@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from conformance.reference.blazingmq.ops import REFERENCE
-from conformance.reference.blazingmq.queues import LIMITS, Queue, Queues
-from conformance.reference.kit import ClientError, adapter_of
-from conformance.reference.registry import without_sockets
+from conformance.clients.reference.blazingmq.ops import REFERENCE
+from conformance.clients.reference.blazingmq.queues import LIMITS, Queue, Queues
+from conformance.clients.reference.kit import ClientError, adapter_of
+from conformance.clients.reference.registry import without_sockets
 from conformance.rules import judge
 from conformance.run.facts import Facts
 from conformance.run.inprocess import run, runner

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from conformance.adapters.registry import bundled
-from conformance.reference.registry import command
+from conformance.clients.adapters.registry import bundled
+from conformance.clients.reference.registry import command
 from conformance.rules import Finding, judge
 from conformance.run.case import Case
 from conformance.run.inprocess import runner
@@ -116,7 +116,7 @@ def test_most_runs_decide(outcomes: str, verdict: bool, runs: int) -> None:
 
 @pytest.mark.full
 def test_bases_are_those_that_the_client_has_the_role_and_the_capabilities_for() -> None:
-    adapter = "conformance.adapters.rbfly"  # speaks no admin ops, and knows no sub-entries
+    adapter = "conformance.clients.adapters.rbfly"  # speaks no admin ops, and knows no sub-entries
     client = next((each for each in bundled() if each.name == "rbfly"), None)
     if client is None or not client.runnable:
         pytest.skip(f"missing: {adapter}")

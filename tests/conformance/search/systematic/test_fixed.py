@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from conformance.adapters.registry import Client, bundled
 from conformance.campaign import ConformCampaign
+from conformance.clients.adapters.registry import Client, bundled
 from conformance.report import write_report
 from conformance.run.case import Case
 from conformance.run.inprocess import runner

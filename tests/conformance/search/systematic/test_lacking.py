@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.kit import AdapterBase, Failure
-from conformance.reference.registry import reference, without_sockets
+from conformance.clients.adapter.kit import AdapterBase, Failure
+from conformance.clients.reference.registry import reference, without_sockets
 from conformance.rules import judge
 from conformance.run.inprocess import run
 from conformance.run.specs import Spec

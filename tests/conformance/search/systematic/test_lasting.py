@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.mutants.registry import find_mutant
-from conformance.reference.kit import adapter_of
-from conformance.reference.rabbitmq_stream.links import Links
-from conformance.reference.registry import definition, without_sockets
+from conformance.clients.mutants.registry import find_mutant
+from conformance.clients.reference.kit import adapter_of
+from conformance.clients.reference.rabbitmq_stream.links import Links
+from conformance.clients.reference.registry import definition, without_sockets
 from conformance.rules import judge
 from conformance.run.acts import ACTS
 from conformance.run.inprocess import run, runner

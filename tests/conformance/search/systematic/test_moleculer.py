@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.reference.kit import adapter_of
-from conformance.reference.moleculer.client import MoleculerClient
-from conformance.reference.moleculer.ops import REFERENCE
-from conformance.reference.moleculer.post import Post
-from conformance.reference.moleculer.registry import Registry
-from conformance.reference.registry import without_sockets
+from conformance.clients.reference.kit import adapter_of
+from conformance.clients.reference.moleculer.client import MoleculerClient
+from conformance.clients.reference.moleculer.ops import REFERENCE
+from conformance.clients.reference.moleculer.post import Post
+from conformance.clients.reference.moleculer.registry import Registry
+from conformance.clients.reference.registry import without_sockets
 from conformance.rules import judge
 from conformance.run.acts.inside import opened
 from conformance.run.case import Case

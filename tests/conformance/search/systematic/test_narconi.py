@@ -7,12 +7,12 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from conformance.reference.kit import ClientError, adapter_of
-from conformance.reference.narconi.connection import HttpConnection
-from conformance.reference.narconi.http import Response, ResponseReader
-from conformance.reference.narconi.ops import REFERENCE
-from conformance.reference.narconi.websockets import WebSockets
-from conformance.reference.registry import without_sockets
+from conformance.clients.reference.kit import ClientError, adapter_of
+from conformance.clients.reference.narconi.connection import HttpConnection
+from conformance.clients.reference.narconi.http import Response, ResponseReader
+from conformance.clients.reference.narconi.ops import REFERENCE
+from conformance.clients.reference.narconi.websockets import WebSockets
+from conformance.clients.reference.registry import without_sockets
 from conformance.rules import judge
 from conformance.run.inprocess import run, runner
 from conformance.run.specs import EVERY, ArgumentChange, Bend, SideOp, Spec

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.mutants.pzq.bare import BareSocket
-from conformance.reference.kit import adapter_of
-from conformance.reference.pzq.sockets import Connector, OnMessage, Socket
-from conformance.reference.registry import definition, without_sockets
+from conformance.clients.mutants.pzq.bare import BareSocket
+from conformance.clients.reference.kit import adapter_of
+from conformance.clients.reference.pzq.sockets import Connector, OnMessage, Socket
+from conformance.clients.reference.registry import definition, without_sockets
 from conformance.rules import judge
 from conformance.run.acts import ACTS
 from conformance.run.acts.parts import with_parts

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.messages import Message
-from conformance.adapter.messages import body_bytes as bytes_of
+from conformance.clients.adapter.messages import Message
+from conformance.clients.adapter.messages import body_bytes as bytes_of
 from scenarios.subjects.moleculer.texts import text_of, unwrapped
 
 

@@ -1,0 +1,77 @@
+"""Whether a client does one op of each of its roles, at a fake broker that does everything right."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.messages import Kind
+from conformance.clients.adapter.order import find_stage
+from conformance.clients.adapter.result import Result
+from conformance.clients.adapter.stage import NAME, CheckFixture, Op
+from fakebrokers.journal import Tap
+
+DEADLINE_MS = 5000.0
+#: A client may learn a moment after `connect` whom it can call.
+TRIES, PAUSE_S = 20, 0.1
+PRETENDS = "nothing reached the fake broker: does the adapter still run on its PretendClient?"
+
+
+class Tried(NamedTuple):
+    """What came of it.
+
+    Attributes:
+        failed: The op that did not work, and how it ended; empty if all did.
+        left: What was not tried, and why; one part of a sentence each.
+    """
+
+    failed: str = ""
+    left: tuple[str, ...] = ()
+
+
+async def tried(adapter: Adapter) -> Tried:
+    """Connect to the fake of the protocol, and do one op of each declared role."""
+    stage = find_stage(adapter.protocol)
+    if stage is None:
+        return Tried(left=(f"there is no fake broker for {adapter.protocol} to connect to",))
+    async with stage.broker:
+        target = stage.prepare()
+        failed, left = await _tried(adapter, stage, target)
+        await adapter.reset()
+        reached = any(record.tap & Tap.RECEIVED for record in stage.broker.journal.records())
+    if not failed and not reached:
+        return Tried(left=(PRETENDS,))
+    return Tried(failed, tuple(left))
+
+
+async def _tried(adapter: Adapter, stage: CheckFixture, target: str) -> tuple[str, list[str]]:
+    left: list[str] = []
+    connect = ("connect", {"session": NAME, "endpoints": stage.endpoints(), "options": stage.options()})
+    result = await _done(adapter, connect)
+    if not result.ok:
+        return f"connect: {result}", left
+    steps = stage.steps
+    for role in adapter.hello.roles:
+        if role not in stage.tries:
+            left.append(f"{role}: no op is known to try it with")
+            continue
+        for op in (*steps, *stage.tries[role](target)):
+            result = await _done(adapter, op)
+            if result.kind is Kind.UNSUPPORTED:
+                left.append(f"{role}: {result.error.text if result.error else op[0]}")
+                break
+            if not result.ok:
+                return f"{role}, {result}", left
+        steps = ()  # once is enough
+    return "", left
+
+
+async def _done(adapter: Adapter, op: Op) -> Result:
+    result = await adapter.call(*op, DEADLINE_MS)
+    for _ in range(TRIES if op[0] == "mol.call" else 0):
+        if result.ok or result.kind is Kind.UNSUPPORTED:
+            break
+        await asyncio.sleep(PAUSE_S)
+        result = await adapter.call(*op, DEADLINE_MS)
+    return result

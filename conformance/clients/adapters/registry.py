@@ -1,0 +1,223 @@
+"""Which client adapters come with the suite, how they are started, and whether they can run here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tomllib
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+
+from conformance.clients.adapters.versions import fetched
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import instead_of
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]  #: where Python finds `conformance`, which adapters in Python import
+
+
+class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an adapter cannot do without.
+
+    Attributes:
+        python: Distributions in the suite's own environment.
+        programs: On the PATH.
+        npm: Packages in the adapter's ``node_modules``.
+        go: Modules of the adapter's ``go.mod``; they are built in, so `files` names the program.
+        maven: ``group:artifact`` in the adapter's ``pom.xml``; `files` names what is compiled.
+        cargo: Crates of the adapter's ``Cargo.lock``; they are built in, so `files` names the program.
+        files: Inside the adapter's folder, such as something that has to be compiled.
+    """
+
+    python: list[str] = []
+    programs: list[str] = []
+    npm: list[str] = []
+    go: list[str] = []
+    maven: list[str] = []
+    cargo: list[str] = []
+    files: list[str] = []
+
+
+class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An ``adapter.toml``, or an ``adapter-VERSION.toml`` where one adapter is for several versions.
+
+    In `command` and `install`, ``{python}`` and ``{folder}`` are filled in. One that is `nightly` takes
+    minutes to judge: ``ci/conform`` does it with ``--full``, or where it is named.
+    """
+
+    name: str
+    protocols: list[str]
+    library: str
+    tested: str
+    language: str
+    command: list[str]
+    install: str
+    needs: Needs = Needs()
+    aliases: list[str] = []
+    nightly: bool = False
+
+
+class Client(msgspec.Struct, frozen=True):
+    """A bundled client.
+
+    Attributes:
+        library: Name of the library in its registry.
+        version: The installed version, or None.
+        tested: The version that the adapter was written for.
+        command: How to start the adapter.
+        missing: What has to be done before it can run; empty if it can.
+        packages: The folder of the version that was asked for; empty for that of this environment.
+    """
+
+    name: str
+    protocols: list[str]
+    library: str
+    version: str | None
+    tested: str
+    language: str
+    command: list[str]
+    install: str
+    missing: list[str]
+    folder: str
+    aliases: list[str]
+    packages: str = ""
+    nightly: bool = False
+
+    @property
+    def asked(self) -> str:
+        """What `find` finds it by."""
+        return f"{self.name}=={self.version}" if self.packages else self.name
+
+    @property
+    def runnable(self) -> bool:
+        """Whether it can run here."""
+        return not self.missing
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What to add to the environment of the command."""
+        if self.language != "python":
+            return {}
+        paths = (self.packages, str(ROOT), os.environ.get("PYTHONPATH"))
+        return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+
+    def as_json(self) -> dict[str, Any]:
+        """A row of ``fakebrokers clients --json``."""
+        shown = ("name", "protocols", "library", "version", "language", "runnable", "missing")
+        return {member: getattr(self, member) for member in shown}
+
+
+def bundled(protocol: str | None = None, folder: Path = HERE) -> list[Client]:
+    """All bundled clients by name, or those for one protocol."""
+    described = [_client(path) for path in sorted(folder.glob("*/adapter*.toml"))]
+    return [client for client in described if protocol is None or protocol in client.protocols]
+
+
+def find(name: str) -> Client:
+    """The bundled client of that name, or of ``NAME==VERSION``, which may have to be fetched.
+
+    Raises `UsageError` with the names that there are.
+    """
+    name, pins, version = name.partition("==")
+    clients = bundled()
+    for client in clients:
+        if name in {client.name, *client.aliases}:
+            return _pinned(client, version) if pins else client
+    names = (client.name for client in clients)
+    raise UsageError(f"there is no bundled client {name!r}{instead_of(name, names)}")
+
+
+def _pinned(client: Client, version: str) -> Client:
+    if client.language != "python":
+        raise UsageError(
+            f"{client.name}=={version}: only clients in Python can be had in several versions; "
+            f"for this one, change what {client.folder} depends on"
+        )
+    folder = fetched(client.library, version)
+    missing = [each for each in client.missing if not each.startswith(f"{client.library}:")]
+    return msgspec.structs.replace(client, version=version, missing=missing, packages=str(folder))
+
+
+def _client(path: Path) -> Client:
+    described = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Description)
+    folder = path.parent
+    fill = {"{python}": sys.executable, "{folder}": str(folder)}
+    installed = _installed(described, folder)
+    needs = described.needs
+    needs_packages = bool(needs.python or needs.npm or needs.go or needs.maven or needs.cargo)
+    return Client(
+        name=described.name,
+        protocols=described.protocols,
+        library=described.library,
+        version=installed.get(described.library, None if needs_packages else described.tested),
+        tested=described.tested,
+        language=described.language,
+        command=[_filled(word, fill) for word in described.command],
+        install=_filled(described.install, fill),
+        missing=_missing(described, folder, installed, _filled(described.install, fill)),
+        folder=str(folder),
+        aliases=described.aliases,
+        nightly=described.nightly,
+    )
+
+
+def _filled(text: str, fill: Mapping[str, str]) -> str:
+    for mark, value in fill.items():
+        text = text.replace(mark, value)
+    return text
+
+
+def _installed(described: Description, folder: Path) -> dict[str, str]:
+    """Versions of the packages that are needed and there."""
+    found = {}
+    for name in described.needs.python:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    for name in described.needs.npm:
+        manifest = folder / "node_modules" / name / "package.json"
+        if manifest.is_file():
+            package = json.loads(manifest.read_text("utf-8"))
+            found |= dict.fromkeys((name, package["name"]), package["version"])  # two versions have aliases
+    if described.needs.go:
+        words = [line.split() for line in (folder / "go.mod").read_text("utf-8").splitlines()]
+        required = {line[-2]: line[-1].removeprefix("v") for line in words if len(line) > 1}
+        found |= {name: required[name] for name in described.needs.go if name in required}
+    if described.needs.maven:
+        required = _dependencies(folder / "pom.xml")
+        found |= {name: required[name] for name in described.needs.maven if name in required}
+    if described.needs.cargo:
+        locked = tomllib.loads((folder / "Cargo.lock").read_text("utf-8"))["package"]
+        versions = {crate["name"]: crate["version"] for crate in locked}
+        found |= {name: versions[name] for name in described.needs.cargo if name in versions}
+    return found
+
+
+def _dependencies(pom: Path) -> dict[str, str]:
+    """Versions by ``group:artifact`` of the dependencies in a ``pom.xml``."""
+    space = "{http://maven.apache.org/POM/4.0.0}"
+    found = {}
+    for each in ElementTree.parse(pom).iter(f"{space}dependency"):
+        group, name, number = (each.findtext(space + tag, "") for tag in ("groupId", "artifactId", "version"))
+        found[f"{group}:{name}"] = number
+    return found
+
+
+def _missing(described: Description, folder: Path, installed: Mapping[str, str], install: str) -> list[str]:
+    needs = described.needs
+    missing = [f"{name}: not on the PATH" for name in needs.programs if shutil.which(name) is None]
+    missing += [
+        f"{name}: {install}"
+        for name in (*needs.python, *needs.npm, *needs.go, *needs.maven, *needs.cargo)
+        if name not in installed
+    ]
+    missing += [f"{name}: {install}" for name in needs.files if not (folder / name).exists()]
+    return missing

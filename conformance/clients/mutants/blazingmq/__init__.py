@@ -1,0 +1,1 @@
+"""BlazingMQ: the mutants of `conformance.clients.reference.blazingmq`."""

@@ -1,0 +1,1 @@
+"""Moleculer: the mutants of `conformance.clients.reference.moleculer`."""

@@ -1,0 +1,162 @@
+"""Defects about connections: making them, losing them, and ending them (catalogue family NET)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+from weakref import WeakSet
+
+from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.kit import Backoff, ClientError, Wire
+from conformance.clients.reference.moleculer.bus import Bus
+from conformance.clients.reference.moleculer.caller import Caller
+from conformance.clients.reference.moleculer.client import MoleculerClient
+
+CROWDED = 100
+PAUSE_S = 2.0
+
+
+@mutant("remembers-half-a-message", tag="wire", breaks=["X2", "X5"])
+class RemembersHalfAMessage(Bus):
+    """Reads what comes on a new connection as the rest of what was incomplete on the lost one."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.buffer += self._runtime.__dict__.get("half", b"")
+
+    @property
+    def buffer(self) -> bytearray:
+        """Bytes of a message that is incomplete."""
+        found: bytearray = self.codec._buffer  # type: ignore[attr-defined]  # all codecs have one
+        return found
+
+    @buffer.setter
+    def buffer(self, data: bytearray) -> None:
+        self.codec._buffer = data  # type: ignore[attr-defined]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._runtime.__dict__.setdefault("half", bytes(self.buffer))
+        super().connection_lost(exc)
+
+
+@mutant("flushes-before-it-goes", tag="life-cycle", breaks=["X3", "X7"])
+class FlushesBeforeItGoes(MoleculerClient):
+    """Waits for a word of the server before it stops."""
+
+    async def say_goodbye(self, patience_s: float) -> None:
+        assert isinstance(self.post.bus, Bus)
+        await self.post.bus.synced()
+        await super().say_goodbye(patience_s)
+
+
+@mutant("crowded-calls-are-a-loss", tag="life-cycle", breaks=["X4"])
+class CrowdedCallsAreALoss(Caller):
+    """Gives the connection up when a hundred calls wait for their answers."""
+
+    async def answer_of(self, pending: Any, limit_s: float) -> Any:
+        bus = self._post.bus
+        if len(self.pending) > CROWDED and bus is not None and bus.is_open:
+            bus.abort()
+            self._runtime.callbacks.tell("connection_lost", "the server is too slow")
+        return await super().answer_of(pending, limit_s)
+
+
+@mutant("comes-back-at-once", tag="life-cycle", breaks=["X5", "X6"])
+class ComesBackAtOnce(Backoff):
+    """Tries to connect a hundred times a second."""
+
+    def delay(self) -> float:
+        return 0.01
+
+
+@mutant("first-server-only", tag="life-cycle", breaks=["X6"])
+class FirstServerOnly(Bus):
+    """Connects to the first server of its list only."""
+
+    async def _dial(self) -> Wire:
+        return await self._runtime.network.dial(self._settings.endpoints[0], lambda: self)
+
+
+@mutant("goes-on-connecting", tag="life-cycle", breaks=["X7"])
+class GoesOnConnecting(MoleculerClient):
+    """Connects on after it was closed."""
+
+    async def connect(self, timeout: float | None = None) -> None:
+        await self.runtime.tasks.within(timeout, self._start())
+
+
+@mutant("calls-outlive-stop", tag="life-cycle", breaks=["X7"])
+class CallsOutliveStop(Caller):
+    """Calls wait for their time-out though the node was stopped."""
+
+    def end(self) -> None:
+        """They wait on."""
+
+
+@mutant("parked-calls-have-no-deadline", tag="life-cycle", breaks=["X9"])
+class ParkedCallsHaveNoDeadline(Caller):
+    """Calls that are made without a connection wait for one, whatever their time-out says."""
+
+    async def call(self, action: str, params: Any = None, **more: Any) -> Any:
+        while self._post.bus is None or not self._post.bus.is_open:
+            await asyncio.sleep(0.05)
+        return await super().call(action, params, **more)
+
+
+@mutant("reconnect-leaks-a-task", tag="life-cycle", breaks=["X9"])
+class ReconnectLeaksATask(MoleculerClient):
+    """Beats once more with each new connection."""
+
+    async def rejoin(self) -> None:
+        await super().rejoin()
+        self.runtime.tasks.spawn(self.heartbeats())
+
+
+@mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
+class LostTasks(MoleculerClient):
+    """Each lost connection leaves a failed task behind that nobody asks."""
+
+    def lost_bus(self, reason: str) -> None:
+        super().lost_bus(reason)
+        asyncio.get_running_loop().create_task(self.fail(reason))
+
+    async def fail(self, reason: str) -> None:
+        """Nobody hears of it."""
+        raise RuntimeError(reason)
+
+
+@mutant("one-loss-is-all", tag="life-cycle", breaks=["X6"])
+class OneLossIsAll(MoleculerClient):
+    """The loss of one node's connection ends those of all other nodes of the process."""
+
+    everyone: ClassVar[WeakSet[OneLossIsAll]] = WeakSet()
+
+    async def connect(self, timeout: float | None = None) -> None:
+        self.everyone.add(self)
+        await super().connect(timeout)
+
+    def lost_bus(self, reason: str) -> None:
+        super().lost_bus(reason)
+        for other in list(self.everyone):
+            if other is not self and other.is_open and other.post.bus is not None:
+                other.post.bus.abort()
+                MoleculerClient.lost_bus(other, reason)
+
+
+@mutant("a-pause-is-the-end", tag="life-cycle", breaks=["X11"], aims=["NET-3.11"])
+class APauseIsTheEnd(MoleculerClient):
+    """A process that was stopped for two seconds never works again."""
+
+    async def join(self) -> None:
+        await super().join()
+        self.runtime.tasks.spawn(self.look())
+
+    async def look(self) -> None:
+        """Look how long a short time is."""
+        clock = self.runtime.clock
+        while True:
+            begun = clock.now()
+            await asyncio.sleep(0.1)
+            if clock.now() - begun > PAUSE_S:
+                self.runtime.callbacks.trouble("other", ClientError("closed", "the clock has jumped"))
+                self.abort()

@@ -1,0 +1,188 @@
+"""Nodes that call, or answer, with a defect."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.moleculer.bus import Bus
+from conformance.clients.reference.moleculer.caller import Caller, Pending
+from conformance.clients.reference.moleculer.client import MoleculerClient
+from conformance.clients.reference.moleculer.context import ActionError, Context
+from conformance.clients.reference.moleculer.registry import Registry
+from conformance.clients.reference.moleculer.serving import Handler, Server
+from conformance.clients.reference.moleculer.streams import Incoming, remote
+
+Json = dict[str, Any]
+
+
+@mutant("timeout-in-seconds", tag="wire", breaks=["M9", "M10"])
+class TimeoutInSeconds(Caller):
+    """Tells the callee its time-out in seconds."""
+
+    def request(self, *args: Any) -> Json:
+        packet = super().request(*args)
+        return {**packet, "timeout": packet["timeout"] / 1000}
+
+
+@mutant("answers-without-data", tag="data", breaks=["M5"])
+class AnswersWithoutData(Server):
+    """Leaves the data out of its answers."""
+
+    def accept(self, packet: Json, context: Context, data: Any) -> None:
+        super().accept(packet, context, None)
+
+
+@mutant("errors-without-code", tag="wording", breaks=["M5"])
+class ErrorsWithoutCode(Caller):
+    """Forgets the code of an error."""
+
+    def settle(self, pending: Pending, packet: Json) -> None:
+        if packet.get("success") is False:
+            error = remote(packet.get("error"))
+            pending.fail(ClientError("refused", error.args[0] if error.args else ""))
+            return
+        super().settle(pending, packet)
+
+
+@mutant("errors-unanswered", tag="data", breaks=["M5"])
+class ErrorsUnanswered(Server):
+    """Says nothing when an action fails."""
+
+    def refuse(self, packet: Json, context: Context, error: Exception) -> None:
+        """Nothing is said."""
+
+
+@mutant("unknown-actions-unanswered", tag="data", breaks=["M5"])
+class UnknownActionsUnanswered(Server):
+    """Says nothing when it does not have the action."""
+
+    async def answer(self, packet: Json, stream: Incoming | None) -> None:
+        if self.find(packet.get("action")) is not None:
+            await super().answer(packet, stream)
+
+
+@mutant("first-come-first-served", tag="data", breaks=["M10", "X8"])
+class FirstComeFirstServed(Caller):
+    """Takes every answer for that of its oldest call."""
+
+    def waiting(self, id: str) -> Pending | None:
+        oldest = next(iter(self.pending), None)
+        return None if oldest is None else self.pending[oldest]
+
+    def settle(self, pending: Pending, packet: Json) -> None:
+        for id, one in list(self.pending.items()):
+            if one is pending:
+                del self.pending[id]
+        super().settle(pending, packet)
+
+
+@mutant("waits-twice-as-long", tag="life-cycle", breaks=["M10"])
+class WaitsTwiceAsLong(Caller):
+    """Ends a call at twice its time-out."""
+
+    async def answer_of(self, pending: Pending, limit_s: float) -> Any:
+        return await super().answer_of(pending, 2 * limit_s)
+
+
+@mutant("demands-params", tag="wire", breaks=["M9"])
+class DemandsParams(Server):
+    """Drops a request without parameters."""
+
+    def request(self, packet: Json) -> None:
+        if packet["params"] is not None:
+            super().request(packet)
+
+
+@mutant("forgets-the-answer-s-meta", tag="data", breaks=["M5"])
+class ForgetsTheAnswersMeta(Caller):
+    """Does not give its user the meta of an answer."""
+
+    def merge(self, pending: Pending, packet: Json) -> None:
+        pending.answered_by = packet["sender"]
+
+
+@mutant("always-the-first-node", tag="data", breaks=["M2", "M6", "M8"])
+class AlwaysTheFirstNode(Registry):
+    """Asks the same node again and again."""
+
+    def next_of(self, what: str, ids: list[str]) -> str | None:
+        return ids[0] if ids else None
+
+
+@mutant("chooses-nodes-itself", tag="wire", breaks=["M14"])
+class ChoosesNodesItself(Caller):
+    """Chooses a node although the bus is to balance."""
+
+    def route(self, action: str, node: str) -> tuple[str, str]:
+        return super().route(action, node or self._registry.choose(action) or "")
+
+
+@mutant("waits-for-the-bus", tag="life-cycle", breaks=["M5", "M10"])
+class WaitsForTheBus(Caller):
+    """Holds a call back until there is a connection again, however long that takes."""
+
+    async def call(self, *args: Any, **options: Any) -> tuple[Any, Pending]:
+        while self._post.bus is None or not self._post.bus.is_open:
+            await asyncio.sleep(0.05)
+        return await super().call(*args, **options)
+
+
+@mutant("forgets-calls-at-a-loss", tag="data", breaks=["M10"])
+class ForgetsCallsAtALoss(MoleculerClient):
+    """Does not know its calls any more when the connection was lost."""
+
+    def lost_bus(self, reason: str) -> None:
+        self.caller.pending.clear()
+        super().lost_bus(reason)
+
+
+@mutant("success-unless-denied", tag="data", breaks=["M5", "M9"])
+class SuccessUnlessDenied(Caller):
+    """Takes an answer without a success for a good one."""
+
+    def settle(self, pending: Pending, packet: Json) -> None:
+        super().settle(pending, {**packet, "success": packet.get("success") is not False})
+
+
+@mutant("deadline-without-its-code", tag="wording", breaks=["M10"])
+class DeadlineWithoutItsCode(Server):
+    """Answers with code 500 when the caller's time is up."""
+
+    async def result_of(self, context: Context, handler: Handler) -> Any:
+        try:
+            return await super().result_of(context, handler)
+        except ActionError as error:
+            raise ActionError(str(error), 500) from None
+
+
+@mutant("asks-anybody", tag="data", breaks=["M2", "M4"])
+class AsksAnybody(Caller):
+    """Asks some node for an action that nobody offers."""
+
+    def route(self, action: str, node: str) -> tuple[str, str]:
+        try:
+            return super().route(action, node)
+        except ClientError:
+            others = [peer.id for peer in self._registry if peer.id != self._registry.own]
+            if not others:
+                raise
+            return "REQ", others[0]
+
+
+@mutant("deaf-to-the-balancer", tag="wire", breaks=["M14"])
+class DeafToTheBalancer(MoleculerClient):
+    """Does not subscribe to what the bus balances."""
+
+    def balanced(self) -> list[tuple[str, str]]:
+        return []
+
+
+@mutant("ignores-max-payload", tag="wire", breaks=["M13"])
+class IgnoresMaxPayload(Bus):
+    """Sends messages that are larger than the server takes."""
+
+    def publish(self, topic: str, payload: bytes) -> None:
+        self.write(self.codec.publish(topic, payload))

@@ -1,0 +1,124 @@
+"""Nodes that lose, mix up or leave open streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.moleculer.caller import Caller
+from conformance.clients.reference.moleculer.post import Post
+from conformance.clients.reference.moleculer.serving import Server
+from conformance.clients.reference.moleculer.streams import Incoming
+
+Json = dict[str, Any]
+
+
+@mutant("streams-never-end", tag="life-cycle", breaks=["M13"])
+class StreamsNeverEnd(Incoming):
+    """Does not notice the end of a stream."""
+
+    def take(self, packet: Json) -> None:
+        if self.opening is None or packet.get("stream") is True:
+            super().take(packet)
+
+
+@mutant("order-of-arrival", tag="data", breaks=["M13"])
+class OrderOfArrival(Incoming):
+    """Reads the packets of a stream as they come."""
+
+    def add(self, packet: Json) -> None:
+        if self.opening is None and packet.get("seq") != 0:
+            return
+        self.take(packet)
+
+
+@mutant("duplicates-count", tag="data", breaks=["M13"])
+class DuplicatesCount(Incoming):
+    """Waits for the packet behind the next one when a packet has come twice."""
+
+    def is_old(self, seq: int) -> bool:
+        if super().is_old(seq):
+            self._expected += 1
+        return super().is_old(seq)
+
+
+@mutant("old-chunk-sets-back", tag="life-cycle", breaks=["M13"])
+class OldChunkSetsBack(Incoming):
+    """Waits again for everything behind a chunk that has come twice."""
+
+    def add(self, packet: Json) -> None:
+        seq = packet.get("seq")
+        if isinstance(seq, int) and 0 < seq < self._expected - 1:
+            self._expected = seq
+        super().add(packet)
+
+
+@mutant("stream-errors-are-ends", tag="data", breaks=["M13"])
+class StreamErrorsAreEnds(Incoming):
+    """Takes the error at the end of a stream for a proper end."""
+
+    def error_in(self, packet: Json) -> ClientError | None:
+        return None
+
+
+@mutant("uploads-outlive-their-senders", tag="life-cycle", breaks=["M8", "M13"])
+class UploadsOutliveTheirSenders(Server):
+    """Waits for the rest of an upload whose sender is gone."""
+
+    def lost(self, peer: str) -> None:
+        """Nothing is done."""
+
+
+@mutant("downloads-outlive-their-senders", tag="life-cycle", breaks=["M8", "M13"])
+class DownloadsOutliveTheirSenders(Caller):
+    """Waits for the rest of a stream whose sender is gone."""
+
+    def lost(self, peer: str) -> None:
+        self.streams.clear()
+        super().lost(peer)
+
+
+@mutant("upload-without-an-end", tag="wire", breaks=["M10", "M13"])
+class UploadWithoutAnEnd(Caller):
+    """Sends no end packet when the call ends before the upload."""
+
+    def send_end(self, command: str, rest: str, packet: Json) -> None:
+        if "$streamError" not in packet["headers"]:
+            super().send_end(command, rest, packet)
+
+
+@mutant("chunks-uncut", tag="wire", breaks=["M13"])
+class ChunksUncut(Post):
+    """Sends chunks as large as they are."""
+
+    chunk_limit = 1 << 30
+
+
+@mutant("no-back-pressure", tag="life-cycle", breaks=["M13"], aims=["MOL-4.15"])
+class NoBackPressure(Post):
+    """Goes on with an upload although the server does not read."""
+
+    async def drained(self) -> None:
+        """Nothing is waited for."""
+
+
+@mutant("objects-without-their-flag", tag="wire", breaks=["M13"])
+class ObjectsWithoutTheirFlag(Caller):
+    """Does not say that a stream is one of objects."""
+
+    def request(self, *args: Any) -> Json:
+        return {**super().request(*args), "headers": {}}
+
+
+@mutant("late-chunk-runs-the-action", tag="data", breaks=["M13"])
+class LateChunkRunsTheAction(Server):
+    """Runs the action again for a chunk behind the end of its upload."""
+
+    def upload(self, packet: Json) -> None:
+        if self.has_ended(packet["id"]):
+            ended = self._runtime.part(Incoming)(packet["sender"], "params")
+            ended.end()
+            self.begin(packet, ended)
+            return
+        super().upload(packet)

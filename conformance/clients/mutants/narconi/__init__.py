@@ -1,0 +1,1 @@
+"""Narconi: the mutants of `conformance.clients.reference.narconi`."""

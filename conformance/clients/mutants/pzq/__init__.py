@@ -1,0 +1,1 @@
+"""PZQ: the mutants of `conformance.clients.reference.pzq`."""

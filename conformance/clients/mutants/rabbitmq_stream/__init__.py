@@ -1,0 +1,1 @@
+"""RabbitMQ Stream: the mutants of `conformance.clients.reference.rabbitmq_stream`."""

@@ -1,0 +1,246 @@
+"""Defects in publishing (catalogue section RMQS-3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from conformance.clients.mutants.rabbitmq_stream.deaf import DeafConnection
+from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.rabbitmq_stream.connection import Connection
+from conformance.clients.reference.rabbitmq_stream.link import Link
+from conformance.clients.reference.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
+from fakebrokers.rabbitmq_stream.binary import unpack_ids
+from fakebrokers.rabbitmq_stream.codes import Code, Compression
+from fakebrokers.rabbitmq_stream.frames import PublishConfirm, PublishError
+
+# confirms
+
+
+@mutant("one-confirm-per-frame", tag="data", breaks=["R7"])
+class OneConfirmPerFrame(Publisher):
+    """Reads only the first id of a PublishConfirm."""
+
+    def confirmed(self, ids: Sequence[int]) -> None:
+        super().confirmed(ids[:1])
+
+
+@mutant("confirm-by-position", tag="data", breaks=["R7"])
+class ConfirmByPosition(Publisher):
+    """Takes the ids of a confirm for a mere count, and confirms as many of the oldest messages."""
+
+    def confirmed(self, ids: Sequence[int]) -> None:
+        super().confirmed(list(self.pending)[: len(ids)])
+
+
+@mutant("confirm-covers-all-before", tag="data", breaks=["R7"])
+class ConfirmCoversAllBefore(Publisher):
+    """Takes a confirm for one of all messages up to that id."""
+
+    def confirmed(self, ids: Sequence[int]) -> None:
+        super().confirmed([one for one in self.pending if one <= max(ids, default=0)])
+
+
+@mutant("confirms-go-by-stream", tag="data", breaks=["R6", "R7"])
+class ConfirmsGoByStream(Connection):
+    """Takes what the server says to a publisher for the first one of the same stream."""
+
+    def find_publisher(self, publisher_id: int) -> Publisher | None:
+        meant = super().find_publisher(publisher_id)
+        same = (one for one in self.publishers.values() if meant is not None and one.stream == meant.stream)
+        return next(same, None)
+
+
+@mutant("first-error-only", tag="data", breaks=["R7"])
+class FirstErrorOnly(Publisher):
+    """Reads only the first entry of a PublishError."""
+
+    def refused(self, errors: Sequence[tuple[int, int]]) -> None:
+        super().refused(errors[:1])
+
+
+@mutant("errors-confirm", tag="data", breaks=["R7"])
+class ErrorsConfirm(Publisher):
+    """Takes a PublishError for a confirm."""
+
+    def refused(self, errors: Sequence[tuple[int, int]]) -> None:
+        self.confirmed([publishing_id for publishing_id, _ in errors])
+
+
+@mutant("publish-error-without-code", tag="wording", breaks=["R5", "R7"])
+class PublishErrorWithoutCode(Publisher):
+    """Reports every refused message as an internal error of the server."""
+
+    def refused(self, errors: Sequence[tuple[int, int]]) -> None:
+        super().refused([(publishing_id, Code.INTERNAL_ERROR) for publishing_id, _ in errors])
+
+
+@mutant("unknown-publish-error-ignored", tag="data", breaks=["R7", "R20"])
+class UnknownPublishErrorIgnored(Publisher):
+    """Ignores a PublishError with a code that it does not know."""
+
+    def refused(self, errors: Sequence[tuple[int, int]]) -> None:
+        known = {code.value for code in Code}
+        super().refused([error for error in errors if error[1] in known])
+
+
+@mutant("stray-confirm-stops-the-reader", tag="wire", breaks=["R7"])
+class StrayConfirmStopsTheReader(DeafConnection):
+    """Its reader dies when an id is confirmed that is not open."""
+
+    def confirmed(self, frame: PublishConfirm) -> None:
+        publisher = self.find_publisher(frame.publisher_id)
+        if publisher is None or any(one not in publisher.pending for one in unpack_ids(frame.publishing_ids)):
+            self.go_deaf()
+        else:
+            super().confirmed(frame)
+
+
+@mutant("publisher-id-ignored", tag="data", breaks=["R6", "R7"])
+class PublisherIdIgnored(Connection):
+    """Gives every confirm to the first publisher of the connection."""
+
+    def find_publisher(self, publisher_id: int) -> Publisher | None:
+        return next(iter(self.publishers.values()), None)
+
+
+@mutant("repeated-confirm-is-an-error", tag="wording", breaks=["R7"])
+class RepeatedConfirmIsAnError(Publisher):
+    """Reports a confirm that comes twice as an error."""
+
+    def settle(self, publishing_id: int, error: ClientError | None) -> None:
+        if publishing_id not in self.pending and self.connection is not None:
+            self.connection.owner.trouble("other", ClientError("protocol", "a confirm out of the blue"))
+        super().settle(publishing_id, error)
+
+
+@mutant("batch-takes-an-id-per-message", tag="data", breaks=["R7"])
+class BatchTakesAnIdPerMessage(Publisher):
+    """Waits for the confirm of the last message of a sub-entry batch, which has only one id."""
+
+    def remember(self, publishing_id: int, entry: Entry) -> None:
+        super().remember(publishing_id + entry.records - 1, entry)
+
+
+# publishing ids
+
+
+@mutant("sequence-never-asked", tag="data", breaks=["R7", "R8"])
+class SequenceNeverAsked(Publishing):
+    """Counts from 1 in each session, whatever the server has of a publisher's reference."""
+
+    async def sequence_of(self, publisher: Publisher, link: Link, deadline: float) -> int:
+        return 0
+
+
+@mutant("sequence-taken-for-next", tag="data", breaks=["R7", "R8"])
+class SequenceTakenForNext(Publisher):
+    """Takes the last publishing id that the server has for the next one to use."""
+
+    def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
+        super().attach(connection, publisher_id, sequence - 1 if sequence else sequence)
+
+
+@mutant("repeats-with-new-ids", tag="data", breaks=["R7", "R8"])
+class RepeatsWithNewIds(Publisher):
+    """Publishes the unconfirmed again under new ids, so that the server cannot tell doubles."""
+
+    def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
+        entries = list(self.pending.values())
+        self.pending.clear()
+        self.unconfirmed_bytes = 0
+        super().attach(connection, publisher_id, sequence)
+        for entry in entries:
+            entry.publishing_id = None
+        self.send(entries)
+
+
+@mutant("counter-falls-back", tag="data", breaks=["R7", "R8"])
+class CounterFallsBack(Publisher):
+    """Continues after a reconnect from the server's sequence, though higher ids were used."""
+
+    def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
+        if sequence is not None:
+            self.next_id = sequence + 1
+        super().attach(connection, publisher_id, sequence)
+
+
+@mutant("ids-repeat", tag="data", breaks=["R7"], aims=["RMQS-3.18"])
+class IdsRepeat(Publisher):
+    """Every fiftieth publishing id is used twice."""
+
+    given_twice = 0
+
+    def take_id(self) -> int:
+        if self.next_id % 50 == 0 and self.given_twice != self.next_id:
+            self.given_twice = self.next_id
+            return self.next_id
+        return super().take_id()
+
+
+# frames
+
+
+@mutant("frame-max-ignored", tag="wire", breaks=["R16"])
+class FrameMaxIgnored(Publisher):
+    """Puts a batch into one frame, however large."""
+
+    def groups(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+        yield list(entries)
+
+
+@mutant("oversize-is-sent", tag="wire", breaks=["R16", "X12"])
+class OversizeIsSent(Publisher):
+    """Sends a message that does not fit into a frame."""
+
+    def check_size(self, size: int) -> None:
+        pass
+
+
+@mutant("bodies-end-at-64k", tag="data", breaks=["R4", "X12"])
+class BodiesEndAt64k(Publisher):
+    """Cuts bodies at 65535 bytes."""
+
+    def entry(self, bodies: Sequence[bytes], compression: Compression | None) -> bytes:
+        return super().entry([body[:65535] for body in bodies], compression)
+
+
+@mutant("empty-bodies-become-blank", tag="data", breaks=["R4", "X12"])
+class EmptyBodiesBecomeBlank(Publisher):
+    """Sends a blank in place of an empty body."""
+
+    def entry(self, bodies: Sequence[bytes], compression: Compression | None) -> bytes:
+        return super().entry([body or b" " for body in bodies], compression)
+
+
+@mutant("bodies-are-text", tag="data", breaks=["X12"])
+class BodiesAreText(Publisher):
+    """Takes bodies for UTF-8 and repairs what is none."""
+
+    def entry(self, bodies: Sequence[bytes], compression: Compression | None) -> bytes:
+        return super().entry([body.decode(errors="replace").encode() for body in bodies], compression)
+
+
+@mutant("window-never-frees", tag="life-cycle", breaks=["R7"], aims=["RMQS-3.16"])
+class WindowNeverFrees(Publisher):
+    """Counts what was ever sent against its window of unconfirmed messages."""
+
+    total = 0
+
+    def remember(self, publishing_id: int, entry: Entry) -> None:
+        super().remember(publishing_id, entry)
+        self.total += 1
+
+    def has_room(self) -> bool:
+        return self.total < self.settings.unconfirmed_max
+
+
+@mutant("refusal-shared-by-all", tag="data", breaks=["R7"])
+class RefusalSharedByAll(Connection):
+    """A PublishError refuses everything that is open at the publisher."""
+
+    def publish_refused(self, frame: PublishError) -> None:
+        publisher = self.find_publisher(frame.publisher_id)
+        if publisher is not None and frame.errors:
+            publisher.refused([(one, frame.errors[0][1]) for one in list(publisher.pending)])

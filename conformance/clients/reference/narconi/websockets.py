@@ -1,0 +1,95 @@
+"""The WebSockets of a client: opening them, and making lost ones anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from conformance.clients.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Runtime
+from conformance.clients.reference.narconi.connection import reach
+from conformance.clients.reference.narconi.settings import Addresses, Settings
+from conformance.clients.reference.narconi.socket import Socket
+
+T = TypeVar("T")
+
+
+class WebSockets:
+    """Makes the WebSockets of a client, and knows all that stand."""
+
+    def __init__(self, runtime: Runtime, settings: Settings, addresses: Addresses) -> None:
+        self.runtime = runtime
+        self.settings = settings
+        self._addresses = addresses
+        self._sockets: list[Socket] = []
+
+    def socket(
+        self,
+        queue: str,
+        protocol: str,
+        query: Mapping[str, str],
+        on_message: Callable[[Any], None],
+        on_lost: Callable[[ClientError | None], None],
+    ) -> Socket:
+        """A WebSocket that is not connected yet."""
+        made = self.runtime.part(Socket)(
+            self.runtime,
+            self.target(queue, query),
+            self.settings.endpoint,
+            protocol,
+            on_message,
+            on_lost,
+            keepalive_s=self.settings.keepalive_s,
+        )
+        self._sockets = [one for one in self._sockets if not one.ended.is_set()]
+        self._sockets.append(made)
+        return made
+
+    def target(self, queue: str, query: Mapping[str, str]) -> str:
+        """Path and query of an upgrade."""
+        text = "&".join(f"{name}={quote(value, safe='')}" if value else name for name, value in query.items())
+        return self._addresses.websocket(queue) + (f"?{text}" if text else "")
+
+    async def open(self, socket: Socket) -> None:
+        """Connect and upgrade; whatever goes wrong lets go of the connection."""
+        try:
+            await reach(self.runtime, self.settings.endpoint, socket)
+            await socket.opened
+        except BaseException:
+            socket.abort()
+            socket.ended.set()
+            raise
+
+    def abort(self) -> None:
+        """Let go of all of them."""
+        for socket in self._sockets:
+            socket.abort()
+
+    # losses
+
+    def recover(self, again: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T] | None:
+        """One was lost; `again` makes another. Returns the task that does so, if one does."""
+        if self.runtime.is_closed or not self.settings.auto_reconnect:
+            return None
+        return self.runtime.tasks.spawn(self.reconnect(again))
+
+    async def reconnect(self, again: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Try until it works or the server will never let it. Raises `ClientError`."""
+        self.runtime.callbacks.tell("reconnecting")
+        backoff = self.runtime.backoff(self.settings.first_delay_s, self.settings.longest_delay_s)
+        tasks = self.runtime.tasks
+        try:
+            made = await backoff.retry(lambda: tasks.within(DEFAULT_TIMEOUT_S, again()), self.is_final)
+        except ClientError as error:
+            self.runtime.callbacks.tell("target_closed", error.text, error.code)
+            raise
+        self.runtime.callbacks.tell("reconnected")
+        return made
+
+    def is_final(self, error: ClientError) -> bool:
+        """Whether another attempt cannot succeed: a refusal that is no outage.
+
+        See docs/protocols/narconi.md, "Handshake".
+        """
+        return error.definite and error.code is not None and error.code < 500

@@ -1,1 +1,0 @@
-"""BlazingMQ: the mutants of `conformance.reference.blazingmq`."""

@@ -1,1 +1,0 @@
-"""Moleculer: the mutants of `conformance.reference.moleculer`."""

@@ -1,1 +1,0 @@
-"""Narconi: the mutants of `conformance.reference.narconi`."""

@@ -1,1 +1,0 @@
-"""PZQ: the mutants of `conformance.reference.pzq`."""

@@ -1,1 +1,0 @@
-"""RabbitMQ Stream: the mutants of `conformance.reference.rabbitmq_stream`."""

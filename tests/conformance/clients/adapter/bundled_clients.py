@@ -1,0 +1,53 @@
+"""What the tests of the bundled clients share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
+from conformance.clients.adapter.check import check
+from conformance.clients.adapter.messages import Hello
+from conformance.clients.adapters.registry import Client, bundled, find
+
+#: It is in Python and has no wheel: a compiler is needed (the extra ``compiled``).
+COMPILED = "rbfly"
+
+
+def marks_of(client: Client) -> pytest.MarkDecorator | tuple[()]:
+    """In which lane it is: one in Python needs nothing else, and the crates of one in Rust take minutes."""
+    if client.language == "python" and client.name != COMPILED:
+        return ()
+    return pytest.mark.nightly if client.language == "rust" else pytest.mark.full
+
+
+def in_their_lanes(clients: Iterable[Client]) -> list[Any]:
+    """The clients' names as parameters of a test."""
+    return [pytest.param(client.name, marks=marks_of(client)) for client in clients]
+
+
+def client_fixture(protocol: str, name: str = "client", without: Collection[str] = ()) -> Any:
+    """A fixture: each bundled client of the protocol in turn, but for those that lack what is tested."""
+    fit = [client for client in bundled(protocol) if client.name not in without]
+
+    @pytest.fixture(name=name, params=in_their_lanes(fit))
+    def each(request: pytest.FixtureRequest) -> Client:
+        found = find(request.param)
+        if not found.runnable:
+            pytest.skip(f"missing: {'; '.join(found.missing)}")
+        return found
+
+    return each
+
+
+def passes_the_self_test(client: Client, protocol: str) -> Hello:
+    """Assert it, and that the client is the library that it says it is; returns what it said."""
+    report = asyncio.run(check(client.command, protocol, env=client.env, hello_s=60))
+    problems = [(check.name, check.problem) for check in report.checks if not check.ok]
+    assert not problems, problems
+    assert report.hello is not None
+    assert report.hello.library == client.library
+    assert report.hello.library_version
+    return report.hello
