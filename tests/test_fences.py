@@ -47,7 +47,6 @@ conformance.cli.mutants.mutants_command
 conformance.gate.decide
 conformance.report.model._clients
 conformance.suite.console.print_results
-conformance.suite.traced._notes
 conformance.search.systematic.universe.seconds
 fakebrokers.control.openapi._of_operation
 fakebrokers.journal.keys.row_keys

@@ -52,7 +52,7 @@ def state_agrees(case: Case) -> Iterator[Violation]:
     closing = case.mark("close")
     connected = {done.args["session"] for done in case.done("connect")}
     for done in case.done("state"):
-        if done.result is None or not done.result.ok or done.ended is None or "sessions" in case.notes:
+        if done.result is None or not done.result.ok or done.ended is None or case.notes.has_several_sessions:
             continue
         begun, ended = done.begun, done.ended
         ready = [conn for conn in case.conns.values() if _was_ready(case, conn, begun, ended)]
@@ -103,7 +103,7 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, moleculer
     """
-    if "sessions" in case.notes or "raises" in case.notes or case.model.unseen_connections:
+    if case.notes.has_several_sessions or case.notes.raises or case.model.unseen_connections:
         return
     told = case.session_events("connection_lost")
     lost, closing_too = _losses(case)
@@ -192,7 +192,7 @@ def _has_reason(case: Case, conn: Conn, ended: Position) -> bool:
     return (
         # what the client makes of lies is its own affair
         (conn.name in case.touched and not case.is_truthful)
-        or ("sessions" in case.notes and _was_given_up(case, ended))
+        or (case.notes.has_several_sessions and _was_given_up(case, ended))
         or (closing is not None and ended > closing)
         or bool(conn.goodbye or conn.garbage or conn.turned_away or conn.parting)
         or conn.unwanted is not None
@@ -271,7 +271,7 @@ def _came_too_late(case: Case, conn: Conn, ended: Position) -> bool:
 
 def _is_over(case: Case, conn: Conn, ended: Position) -> bool:
     """Whether the time for a handshake is over: that of the client, or that of an op that waits for it."""
-    if "abandons" in case.notes or ended.t - conn.accepted.t > HANDSHAKE_S:
+    if case.notes.abandons or ended.t - conn.accepted.t > HANDSHAKE_S:
         return True
     return any(abs(done.begun.t + done.timeout_s - ended.t) < DEADLINE_S for done in case.ops)
 

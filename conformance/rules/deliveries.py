@@ -217,7 +217,7 @@ def close_is_prompt(case: Case) -> Iterator[Violation]:
         the message at 88 was delivered 3.2 s after close had begun.
     """
     closes = [done for done in case.done("close") if done.phase == "close" and done.ended is not None]
-    if not closes or case.model.drains_on_close or "sessions" in case.notes:
+    if not closes or case.model.drains_on_close or case.notes.has_several_sessions:
         return
     for heard in case.heard("message"):
         if closes[-1].begun.t + DUE_S + case.slack_s < heard.at.t and heard.at < closes[-1].ended:  # type: ignore[operator]

@@ -175,7 +175,7 @@ def _latest_s(done: RunOp) -> float:
 def _may_have_no_answer(case: Case, done: RunOp, questions: Sequence[Question], ended: Position) -> bool:
     """Whether who has to answer may be taken for dead, be gone, or have answered what cannot be read; or
     another op has closed the same."""
-    if "silent" in case.notes or (done.op in case.model.closing and has_twin(case, done)):
+    if case.notes.silent or (done.op in case.model.closing and has_twin(case, done)):
         return True
     if any(done.begun < dropped.at < ended for dropped in case.facts.dropped):
         return True
@@ -203,7 +203,7 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
     """An op fails for lack of a connection only where one was lost, or none is there yet."""
     if case.facts.dropped or case.facts.refused or case.model.answers_move or not case.is_truthful:
         return  # whoever was to answer may be gone, or is not where the client was told
-    if "unreachable" in case.notes:
+    if case.notes.unreachable:
         return  # an op that needs a connection of its own gets none, while the others stand
     for done in case.ops:
         result = done.result
@@ -212,7 +212,7 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
         if any(done.begun < end.begun < done.ended for end in case.done("close", "abort")):
             continue
         standing = sum(conn.stands(done.begun) for conn in case.conns.values())
-        if standing < case.notes.get("sessions", 1):
+        if standing < case.notes.sessions:
             continue  # whose connection it is that stands, nobody can tell
         if case.model.unseen_connections and _has_lost(case, done):
             continue  # what it had of its own may have been lost with them, before it was in the trace
@@ -263,7 +263,7 @@ def sound(case: Case, begun: Position, ended: Position) -> bool:
     gone = [conn for conn in conns if conn not in serving]
     if gone and not case.reconnects:
         return False
-    if len(serving) < case.notes.get("sessions", 1):
+    if len(serving) < case.notes.sessions:
         return False  # it may be another session's connection that stands
     return since is not None and all(conn.ended is not None and conn.ended < since for conn in gone)
 
@@ -289,7 +289,7 @@ def _is_odd(question: Question, until: Position) -> bool:
 @invariant("loss-ends-requests")
 def loss_ends_connect(case: Case) -> Iterator[Violation]:
     """A connect whose only connection is over, or was refused, ends at once."""
-    if "unreachable" in case.notes:
+    if case.notes.unreachable:
         return  # further attempts leave no trace
     for done in case.done("connect"):
         if has_rival(case, done):

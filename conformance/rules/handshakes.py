@@ -102,7 +102,7 @@ def no_storm(case: Case) -> Iterator[Violation]:
     Level:
         SHOULD: a client that does without harms the server and the other clients, not its own application.
     """
-    if "sessions" in case.notes:
+    if case.notes.has_several_sessions:
         return
     for socket in {conn.socket for conn in case.conns.values()}:
         yield from _storms(case, [conn for conn in case.conns.values() if conn.socket == socket])

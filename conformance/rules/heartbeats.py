@@ -38,7 +38,7 @@ def beats(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, narconi, moleculer
     """
-    if "stopped" in case.notes:
+    if case.notes.stopped:
         return
     for conn in case.conns.values():
         beat = conn.agreed.heartbeat_s

@@ -183,7 +183,7 @@ def limit_exact(case: Case) -> Iterator[Violation]:
     """
     if case.hits:
         return
-    for number, fits in case.notes.get("fits", ()):
+    for number, fits in case.notes.fits:
         done = case.ops[number]
         if done.result is not None and done.result.ok is not fits:
             how = "fits" if fits else "does not fit"
@@ -273,7 +273,7 @@ def tells_what_it_offers(case: Case) -> Iterator[Violation]:
         moleculer
     """
     offered = case.model.offered(case)
-    if "sessions" in case.notes or not offered:
+    if case.notes.has_several_sessions or not offered:
         return
     closes = [done.begun.t for done in case.done("close", "abort")]
     changes = [at.t for at, _ in offered]

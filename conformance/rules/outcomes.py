@@ -278,7 +278,7 @@ def acked_not_stored(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
-    if not case.is_truthful or "forgets" in case.notes:
+    if not case.is_truthful or case.notes.forgets:
         return
     # a confirm that was lost or came twice makes those behind it count for other messages
     moved = case.touched if case.model.answers_in_order else frozenset()

@@ -198,7 +198,7 @@ def _orders(case: Case) -> Iterator[tuple[Name, Position, float, bool]]:
     for heard in case.heard("message"):
         if heard["sub"] in settling and heard["position"] is not None:  # what has no name cannot be confirmed
             pause_s = _pause_s(settling[heard["sub"]])
-            yield (heard["target"], heard["position"]), heard.at, pause_s, "raises" not in case.notes
+            yield (heard["target"], heard["position"]), heard.at, pause_s, not case.notes.raises
 
 
 @invariant("confirms-by-order")

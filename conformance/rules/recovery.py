@@ -56,7 +56,7 @@ def comes_back(case: Case) -> Iterator[Violation]:
     Example:
         publish after all faults were over: timeout after 5000 ms.
     """
-    if not case.reconnects or not case.is_clear or _has_given_up(case) or "unheard" in case.notes:
+    if not case.reconnects or not case.is_clear or _has_given_up(case) or case.notes.unheard:
         return
     last = _last_probe(case)
     if last is not None and case.is_connected:
@@ -260,7 +260,7 @@ def pauses_begin_anew(case: Case) -> Iterator[Violation]:
         SHOULD: the client comes back, only later; no protocol sets the pause.
     """
     since, calm = case.mark("rounds"), case.mark("calm")
-    if since is None or not case.reconnects or case.hits or "unreachable" in case.notes:
+    if since is None or not case.reconnects or case.hits or case.notes.unreachable:
         return
     first_s = None
     for conn in case.conns.values():
@@ -300,7 +300,7 @@ def not_in_step(case: Case) -> Iterator[Violation]:
     Level:
         SHOULD: it is asked for the sake of the server; each client by itself works.
     """
-    count = case.notes.get("herd", 0)
+    count = case.notes.crowd
     if not count or case.slack_s:
         return
     conns = list(case.conns.values())

@@ -373,7 +373,7 @@ def untouched_works(case: Case) -> Iterator[Violation]:
     Example:
         publish failed, and nothing was sent: invalid (an empty body).
     """
-    if case.hits or case.touched or case.spec.changes or case.spec.asides or "oversized" in case.notes:
+    if case.hits or case.touched or case.spec.changes or case.spec.asides or case.notes.oversized:
         return
     if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
         return
@@ -382,7 +382,7 @@ def untouched_works(case: Case) -> Iterator[Violation]:
     for done in case.ops:
         if done.result is not None and done.result.word == "internal":
             yield f"{done.op} failed inside the client: {done.result}", done.ended
-    for done in () if "abandons" in case.notes else case.done("unsubscribe", "subscribe", "close"):
+    for done in () if case.notes.abandons else case.done("unsubscribe", "subscribe", "close"):
         if done.result is not None and done.result.word == "timeout":
             yield f"{done.op} did not end in time: {done.result}", done.ended
 

@@ -453,7 +453,7 @@ def errors_for_a_reason(case: Case) -> Iterator[Violation]:
     Judges:
         pzq
     """
-    if not case.model.unseen_connections or not case.is_truthful or "raises" in case.notes:
+    if not case.model.unseen_connections or not case.is_truthful or case.notes.raises:
         return
     if any(plan.get("raise_on") for plan in _plans(case).values()):
         return

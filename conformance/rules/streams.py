@@ -108,7 +108,7 @@ def streams_are_written_whole(case: Case) -> Iterator[Violation]:
             yield text, flow.begun
         elif done.result.ok and flow.error is None and flow.whole is not None and flow.body != given:
             yield f"{done.op} has written {len(flow.body)} bytes of {len(given)}", flow.whole
-        elif done.result.ok and flow.whole is None and "early" not in case.notes:
+        elif done.result.ok and flow.whole is None and not case.notes.early:
             yield f"{done.op} was ok, and its stream was never ended", done.ended
 
 
@@ -129,7 +129,7 @@ def streams_wait(case: Case) -> Iterator[Violation]:
     Judges:
         moleculer
     """
-    since_s, until_s = case.notes.get("unread", (0.0, 0.0))
+    since_s, until_s = case.notes.unread
     if until_s <= since_s or not any(flow.direction == "in" for flow in case.facts.flows):
         return
     written = sum(len(row.data) for row in case.rows if row.what == "in" and since_s <= row.t < until_s)

@@ -86,7 +86,7 @@ def id_reuse(case: Case) -> Iterator[Violation]:
     Example:
         QueryOffset has id 7 of a Metadata that has no answer yet.
     """
-    if "counts" in case.notes:
+    if case.notes.counts:
         return  # the base itself has set the counter
     open_until: dict[tuple[str, Hashable], tuple[object, object]] = {}
     for question in case.facts.questions:

@@ -43,15 +43,9 @@ How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules 
     come of it. It begins with ``stage.connect()`` and ends with ``stage.finale(...)``, whose probe is an op
     that has to work once nothing disturbs the client; ``stage.mark("subscribed")`` says that from here on
     all subscriptions have to be there. Bodies are unique within a base. What a base does to connections
-    itself it does by ``stage.kill``. Facts for invariants go into ``stage.notes``: ``sessions`` (there are
-    several), ``oversized`` (some arguments cannot be sent, on purpose), ``counts`` (a counter was set),
-    ``raises`` (callbacks fail), ``forgets`` (the broker loses what it has), ``abandons`` (an attempt to
-    connect is given up), ``silent`` (who has to answer falls silent), ``unreachable`` (the broker took
-    nobody in for a while), ``stopped`` (the process stood still), ``lies`` (the broker says what it does not
-    do), ``herd`` (so many sessions lose their connections at once), ``unread`` (since when and until when the
-    broker does not read, seconds), ``fits`` (numbers of ops, and whether their messages fit the limits). A
-    base with the phase ``rounds`` asks for ``stats`` in each round: what they show must not grow, nor the
-    pauses before the client connects again.
+    itself it does by ``stage.kill``. What rules have to know of the run, and no frame shows, goes into
+    ``stage.notes`` (`notes.Notes`). A base with the phase ``rounds`` asks for ``stats`` in each round: what
+    they show must not grow, nor the pauses before the client connects again.
 
 How to write a walk: `walks.walks` makes bases of steps, functions over a `walks.Walk`, each with a weight.
 Keep bodies unique, and one subscription of a target at a time: what cannot be told apart is not judged.

@@ -59,7 +59,7 @@ def cancel(stage: ScriptContext, done: RunOp, turns: int) -> None:
         await stage.adapter.cancel(done.call)
 
     if done.op == "connect":
-        stage.notes["abandons"] = True
+        stage.notes.abandons = True
     stage.besides(work())
 
 

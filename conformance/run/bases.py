@@ -26,6 +26,7 @@ from conformance.clients.adapter.base import Adapter, Call
 from conformance.clients.adapter.limits import has_one_timeout, without_lacking
 from conformance.clients.adapter.result import Result
 from conformance.run.asides import ASIDES, HURRIED, UNIQUE, hurry, pass_turns
+from conformance.run.notes import Notes
 from conformance.run.pace import Pace
 from conformance.run.specs import ArgumentChange, SideOp
 from conformance.run.trace import Position, Trace
@@ -139,7 +140,7 @@ class ScriptContext:
         endpoint: Where the client finds the broker.
         ops: All ops so far.
         reconnects: Whether the session was told to connect again by itself.
-        notes: Facts for invariants, by name.
+        notes: What rules have to know of the run, and no frame shows.
         killed: Connections that the base itself has ended.
         lasts: Whether the faults go on for a while when the base wants calm.
         until_s: When the base has to come to its end, seconds on the loop's clock, whatever it still wants:
@@ -162,7 +163,7 @@ class ScriptContext:
         self.endpoint = broker.where
         self.ops: list[RunOp] = []
         self.phase = ""
-        self.notes: dict[str, Any] = {}
+        self.notes = Notes()
         self.killed: set[str] = set()
         self.lasts = False
         self.until_s = math.inf
@@ -256,7 +257,7 @@ class ScriptContext:
             stops_client: Where time is real and the broker goes on, stop a client in a process of its own;
                 no op may be open. Otherwise only time passes there.
         """
-        self.notes["stopped"] = True
+        self.notes.stopped = True
         loop = asyncio.get_running_loop()
         if isinstance(loop, VirtualLoop):
             loop.stand_still(seconds)
@@ -294,7 +295,7 @@ class ScriptContext:
 
     async def outage(self, seconds: float) -> None:
         """The broker is away for a while, with all connections."""
-        self.notes["unreachable"] = True
+        self.notes.unreachable = True
         self.killed.update(self.broker.engine.connections)
         self.broker.crash()
         await self.sleep(seconds)
@@ -311,7 +312,7 @@ class ScriptContext:
     ) -> Result:
         """Connect; a fault in the handshake may end an attempt or two, the third one meets none."""
         can = self.adapter.hello.can("auto_reconnect")
-        self.notes.setdefault("reconnects", can and options.get("auto_reconnect", True))
+        self.notes.order_reconnect(bool(can and options.get("auto_reconnect", True)))
         own = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
         given = {"session": session, "endpoints": endpoints or own, "options": options}
         result = await self.op("connect", timeout, **given)
@@ -324,7 +325,7 @@ class ScriptContext:
                 self.calm()
             result = await self.op("connect", 20.0, **given)
         if not result.ok:
-            self.notes["no-connection"] = True
+            self.notes.without_connection = True
         return result
 
     async def finale(self, probe: str = "", **args: Any) -> None:

@@ -12,6 +12,7 @@ from conformance.run.acts import ACTS
 from conformance.run.bases import RunOp
 from conformance.run.facts import Facts
 from conformance.run.model import Model
+from conformance.run.notes import Notes
 from conformance.run.reported import PUBLISHING, ReportedEvent, ReportedOutcome, bodies_in, outcomes
 from conformance.run.room import SweepProtocol
 from conformance.run.specs import Spec
@@ -28,7 +29,7 @@ class Case:
         ops: In the order in which they were begun; all have a result unless there is an `error`.
         events: What the client told unasked, in its order.
         marks: When the phases of the base began: ``calm``, ``probe``, ``close``, ``closed``.
-        notes: What the base has noted.
+        notes: What the script has said of the run.
         touched: Connections at which a fault acted, and those that the base has ended.
         hits: How often a fault acted.
         stored: What the broker has at the end, by target: position and body.
@@ -56,7 +57,7 @@ class Case:
         self.ops = ops
         self.events: list[ReportedEvent] = list(events)
         self.marks: dict[str, Position] = {}
-        self.notes: dict[str, Any] = {}
+        self.notes = Notes()
         self.touched: frozenset[str] = frozenset()
         self.hits = 0
         self.stored: dict[str, list[tuple[Any, bytes]]] = {}
@@ -126,7 +127,7 @@ class Case:
     @property
     def reconnects(self) -> bool:
         """Whether the session was told to connect again by itself."""
-        return bool(self.notes.get("reconnects", True))
+        return self.notes.reconnects is not False
 
     @property
     def is_truthful(self) -> bool:
@@ -164,7 +165,7 @@ class Case:
     @property
     def is_connected(self) -> bool:
         """Whether the base got its session at all."""
-        return "no-connection" not in self.notes
+        return not self.notes.without_connection
 
     @cached_property
     def is_clear(self) -> bool:

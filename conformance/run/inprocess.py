@@ -129,7 +129,7 @@ async def play(
         except Exception as error:
             case.error = "".join(traceback.format_exception(error)[-3:])
         case.ops, case.notes = stage.ops, stage.notes
-        case.lies = bool(stage.notes.get("lies"))
+        case.lies = stage.notes.lies
         case.touched = frozenset(stage.killed.union(touched))
         case.hits = len(touched)
         case.stored = room.model.stored(broker)

@@ -20,6 +20,7 @@ from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.inprocess import place_in_trace
 from conformance.run.model import Model
+from conformance.run.notes import Notes
 from conformance.run.reported import ReportedEvent
 from conformance.run.room import room_of
 from conformance.run.specs import Spec
@@ -119,7 +120,7 @@ class TracedRun:
         _rename(self.ops, events, room_of(scenario.protocol).model)
         case = Case(spec, room_of(scenario.protocol), self.trace.rows, self.ops, events)
         case.contract = Contract(self._adapter.hello)
-        case.notes = dict(_notes(self.ops, records, self._adapter.hello))
+        case.notes = _notes(self.ops, records, self._adapter.hello)
         case.touched = frozenset(touched(records))
         case.hits = sum(1 for record in records if record.fault)
         case.lies = any(map(_is_lie, records)) or bool(broker.journal.dropped)
@@ -180,30 +181,30 @@ def _before_connect(ops: Sequence[RunOp]) -> Iterator[RunOp]:
         yield done
 
 
-def _notes(ops: Sequence[RunOp], records: Sequence[Record], hello: Hello) -> Iterator[tuple[str, Any]]:
-    """The facts that a base would note; see `conformance.run`."""
+def _notes(ops: Sequence[RunOp], records: Sequence[Record], hello: Hello) -> Notes:
+    """What a base script would say of the run."""
     connects = [done for done in ops if done.op == "connect"]
     worked = [done for done in connects if done.result is not None and done.result.ok]
     names = {done.args.get("session") for done in connects}
-    if len(names) > 1 or len(worked) > 1:
-        yield "sessions", max(len(names), len(worked))
-    if not worked:
-        yield "no-connection", True
     asked = [(done.args.get("options") or {}).get("auto_reconnect", True) for done in connects]
-    yield "reconnects", hello.can("auto_reconnect") and all(asked)
-    yield "oversized", True  # scripts ask for what cannot be sent, to see it refused
-    plans = [done.args.get("on_message") or {} for done in ops if done.op == "subscribe"]
-    if any(done.op == "raise_next" for done in ops) or any(plan.get("raise_on") for plan in plans):
-        yield "raises", True
-    if any(done.op == "set_counter" for done in ops):
-        yield "counts", True
-    if any(done.op in ("cancel", "abort") for done in ops):
-        yield "abandons", True
     states = [record for record in records if record.tap is Tap.STATE]
-    if any(meaning_of(r.kind) & Meaning.LOSS or r.note == STATE_LOST for r in states):
-        yield "forgets", True
-    if any(record.kind in (State.REFUSING, State.BLACK_HOLE) for record in states):
-        yield "unreachable", True
+    return Notes(
+        sessions=max(1, len(names), len(worked)),
+        without_connection=not worked,
+        reconnects=hello.can("auto_reconnect") and all(asked),
+        oversized=True,  # scripts ask for what cannot be sent, to see it refused
+        raises=_raises(ops),
+        counts=any(done.op == "set_counter" for done in ops),
+        abandons=any(done.op in ("cancel", "abort") for done in ops),
+        forgets=any(meaning_of(r.kind) & Meaning.LOSS or r.note == STATE_LOST for r in states),
+        unreachable=any(r.kind in (State.REFUSING, State.BLACK_HOLE) for r in states),
+    )
+
+
+def _raises(ops: Sequence[RunOp]) -> bool:
+    """Whether callbacks are ordered to raise errors."""
+    plans = [done.args.get("on_message") or {} for done in ops if done.op == "subscribe"]
+    return any(done.op == "raise_next" for done in ops) or any(plan.get("raise_on") for plan in plans)
 
 
 def _set_phases(case: Case) -> None:

@@ -171,7 +171,7 @@ class Crash(Nemesis):
     async def act(self, scene: ChaosContext, step: Step) -> None:
         shut(scene, step, keeps=not self.forgets)
         if self.forgets:
-            scene.notes["forgets"] = True
+            scene.notes.forgets = True
             await asyncio.sleep(0)
             await scene.remake()
         await asyncio.sleep(step.for_s)

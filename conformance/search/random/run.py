@@ -181,7 +181,7 @@ async def _through(scene: ChaosContext, room: ChaosProtocol, case: ChaosCase) ->
     schedule = scene.schedule
     workload = find_workload(schedule.workload)(scene, room.actions, schedule.params)
     if room.actions.forgets and schedule.params.get("consumers"):
-        scene.notes["forgets"] = True
+        scene.notes.forgets = True
     try:
         await asyncio.wait_for(workload.phases(), LONGEST_S)
         for done in scene.ops:
@@ -189,9 +189,9 @@ async def _through(scene: ChaosContext, room: ChaosProtocol, case: ChaosCase) ->
     except Exception as error:
         case.error = "".join(traceback.format_exception(error)[-3:])
     if any(scene.broker.journal.select(kind=kind) for kind in UNREACHABLE):
-        scene.notes["unreachable"] = True
+        scene.notes.unreachable = True
     if _was_unheard(scene.broker.journal, case):
-        scene.notes["unheard"] = True
+        scene.notes.unheard = True
     case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
     case.touched = frozenset(scene.killed.union(_met(case)))
     case.hits = len(scene.bands)

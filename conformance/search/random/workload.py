@@ -97,7 +97,7 @@ class Workload:
         """Connect another session. Returns its name: ``s1`` is the first."""
         name = f"s{len(self.sessions) + 1}"
         if len(self.sessions) == 1:
-            self.scene.notes["sessions"] = 2
+            self.scene.notes.sessions = 2
         self.sessions[name] = False
         await self._joined(name)
         if len(self.sessions) == 1 and self.actions.probe_target:

@@ -48,7 +48,7 @@ async def queues(stage: ScriptContext) -> None:
 @base(role="publisher", server=RARELY, bends=False)
 async def odd(stage: ScriptContext) -> None:
     """What a client refuses by itself, or a broker for it: names that cannot be, a queue that is open."""
-    stage.notes["oversized"] = True
+    stage.notes.oversized = True
     await stage.connect()
     await writer(stage)
     for uri in ("bmq://x y/z%20", "bmq://bmq.test.mem.priority/", PRIORITY + "q?id=", PRIORITY + "a/b"):

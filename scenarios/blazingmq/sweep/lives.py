@@ -75,13 +75,13 @@ async def outage(stage: ScriptContext) -> None:
 async def turned_away(stage: ScriptContext) -> None:
     """Negotiations that are refused or not answered, then one that works."""
     endpoints = [stage.endpoint]
-    stage.notes["reconnects"] = True
+    stage.notes.reconnects = True
     stage.broker.faults.add(reply(int(Category.E_REFUSED), kind="clientIdentity"))
     for options in ({}, {"auto_reconnect": False}):
         await stage.op("connect", 5.0, endpoints=endpoints, options=options)
         await writer(stage)
     stage.broker.faults.clear()
-    stage.notes.pop("reconnects")
+    stage.notes.reconnects = None
     await stage.connect()
     await writer(stage)
     await finale(stage)
@@ -90,7 +90,7 @@ async def turned_away(stage: ScriptContext) -> None:
 @base(role="publisher", server=RARELY)
 async def two_sessions(stage: ScriptContext) -> None:
     """Two sessions; the broker resets the connection of one, and the application closes the other."""
-    stage.notes["sessions"] = 2
+    stage.notes.sessions = 2
     other = PRIORITY + "other-kept"
     await stage.connect()
     first = set(stage.broker.engine.connections)
@@ -136,7 +136,7 @@ def raising(callback: str, times: int, kills: int) -> Base:
     """Callbacks that fail while connections are lost again and again."""
 
     async def script(stage: ScriptContext) -> None:
-        stage.notes["raises"] = True
+        stage.notes.raises = True
         put(stage, *[f"m{i}" for i in range(5)])
         await stage.connect()
         await writer(stage)
@@ -217,7 +217,7 @@ async def stopped(stage: ScriptContext) -> None:
 @base(role="publisher", server=RARELY, bends=False)
 async def herd(stage: ScriptContext) -> None:
     """Several sessions, and a broker that is away again and again."""
-    stage.notes |= {"sessions": 3, "herd": 3}
+    stage.notes.sessions = stage.notes.crowd = 3
     for name in ("s1", "s2", "s3"):
         await stage.connect(name)
         await writer(stage, PRIORITY + f"{name}-kept" if name != "s1" else K, name)

@@ -74,7 +74,7 @@ async def full(stage: ScriptContext) -> None:
 @base(role="publisher", server=RARELY, needs=["counter_seed"])
 async def wraps(stage: ScriptContext) -> None:
     """Correlation ids at the end of their range, while one of the first is still open."""
-    stage.notes["counts"] = True
+    stage.notes.counts = True
     await stage.connect()
     await writer(stage)
     await stage.op("set_counter", which="correlation", value=MOST - 2)

@@ -26,7 +26,7 @@ class BusPartition(Nemesis):
         return {"deaf": random.choice(("both", "client", "peer"))}
 
     async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.notes["silent"] = True
+        scene.notes.silent = True
         deaf = step.args["deaf"]
         senders, receivers = (("client1",), ("peer",)) if deaf == "peer" else (("peer",), ("client1",))
         scene.broker.partition(senders, receivers, one_way=deaf != "both", fault=step.name)
@@ -47,7 +47,7 @@ class NodeFlap(Nemesis):
         return {"times": random.choice((1, 2, 3)), "politely": random.random() < 0.5}
 
     async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.notes["silent"] = True
+        scene.notes.silent = True
         pause_s = max(PAUSE_S, step.for_s / (2 * step.args["times"]))
         node = scene.memo["peers"][0]
         for _ in range(step.args["times"]):
@@ -74,7 +74,7 @@ class Mute(Nemesis):
     needs_broker = True
 
     async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.notes["silent"] = True
+        scene.notes.silent = True
         scene.memo["peers"][0].stop_heartbeats()
         await asyncio.sleep(step.for_s)
 

@@ -81,7 +81,7 @@ async def spread(stage: ScriptContext) -> None:
 @base(role="caller")
 async def deserted(stage: ScriptContext) -> None:
     """The only node that offers something stops, and joins again; it is killed, and joins again."""
-    stage.notes["silent"] = True
+    stage.notes.silent = True
     node = peer(stage, heartbeat_s=2.0)
     await joined(stage, heartbeat_s=2.0, heartbeat_timeout_s=6.0)
     for name, end in (("stopped", node.stop), ("killed", node.kill)):
@@ -101,7 +101,7 @@ async def deserted(stage: ScriptContext) -> None:
 @base(role="caller")
 async def silence(stage: ScriptContext) -> None:
     """A node falls silent, and comes back."""
-    stage.notes["silent"] = True
+    stage.notes.silent = True
     peer(stage)
     other = peer(stage, "second", 2.0)
     await joined(stage, heartbeat_s=2.0, heartbeat_timeout_s=6.0)
@@ -186,8 +186,8 @@ async def limits(stage: ScriptContext) -> None:
     """Messages around the largest one that the server takes, and values at the ends of their ranges."""
     peer(stage)
     await joined(stage)
-    stage.notes["oversized"] = True
-    fits = stage.notes["fits"] = []
+    stage.notes.oversized = True
+    fits = stage.notes.fits
     for size in (1, 7000, 8192, 20_000, 100):
         fits.append((len(stage.ops), size < 8000))
         await begin(stage, "p.echo", "x" * size)
@@ -202,7 +202,7 @@ async def limits(stage: ScriptContext) -> None:
 async def two_nodes(stage: ScriptContext) -> None:
     """Two nodes of one application; one of them is closed."""
     peer(stage)
-    stage.notes["sessions"] = 2
+    stage.notes.sessions = 2
     await joined(stage)
     await stage.connect("s2", CONNECT_S, node_id="other")
     await stage.op("mol.serve", session="s2", service="t", actions=ACTIONS)

@@ -62,7 +62,7 @@ async def stopped(stage: ScriptContext) -> None:
 @base(role="caller", bends=False)
 async def herd(stage: ScriptContext) -> None:
     """Several nodes of one application, and a server that is away again and again."""
-    stage.notes |= {"sessions": 3, "herd": 3}
+    stage.notes.sessions = stage.notes.crowd = 3
     peer(stage)
     await joined(stage)
     for number in (2, 3):

@@ -59,7 +59,7 @@ def _about(case: Case, begun: Position) -> Iterator[Position]:
 
 def _wrong_at(case: Case, done: RunOp, at: Position) -> str:
     options = options_of(case, done.args.get("session", "s1"))
-    if "sessions" in case.notes or not _is_steady(case, done):
+    if case.notes.has_several_sessions or not _is_steady(case, done):
         return ""
     there = members(case, at, options.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S))
     if any(member is None for member in there.values()):
@@ -105,7 +105,7 @@ def neglected(case: Case) -> str:
 
     A node is chosen for each call, by turns or at random (docs/protocols/moleculer.md, 4.8).
     """
-    if "sessions" in case.notes or case.hits:
+    if case.notes.has_several_sessions or case.hits:
         return ""
     calls: dict[str, list[RunOp]] = {}
     for done in case.done("mol.call"):

@@ -106,7 +106,7 @@ async def sent_up(stage: ScriptContext) -> None:
     """Uploads of several sizes, slow ones, objects, and one to an action that has answered before the end."""
     peer(stage)
     await joined(stage)
-    stage.notes["early"] = True
+    stage.notes.early = True
     calls = [
         begin(stage, "p.up", {"n": 1}, stream={"text": "äöü€" * 5}, chunk=3),
         begin(stage, "p.up", {"n": 2}, stream={"text": "abcdef"}, chunk=1, every_ms=50),
@@ -144,7 +144,7 @@ async def large_streams(stage: ScriptContext) -> None:
     """Streams in pieces that no message takes, which have to be cut."""
     peer(stage)
     await joined(stage)
-    stage.notes["fits"] = [(len(stage.ops), True)]
+    stage.notes.fits = [(len(stage.ops), True)]
     await begin(stage, "p.up", {"n": 0}, 5.0, stream={"gen": "rand", "seed": 3, "len": 600_000})
     await probed(stage)
 
@@ -155,7 +155,7 @@ async def unread(stage: ScriptContext) -> None:
     peer(stage)
     await joined(stage)
     stage.broker.faults.add(stall(UNREAD_S, kind="Request", direction="in", nth=1))
-    stage.notes["unread"] = (stage.now, stage.now + UNREAD_S)
+    stage.notes.unread = (stage.now, stage.now + UNREAD_S)
     size = 2 << 20  # about twice as much on the wire
     await begin(stage, "p.up", {"n": 0}, 20.0, stream={"gen": "zero", "len": size})
     await probed(stage)

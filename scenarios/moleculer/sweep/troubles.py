@@ -18,7 +18,7 @@ async def no_server_yet(stage: ScriptContext) -> None:
     await stage.sleep(5)
     stage.broker.restart()
     await call
-    stage.notes.setdefault("reconnects", True)
+    stage.notes.order_reconnect(True)
     peer(stage, "second") if not node.peers else None
     await stage.sleep(MET_S)
     await begin(stage, "p.echo", {"n": 1})
@@ -28,7 +28,7 @@ async def no_server_yet(stage: ScriptContext) -> None:
 @base(role="caller", bends=False)
 async def given_up(stage: ScriptContext) -> None:
     """Nobody waits any more for a connect, because of its deadline or of a close; it ends there."""
-    stage.notes["abandons"] = True
+    stage.notes.abandons = True
     peer(stage)
     stage.broker.crash()
     options = {"node_id": NODE}
@@ -76,7 +76,7 @@ def raising(callback: str, times: int) -> Base:
 
     async def script(stage: ScriptContext) -> None:
         node = peer(stage)
-        stage.notes["raises"] = True
+        stage.notes.raises = True
         await joined(stage)
         await stage.op("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"})
         await stage.sleep(1)

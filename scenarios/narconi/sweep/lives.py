@@ -61,7 +61,7 @@ async def outage(stage: ScriptContext) -> None:
 async def two_sessions(stage: ScriptContext) -> None:
     """Two sessions; the server resets the connections of one, and the application closes the other."""
     queues(stage)
-    stage.notes["sessions"] = 2
+    stage.notes.sessions = 2
     await stage.connect(auto_reconnect=True)
     await stage.op("publish", body=text("first"), **PUBLISH)
     first = set(stage.broker.engine.connections)
@@ -118,7 +118,7 @@ async def stopped(stage: ScriptContext) -> None:
 @base(role="consumer", bends=False)
 async def herd(stage: ScriptContext) -> None:
     """Several sessions, and a server that is away again and again."""
-    stage.notes |= {"sessions": 3, "herd": 3}
+    stage.notes.sessions = stage.notes.crowd = 3
     queues(stage, "P", "C1", "C2", "C3")
     for number in (1, 2, 3):
         await stage.connect(f"s{number}", auto_reconnect=True)
@@ -154,7 +154,7 @@ def raising(callback: str, times: int) -> Base:
 
     async def script(stage: ScriptContext) -> None:
         queues(stage, "P", "C")
-        stage.notes["raises"] = True
+        stage.notes.raises = True
         await stage.connect(auto_reconnect=True)
         await stage.op("subscribe", sub="c1", target="C", on_message=EVENTS)
         await stage.op("raise_next", callback=callback, times=times)

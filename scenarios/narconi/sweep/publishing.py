@@ -53,7 +53,7 @@ async def alone(stage: ScriptContext) -> None:
 async def refused(stage: ScriptContext) -> None:
     """Queues that are not there, messages that are too large, and good ones in between."""
     queues(stage)
-    stage.notes["oversized"] = True
+    stage.notes.oversized = True
     await stage.connect(auto_reconnect=True)
     large = {"gen": "rand", "seed": 1, "len": 65_537}
     for number in range(2):

@@ -67,7 +67,7 @@ async def messages(stage: ScriptContext) -> None:
 @base(role="http")
 async def posts(stage: ScriptContext) -> None:
     """The same over HTTP, and messages of every kind are taken."""
-    stage.notes["oversized"] = True  # and some have metadata that cannot be sent
+    stage.notes.oversized = True  # and some have metadata that cannot be sent
     queues(stage, "P")
     stored(stage, "C")
     await stage.connect(auto_reconnect=True)

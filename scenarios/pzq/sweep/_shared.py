@@ -23,7 +23,7 @@ def put(stage: ScriptContext, *bodies: str) -> None:
 
 async def subscribed(stage: ScriptContext, on_message: Any, sub: str = "c1", **options: Any) -> None:
     """Subscribe."""
-    stage.notes["forgets"] = True  # what is acknowledged is gone
+    stage.notes.forgets = True  # what is acknowledged is gone
     await stage.op("subscribe", sub=sub, target="", options=options, on_message=on_message)
 
 

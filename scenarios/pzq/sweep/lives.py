@@ -30,7 +30,7 @@ async def ask(stage: ScriptContext) -> None:
 @base(role="monitor", bends=False)
 async def odd_counters(stage: ScriptContext) -> None:
     """A monitor that tells other things than counters, in lines of other shapes."""
-    stage.notes["lies"] = True
+    stage.notes.lies = True
     await stage.connect()
     for lines in ODD_LINES:
         name = stage.broker.faults.add(garbled_monitor(lines))
@@ -85,7 +85,7 @@ async def outage(stage: ScriptContext) -> None:
 @base(role="publisher")
 async def two_sessions(stage: ScriptContext) -> None:
     """Two sessions; the application closes one, the other goes on."""
-    stage.notes["sessions"] = 2
+    stage.notes.sessions = 2
     await stage.connect()
     await stage.connect("s2")
     calls = [

@@ -158,7 +158,7 @@ async def single_active(stage: ScriptContext) -> None:
 @base(role="consumer", bends=False)
 async def handed_over(stage: ScriptContext) -> None:
     """A partition that goes to another consumer and comes back while a callback of the first one is busy."""
-    stage.notes["sessions"] = 2
+    stage.notes.sessions = 2
     stage.broker.call(_partitions, stage.broker.broker)
     stage.broker.publish("P-1", [record(stage, f"m{i}") for i in range(3)])
     await stage.connect()

@@ -66,12 +66,12 @@ async def outage(stage: ScriptContext) -> None:
 async def turned_away(stage: ScriptContext) -> None:
     """Logins that are refused, then one that is not."""
     stage.broker.create_stream("S")
-    stage.notes["reconnects"] = True
+    stage.notes.reconnects = True
     endpoints = [stage.endpoint]
     for options in ({"password": "wrong"}, {"vhost": "nowhere"}, {"user": "nobody", "auto_reconnect": False}):
         await stage.op("connect", 5.0, endpoints=endpoints, options=options)
         await stage.op("rmqs.query_sequence", **ASK)
-    stage.notes.pop("reconnects")
+    stage.notes.reconnects = None
     await stage.connect()
     await stage.finale("publish", **PROBE)
 
@@ -93,7 +93,7 @@ async def challenged(stage: ScriptContext) -> None:
 async def two_sessions(stage: ScriptContext) -> None:
     """Two sessions; the server resets the connections of one, and the application closes the other."""
     stage.broker.create_stream("S")
-    stage.notes["sessions"] = 2
+    stage.notes.sessions = 2
     await stage.connect()
     first = set(stage.broker.engine.connections)
     await stage.connect("s2")
@@ -169,7 +169,7 @@ def raising(callback: str, times: int, kills: int) -> Base:
 
     async def script(stage: ScriptContext) -> None:
         stage.broker.create_stream("S")
-        stage.notes["raises"] = True
+        stage.notes.raises = True
         put(stage, *[f"m{i}" for i in range(5)])
         await stage.connect()
         options = {"offset": {"type": "first"}, "credit": 2}

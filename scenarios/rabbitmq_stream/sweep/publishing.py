@@ -146,7 +146,7 @@ async def limits(stage: ScriptContext) -> None:
     """Every size around the agreed frame maximum, singly and in batches."""
     stage.broker.create_stream("S")
     await stage.connect(frame_max=FRAME_MAX)
-    fits = stage.notes["fits"] = []
+    fits = stage.notes.fits
     for more in (-2, -1, 0, 1, 2):
         fits.append((len(stage.ops), more <= 0))
         body = chr(ord("d") + more) * (FRAME_MAX - HEAD + more)
@@ -230,7 +230,7 @@ async def given_up(stage: ScriptContext) -> None:
 async def names(stage: ScriptContext) -> None:
     """References and streams of every length that fits, and of one more."""
     long = "n" * 255
-    stage.notes["oversized"] = True
+    stage.notes.oversized = True
     stage.broker.create_stream("S")
     stage.broker.create_stream(long)
     stage.broker.store_sequence("S", "äöü", 41)
@@ -247,7 +247,7 @@ async def wraps(stage: ScriptContext) -> None:
     """Counters at the ends of their ranges."""
     stage.broker.create_stream("S")
     await stage.connect()
-    stage.notes["counts"] = True
+    stage.notes.counts = True
     await stage.op("publish", body=text("first"), **PUBLISH)
     for which, values in (
         ("publishing", (2**53, 2**63 - 1, 2**64 - 2)),
@@ -269,7 +269,7 @@ def unlimited(server: int, client: int | None) -> Base:
         wanted: dict[str, Any] = {} if client is None else {"frame_max": client}
         await stage.connect(**wanted)
         limit = client or 1 << 20
-        fits = stage.notes["fits"] = []
+        fits = stage.notes.fits
         for size in (100, 5000, FRAME_MAX - HEAD, limit - HEAD, limit - HEAD + 1):
             fits.append((len(stage.ops), client == 0 or size <= limit - HEAD))
             await stage.op("publish", body={"gen": "rand", "seed": size, "len": size}, **PUBLISH)

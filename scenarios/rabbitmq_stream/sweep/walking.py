@@ -108,7 +108,7 @@ async def move(walk: Walk) -> None:
 async def chatter(walk: Walk) -> None:
     """The server says something that nobody has asked for while questions are on their way."""
     stage = walk.stage
-    stage.notes["lies"] = True
+    stage.notes.lies = True
     for _ in range(3):
         await ask(walk)
     await pass_turns(walk.pick(*range(6)))

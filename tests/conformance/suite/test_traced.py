@@ -16,6 +16,7 @@ from conformance.clients.mutants.registry import find_mutant
 from conformance.results import Verdict
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
+from conformance.run.notes import Notes
 from conformance.run.reported import ReportedEvent
 from conformance.run.room import room_of
 from conformance.run.specs import Spec
@@ -135,24 +136,24 @@ def state(kind: str, note: str = "", fault: str = "", connection: str = "c1") ->
     return Record(1, 0.0, connection, Tap.STATE, kind, note=note, fault=fault)
 
 
-def notes(*ops: RunOp, records: tuple[Record, ...] = ()) -> dict[str, Any]:
-    return dict(_notes(ops, records, HELLO))
+def notes(*ops: RunOp, records: tuple[Record, ...] = ()) -> Notes:
+    return _notes(ops, records, HELLO)
 
 
 def test_what_a_script_did_is_noted_as_a_base_would() -> None:
     plain = notes(op("connect", session="s1"))
-    assert plain == {"reconnects": True, "oversized": True}
-    assert notes(op("connect", session="a"), op("connect", session="b"))["sessions"] == 2
-    assert notes(op("connect", session="a", ok=False))["no-connection"]
-    assert "sessions" not in notes(op("connect", session="a", ok=False), op("connect", session="a"))
-    assert not notes(op("connect", session="a", options={"auto_reconnect": False}))["reconnects"]
-    assert notes(op("connect"), op("subscribe", on_message={"raise_on": [1]}))["raises"]
-    assert notes(op("connect"), op("set_counter"))["counts"]
-    assert notes(op("connect"), op("cancel", ok=None))["abandons"]
-    assert notes(op("connect"), records=(state(State.CRASH, STATE_LOST),))["forgets"]
-    assert "forgets" not in notes(op("connect"), records=(state(State.CRASH),))
+    assert plain == Notes(reconnects=True, oversized=True)
+    assert notes(op("connect", session="a"), op("connect", session="b")).sessions == 2
+    assert notes(op("connect", session="a", ok=False)).without_connection
+    assert not notes(op("connect", session="a", ok=False), op("connect", session="a")).has_several_sessions
+    assert not notes(op("connect", session="a", options={"auto_reconnect": False})).reconnects
+    assert notes(op("connect"), op("subscribe", on_message={"raise_on": [1]})).raises
+    assert notes(op("connect"), op("set_counter")).counts
+    assert notes(op("connect"), op("cancel", ok=None)).abandons
+    assert notes(op("connect"), records=(state(State.CRASH, STATE_LOST),)).forgets
+    assert not notes(op("connect"), records=(state(State.CRASH),)).forgets
     for shut in (State.REFUSING, State.BLACK_HOLE):
-        assert notes(op("connect"), records=(state(shut, connection=""),))["unreachable"]
+        assert notes(op("connect"), records=(state(shut, connection=""),)).unreachable
 
 
 def test_what_faults_did_is_read_from_the_journal() -> None:

@@ -95,7 +95,7 @@ def test_a_partition_lets_nothing_through_until_it_is_healed() -> None:
 def test_a_crash_that_forgets_is_no_fault_of_the_client() -> None:
     step = Step("crash-forget", 1.0, 0.5, {"how": "rst"}, "step1")
     case = runner("rabbitmq-stream")(schedule_of("rabbitmq-stream", step))
-    assert case.notes["forgets"]
+    assert case.notes.forgets
     assert verdict_on(case).word is Word.PASS
 
 
@@ -103,7 +103,7 @@ def test_attempts_to_reach_a_broker_that_is_down_leave_no_trace() -> None:
     schedule = draw(Setting("moleculer", Realism.ENVIRONMENT, (SCRIPT,)), "2318")
     assert "crash" in [step.kind for step in schedule.steps]
     case = runner("moleculer")(schedule)
-    assert case.notes["unreachable"]
+    assert case.notes.unreachable
     assert verdict_on(case).word is not Word.FAIL
 
 

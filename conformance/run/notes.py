@@ -1,0 +1,58 @@
+"""What a script did that no frame shows, so that rules know it: typed, and empty at the beginning."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Notes(msgspec.Struct, kw_only=True):
+    """What the base script, the workload or the harness says of a run.
+
+    Attributes:
+        sessions: How many the application has.
+        crowd: How many sessions lose their connections at the same moment, so that they should not come back
+            together; 0: none.
+        reconnects: Whether the session was ordered to connect again by itself; None: nothing was ordered.
+        without_connection: The script got no session at all.
+        raises: Callbacks of the application raise errors.
+        abandons: Ops are cancelled, or their session is aborted.
+        counts: The client's counters were set by hand.
+        fits: Of ops, by their number in the run: whether what they send fits the limit.
+        oversized: Some ops ask for what cannot be sent.
+        early: A stream ends before all of it has come, because the application wants no more.
+        unread: From when to when, seconds, the application reads nothing of a stream.
+        forgets: The broker may have lost what it had stored.
+        lies: The broker was made to say what is not so.
+        silent: A peer does not answer.
+        stopped: The client's process or the broker stood still.
+        unreachable: The broker was away for a while.
+        unheard: A frame by which the client asked for messages was lost.
+    """
+
+    sessions: int = 1
+    crowd: int = 0
+    reconnects: bool | None = None
+    without_connection: bool = False
+    raises: bool = False
+    abandons: bool = False
+    counts: bool = False
+    fits: list[tuple[int, bool]] = []
+    oversized: bool = False
+    early: bool = False
+    unread: tuple[float, float] = (0.0, 0.0)
+    forgets: bool = False
+    lies: bool = False
+    silent: bool = False
+    stopped: bool = False
+    unreachable: bool = False
+    unheard: bool = False
+
+    def order_reconnect(self, wanted: bool) -> None:
+        """The session is ordered to connect again by itself, or not to; the first order counts."""
+        if self.reconnects is None:
+            self.reconnects = wanted
+
+    @property
+    def has_several_sessions(self) -> bool:
+        """Whether the application has more than one session."""
+        return self.sessions > 1
