@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import platform
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -57,6 +59,14 @@ class Network:
         """Seconds since 1970."""
         return time.time()
 
+    def host_name(self) -> str:
+        """What the machine is called."""
+        return platform.node() or "localhost"
+
+    def busy_percent(self) -> int:
+        """How busy the machine's processors are, 0 to 100."""
+        return min(100, round(100 * os.getloadavg()[0] / (os.cpu_count() or 1)))
+
 
 class Memory(Network):
     """Fakes that were made with ``memory=True``, on the running loop and its virtual time."""
@@ -71,3 +81,9 @@ class Memory(Network):
 
     def wall(self) -> float:
         return WALL_ON_VIRTUAL_TIME + asyncio.get_running_loop().time()
+
+    def host_name(self) -> str:
+        return "localhost"  # the same seed gives the same bytes on every machine
+
+    def busy_percent(self) -> int:
+        return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import platform
 from collections.abc import Callable
 from contextlib import suppress
@@ -263,7 +262,7 @@ class MoleculerClient:
         return {
             "services": services,
             "ipList": ["127.0.0.1"],
-            "hostname": platform.node() or "localhost",
+            "hostname": self.runtime.network.host_name(),
             "client": {"type": "python", "version": "1", "langVersion": platform.python_version()},
             "config": {},
             "instanceID": self.instance,
@@ -276,8 +275,7 @@ class MoleculerClient:
         while True:
             await asyncio.sleep(self.settings.heartbeat_s)
             if self.is_open:
-                load = os.getloadavg()[0] / (os.cpu_count() or 1)
-                self.post.send("HEARTBEAT", "", {"cpu": min(100, round(load * 100))})
+                self.post.send("HEARTBEAT", "", {"cpu": self.runtime.network.busy_percent()})
 
     async def sweeps(self) -> None:
         """Nodes that are silent for too long are gone."""

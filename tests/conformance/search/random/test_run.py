@@ -58,6 +58,15 @@ def test_the_correct_client_passes(protocol: str) -> None:
             assert verdict.word is Word.PASS, (seed, realism, verdict)
 
 
+def test_a_busy_machine_with_another_name_runs_a_schedule_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node's heartbeat says how busy its machine is, and its INFO what it is called."""
+    schedule = draw(Setting("moleculer"), "2")
+    first = runner("moleculer")(schedule).digest
+    monkeypatch.setattr("os.getloadavg", lambda: (64.0, 64.0, 64.0))
+    monkeypatch.setattr("platform.node", lambda: "a-machine-with-a-long-name.example")
+    assert runner("moleculer")(schedule).digest == first
+
+
 def _nemeses() -> list[tuple[str, str]]:
     return [
         (protocol, nemesis.name)
