@@ -62,6 +62,8 @@ class Protocol:
         behaviours: Where the wrong behaviours are that it has besides the general ones, for
             ``pytest --fakebrokers-mutate``: ``module:NAME`` of a sequence of
             `fakebrokers.mutate.behaviours.Behaviour`.
+        judge: The package of what the suite has to know to judge its clients; default: the one in
+            ``scenarios`` that is named like the fixture.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Protocol:
     answers_in_order: bool = False
     control: str = ""
     behaviours: str = ""
+    judge: str = ""
 
     @property
     def fixture(self) -> str:

@@ -183,7 +183,9 @@ class ToySession(Session):
 
 WIRE = Wire("toy", FRAMES, port=9)
 
-PROTOCOL = Protocol(name="toy", about="words and lines", server="tests.toy:Toy", wires=(WIRE,))
+PROTOCOL = Protocol(
+    name="toy", about="words and lines", server="tests.toy:Toy", wires=(WIRE,), judge="tests.scenarios.toy"
+)
 
 
 class Toy(FakeServer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.run.model import AnyOrder, OneOf, Whole
+from conformance.run.traits import AnyOrder, OneOf, Whole
 
 
 def agree(got: Any, said: Any) -> bool:

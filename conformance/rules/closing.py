@@ -83,7 +83,7 @@ def _more_than(rest: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
 
 def _ops_behind(case: Case, closed: Position) -> Iterator[Violation]:
     """A close ends all that is asked of the server, and nothing more can be asked."""
-    asking = {*case.model.ops, "connect", "publish", "publish_many", "subscribe"}
+    asking = {*case.traits.questions.ops, "connect", "publish", "publish_many", "subscribe"}
     for done in case.ops:
         if done.op not in asking or done.ended is None or done.result is None:
             continue
@@ -109,7 +109,7 @@ def both_sides_end(case: Case) -> Iterator[Violation]:
     Example:
         c1 was ended by the server, the client kept it open for 4.0 s.
     """
-    if case.slack_s or case.model.unseen_connections:
+    if case.slack_s or case.traits.connecting.unseen_connections:
         return
     for conn in case.conns.values():
         if conn.left_open is None:

@@ -47,7 +47,7 @@ def state_agrees(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, moleculer
     """
-    if case.model.unseen_connections:
+    if case.traits.connecting.unseen_connections:
         return
     closing = case.mark("close")
     connected = {done.args["session"] for done in case.done("connect")}
@@ -57,7 +57,7 @@ def state_agrees(case: Case) -> Iterator[Violation]:
         begun, ended = done.begun, done.ended
         ready = [conn for conn in case.conns.values() if _was_ready(case, conn, begun, ended)]
         if done.result.value["open"]:
-            if not ready and not case.model.connects_late:
+            if not ready and not case.traits.connecting.connects_late:
                 text = "the session is called open without a connection"
                 yield May("reads_odd", text) if _is_odd(case, begun) else text, ended
         elif done.args["session"] in connected and (closing is None or begun < closing):
@@ -103,7 +103,7 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, moleculer
     """
-    if case.notes.has_several_sessions or case.notes.raises or case.model.unseen_connections:
+    if case.notes.has_several_sessions or case.notes.raises or case.traits.connecting.unseen_connections:
         return
     told = case.session_events("connection_lost")
     lost, closing_too = _losses(case)
@@ -129,7 +129,7 @@ def _losses(case: Case) -> tuple[list[Conn], int]:
         if closing is None or conn.ended < closing:
             lost += [conn] if conn.parting is None or _was_hopeless(case, conn) else []
         elif conn.ended > closing:
-            by_answer = case.model.answers_in_order and _an_op_ended(case, conn.ended)
+            by_answer = case.traits.answers_in_order and _an_op_ended(case, conn.ended)
             closing_too += conn.lost() is not None or by_answer
     lost += [conn for conn in case.conns.values() if conn.deaf is not None and conn not in lost]
     return lost, closing_too
@@ -148,7 +148,7 @@ def _was_hopeless(case: Case, conn: Conn) -> bool:
     if conn.parting is None or (conn.goodbye is not None and conn.goodbye < conn.parting):
         return False
     was_garbage = conn.garbage is not None and conn.garbage < conn.parting
-    return was_garbage or (case.model.answers_in_order and _an_op_ended(case, conn.parting))
+    return was_garbage or (case.traits.answers_in_order and _an_op_ended(case, conn.parting))
 
 
 def _was_given_up(case: Case, at: Position) -> bool:
@@ -176,7 +176,7 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, moleculer
     """
-    if case.model.unseen_connections:
+    if case.traits.connecting.unseen_connections:
         return
     for conn in case.conns.values():
         if conn.ended is None or conn.ended_by != "client" or _has_reason(case, conn, conn.ended):
@@ -212,7 +212,7 @@ def _needs_it_no_more(case: Case, conn: Conn, ended: Position) -> bool:
     return (
         _was_cancelled(case, conn)
         or _came_too_late(case, conn, ended)
-        or (case.model.answers_in_order and _an_op_ended(case, ended))
+        or (case.traits.answers_in_order and _an_op_ended(case, ended))
     )
 
 
@@ -350,9 +350,9 @@ def silent_behind_goodbye(case: Case) -> Iterator[Violation]:
         for seen in conn.of("in"):
             kind = type(seen.frame)
             role = kind.spec.role_in("in")
-            if role is Role.SHUT and kind in case.model.set_up:
+            if role is Role.SHUT and kind in case.traits.connecting.set_up:
                 continue  # the goodbye is for other clients; so the server is told
-            if kind in case.model.questions.values():
+            if kind in case.traits.questions.questions.values():
                 continue
             if seen.at > conn.parting and role not in PARTING_ROLES:
                 end = frame_at(conn, conn.parting)

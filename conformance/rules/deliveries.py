@@ -41,7 +41,7 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
-    if not case.model.is_log:
+    if not case.traits.delivery.is_log:
         return
     for done, windows in subscriptions(case):
         yield from Log(case, done, windows).check()
@@ -102,7 +102,7 @@ def stores_by_order(case: Case) -> Iterator[Violation]:
     ordered = {
         (done.args["target"], done.args["name"], str(done.args["offset"]))
         for done in case.ops
-        if done.op in case.model.storing
+        if done.op in case.traits.delivery.storing
     }
     for noted in case.facts.noted:
         if (noted.target, noted.name, str(noted.position)) not in ordered:
@@ -157,7 +157,7 @@ def credit_overrun(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream
     """
-    if any(case.done(*case.model.crediting)):
+    if any(case.done(*case.traits.delivery.crediting)):
         return
     for window in case.facts.windows:
         arrived = [arrival.at for arrival in window.arrivals]
@@ -188,7 +188,7 @@ def credit_leak(case: Case) -> Iterator[Violation]:
         rabbitmq-stream
     """
     at = case.mark("subscribed")
-    if at is None or any(case.done(*case.model.crediting)):
+    if at is None or any(case.done(*case.traits.delivery.crediting)):
         return
     for window in case.facts.windows:
         open_then = window.opened is not None and (window.closed is None or window.closed > at)
@@ -217,7 +217,7 @@ def close_is_prompt(case: Case) -> Iterator[Violation]:
         the message at 88 was delivered 3.2 s after close had begun.
     """
     closes = [done for done in case.done("close") if done.phase == "close" and done.ended is not None]
-    if not closes or case.model.drains_on_close or case.notes.has_several_sessions:
+    if not closes or case.traits.delivery.drains_on_close or case.notes.has_several_sessions:
         return
     for heard in case.heard("message"):
         if closes[-1].begun.t + DUE_S + case.slack_s < heard.at.t and heard.at < closes[-1].ended:  # type: ignore[operator]
@@ -250,12 +250,12 @@ def surfaces_what_came(case: Case) -> Iterator[Violation]:
         moleculer
     """
     closing = case.mark("close")
-    if len({done.args.get("session") for done in case.done(*case.model.listening)}) > 1:
+    if len({done.args.get("session") for done in case.done(*case.traits.delivery.listening)}) > 1:
         return  # what came for which session, nobody can tell
-    for done in case.done(*case.model.listening):
+    for done in case.done(*case.traits.delivery.listening):
         if done.result is None or not done.result.ok or done.ended is None:
             continue
-        due = case.model.due(case, done.args, done.ended)
+        due = case.traits.delivery.due(case, done.args, done.ended)
         got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
         left = list(due)
         for heard in got:
@@ -278,6 +278,6 @@ def _is_event(case: Case, heard: ReportedEvent, at: Position, record: Record) ->
     """Whether this is the event that came then."""
     told = heard["body"]
     is_it = is_body(told, record.body) or (
-        "sha256" not in told and case.model.is_same(body_bytes(told), record.body)
+        "sha256" not in told and case.traits.delivery.is_same(body_bytes(told), record.body)
     )
     return bool(is_it and case.may_precede(at, heard.at))

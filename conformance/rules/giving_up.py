@@ -34,7 +34,7 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
     Example:
         rmqs.metadata ended 9.8 s after its connection.
     """
-    if case.model.unseen_connections or case.model.answers_move:
+    if case.traits.connecting.unseen_connections or case.traits.questions.answers_move:
         return
     for done, _, questions in asked_by_ops(case):
         if len(questions) != 1 or done.ended is None or has_twin(case, done):
@@ -82,7 +82,7 @@ def _left(case: Case, question: Question) -> list[Position]:
 @invariant("loss-ends-requests")
 def loss_ends_handshakes(case: Case) -> Iterator[Violation]:
     """What waits for its very first connection ends at once with that connection."""
-    if not case.model.connects_late:
+    if not case.traits.connecting.connects_late:
         return
     first: dict[Any, Question] = {}
     for question in case.facts.questions:
@@ -116,9 +116,9 @@ def fails_fast(case: Case) -> Iterator[Violation]:
     Example:
         publish took 5.0 s without a connection.
     """
-    if case.reconnects or case.model.connects_late:
+    if case.reconnects or case.traits.connecting.connects_late:
         return
-    needy = {*case.model.ops, "publish", "publish_many", "subscribe"}
+    needy = {*case.traits.questions.ops, "publish", "publish_many", "subscribe"}
     for done in case.ops:
         if done.op not in needy or done.ended is None or done.result is None or done.result.hang:
             continue
@@ -175,12 +175,13 @@ def _latest_s(done: RunOp) -> float:
 def _may_have_no_answer(case: Case, done: RunOp, questions: Sequence[Question], ended: Position) -> bool:
     """Whether who has to answer may be taken for dead, be gone, or have answered what cannot be read; or
     another op has closed the same."""
-    if case.notes.silent or (done.op in case.model.closing and has_twin(case, done)):
+    if case.notes.silent or (done.op in case.traits.delivery.closing and has_twin(case, done)):
         return True
     if any(done.begun < dropped.at < ended for dropped in case.facts.dropped):
         return True
     return any(
-        case.model.is_silent(case, one, ended) or (case.model.answers_in_order and _is_odd(one, ended))
+        case.traits.questions.is_silent(case, one, ended)
+        or (case.traits.answers_in_order and _is_odd(one, ended))
         for one in questions
     )
 
@@ -201,7 +202,7 @@ def _has_lost_its_own(case: Case, done: RunOp) -> bool:
 @invariant("fails-for-a-reason")
 def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
     """An op fails for lack of a connection only where one was lost, or none is there yet."""
-    if case.facts.dropped or case.facts.refused or case.model.answers_move or not case.is_truthful:
+    if case.facts.dropped or case.facts.refused or case.traits.questions.answers_move or not case.is_truthful:
         return  # whoever was to answer may be gone, or is not where the client was told
     if case.notes.unreachable:
         return  # an op that needs a connection of its own gets none, while the others stand
@@ -214,7 +215,7 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
         standing = sum(conn.stands(done.begun) for conn in case.conns.values())
         if standing < case.notes.sessions:
             continue  # whose connection it is that stands, nobody can tell
-        if case.model.unseen_connections and _has_lost(case, done):
+        if case.traits.connecting.unseen_connections and _has_lost(case, done):
             continue  # what it had of its own may have been lost with them, before it was in the trace
         if sound(case, done.begun, done.ended):
             yield f"{done.op} failed: {result}, and all connections are open", done.begun, done.ended
@@ -233,7 +234,7 @@ def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
     """An answer is called unreadable only where something unreadable has come, or something that was not
     asked for.
     """
-    if not case.model.answers_in_order or not case.is_truthful:
+    if not case.traits.answers_in_order or not case.is_truthful:
         return  # elsewhere it may be another answer, and what ends the connection is looked at by itself
     for done, asks, questions in asked_by_ops(case):
         if done.result is None or done.result.word != "protocol" or len(questions) != 1 or done.ended is None:

@@ -41,7 +41,7 @@ def handshake_first(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, moleculer
     """
-    answers = {*case.model.questions.values(), *case.model.set_up}
+    answers = {*case.traits.questions.questions.values(), *case.traits.connecting.set_up}
     for conn in case.conns.values():
         for seen in conn.of("in"):
             if conn.ready is not None and seen.at > conn.ready:
@@ -81,7 +81,7 @@ def greets_on_every_connection(case: Case) -> Iterator[Violation]:
         if until_s > min([*marks, *closes, case.ended_s]):
             continue
         said = {type(seen.frame) for seen in conn.of("in") if seen.at.t <= until_s}
-        missing = [kind_of(kind) for kind in case.model.greetings if kind not in said]
+        missing = [kind_of(kind) for kind in case.traits.connecting.greetings if kind not in said]
         if missing:
             yield f"{conn.name} was ready, and no {missing[0]} was sent on it", conn.ready
 
@@ -109,22 +109,25 @@ def no_storm(case: Case) -> Iterator[Violation]:
 
 
 def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
-    within_s = UNSEEN_S if case.model.unseen_connections else 1.0
+    within_s = UNSEEN_S if case.traits.connecting.unseen_connections else 1.0
     conns = sorted(conns, key=lambda conn: conn.accepted)
     later = [conn for former, conn in pairwise(conns) if not _was_lost_at_work(former)]
     times = [conn.accepted.t for conn in [*conns[:1], *later]]
-    more = len(list(case.done("subscribe"))) if case.model.connects_late else 0  # each has its own
+    more = (
+        len(list(case.done("subscribe"))) if case.traits.connecting.connects_late else 0
+    )  # each has its own
     most = STORM + STORM // 3 * more
     for at in range(len(times) - most + 1):
-        if case.model.connects_late and any(
+        if case.traits.connecting.connects_late and any(
             times[at] <= done.begun.t <= times[at] + 1.0 for done in case.ops
         ):
             continue  # each op may have made one
-        if case.model.unseen_connections and any(
-            times[at] - 1.0 <= done.begun.t <= times[at + most - 1] for done in case.done(*case.model.ops)
+        if case.traits.connecting.unseen_connections and any(
+            times[at] - 1.0 <= done.begun.t <= times[at + most - 1]
+            for done in case.done(*case.traits.questions.ops)
         ):
             continue  # each question may have made one
-        if case.model.unseen_connections and _replaced(case, times[at], times[at + most - 1]):
+        if case.traits.connecting.unseen_connections and _replaced(case, times[at], times[at + most - 1]):
             continue  # several sockets come back at once, each behind its own loss
         if times[at + most - 1] - times[at] < within_s:
             text = f"{most} connections in {times[at + most - 1] - times[at]:.2f} s"

@@ -272,7 +272,7 @@ def tells_what_it_offers(case: Case) -> Iterator[Violation]:
     Judges:
         moleculer
     """
-    offered = case.model.offered(case)
+    offered = case.traits.peers.offered(case)
     if case.notes.has_several_sessions or not offered:
         return
     closes = [done.begun.t for done in case.done("close", "abort")]
@@ -319,9 +319,9 @@ def sends_what_it_was_given(case: Case) -> Iterator[Violation]:
     Judges:
         moleculer
     """
-    for done in case.done(*case.model.sending):
+    for done in case.done(*case.traits.peers.sending):
         if done.result is not None and done.ended is not None and case.is_truthful:
-            wrong = case.model.wrong_sending(case, done)
+            wrong = case.traits.peers.wrong_sending(case, done)
             if wrong:
                 yield wrong, done.begun, done.ended
 
@@ -345,7 +345,7 @@ def spreads_its_questions(case: Case) -> Iterator[Violation]:
     Judges:
         moleculer
     """
-    if case.model.sending and (neglected := case.model.neglected(case)):
+    if case.traits.peers.sending and (neglected := case.traits.peers.neglected(case)):
         yield neglected, None
 
 
@@ -416,10 +416,10 @@ def knows_who_is_there(case: Case) -> Iterator[Violation]:
         moleculer
     """
     closing = case.mark("close")
-    for done in case.done(*case.model.rosters):
+    for done in case.done(*case.traits.peers.rosters):
         if closing is not None and done.ended is not None and done.ended > closing:
             continue
         if done.result is not None and done.result.ok and done.ended is not None and case.is_truthful:
-            wrong = case.model.wrong_roster(case, done.result.value, done.begun, done.ended)
+            wrong = case.traits.peers.wrong_roster(case, done.result.value, done.begun, done.ended)
             if wrong:
                 yield wrong, done.ended

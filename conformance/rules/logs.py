@@ -43,7 +43,7 @@ class Log:
         return self.case.contract.allows("surfaces_again")
 
     def check(self) -> Iterator[Violation]:
-        last = self.case.model.last_position
+        last = self.case.traits.delivery.last_position
         records = (one for window in self.windows for arrival in window.arrivals for one in arrival.records)
         if any(record.position >= last for record in records):
             return
@@ -132,7 +132,7 @@ class Log:
         return not due.is_certain or (self._may_repeat and due.record.position < stood)
 
     def _is_wanted(self, record: Record) -> bool:
-        return self.case.model.wants(self.done.args, record.body)
+        return self.case.traits.delivery.wants(self.done.args, record.body)
 
     def _is_over(self, at: Position, until: Position | None) -> bool:
         """Whether a later life of the subscription has begun by then."""

@@ -176,7 +176,9 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
             for one in settled.get(told.place, ())
             if not one.stored and case.may_precede(one.at, told.at)
         ]
-        if not any(case.model.is_code(told.code, code) for code in codes) and not may_be_about(case, told):
+        if not any(case.traits.questions.is_code(told.code, code) for code in codes) and not may_be_about(
+            case, told
+        ):
             yield f"{told}, and no such refusal of {named(told.place)} had come", told.at
 
 
@@ -206,7 +208,7 @@ def answer_counts(case: Case) -> Iterator[Violation]:
             continue
         if told.done.result is not None and told.done.result.word == "cancelled":
             continue  # the application does not wait for it
-        if len(writings[told.place]) != 1 and not case.model.repeats:
+        if len(writings[told.place]) != 1 and not case.traits.settlement.repeats:
             continue  # which of several copies an answer is for, is not for us to say
         first = _first_answer(case, writings[told.place][0], settled.get(told.place, ()))
         if first is None or not first.is_open or not first.conn.serves(first.at):
@@ -224,7 +226,7 @@ def answer_counts(case: Case) -> Iterator[Violation]:
 
 def _first_answer(case: Case, written: Written, answers: Iterable[Settled]) -> Settled | None:
     """The first confirm or refusal after a message was written that may be for it."""
-    of_it = (one for one in answers if one.conn is written.conn or case.model.repeats)
+    of_it = (one for one in answers if one.conn is written.conn or case.traits.settlement.repeats)
     return next((one for one in of_it if one.at > written.at), None)
 
 
@@ -281,7 +283,7 @@ def acked_not_stored(case: Case) -> Iterator[Violation]:
     if not case.is_truthful or case.notes.forgets:
         return
     # a confirm that was lost or came twice makes those behind it count for other messages
-    moved = case.touched if case.model.answers_in_order else frozenset()
+    moved = case.touched if case.traits.answers_in_order else frozenset()
     on = {one.place: one.conn.name for one in case.facts.written} if moved else {}
     exact = {target: {body for _, body in rows} for target, rows in case.stored.items()}
     for told in case.told:
@@ -324,7 +326,7 @@ def stored_twice(case: Case) -> Iterator[Violation]:
         target = told.done.args["target"]
         if told.body is None or published[target, told.body] > 1 or told.body in case.published_besides:
             continue
-        if case.model.repeats and written[told.body] > 1:
+        if case.traits.settlement.repeats and written[told.body] > 1:
             continue  # consumers have to cope with that
         if stored.get(target, Counter())[told.body] > 1:
             yield May("repeats", f"{told}, and it is stored twice"), told.at
@@ -363,9 +365,12 @@ def written_once(case: Case) -> Iterator[Violation]:
         first = seen.setdefault(key, one)
         words = [word for word in settled.get(one.place, ()) if first.at < word.at]
         has_answer = any(word.at.t < one.at.t - SLACK_S - case.slack_s for word in words)
-        if case.model.unseen_connections and one.at.t < one.conn.accepted.t + SLACK_S + case.slack_s:
+        if (
+            case.traits.connecting.unseen_connections
+            and one.at.t < one.conn.accepted.t + SLACK_S + case.slack_s
+        ):
             has_answer = False  # it has waited in the transport, for nobody knows how long
-        if first is not one and (has_answer or not case.model.repeats):
+        if first is not one and (has_answer or not case.traits.settlement.repeats):
             yield May("repeats", f"{message(one.body)} was written again"), one.at
 
 
@@ -407,5 +412,5 @@ def _has_ended(case: Case, written: Written, told: ReportedOutcome) -> bool:
 
 def _was_called_off(case: Case, told: ReportedOutcome, until: Position) -> bool:
     """Whether the application has ended the producer, or more, between its publish and that moment."""
-    ops = (*case.model.dropping, "close", "abort")
+    ops = (*case.traits.settlement.dropping, "close", "abort")
     return any(told.done.begun < done.begun < until for done in case.done(*ops))

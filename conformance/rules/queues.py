@@ -59,7 +59,7 @@ def _pause_s(done: RunOp) -> float:
 @invariant("delivers-what-came")
 def delivers_what_came(case: Case) -> Iterator[Violation]:
     """The application gets every message that was delivered, as often as it was, in order, and no other."""
-    if case.model.is_log or case.model.redelivers:
+    if case.traits.delivery.is_log or case.traits.settlement.redelivers:
         return
     slow_s = sum(_pause_s(done) for done in case.done("subscribe"))
     times = [at.t for at, _, _ in _come(case)]
@@ -103,7 +103,7 @@ def _was_due(case: Case, done: RunOp, window: Window, by_s: float) -> bool:
     target, sub = done.args["target"], done.args["sub"]
     called_off = [
         one.begun
-        for one in case.done("unsubscribe", *case.model.closing)
+        for one in case.done("unsubscribe", *case.traits.delivery.closing)
         if one.begun > done.begun and (one.args.get("sub") == sub or one.args.get("target") == target)
     ]
     ends = (window.closed, window.conn.ended, window.conn.garbage, case.mark("close"), *called_off)
@@ -122,7 +122,7 @@ def _same(heard: ReportedEvent, record: Record) -> bool:
 def _same_properties(case: Case, heard: ReportedEvent, record: Record) -> Iterator[Violation]:
     if record.properties is None:
         return
-    got, wanted = plain(case.model.properties_of(heard)), plain(record.properties)
+    got, wanted = plain(case.traits.delivery.properties_of(heard)), plain(record.properties)
     if got != wanted:
         text = f"message {shown(record.position)} was delivered with"
         yield f"{text} {_differing(got, wanted)}, it has {_differing(wanted, got)}", heard.at
@@ -151,7 +151,7 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
     given: dict[bytes, list[Any]] = defaultdict(list)
     for done in case.done("publish", "publish_many"):
         for body in bodies_of(done):
-            given[body].append(plain(case.model.properties_given(done.args)))
+            given[body].append(plain(case.traits.settlement.properties_given(done.args)))
     for one in case.facts.written:
         if one.body is None or one.body in case.published_besides:
             continue
@@ -220,7 +220,7 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
     Judges:
         blazingmq, narconi, pzq
     """
-    if case.model.redelivers:
+    if case.traits.settlement.redelivers:
         return
     orders: dict[Name, list[Position]] = defaultdict(list)
     for name, at, _, _ in _orders(case):
@@ -254,7 +254,7 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
     Judges:
         blazingmq, narconi, pzq
     """
-    if case.model.redelivers:
+    if case.traits.settlement.redelivers:
         return
     confirmed = Counter((one.target, one.key) for one in case.facts.confirmed)
     come: dict[Name, list[Come]] = defaultdict(list)
@@ -293,7 +293,7 @@ def drains_before_the_end(case: Case) -> Iterator[Violation]:
     Judges:
         narconi
     """
-    words = case.model.last_words
+    words = case.traits.delivery.last_words
     for done in case.done("unsubscribe") if words is not None else ():
         if not done.args.get("drain") or done.result is None or not done.result.ok or done.ended is None:
             continue

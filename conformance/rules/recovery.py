@@ -32,14 +32,14 @@ def _was_told_gone(case: Case, target: Any) -> bool:
 def _was_refused(case: Case) -> bool:
     """Whether the server has refused to open something: it may have meant that for good."""
     for one in case.facts.questions:
-        is_for_good = one.code not in case.model.passing
-        if one.accepted is False and is_for_good and case.model.is_opening(one.frame):
+        is_for_good = one.code not in case.traits.questions.passing
+        if one.accepted is False and is_for_good and case.traits.questions.is_opening(one.frame):
             return True
     limits = [conn.agreed.frame_max for conn in case.conns.values()]
-    if any(0 < limit < case.model.least_limit for limit in limits):
+    if any(0 < limit < case.traits.reading.least_limit for limit in limits):
         return True  # which is a way to say no
     away = [conn.turned_away for conn in case.conns.values() if conn.turned_away is not None]
-    return any(code not in case.model.passing for _, code in away)
+    return any(code not in case.traits.questions.passing for _, code in away)
 
 
 @invariant("comes-back")
@@ -144,7 +144,7 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
     at = case.mark("subscribed")
     assert at is not None
     ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
-    closes = list(case.done(*case.model.closing))
+    closes = list(case.done(*case.traits.delivery.closing))
     found: Counter[str] = Counter()
     for done in case.done("subscribe"):
         shut = any(done.begun < d.begun < at for d in closes if d.args["target"] == done.args["target"])
@@ -157,7 +157,7 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
 
 def _is_kept(case: Case, target: str) -> bool:
     """Whether the application has tried to close a target, and was told that it did not work out."""
-    tries = [done for done in case.done(*case.model.closing) if done.args["target"] == target]
+    tries = [done for done in case.done(*case.traits.delivery.closing) if done.args["target"] == target]
     return bool(tries) and not any(done.result is not None and done.result.ok for done in tries)
 
 
@@ -193,13 +193,13 @@ def subscriptions_come_back(case: Case) -> Iterator[Violation]:
     alive = _alive(case)
     if alive is None or not case.is_clear or not case.reconnects or _was_refused(case):
         return
-    if case.model.unseen_connections and case.slack_s:
+    if case.traits.connecting.unseen_connections and case.slack_s:
         return  # over sockets of their own all consumers are one connection
     there = Counter(window.target for window in alive)
     last = {window.target: window for window in case.facts.windows}
     for target, count in _wanted(case).items():
         refused = last[target].refused if target in last else None
-        if refused is not None and refused not in case.model.passing:
+        if refused is not None and refused not in case.traits.questions.passing:
             continue
         if there[target] < count and not _was_told_gone(case, target):
             mark = case.mark("subscribed")
@@ -342,9 +342,11 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
             start = options.get("offset")
             if number == 0 and start is not None and not _same_start(start, window.start):
                 yield f"asks for {shown(window.start)}, the application ordered {shown(start)}", window.asked
-            ordered = case.model.settings(options)
+            ordered = case.traits.delivery.settings(options)
             for name, value in ordered.items():
-                if name in window.settings and not case.model.holds(name, window.settings[name], value):
+                if name in window.settings and not case.traits.delivery.holds(
+                    name, window.settings[name], value
+                ):
                     asked, ordered_ = shown(window.settings[name]), shown(value)
                     text = f"asks with {name} {asked}, the application ordered {ordered_}"
                     is_left_open = name not in options and not isinstance(value, dict)
@@ -397,7 +399,9 @@ def _had_ended(ends: Mapping[Any, Sequence[Position]], done: RunOp, at: Position
 
 def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
     ops = [
-        one for one in case.done("subscribe") if one.result is not None and not case.model.spreads(one.args)
+        one
+        for one in case.done("subscribe")
+        if one.result is not None and not case.traits.delivery.spreads(one.args)
     ]
     names = Counter(done.args["sub"] for done in ops)
     by_target: dict[Any, list[Any]] = defaultdict(list)
@@ -430,7 +434,7 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
             for one in case.facts.refused
             if one.at < heard.at
             and (not targets or one.target in targets)
-            and one.code not in case.model.passing
+            and one.code not in case.traits.questions.passing
         ]
         if not reasons:
             text = f"{what} was given up, and the server had refused nothing"
@@ -462,13 +466,13 @@ def goes_no_further(case: Case) -> Iterator[Violation]:
 
     for question in case.facts.questions:
         if question.answer is not None and question.answered is not None:
-            for name, is_good in case.model.located(question.answer).items():
+            for name, is_good in case.traits.questions.located(question.answer).items():
                 said[place(question, name)].append((question.answered, is_good))
     for rows in said.values():
         rows.sort()
     for question in case.facts.questions:
         target = getattr(question.frame, "stream", None)
-        if not case.model.is_opening(question.frame):
+        if not case.traits.questions.is_opening(question.frame):
             continue
         last = [row for row in said.get(place(question, target), ()) if row[0] < question.asked]
         if last and not last[-1][1] and case.before(last[-1][0], question.asked):

@@ -12,9 +12,9 @@ from conformance.rules.registry import May, Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question
-from conformance.run.model import Asks
 from conformance.run.showing import shown
 from conformance.run.trace import Position
+from conformance.run.traits import Asks
 from fakebrokers.core.frames import Role
 
 SLACK_S = 0.005
@@ -34,7 +34,7 @@ def asked_by_ops(case: Case) -> list[tuple[RunOp, Asks, list[Question]]]:
 def _questions_of(case: Case) -> Iterator[tuple[RunOp, Asks, list[Question]]]:
     questions = case.facts.questions  # in the order in which they were asked
     for done in case.ops:
-        asks = case.model.ops.get(done.op)
+        asks = case.traits.questions.ops.get(done.op)
         if asks is None or done.result is None:
             continue
         first = bisect_right(questions, done.begun, key=_when)
@@ -88,12 +88,12 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if done.result.ok and not _is_accepted(case, done, asks, questions):
             text = f"{done.op} was ok without an answer that accepts it"
-            was_refused = done.op in case.model.creating and bool(_come(case, done, questions))
+            was_refused = done.op in case.traits.questions.creating and bool(_come(case, done, questions))
             word = "takes_existing" if was_refused else "reads_odd" if case.has_unread(done) else ""
             yield May(word, text) if word else text, done.ended
-    if case.model.subscribe_asks and case.facts.windows:
+    if case.traits.questions.subscribe_asks and case.facts.windows:
         yield from _subscribed_without_answer(case)
-    if not (case.model.unseen_connections or case.model.connects_late):
+    if not (case.traits.connecting.unseen_connections or case.traits.connecting.connects_late):
         yield from _connected_without_handshake(case)
 
 
@@ -155,7 +155,7 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
             codes += [flow.code for flow in case.facts.flows if flow.question in questions]
             codes += _turned_away(case, done)
             codes += [] if questions else _refused_besides(case, done)
-            if not questions and done.result.code in case.model.refuses_by_itself:
+            if not questions and done.result.code in case.traits.questions.refuses_by_itself:
                 continue
             if done.result.code is None and codes:
                 continue  # a library that keeps the code to itself is asked for it where it matters
@@ -179,7 +179,7 @@ def _refused_besides(case: Case, done: RunOp) -> list[Any]:
     return [
         one.code
         for one in case.facts.questions
-        if one.asked > done.begun and one.accepted is False and case.model.is_opening(one.frame)
+        if one.asked > done.begun and one.accepted is False and case.traits.questions.is_opening(one.frame)
         if getattr(one.frame, "stream", None) == done.args.get("target")
         if one.answered and done.ended and case.may_precede(one.answered, done.ended)
     ]
@@ -305,7 +305,7 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
             continue
         if any(done.begun < end.begun < done.ended for end in case.done("close", "abort")):
             continue
-        deadline_s = done.begun.t + done.timeout_s - case.model.settles_s - SLACK_S - case.slack_s
+        deadline_s = done.begun.t + done.timeout_s - case.traits.connecting.settles_s - SLACK_S - case.slack_s
         for conn in case.conns.values():
             if not done.begun < conn.accepted < done.ended or conn.ready is None or conn.ready > done.ended:
                 continue
@@ -335,7 +335,7 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
     for done, _, questions in asked_by_ops(case):
         given_s = done.args.get("timeout_ms", 0) / 1000
         for one in questions if given_s and not has_twin(case, done) else ():
-            told_s = case.model.deadline_of(one.frame)
+            told_s = case.traits.questions.deadline_of(one.frame)
             differs = told_s is not None and abs(told_s - given_s) > SLACK_S
             if differs:
                 yield f"{done.op} has {given_s:g} s, its request {told_s:g} s", one.asked

@@ -125,7 +125,7 @@ def _filters(case: Case) -> bool:
 @invariant("delivers-what-came")
 def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
     """The application gets only what was delivered to the client, as it came, and no more often."""
-    if not case.model.redelivers:
+    if not case.traits.settlement.redelivers:
         return
     left: dict[bytes, list[Handed]] = defaultdict(list)
     for one in _whole(case):
@@ -167,7 +167,7 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
     stale.
     """
     plans, surfaced = _plans(case), _surfaced(case)
-    if not case.model.redelivers or not plans:
+    if not case.traits.settlement.redelivers or not plans:
         return
     may_be_stale = _filters(case) and (case.hits > 0 or not case.is_truthful)
     settled: dict[bytes, Position] = {}
@@ -221,7 +221,7 @@ def surfaced_in_order(case: Case) -> Iterator[Violation]:
     Judges:
         pzq
     """
-    if not case.model.redelivers or len(list(case.done("subscribe"))) != 1 or _filters(case):
+    if not case.traits.settlement.redelivers or len(list(case.done("subscribe"))) != 1 or _filters(case):
         return
     if len({one.conn.name for one in case.facts.handed}) != 1:
         return
@@ -255,7 +255,7 @@ def settled_for_good(case: Case) -> Iterator[Violation]:
     Judges:
         pzq
     """
-    if not case.model.redelivers or len(_plans(case)) != 1:
+    if not case.traits.settlement.redelivers or len(_plans(case)) != 1:
         return
     first: dict[bytes, SettleDecision] = {}
     for order in _orders(case):
@@ -280,7 +280,7 @@ def settled_for_good(case: Case) -> Iterator[Violation]:
 @invariant("confirms-by-order")
 def confirms_by_order(case: Case) -> Iterator[Violation]:
     """A message is confirmed, or given back, only because the application decided so, and as often."""
-    if not case.model.redelivers:
+    if not case.traits.settlement.redelivers:
         return
     orders: dict[tuple[bytes, bool], list[SettleDecision]] = defaultdict(list)
     for order in _orders(case):
@@ -307,7 +307,7 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
 @invariant("confirms-what-was-ordered")
 def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
     """What the application has settled is answered to the broker, while the connection is open."""
-    if not case.model.redelivers:
+    if not case.traits.settlement.redelivers:
         return
     said: Counter[tuple[bytes, bool]] = Counter((one.key, one.positive) for one in case.facts.answered)
     wanted: Counter[tuple[bytes, bool]] = Counter()
@@ -324,7 +324,7 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
 @invariant("damage-is-told")
 def damage_is_told(case: Case) -> Iterator[Violation]:
     """What cannot be read of a delivery, and each failure of a callback, is reported to the application."""
-    if not case.model.redelivers:
+    if not case.traits.settlement.redelivers:
         return
     told = [heard.at for heard in case.heard("error")]
     for one in case.facts.handed:
@@ -346,7 +346,7 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
 @invariant("writes-what-was-given")
 def writes_what_was_given(case: Case) -> Iterator[Violation]:
     """A message on the wire is one that the application has published, under the id that it gave."""
-    if not case.model.redelivers:
+    if not case.traits.settlement.redelivers:
         return
     given: dict[bytes, list[RunOp]] = defaultdict(list)
     for done in case.done("publish", "publish_many"):
@@ -359,7 +359,11 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
         if not any(done.begun < one.at for done in ops):
             yield f"{message(one.body)} was written, which the application did not publish", one.at
         keys = [done.args.get("key") for done in ops]
-        if ops and None not in keys and one.place not in [case.model.place(ops[0].args, key) for key in keys]:
+        if (
+            ops
+            and None not in keys
+            and one.place not in [case.traits.settlement.place(ops[0].args, key) for key in keys]
+        ):
             text = f"{message(one.body)} was written with the id {shown(one.place[-1])}"
             yield f"{text}, the application gave {shown(keys)}", one.at
 
@@ -381,7 +385,7 @@ def asks_again(case: Case) -> Iterator[Violation]:
     Judges:
         pzq
     """
-    if not case.model.repeats:
+    if not case.traits.settlement.repeats:
         return
     count = Counter(one.body for one in case.facts.written)
     for told in case.told:
@@ -410,7 +414,7 @@ def ids_differ(case: Case) -> Iterator[Violation]:
     Judges:
         pzq
     """
-    if not case.model.redelivers:
+    if not case.traits.settlement.redelivers:
         return
     free = {body for d in case.done("publish") if d.args.get("key") is None for body in bodies_of(d)}
     seen: dict[Any, bytes] = {}
@@ -424,7 +428,7 @@ def ids_differ(case: Case) -> Iterator[Violation]:
 @invariant("written-once")
 def written_under_one_id(case: Case) -> Iterator[Violation]:
     """A message that is written again has the id that it had at first."""
-    if not case.model.repeats:
+    if not case.traits.settlement.repeats:
         return
     published = Counter(body for done in case.done("publish", "publish_many") for body in bodies_of(done))
     first: dict[bytes, Any] = {}
@@ -453,7 +457,7 @@ def errors_for_a_reason(case: Case) -> Iterator[Violation]:
     Judges:
         pzq
     """
-    if not case.model.unseen_connections or not case.is_truthful or case.notes.raises:
+    if not case.traits.connecting.unseen_connections or not case.is_truthful or case.notes.raises:
         return
     if any(plan.get("raise_on") for plan in _plans(case).values()):
         return

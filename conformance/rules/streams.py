@@ -10,8 +10,8 @@ from conformance.rules.registry import Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Flow, Question
-from conformance.run.model import Asks
 from conformance.run.showing import shown
+from conformance.run.traits import Asks
 
 SLACK_S = 0.05
 UNREAD_MAX = 2 << 20  #: bytes; a transport keeps some, and a piece or two may be under way
@@ -21,7 +21,7 @@ ENDS_S = 5.0  #: behind its op; a client may read on what the application gives 
 def _flows(case: Case, direction: str) -> Iterator[tuple[RunOp, Flow]]:
     """The streams of one direction, each with the op that it belongs to, where that can be told."""
     for done in case.ops:
-        asks = case.model.ops.get(done.op)
+        asks = case.traits.questions.ops.get(done.op)
         if asks is None or done.result is None:
             continue
         for flow in case.facts.flows:
@@ -63,7 +63,7 @@ def streams_are_read_whole(case: Case) -> Iterator[Violation]:
     """
     for done, flow in _flows(case, "out"):
         assert done.result is not None
-        _, got = case.model.streamed(done.args, done.result)
+        _, got = case.traits.peers.streamed(done.args, done.result)
         if done.ended is None:
             continue
         was_whole = flow.whole is not None and flow.whole < done.ended
@@ -101,7 +101,7 @@ def _in_time(case: Case, done: RunOp, flow: Flow) -> bool:
 def streams_are_written_whole(case: Case) -> Iterator[Violation]:
     """A stream that the application has given is written whole, in order, and once."""
     for done, flow in _flows(case, "in"):
-        given, _ = case.model.streamed(done.args, None)
+        given, _ = case.traits.peers.streamed(done.args, None)
         assert done.result is not None
         if given is None or not given.startswith(flow.body):
             text = f"{done.op} has written {shown(flow.body)}, the application gave {shown(given)}"

@@ -30,7 +30,7 @@ def asks_once_it_can(case: Case) -> Iterator[Violation]:
     Example:
         rmqs.metadata was not sent, and there was a connection.
     """
-    if case.model.answers_move:
+    if case.traits.questions.answers_move:
         return  # it may wait for somebody else
     for done, _, questions in asked_by_ops(case):
         result = done.result
@@ -61,7 +61,12 @@ def writes_once_it_can(case: Case) -> Iterator[Violation]:
 
 def _nothing_holds_up(case: Case) -> bool:
     """Whether all connects at once, nobody refuses or leaves anything, and each message has its outcome."""
-    if case.model.answers_move or case.model.connects_late or not case.is_truthful or case.facts.dropped:
+    if (
+        case.traits.questions.answers_move
+        or case.traits.connecting.connects_late
+        or not case.is_truthful
+        or case.facts.dropped
+    ):
         return False
     if any(one.accepted is False for one in case.facts.questions):
         return False  # a refusal makes its own pauses

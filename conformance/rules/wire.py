@@ -63,10 +63,10 @@ def frame_max(case: Case) -> Iterator[Violation]:
     """
     for conn in case.conns.values():
         limit = conn.agreed.frame_max
-        if limit < case.model.least_limit or conn.ready is None:
+        if limit < case.traits.reading.least_limit or conn.ready is None:
             continue
         for seen in conn.of("in"):
-            if seen.at > conn.ready and seen.size - case.model.size_field > limit:
+            if seen.at > conn.ready and seen.size - case.traits.reading.size_field > limit:
                 yield f"{kind_of(seen.frame)} of {seen.size} bytes, {limit} were agreed", seen.at
 
 
@@ -158,14 +158,14 @@ def answers_questions(case: Case) -> Iterator[Violation]:
             is_unreadable = conn.garbage is not None or conn.partial
             if not is_unreadable and conn.goodbye in (None, question.asked) and _is_due(case, question):
                 yield f"{_question(question)} got no answer", question.asked
-        elif type(question.frame) in case.model.questions:
+        elif type(question.frame) in case.traits.questions.questions:
             after_s = question.answered.t - question.asked.t
-            within_s = max(case.model.answer_within_s, BUSY_S * bool(case.slack_s)) + case.slack_s
+            within_s = max(case.traits.questions.answer_within_s, BUSY_S * bool(case.slack_s)) + case.slack_s
             if after_s > within_s:
                 text = f"{_question(question)} got its answer {after_s:.1f} s later"
                 yield text, question.asked, question.answered
     known = {(q.conn.name, q.answered) for q in case.facts.asked_back if q.answer is not None}
-    answers = set(case.model.questions.values()) - set(case.model.answers)
+    answers = set(case.traits.questions.questions.values()) - set(case.traits.questions.answers)
     for conn in case.conns.values():
         for seen in conn.of("in"):
             if type(seen.frame) in answers and (conn.name, seen.at) not in known:
@@ -183,7 +183,7 @@ def _is_due(case: Case, question: Question) -> bool:
     conn, asked_s = question.conn, question.asked.t
     parted = conn.parting is not None and asked_s + PARTING_S + case.slack_s < conn.parting.t
     left_s = (case.ended_s if conn.ended is None else conn.ended.t) - asked_s
-    had_time = left_s > case.model.answer_within_s + case.slack_s or parted
+    had_time = left_s > case.traits.questions.answer_within_s + case.slack_s or parted
     return (had_time and conn.deaf is None) or _was_left(case, question)
 
 

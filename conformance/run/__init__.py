@@ -5,6 +5,8 @@
     facts      what the frames mean, in words that hold across protocols
     reported   what the client reported to the application of its messages
     case       all of that: what rules get
+    notes      what a script did that no frame shows
+    traits     what is known of a protocol, in parts
     acts       the ways to disturb a frame; generated from frame tables and roles, no protocol's name in them
     specs      which act at which frame of which base
     bases      what base scripts work with
@@ -14,32 +16,24 @@
     pace       how long the pauses of a base last, where time is real
     stuck      clients in this process that do not end
 
-How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules (or `room.join`).
+How a protocol joins: its folder in ``scenarios``, or the package that its `Protocol` names (``judge``), has
 
-1.  ``model.py`` with ``MODEL``, an instance of a subclass of `model.Model`. What it has to give:
+1.  ``traits.py`` with ``TRAITS``, a `traits.Traits` of parts:
 
-    *   ``answers``: which frame of the server answers which of the client; ``questions``: the other way
-        round. `model.Pairing` then ties them together by the key of their specs.
-    *   ``ops``: the ops of the adapter protocol that ask one question each (`model.Asks`): the frame, how
-        the op's arguments map to its fields, how the answer maps to what the op returns.
-    *   ``codec(side)``: a decoder of what the client or the server is handed, strict and bound to no
-        client; `is_garbage`: which bad frame a client cannot skip.
-    *   ``track(conn, facts)``: one pass over a connection that notes `Conn.ready`, `Conn.agreed`,
-        `Conn.goodbye`, `Conn.parting`, `Conn.turned_away`, and in `facts.Facts` messages written and
-        settled, ids taken and freed, lives of subscriptions with what was delivered in them, positions
-        stored. Note only what the frames say; a fact that a protocol does not have stays empty, and the
-        invariants about it have nothing to say.
-    *   ``stored(broker)``: what the fake holds at the end; ``place(args, key)``: by what an outcome is told.
-    *   ``said_by_server()``, ``specimens``, ``unasked``, ``noise``, ``happenings``, ``goodbye()``,
-        ``opposite(frame)``, ``other_versions(data)``: what acts need that no frame table tells.
-    *   ``spellings(frame, data)``: other bytes that mean the same; ``troubles``: acts for every connection.
-    *   ``know(conns, ops, facts)``: what the application has asked for and no frame tells (signs of life,
-        settings), and what several connections tell together; ``last_of(frame)``: a goodbye inside a frame;
-        ``offered``, ``wrong_sending``, ``neglected``, ``streamed``, ``wrong_roster``, ``due``: what clients
-        that speak to each other owe to others. They return nothing where it cannot be said.
-    *   ``is_log``, ``storing``, ``size_field``, ``settings(options)``: see `Model`.
+    *   `traits.Reading`: decoders of what client and server are handed, strict and bound to no client;
+        ``track`` goes through a connection once and notes `Conn.ready`, `Conn.agreed`, `Conn.goodbye`,
+        `Conn.parting`, `Conn.turned_away`, and in `facts.Facts` messages written and settled, ids taken and
+        freed, lives of subscriptions with what was delivered in them, positions stored. Note only what the
+        frames say; a fact that a protocol does not have stays empty, and the rules about it are silent.
+        ``know`` adds what the application has asked for and no frame tells, and what several connections
+        tell together.
+    *   `traits.Questions`: which frame answers which (`traits.Pairing` ties them together by the key of
+        their specs), and the ops that ask one question each (`traits.Asks`).
+    *   `traits.FaultMaterial`: what acts need that no frame table tells.
+    *   `traits.Delivery`, `traits.Settlement`, `traits.Connecting`, `traits.Peers`, where the defaults do
+        not fit. What cannot be said is left out: rules ask, and say nothing then.
 
-2.  ``bases.py``: about 15 base scripts, see `bases`. A base says what an application does, not what has to
+2.  ``sweep/bases.py``: base scripts, see `bases`. A base says what an application does, not what has to
     come of it. It begins with ``stage.connect()`` and ends with ``stage.finale(...)``, whose probe is an op
     that has to work once nothing disturbs the client; ``stage.mark("subscribed")`` says that from here on
     all subscriptions have to be there. Bodies are unique within a base. What a base does to connections

@@ -118,7 +118,7 @@ def asides(case: Case) -> Iterator[tuple[str, str, SideOp]]:
         seen[done.op] = seen.get(done.op, 0) + 1
         if done.phase or done.op in QUIET or seen[done.op] > FEW_OF_A_KIND:
             continue
-        for what in case.model.asides:
+        for what in case.traits.faults.asides:
             if what == "twice" and done.op in UNIQUE:
                 continue
             for turns in (0,) if what == HURRIED else TURNS:

@@ -11,12 +11,12 @@ from conformance.clients.adapter.contract import Contract
 from conformance.run.acts import ACTS
 from conformance.run.bases import RunOp
 from conformance.run.facts import Facts
-from conformance.run.model import Model
 from conformance.run.notes import Notes
 from conformance.run.reported import PUBLISHING, ReportedEvent, ReportedOutcome, bodies_in, outcomes
 from conformance.run.room import SweepProtocol
 from conformance.run.specs import Spec
 from conformance.run.trace import Position, TraceRow
+from conformance.run.traits import Traits
 from conformance.run.view import Conn, read_trace
 from fakebrokers.core.frames import Malformed
 
@@ -93,9 +93,9 @@ class Case:
         return conn.ended is not None and conn.was_reset and conn.ended.t - at.t < self.slack_s
 
     @property
-    def model(self) -> Model:
-        """The protocol's part."""
-        return self.room.model
+    def traits(self) -> Traits:
+        """What is known of the protocol."""
+        return self.room.traits
 
     def moments(self) -> Iterator[tuple[Position, TraceRow]]:
         """All rows with their moments."""
@@ -104,19 +104,19 @@ class Case:
 
     @cached_property
     def _read(self) -> tuple[dict[str, Conn], Facts]:
-        conns, facts = read_trace(self.rows, self.model), Facts()
+        conns, facts = read_trace(self.rows, self.traits), Facts()
         for conn in conns.values():
-            self.model.track(conn, facts)
+            self.traits.reading.track(conn, facts, self.traits.questions)
         facts.sort()
-        self.model.know(conns, self.ops, facts)
+        self.traits.reading.know(conns, self.ops, facts)
         formats = self.contract.hello.formats if self.contract.hello is not None else []
         if formats:
-            facts.unwrap(partial(self.model.content, form=formats[0]))
+            facts.unwrap(partial(self.traits.reading.content, form=formats[0]))
         return conns, facts
 
     @property
     def conns(self) -> dict[str, Conn]:
-        """The connections, read by a decoder of their own, with what the model notes of them."""
+        """The connections, read by a decoder of their own, with what is known of them."""
         return self._read[0]
 
     @property
@@ -138,10 +138,10 @@ class Case:
     def told(self) -> list[ReportedOutcome]:
         """What the application was told of each message that it published."""
         own_keys = self.contract.allows("own_keys")
-        return list(outcomes(self.ops, self.events, self.facts.written, self.model, own_keys))
+        return list(outcomes(self.ops, self.events, self.facts.written, self.traits, own_keys))
 
     def has_unread(self, done: RunOp) -> bool:
-        """Whether something came while an op was open that the model's decoder cannot read."""
+        """Whether something came while an op was open that the decoder cannot read."""
         frames = (seen for conn in self.conns.values() for seen in conn.of("out"))
         strange = [seen.at for seen in frames if isinstance(seen.frame, Malformed)]
         return any(
@@ -149,7 +149,7 @@ class Case:
         )
 
     def is_unread(self, conn: Conn, until: Position) -> bool:
-        """Whether something came on a connection that the model's decoder cannot read: what a client that
+        """Whether something came on a connection that the decoder cannot read: what a client that
         makes sense of it takes the connection for, is not known here."""
         return any(isinstance(seen.frame, Malformed) and seen.at < until for seen in conn.of("out"))
 
@@ -160,7 +160,9 @@ class Case:
         found = {
             body for op in inner if op["op"] in PUBLISHING for body in bodies_in(op["op"], op.get("args", {}))
         }
-        return found.union(*(bodies_in("publish", done.args) for done in self.done(*self.model.posting)))
+        return found.union(
+            *(bodies_in("publish", done.args) for done in self.done(*self.traits.settlement.posting))
+        )
 
     @property
     def is_connected(self) -> bool:

@@ -255,7 +255,7 @@ class Listening(NamedTuple):
 
 
 class Announced(NamedTuple):
-    """The client has told others what it offers; `what` can be compared with `Model.offered`."""
+    """The client has told others what it offers; `what` can be compared with `Traits.offered`."""
 
     conn: Conn
     at: Position

@@ -114,7 +114,7 @@ async def play(
     trace.rows.clear()
     broker.start()
     try:
-        counts = not (room.model.unseen_connections or room.model.connects_late)
+        counts = not (room.traits.connecting.unseen_connections or room.traits.connecting.connects_late)
         pace = Pace() if in_memory else RealPace(trace, touched, counts, lambda: adapter.alive, pause_s)
         stage = ScriptContext(broker, adapter, trace, spec.changes, spec.ops, pace, spec.asides)
         if not in_memory:
@@ -132,7 +132,7 @@ async def play(
         case.lies = stage.notes.lies
         case.touched = frozenset(stage.killed.union(touched))
         case.hits = len(touched)
-        case.stored = room.model.stored(broker)
+        case.stored = room.traits.reading.stored(broker)
     finally:
         case.ended_s = asyncio.get_running_loop().time()
         broker.stop()
@@ -182,7 +182,7 @@ def fault_of(bend: Bend, room: SweepProtocol, touched: list[str]) -> Fault:
         scope="run" if act.lasting else None,
     )
     effect = InjectedEffect(
-        act=bend.act, param=bend.param, model=room.model, nth=bend.nth, hit=touched.append
+        act=bend.act, param=bend.param, traits=room.traits, nth=bend.nth, hit=touched.append
     )
     return Fault(match=match, effects=(effect,))
 

@@ -10,9 +10,9 @@ from conformance.clients.adapter.messages import Event
 from conformance.clients.adapter.messages import body_bytes as body_of
 from conformance.run.bases import RunOp
 from conformance.run.facts import Written
-from conformance.run.model import Model
 from conformance.run.showing import message
 from conformance.run.trace import START, Position
+from conformance.run.traits import Traits
 
 PUBLISHING = ("publish", "publish_many")
 BORDER = b"\0|\0"  #: between the parts of a body that has several
@@ -63,8 +63,8 @@ class ReportedOutcome(NamedTuple):
 class _Places:
     """By what outcomes are told (`facts.Written.place`), found by what the application knows."""
 
-    def __init__(self, written: Sequence[Written], model: Model, own_keys: bool) -> None:
-        self._model = model
+    def __init__(self, written: Sequence[Written], traits: Traits, own_keys: bool) -> None:
+        self._traits = traits
         self._own_keys = own_keys
         self._all = {one.place for one in written}
         self._by_body: dict[tuple[Any, ...], set[tuple[Hashable, ...]]] = {}
@@ -78,19 +78,19 @@ class _Places:
 
     def find(self, args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
         """The place of a message; None if it is not known."""
-        if key is None or self._model.spreads(args):
+        if key is None or self._traits.delivery.spreads(args):
             return self._by(args, body)
-        where = self._model.place(args, key)
+        where = self._traits.settlement.place(args, key)
         if where in self._all or not self._own_keys:
             return where
         own = self._unnamed.get((where[0], where[-1]), set()) if where[1] == "" else set()
         return next(iter(own)) if len(own) == 1 else self._by(args, body)
 
     def _by(self, args: Mapping[str, Any], body: bytes | None) -> tuple[Hashable, ...] | None:
-        if self._model.spreads(args):
+        if self._traits.delivery.spreads(args):
             found = self._anywhere.get(body or b"", set())
         else:
-            found = self._by_body.get((*self._model.place(args, 0)[:-1], body), set())
+            found = self._by_body.get((*self._traits.settlement.place(args, 0)[:-1], body), set())
         return next(iter(found)) if body is not None and len(found) == 1 else None
 
 
@@ -98,7 +98,7 @@ def outcomes(
     ops: Sequence[RunOp],
     events: Sequence[ReportedEvent],
     written: Sequence[Written],
-    model: Model,
+    traits: Traits,
     own_keys: bool = False,
 ) -> Iterator[ReportedOutcome]:
     """One row per message that was published with an outcome to be told.
@@ -111,7 +111,7 @@ def outcomes(
     for heard in events:
         if heard.what == "outcome":
             by_op.setdefault(heard["id"], []).append(heard)
-    place = _Places(written, model, own_keys).find
+    place = _Places(written, traits, own_keys).find
     for done in ops:
         result = done.result
         if done.op not in PUBLISHING or result is None:

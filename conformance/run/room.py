@@ -1,4 +1,4 @@
-"""What a protocol brings along: its model and its base scripts, found by its name."""
+"""What a protocol brings along for the judge, found through its `Protocol`: traits and base scripts."""
 
 from __future__ import annotations
 
@@ -9,33 +9,37 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from conformance.run.bases import Base, bases_in
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.errors import UsageError
-
-_PACKAGES: dict[str, str] = {}
+from fakebrokers.protocol import find_protocol
 
 
 class SweepProtocol(NamedTuple):
-    """Where the sweep of one protocol takes place."""
+    """What runs of one protocol are made of."""
 
-    model: Model
+    traits: Traits
     bases: Mapping[str, Base]
 
 
-def join(protocol: str, package: str) -> None:
-    """Say where the modules ``model`` and ``bases`` of a protocol are, if not in ``scenarios``."""
-    _PACKAGES[protocol] = package
+def package_of(protocol: str, part: str) -> str:
+    """The package of a part of what a protocol brings along, such as ``sweep``.
+
+    Raises:
+        UsageError: There is none.
+    """
+    found = find_protocol(protocol)
+    package = f"{found.judge or f'scenarios.{found.fixture}'}.{part}"
+    try:
+        is_there = find_spec(package) is not None
+    except ModuleNotFoundError:
+        is_there = False
+    if not is_there:
+        raise UsageError(f"there is no {part} for {protocol} yet: no package {package}")
+    return package
 
 
 @cache
 def room_of(protocol: str) -> SweepProtocol:
-    """The room of a protocol. Raises `UsageError` if it has none."""
-    package = _PACKAGES.get(protocol, f"scenarios.{protocol.replace('-', '_')}.sweep")
-    try:
-        found = find_spec(package)
-    except ModuleNotFoundError:
-        found = None
-    if found is None:
-        raise UsageError(f"there is no sweep for {protocol} yet: no package {package}")
-    model: Model = import_module(f"{package}.model").MODEL
-    return SweepProtocol(model, bases_in(import_module(f"{package}.bases")))
+    """Traits and base scripts of a protocol. Raises `UsageError` if it has none."""
+    traits: Traits = import_module(package_of(protocol, "traits")).TRAITS
+    return SweepProtocol(traits, bases_in(import_module(f"{package_of(protocol, 'sweep')}.bases")))

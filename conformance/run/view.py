@@ -10,7 +10,7 @@ from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec, HangUp
 
 if TYPE_CHECKING:
-    from conformance.run.model import Model
+    from conformance.run.traits import Traits
 
 
 class SeenFrame(NamedTuple):
@@ -65,7 +65,7 @@ class Conn:
 
         signs: When the client gave a sign of life, seconds, where not every byte is one; None: they all are.
         answered: The same of the server.
-        ready: The handshake is done. This and all that follows is noted by the protocol's model.
+        ready: The handshake is done. This and all that follows is noted by the protocol's traits.
         agreed: See `Agreed`.
         turned_away: The server has refused the handshake; with its code.
         goodbye: The server has said that it will end the connection.
@@ -129,14 +129,14 @@ class Conn:
         return min((mark for mark in marks if mark is not None), default=None)
 
 
-def read_trace(rows: list[TraceRow], model: Model) -> dict[str, Conn]:
+def read_trace(rows: list[TraceRow], traits: Traits) -> dict[str, Conn]:
     """The connections of a run, by name, in the order in which they came."""
     conns: dict[str, Conn] = {}
     codecs: dict[str, tuple[Codec, Codec]] = {}
     for number, row in enumerate(rows):
         if row.what == "accept":
             conns[row.connection] = Conn(row.connection, Position(number, 0, row.t), row.data or "")
-            codecs[row.connection] = model.codecs(row.data or "")
+            codecs[row.connection] = traits.reading.codecs(row.data or "")
             continue
         if row.what not in ("in", "out", "end", "reads"):
             continue
@@ -160,7 +160,7 @@ def read_trace(rows: list[TraceRow], model: Model) -> dict[str, Conn]:
             conn.handed.append(row.t)
             if conn.garbage is None:
                 _take(conn, codecs[row.connection][0], row, number)
-                conn.garbage = _garbage(conn, number, model)
+                conn.garbage = _garbage(conn, number, traits)
                 partial = codecs[row.connection][0].partial
                 if not conn.partial or (conn.frames and conn.frames[-1].at.row == number):
                     conn.partial_since_s = row.t
@@ -175,11 +175,11 @@ def _take(conn: Conn, codec: Codec, row: TraceRow, number: int) -> None:
         conn.frames.append(SeenFrame(at, row.what, frame, size))
 
 
-def _garbage(conn: Conn, number: int, model: Model) -> Position | None:
+def _garbage(conn: Conn, number: int, traits: Traits) -> Position | None:
     """The first frame of this row that no client can read over."""
     for seen in reversed(conn.frames):
         if seen.at.row != number:
             return None
-        if isinstance(seen.frame, Malformed) and model.is_garbage(seen.frame):
+        if isinstance(seen.frame, Malformed) and traits.reading.is_garbage(seen.frame):
             return seen.at
     return None

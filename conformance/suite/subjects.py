@@ -1,19 +1,18 @@
-"""Where the subject of a protocol is: what a scenario for several protocols knows of the one that it runs on.
+"""The subject of a protocol: what a scenario for several protocols knows of the one that it runs on.
 
-Subjects are loaded by name, from ``scenarios.subjects`` or from another project; what one is stands there.
+It is ``SUBJECT`` in the module ``subject`` of what the protocol brings along (`conformance.run.room`); see
+`scenarios.subjects`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol
 
+from conformance.run.room import package_of
 from fakebrokers.errors import UsageError
-
-#: Module and ids of the protocols of other projects.
-_REGISTERED: dict[str, tuple[str, tuple[str, ...]]] = {}
+from fakebrokers.protocol import find_protocol, protocol_names
 
 
 class Subject(Protocol):
@@ -22,26 +21,11 @@ class Subject(Protocol):
     roles: ClassVar[Mapping[str, str]]
     rows: ClassVar[Mapping[str, Mapping[str, Any]]]
     variants: ClassVar[Mapping[str, Mapping[str, Any]]]
+    judged_by: ClassVar[tuple[str, ...]]
 
     @staticmethod
     def liveness(limit_s: float) -> dict[str, Any]:
-        """Settings of a fake whose clients give it up when it says nothing for so long."""
-
-
-def register(protocol: str, module: str, holds: Sequence[str]) -> None:
-    """Run the scenarios with these ids for a protocol whose subject is ``SUBJECT`` in `module`.
-
-    Raises:
-        UsageError: Another subject has that name.
-    """
-    entry = (module, tuple(holds))
-    if _REGISTERED.setdefault(protocol, entry) != entry or find_spec(_shipped(protocol)) is not None:
-        raise UsageError(f"there is a subject for {protocol} already")
-
-
-def elsewhere() -> dict[str, tuple[str, ...]]:
-    """The protocols of other projects, and the ids that hold for each."""
-    return {protocol: holds for protocol, (_, holds) in _REGISTERED.items()}
+        """Settings of a fake whose clients give a silent server up after a time."""
 
 
 def find(protocol: str) -> type[Subject]:
@@ -50,12 +34,17 @@ def find(protocol: str) -> type[Subject]:
     Raises:
         UsageError: There is none.
     """
-    module, _ = _REGISTERED.get(protocol, (_shipped(protocol), ()))
-    if protocol not in _REGISTERED and find_spec(module) is None:
-        raise UsageError(f"there is no subject for {protocol}")
-    subject: type[Subject] = import_module(module).SUBJECT
+    subject: type[Subject] = import_module(package_of(protocol, "subject")).SUBJECT
     return subject
 
 
-def _shipped(protocol: str) -> str:
-    return f"scenarios.subjects.{protocol.replace('-', '_')}"
+def elsewhere() -> dict[str, tuple[str, ...]]:
+    """The protocols of other projects that have a subject, and the ids that hold for each."""
+    found = {}
+    for name in protocol_names():
+        if find_protocol(name).judge:
+            try:
+                found[name] = find(name).judged_by
+            except UsageError:
+                continue  # it joins the search alone
+    return found

@@ -19,12 +19,12 @@ from conformance.clients.adapter.messages import Event, Hello
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.inprocess import place_in_trace
-from conformance.run.model import Model
 from conformance.run.notes import Notes
 from conformance.run.reported import ReportedEvent
 from conformance.run.room import room_of
 from conformance.run.specs import Spec
 from conformance.run.trace import Trace
+from conformance.run.traits import Traits
 from conformance.suite.evidence import proxy_of
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError
@@ -105,7 +105,11 @@ class TracedRun:
         except UsageError as error:
             return str(error)
         is_known = isinstance(broker, find_protocol(scenario.protocol).load())
-        return "" if is_known and room.model.reads(broker) else "there is no model of what is spoken here"
+        return (
+            ""
+            if is_known and room.traits.reading.reads(broker)
+            else "there is no model of what is spoken here"
+        )
 
     def case(self, scenario: Scenario, broker: Any, records: Sequence[Record], *, lag_s: float) -> Case:
         """The run as a case.
@@ -117,14 +121,14 @@ class TracedRun:
         """
         spec = Spec(scenario.protocol, scenario.id)
         events = [ReportedEvent(event) for event in self._events]
-        _rename(self.ops, events, room_of(scenario.protocol).model)
+        _rename(self.ops, events, room_of(scenario.protocol).traits)
         case = Case(spec, room_of(scenario.protocol), self.trace.rows, self.ops, events)
         case.contract = Contract(self._adapter.hello)
         case.notes = _notes(self.ops, records, self._adapter.hello)
         case.touched = frozenset(touched(records))
         case.hits = sum(1 for record in records if record.fault)
         case.lies = any(map(_is_lie, records)) or bool(broker.journal.dropped)
-        case.stored = case.model.stored(broker)
+        case.stored = case.traits.reading.stored(broker)
         case.violations = list(self._adapter.violations)
         case.ended_s = self._ended_s
         case.slack_s = self._stopped_s + (0.0 if broker.in_memory else SLACK_S + lag_s)
@@ -141,9 +145,9 @@ class TracedRun:
         return case
 
 
-def _rename(ops: Sequence[RunOp], events: list[ReportedEvent], model: Model) -> None:
+def _rename(ops: Sequence[RunOp], events: list[ReportedEvent], traits: Traits) -> None:
     """Give targets the names that they have on the wire."""
-    pairs = [model.names(done.args) for done in ops]
+    pairs = [traits.reading.names(done.args) for done in ops]
     names = dict(pair for pair in pairs if pair is not None)
     for done in ops:
         if done.args.get("target") in names:

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET
@@ -120,9 +121,12 @@ def error_of(error: BaseException, node: str) -> dict[str, Any]:
 
 
 def _stack(error: BaseException, found: Mapping[str, Any]) -> str:
-    """As JavaScript has it: the error's line, then where it was."""
+    """As JavaScript has it: the error's line, then where it was.
+
+    Without the folders of this machine: the same run has the same bytes on another one.
+    """
     frames = traceback.extract_tb(error.__traceback__)
-    where = [f"    at {frame.name} ({frame.filename}:{frame.lineno})" for frame in reversed(frames)]
+    where = [f"    at {each.name} ({Path(each.filename).name}:{each.lineno})" for each in reversed(frames)]
     return "\n".join([f"{found['name']}: {found['message']}", *where])
 
 

@@ -26,9 +26,9 @@ from scenarios.blazingmq._steps import (
 )
 from scenarios.blazingmq.contents import as_property, content_of
 from scenarios.blazingmq.queue_answers import future_status
+from scenarios.blazingmq.subject import CONFIGURED, DOMAIN, TAKES_ALL, TAKES_NOTHING, BlazingSubject
 from scenarios.net.content import CORPUS
 from scenarios.subjects import ROLES
-from scenarios.subjects.blazingmq import CONFIGURED, DOMAIN, TAKES_ALL, TAKES_NOTHING, BlazingSubject
 
 MIB = 1 << 20
 LARGE = {"gen": "rand", "seed": 404, "len": MIB}

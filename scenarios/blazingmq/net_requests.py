@@ -11,9 +11,9 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers.blazingmq.codes import AckStatus
 from fakebrokers.blazingmq.frames import Ack, PutMessage
 from scenarios.blazingmq._steps import ack_for, eventually, posts, say, sent, withhold
+from scenarios.blazingmq.subject import DOMAIN, BlazingSubject
 from scenarios.net.callbacks import inner_ops_work
 from scenarios.subjects import PUBLISHER, ROLES
-from scenarios.subjects.blazingmq import DOMAIN, BlazingSubject
 
 COUNT = 100
 BACK_S = 30.0

@@ -15,8 +15,8 @@ from conformance.suite.expect import slug
 from fakebrokers.faults import corrupt, slice_
 from scenarios._footprint import Footprint
 from scenarios.moleculer._steps import call
+from scenarios.moleculer.subject import ALL_ROLES, MoleculerSubject
 from scenarios.subjects import ROLES
-from scenarios.subjects.moleculer import ALL_ROLES, MoleculerSubject
 
 CALLS = 100
 SEEDS = 50

@@ -10,8 +10,8 @@ from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import Unsupported, slug
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.faults import foreign_version
+from scenarios.moleculer.subject import MoleculerSubject
 from scenarios.net.callbacks import inner_ops_work, is_visible
-from scenarios.subjects.moleculer import MoleculerSubject
 
 SERVING = ("caller", "service", "listener")
 BACK_S = 30.0

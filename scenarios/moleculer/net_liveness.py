@@ -12,9 +12,9 @@ from fakebrokers.journal import Tap
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.node import Node
 from scenarios._common import limit_s
+from scenarios.moleculer.subject import MoleculerSubject
+from scenarios.moleculer.subject.keeper import PEER
 from scenarios.subjects import PUBLISHER, ROLES
-from scenarios.subjects.moleculer import MoleculerSubject
-from scenarios.subjects.moleculer.keeper import PEER
 
 BACK_S = 30.0
 PAUSED_LIMIT_S = 2.0  #: after which a peer gives up a node that is stopped

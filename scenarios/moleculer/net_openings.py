@@ -14,10 +14,10 @@ from fakebrokers.faults.effects import Fin, Inject, Silent
 from fakebrokers.journal import Tap
 from scenarios._common import address, second_fake
 from scenarios._footprint import Footprint
+from scenarios.moleculer.subject import MoleculerSubject
 from scenarios.net.life_cycle import through_the_second
 from scenarios.net.openings import TLS_ALERT
 from scenarios.subjects import ROLES
-from scenarios.subjects.moleculer import MoleculerSubject
 
 BACK_S = 30.0
 COUNTED_S = 4.0  #: how long attempts are counted

@@ -6,9 +6,9 @@ import random
 
 from conformance.suite import Client, Expect, scenario
 from scenarios.moleculer._steps import asked, begin_call, respond
+from scenarios.moleculer.subject import MoleculerSubject
+from scenarios.moleculer.subject.keeper import WAIT
 from scenarios.subjects import PUBLISHER
-from scenarios.subjects.moleculer import MoleculerSubject
-from scenarios.subjects.moleculer.keeper import WAIT
 
 CALLS = 100
 

@@ -15,9 +15,9 @@ from fakebrokers.faults import drop, fault
 from fakebrokers.narconi.faults import HttpAnswer, error_instead_of_confirm
 from fakebrokers.narconi.frames import WsClose, WsFrame
 from scenarios.narconi._steps import end, say
+from scenarios.narconi.subject import FUTURE, NarconiSubject
 from scenarios.net.content import unknown_optional_fields
 from scenarios.subjects import PUBLISHER, ROLES, Op
-from scenarios.subjects.narconi import FUTURE, NarconiSubject
 
 STATUSES = (418, 599)
 WORD = "FutureError"

@@ -7,8 +7,8 @@ import asyncio
 from conformance.suite import Client, Expect, scenario
 from fakebrokers.faults import hold, latency
 from fakebrokers.narconi.faults import error_instead_of_confirm
+from scenarios.narconi.subject import NarconiSubject
 from scenarios.net.requests import cancelled_op, hundred_concurrent_ops
-from scenarios.subjects.narconi import NarconiSubject
 
 
 @scenario("NET-3.01", protocol="narconi", roles=("publisher", "http"), revision=2)

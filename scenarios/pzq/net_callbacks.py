@@ -8,8 +8,8 @@ from fakebrokers import PZQ
 from scenarios._common import second_fake
 from scenarios.net.callbacks import inner_ops_work, is_visible
 from scenarios.pzq._steps import statuses, surfaced
+from scenarios.pzq.subject import PzqSubject
 from scenarios.subjects import ROLES
-from scenarios.subjects.pzq import PzqSubject
 
 
 @scenario("NET-3.06", protocol="pzq", roles=ROLES, ops=("raise_next",), timeout_s=90, revision=2)

@@ -14,8 +14,8 @@ from scenarios._common import maybe_reconnecting
 from scenarios._footprint import Footprint
 from scenarios.net.content import CORPUS
 from scenarios.pzq._steps import parts_are
+from scenarios.pzq.subject import PzqSubject
 from scenarios.subjects import ROLES
-from scenarios.subjects.pzq import PzqSubject
 
 LARGE = {"gen": "rand", "seed": 404, "len": 1 << 20}
 COUNT = 20_000

@@ -15,8 +15,8 @@ from fakebrokers.faults import fault
 from fakebrokers.faults.effects import Fin, Rst, Truncate
 from fakebrokers.faults.effects.end import EndOfConnection
 from scenarios.pzq._steps import QUICK, begun, connected_again, parts_are, with_body
+from scenarios.pzq.subject import PzqSubject
 from scenarios.subjects import ROLES
-from scenarios.subjects.pzq import PzqSubject
 
 PATIENCE_S = 2.0
 BACK_S = 30.0

@@ -13,8 +13,8 @@ from fakebrokers.faults.effects import Fin, Inject, Silent
 from scenarios._footprint import Footprint
 from scenarios.net.openings import TLS_ALERT
 from scenarios.pzq._steps import begun, connected_again, with_body
+from scenarios.pzq.subject import PzqSubject
 from scenarios.subjects import ROLES
-from scenarios.subjects.pzq import PzqSubject
 
 BACK_S = 30.0
 COUNTED_S = 4.0  #: how long attempts are counted

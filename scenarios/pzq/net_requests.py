@@ -9,8 +9,8 @@ from conformance.suite.expect import slug
 from fakebrokers.faults import hold, reorder, rewrite
 from fakebrokers.journal import Tap
 from scenarios.pzq._steps import produced
+from scenarios.pzq.subject import PzqSubject
 from scenarios.subjects import PUBLISHER
-from scenarios.subjects.pzq import PzqSubject
 
 ROUNDS, AT_ONCE = 20, 5
 REFUSED = {"status": "0", "texts": ["refused"]}  #: what tells answers apart

@@ -13,8 +13,8 @@ from fakebrokers.rabbitmq_stream.codes import NO_LEADER
 from fakebrokers.rabbitmq_stream.frames import StoreOffset, Subscribe
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 from scenarios.rabbitmq_stream._deliveries import begin_at
+from scenarios.rabbitmq_stream.subject import StreamSubject
 from scenarios.subjects import PUBLISHER
-from scenarios.subjects.rabbitmq_stream import StreamSubject
 
 LIMITS = (2**53 + 1, 2**63 - 1)
 UNKNOWN_CODE = 777

@@ -3,10 +3,8 @@
 A scenario of such a family (NET) is a coroutine ``script(subject, client, expect)``. Which protocols it is
 run for stands in the family's file of the catalogue, under ``[protocols.<name>]``: the ids in ``holds``, and
 for all others the reason in ``without``. Everything else that differs comes from the protocol's subject, the
-class `SUBJECT` in the module here that has the protocol's name (``my_echo.py`` for ``my-echo``), or from
-another project, by `register`::
-
-    register("echo", "my_suite.subjects.echo", holds=["NET-1.01", "NET-2.06"])
+class `SUBJECT` in the module ``subject`` of its folder. A protocol of another project names its package
+(`Protocol.judge`), and its subject has the ids, `judged_by`.
 
 So a scenario for one more protocol is one id in ``holds``.
 
@@ -31,7 +29,7 @@ Where a protocol needs a script of its own for a requirement, that stands in the
 
 from __future__ import annotations
 
-from conformance.suite.subjects import elsewhere, find, register
+from conformance.suite.subjects import elsewhere, find
 from scenarios.subjects.base import Check, Subject
 from scenarios.subjects.facts import Op
 
@@ -39,4 +37,4 @@ PUBLISHER = ("publisher",)
 CONSUMER = ("consumer",)
 ROLES = ("publisher", "consumer")
 
-__all__ = ["CONSUMER", "PUBLISHER", "ROLES", "Check", "Op", "Subject", "elsewhere", "find", "register"]
+__all__ = ["CONSUMER", "PUBLISHER", "ROLES", "Check", "Op", "Subject", "elsewhere", "find"]

@@ -57,6 +57,8 @@ class Facts(ABC):
             attributes of `Scenario`, such as ``roles``, ``ops``, ``sockets``, ``timeout_s``, ``revision``;
             of ``needs``, which are added; of ``variants``, those that there is a row for; and of ``server``,
             all settings but those that the script itself asks for.
+        judged_by: Ids of the scenarios for several protocols by which its clients are judged; for protocols
+            of other projects, which the catalogue does not have.
         variants: Settings of the fake by the name of the variant; ``""`` where there is just one.
         phases: Name of a phase to its step and the kind of frame of the fake that it waits for. Steps are
             ``connect``, ``open`` (the first publish), ``publish``, ``consume``, ``close`` and ``other``,
@@ -90,6 +92,7 @@ class Facts(ABC):
     protocol: ClassVar[str]
     roles: ClassVar[Mapping[str, str]] = {"publisher": "publisher", "consumer": "consumer"}
     rows: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    judged_by: ClassVar[tuple[str, ...]] = ()
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"": {}}
     phases: ClassVar[Mapping[str, tuple[str, str]]]
     publishing: ClassVar[str]

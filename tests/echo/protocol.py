@@ -131,7 +131,9 @@ class FillUp(Action, Effect, frozen=True, tag="fill-up"):
 
 
 LINES, COUNTED = WIRES = Wire("lines", EchoCodec.kinds, port=7), Wire("counted", CountedCodec.kinds, port=8)
-PROTOCOL = Protocol(name="echo", about="", server=f"{__name__}:Echo", wires=WIRES, effects=(FillUp,))
+PROTOCOL = Protocol(
+    name="echo", about="", server=f"{__name__}:Echo", wires=WIRES, effects=(FillUp,), judge="tests.echo"
+)
 
 
 class Echo(FakeServer):

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from conformance.rules import judge
 from conformance.run.inprocess import run
-from conformance.run.room import join
 from conformance.search.systematic.order import DrawOrder
 from conformance.search.systematic.universe import universe
 from tests.echo.client import EchoClient, echo_client
-
-join("echo", "tests.echo.sweep")
 
 
 class ByPosition(EchoClient):

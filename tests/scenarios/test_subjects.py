@@ -14,19 +14,17 @@ from conformance.suite.scenario import Scenario, registered
 from fakebrokers import protocol as protocols
 from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
-from tests.scenarios import toy_client
-from tests.scenarios.toy_subject import ToySubject
+from tests.scenarios.toy import client as toy_client
+from tests.scenarios.toy.subject import ToySubject
 
-HOLDS = ["NET-1.01", "NET-1.03", "NET-3.03"]
+HOLDS = ToySubject.judged_by
 
 
 @pytest.fixture(autouse=True)
 def toy_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
     all_scenarios()
     monkeypatch.setattr(protocols, "_REGISTERED", dict(protocols._REGISTERED))
-    monkeypatch.setattr(subjects, "_REGISTERED", {})
     protocols.register("toy", "tests.toy")
-    subjects.register("toy", "tests.scenarios.toy_subject", holds=HOLDS)
 
 
 def toy_rows() -> list[Scenario]:
@@ -85,11 +83,11 @@ def test_the_variant_reaches_the_fake(variant: str, seed: int) -> None:
     assert item.server == {"body_limit": 4096} | ({"seed": 7} if variant == "seeded" else {})
 
 
-def test_a_protocol_has_one_subject() -> None:
-    subjects.register("toy", "tests.scenarios.toy_subject", holds=HOLDS)
-    with pytest.raises(UsageError, match="there is a subject for toy already"):
-        subjects.register("toy", "elsewhere", holds=HOLDS)
-    with pytest.raises(UsageError, match="there is a subject for pzq already"):
-        subjects.register("pzq", "elsewhere", holds=HOLDS)
-    with pytest.raises(UsageError, match="there is no subject for pigeon"):
+def test_a_protocol_without_a_subject_is_named() -> None:
+    assert subjects.elsewhere() == {"toy": tuple(HOLDS)}
+    with pytest.raises(UsageError, match="there is no protocol 'pigeon'"):
         subjects.find("pigeon")
+    protocols.register("echo", "tests.echo.protocol")
+    with pytest.raises(UsageError, match=r"there is no subject for echo yet: .*tests\.echo\.subject"):
+        subjects.find("echo")
+    assert subjects.elsewhere() == {"toy": tuple(HOLDS)}

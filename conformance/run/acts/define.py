@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from conformance.run.acts.inside import at_inside
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.core.frames import Frame, Role
 from fakebrokers.faults.effect import Effect, Passage
 
@@ -37,8 +37,8 @@ class InjectionPoint(NamedTuple):
 
 #: A class of parameters, for the drawing order, and a parameter as plain values.
 Param = tuple[str, Any]
-Params = Callable[[InjectionPoint, Model], Iterable[Param]]
-Apply = Callable[[Passage, Any, Model], None]
+Params = Callable[[InjectionPoint, Traits], Iterable[Param]]
+Apply = Callable[[Passage, Any, Traits], None]
 
 
 class Act(NamedTuple):
@@ -87,12 +87,12 @@ def act(
     return register
 
 
-def always(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def always(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Everywhere, and there is nothing to choose."""
     yield "", None
 
 
-def outwards(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def outwards(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """At every frame for the client."""
     if place.direction == "out":
         yield "", None
@@ -101,7 +101,7 @@ def outwards(place: InjectionPoint, model: Model) -> Iterable[Param]:
 def choices(*values: Any, few: bool = True, direction: str = "out") -> Params:
     """These values, at the first two frames of each kind unless `few` is False."""
 
-    def params(place: InjectionPoint, model: Model) -> Iterable[Param]:
+    def params(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
         if direction in ("", place.direction) and (not few or place.ordinal <= 2):
             for value in values:
                 yield str(value), value
@@ -116,7 +116,7 @@ class InjectedEffect(Effect, frozen=True, tag="bent"):
 
     act: str
     param: Any
-    model: Any
+    traits: Any
     nth: int
     hit: Any
 
@@ -131,4 +131,4 @@ class InjectedEffect(Effect, frozen=True, tag="bent"):
                 passage.pass_through()
                 return
         self.hit(passage.connection)
-        known.apply(at_inside(passage), self.param, self.model)
+        known.apply(at_inside(passage), self.param, self.traits)

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import msgspec
 
 from conformance.run.acts.define import InjectionPoint, Param, act
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.core.frames import Frame
 from fakebrokers.faults.effect import Passage
 
@@ -94,11 +94,11 @@ def changed(value: Any, path: Path, word: str) -> Any:
     return {**value, name: changed(value[name], rest, word) if rest else INSTEAD[word]}
 
 
-def entries(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def entries(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Every entry, missing or of every other type, where the wire takes it and it is another frame then."""
     if place.direction != "out" or place.ordinal > 2:
         return
-    codec = model.codec("server")
+    codec = traits.reading.codec("server")
     full, few = ((ABSENT, *INSTEAD) if place.ordinal <= 1 else (ABSENT,)), (ABSENT,)
     known = {path: full for path in entries_of(place.frame)}
     for path, words in ({path: few for path in missing_in(place.frame)} | known).items():
@@ -106,14 +106,14 @@ def entries(place: InjectionPoint, model: Model) -> Iterable[Param]:
         for word in words:
             try:
                 frame: Frame = changed(place.frame, path, word)
-                if frame != place.frame and model.is_bearable(frame) and codec.encode(frame):
+                if frame != place.frame and traits.faults.is_bearable(frame) and codec.encode(frame):
                     yield f"{where} {'absent' if word == ABSENT else 'other'}", [list(path), word]
             except Exception:
                 continue
 
 
 @act("entry", entries, lies=True)
-def entry(passage: Passage, param: Any, model: Model) -> None:
+def entry(passage: Passage, param: Any, traits: Traits) -> None:
     """An entry is missing, or has a value of another type."""
     path, word = param
     try:

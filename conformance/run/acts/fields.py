@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from conformance.run.acts.define import InjectionPoint, Param, act
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.core.frames import Frame
 from fakebrokers.faults.effect import Passage
 
@@ -99,18 +99,18 @@ def other_values(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((word, word) for word in ("many entries", "no entries"))
 
 
-def fields(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def fields(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Every field at every value that changes the bytes and fits the wire."""
     if place.direction != "out" or place.ordinal > 2:
         return
-    codec = model.codec("server")
+    codec = traits.reading.codec("server")
     seen = {_bytes(place.data)}
     for path, value in paths_of(place.frame):
         where = ".".join(str(part) for part in path[:3])
         for word, new in other_values(value):
             try:
                 changed = bent(place.frame, (path, new))
-                if not model.is_bearable(changed):
+                if not traits.faults.is_bearable(changed):
                     continue
                 data = _bytes(codec.encode(changed))
             except Exception:
@@ -125,7 +125,7 @@ def _bytes(data: Any) -> bytes:
 
 
 @act("field", fields, lies=True)
-def field(passage: Passage, param: Any, model: Model) -> None:
+def field(passage: Passage, param: Any, traits: Traits) -> None:
     """A field has another value."""
     assert passage.frame is not None
     try:
@@ -140,9 +140,9 @@ PAYLOAD_HEAD = 16  #: bytes at the beginning of messages that are changed one by
 PAYLOAD_FRAMES = 4
 
 
-def payload(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def payload(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """The first bytes of the messages in a frame, and some further on."""
-    start = model.payload_at(place.frame) if place.direction == "out" else None
+    start = traits.faults.payload_at(place.frame) if place.direction == "out" else None
     if start is None or place.ordinal > PAYLOAD_FRAMES:
         return
     further = range(PAYLOAD_HEAD, place.size - start, max(1, (place.size - start) // 4))
@@ -152,10 +152,10 @@ def payload(place: InjectionPoint, model: Model) -> Iterable[Param]:
 
 
 @act("payload", payload, lies=True)
-def change_payload(passage: Passage, param: Any, model: Model) -> None:
+def change_payload(passage: Passage, param: Any, traits: Traits) -> None:
     """A byte of the messages in a frame is another one; sizes and checksums are mended."""
     offset, change = param
-    start = model.payload_at(passage.frame) if passage.frame is not None else None
+    start = traits.faults.payload_at(passage.frame) if passage.frame is not None else None
     data = bytearray(passage.data)
     if start is None or start + offset >= len(data):
         passage.pass_through()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from conformance.run.acts.define import ACTS, Act, InjectionPoint, Param, act
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.core.frames import kind_of
 from fakebrokers.faults.effect import Passage
 
@@ -18,23 +18,23 @@ FROM = (1, 2)  #: from which frame of the kind on
 LASTING = (("rst-before", None), ("fin", None), ("lost", None), ("late", None))
 
 
-def staying(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def staying(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Losses and delays, from each of the first frames of a kind on."""
     if place.ordinal not in FROM:
         return
     for name, param in LASTING:
-        if _makes_sense(ACTS[name], place, model):
+        if _makes_sense(ACTS[name], place, traits):
             yield name + _first(place), [kind_of(place.frame), place.ordinal, name, param]
 
 
-def refusing(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def refusing(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """A plain refusal, and from the first answer on one with each code: some clients ask again for some."""
-    if place.ordinal not in FROM or not _makes_sense(ACTS["contradict"], place, model):
+    if place.ordinal not in FROM or not _makes_sense(ACTS["contradict"], place, traits):
         return
     kind = kind_of(place.frame)
     yield f"contradict{_first(place)}", [kind, place.ordinal, "contradict", ["instead", None]]
-    if place.ordinal == 1 and model.accepts(place.frame):
-        for code in model.refusals:
+    if place.ordinal == 1 and traits.questions.accepts(place.frame):
+        for code in traits.questions.refusals:
             yield f"contradict {code}", [kind, place.ordinal, "contradict", ["instead", code]]
 
 
@@ -42,31 +42,31 @@ def _first(place: InjectionPoint) -> str:
     return "" if place.ordinal == 1 else " later"
 
 
-def _makes_sense(known: Act, place: InjectionPoint, model: Model) -> bool:
+def _makes_sense(known: Act, place: InjectionPoint, traits: Traits) -> bool:
     if place.direction == "in" and known.name == "late":
         return False
-    return next(iter(known.params(place, model)), None) is not None
+    return next(iter(known.params(place, traits)), None) is not None
 
 
-def _do(passage: Passage, param: Any, model: Model) -> None:
+def _do(passage: Passage, param: Any, traits: Traits) -> None:
     """Do it to a frame of the kind, if enough of them have passed."""
     kind, first, name, inner = param
     frame = passage.frame
     if frame is not None and kind_of(frame) == kind:
         passage.memory["seen"] = passage.memory.get("seen", 0) + 1
         if passage.memory["seen"] >= first:
-            ACTS[name].apply(passage, inner, model)
+            ACTS[name].apply(passage, inner, traits)
             return
     passage.pass_through()
 
 
 @act("stays", staying, lasting=True)
-def stays(passage: Passage, param: Any, model: Model) -> None:
+def stays(passage: Passage, param: Any, traits: Traits) -> None:
     """From here on every frame of this kind is lost, late, or ends its connection."""
-    _do(passage, param, model)
+    _do(passage, param, traits)
 
 
 @act("stays-refused", refusing, lasting=True, lies=True)
-def stays_refused(passage: Passage, param: Any, model: Model) -> None:
+def stays_refused(passage: Passage, param: Any, traits: Traits) -> None:
     """From here on every answer of this kind has the contrary meaning."""
-    _do(passage, param, model)
+    _do(passage, param, traits)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from conformance.run.acts.define import InjectionPoint, Param, act, always
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.core.frames import Role
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults.effect import Passage
@@ -19,52 +19,52 @@ BATCHES = (Role.PUBLISH, Role.CONFIRM, Role.REJECT, Role.DELIVER)
 
 
 @act("rst", always)
-def rst(passage: Passage, param: Any, model: Model) -> None:
+def rst(passage: Passage, param: Any, traits: Traits) -> None:
     """The connection is reset right behind the frame."""
     passage.pass_through()
     passage.hang_up(HangUp.RST)
 
 
 @act("fin", always)
-def fin(passage: Passage, param: Any, model: Model) -> None:
+def fin(passage: Passage, param: Any, traits: Traits) -> None:
     """The server ends the connection right behind the frame."""
     passage.pass_through()
     passage.hang_up(HangUp.FIN)
 
 
 @act("rst-before", always)
-def rst_before(passage: Passage, param: Any, model: Model) -> None:
+def rst_before(passage: Passage, param: Any, traits: Traits) -> None:
     """The connection is reset in place of the frame."""
     passage.hang_up(HangUp.RST)
 
 
-def goodbyes(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def goodbyes(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """At every frame, if servers say so at all."""
-    if model.goodbye() is not None:
+    if traits.faults.goodbye() is not None:
         yield from (("fin", "fin"), ("stays", "stays"))
 
 
 @act("goodbye", goodbyes)
-def goodbye(passage: Passage, param: Any, model: Model) -> None:
+def goodbye(passage: Passage, param: Any, traits: Traits) -> None:
     """The server says that it ends the connection, behind the frame; it may end it at once."""
     passage.pass_through()
-    said = model.goodbye()
+    said = traits.faults.goodbye()
     if said is not None:
         passage.answer(said)
     if param == "fin":
         passage.hang_up(HangUp.FIN)
 
 
-def lasts(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def lasts(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Where a frame can say so itself."""
-    if place.direction == "out" and model.last_of(place.frame) is not None:
+    if place.direction == "out" and traits.faults.last_of(place.frame) is not None:
         yield from (("fin", "fin"), ("stays", "stays"))
 
 
 @act("last", lasts)
-def last(passage: Passage, param: Any, model: Model) -> None:
+def last(passage: Passage, param: Any, traits: Traits) -> None:
     """The frame says that the server ends the connection behind it; it may do so at once."""
-    said = model.last_of(passage.frame) if passage.frame is not None else None
+    said = traits.faults.last_of(passage.frame) if passage.frame is not None else None
     if said is None:
         passage.pass_through()
         return
@@ -73,56 +73,56 @@ def last(passage: Passage, param: Any, model: Model) -> None:
         passage.hang_up(HangUp.FIN)
 
 
-def loseable(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def loseable(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Whatever the server says; of the client's frames those that want an answer. TCP loses nothing."""
-    if place.direction == "out" or type(place.frame) in model.answers:
+    if place.direction == "out" or type(place.frame) in traits.questions.answers:
         yield "", None
 
 
 @act("lost", loseable)
-def lost(passage: Passage, param: Any, model: Model) -> None:
+def lost(passage: Passage, param: Any, traits: Traits) -> None:
     """The frame gets lost, and nothing else."""
 
 
-def cuts(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def cuts(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """The end comes inside the frame: at its borders, and between and inside the messages it carries."""
     if place.direction != "out" or not isinstance(place.data, bytes):
         return
     points = {*BORDERS, place.size // 2, place.size - 1} if place.ordinal <= 2 else {6}
     if place.role in BATCHES:
         points |= {place.size * part // INSIDE for part in range(1, INSIDE)}
-    points |= _around_messages(place, model)
-    between = set(model.borders(place.frame, place.data)) if place.ordinal <= FEW_BATCHES else set()
+    points |= _around_messages(place, traits)
+    between = set(traits.faults.borders(place.frame, place.data)) if place.ordinal <= FEW_BATCHES else set()
     for point in sorted(points | between):
         if 0 < point < place.size:
             where = "head" if point <= max(BORDERS) else "inside"
             yield "between messages" if point in between else where, point
 
 
-def _around_messages(place: InjectionPoint, model: Model) -> set[int]:
+def _around_messages(place: InjectionPoint, traits: Traits) -> set[int]:
     """Where what a frame carries begins, and a little before and behind that."""
-    start = model.payload_at(place.frame) if place.ordinal <= 2 else None
+    start = traits.faults.payload_at(place.frame) if place.ordinal <= 2 else None
     return set() if start is None else {start - 4, start - 2, start, start + 1}
 
 
 @act("cut", cuts)
-def cut(passage: Passage, param: int, model: Model) -> None:
+def cut(passage: Passage, param: int, traits: Traits) -> None:
     """The connection is reset inside the frame; in front of it where frames are whole or not there."""
     if isinstance(passage.data, bytes | bytearray):
         passage.pass_raw(bytes(passage.data[:param]))
     passage.hang_up(HangUp.RST)
 
 
-def few_cuts(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def few_cuts(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """In the header, in the middle, before the end, and where what it carries begins."""
     if place.direction == "out" and isinstance(place.data, bytes) and place.ordinal <= 2:
-        for point in {5, place.size // 2, place.size - 1, *_around_messages(place, model)}:
+        for point in {5, place.size // 2, place.size - 1, *_around_messages(place, traits)}:
             if 0 < point < place.size:
                 yield "", point
 
 
 @act("cut-fin", few_cuts)
-def cut_fin(passage: Passage, param: int, model: Model) -> None:
+def cut_fin(passage: Passage, param: int, traits: Traits) -> None:
     """The server ends the connection inside the frame."""
     passage.pass_raw(bytes(passage.data[:param]))
     passage.hang_up(HangUp.FIN)

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.run.acts.define import InjectionPoint, Param, act
 from conformance.run.acts.specimen import kind_named, specimen
-from conformance.run.model import Model, key_of
+from conformance.run.traits import Traits, key_of
 from fakebrokers.core.frames import kind_of
 from fakebrokers.faults.effect import Passage
 
@@ -17,22 +17,22 @@ OFFSETS = (0, 2, 4, 6, 8, 9, 10, 12, 14)
 MOST = {1: 0xFF, 2: 0xFFFF, 4: 0xFFFFFFFF}
 
 
-def answers(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def answers(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Where an answer has an opposite; with every class of codes where it takes the place of the answer."""
-    if place.direction != "out" or model.opposite(place.frame, None) is None:
+    if place.direction != "out" or traits.questions.opposite(place.frame, None) is None:
         return
     items = type(place.frame).spec.items
     many = " of several" if items is not None and items.count(place.frame) > 1 else ""
     yield from ((where + many, [where, None]) for where in WHERE)
-    if place.ordinal <= 2 and model.accepts(place.frame):
-        yield from ((f"code {code}", ["instead", code]) for code in model.refusals)
+    if place.ordinal <= 2 and traits.questions.accepts(place.frame):
+        yield from ((f"code {code}", ["instead", code]) for code in traits.questions.refusals)
 
 
 @act("contradict", answers, lies=True)
-def contradict(passage: Passage, param: Any, model: Model) -> None:
+def contradict(passage: Passage, param: Any, traits: Traits) -> None:
     """The opposite answer comes: instead of the answer, before it, or behind it."""
     where, code = param
-    other = model.opposite(passage.frame, code) if passage.frame is not None else None
+    other = traits.questions.opposite(passage.frame, code) if passage.frame is not None else None
     if other is None:
         passage.pass_through()
         return
@@ -46,25 +46,27 @@ def contradict(passage: Passage, param: Any, model: Model) -> None:
         passage.answer(other)
 
 
-def other_types(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def other_types(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Answers to other questions, with the key of this one."""
-    if place.direction != "out" or type(place.frame) not in model.answers.values():
+    if place.direction != "out" or type(place.frame) not in traits.questions.answers.values():
         return
-    others = [kind for kind in dict.fromkeys(model.answers.values()) if kind is not type(place.frame)]
+    others = [
+        kind for kind in dict.fromkeys(traits.questions.answers.values()) if kind is not type(place.frame)
+    ]
     if place.ordinal > 1:
         others = others[::5]
     for kind in others:
-        if specimen(kind, model, key_of(place.frame)) is not None:
+        if specimen(kind, traits, key_of(place.frame)) is not None:
             yield "instead", [kind_of(kind), "instead"]
             yield "before", [kind_of(kind), "before"]
 
 
 @act("type", other_types, lies=True)
-def other_type(passage: Passage, param: Any, model: Model) -> None:
+def other_type(passage: Passage, param: Any, traits: Traits) -> None:
     """An answer to another question comes with the key of this one, instead of the answer or before it."""
     name, where = param
     assert passage.frame is not None
-    made = specimen(kind_named(name, model), model, key_of(passage.frame))
+    made = specimen(kind_named(name, traits), traits, key_of(passage.frame))
     if made is None:
         passage.pass_through()
         return
@@ -75,18 +77,18 @@ def other_type(passage: Passage, param: Any, model: Model) -> None:
         passage.pass_raw(passage.encode(made))
 
 
-def versions(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def versions(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """What the wire has for versions of frames."""
     if place.direction == "out" and place.ordinal <= 2 and isinstance(place.data, bytes):
-        for name in model.other_versions(place.data):
+        for name in traits.faults.other_versions(place.data):
             yield from ((name, [name, where]) for where in ("instead", "before"))
 
 
 @act("version", versions, lies=True)
-def version(passage: Passage, param: Any, model: Model) -> None:
+def version(passage: Passage, param: Any, traits: Traits) -> None:
     """The frame has another version, with or without another shape."""
     name, where = param
-    data = model.other_versions(bytes(passage.data)).get(name)
+    data = traits.faults.other_versions(bytes(passage.data)).get(name)
     if data is None:
         passage.pass_through()
         return
@@ -97,14 +99,14 @@ def version(passage: Passage, param: Any, model: Model) -> None:
         passage.pass_raw(data)
 
 
-def shapes(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def shapes(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Where bytes are written by the fake itself."""
     if place.direction == "out" and place.ordinal <= 2 and isinstance(place.data, bytes):
         yield from (("longer", "longer"), ("shorter", "shorter"), ("empty", "empty"))
 
 
 @act("shape", shapes, lies=True)
-def shape(passage: Passage, param: str, model: Model) -> None:
+def shape(passage: Passage, param: str, traits: Traits) -> None:
     """The frame has four bytes more than it should, four fewer, or nothing but its head; its size fits."""
     data = bytes(passage.data)
     changed = {"longer": data + TRAILING, "shorter": data[:-4], "empty": data[:8]}[param]
@@ -114,7 +116,7 @@ def shape(passage: Passage, param: str, model: Model) -> None:
 BIT_BYTES = 2
 
 
-def bits(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def bits(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Every bit at the beginning of a frame: flags, kinds, and sizes for most wires."""
     if place.direction == "out" and place.ordinal <= 1 and isinstance(place.data, bytes):
         for bit in range(8 * min(BIT_BYTES, place.size)):
@@ -122,7 +124,7 @@ def bits(place: InjectionPoint, model: Model) -> Iterable[Param]:
 
 
 @act("bit", bits, lies=True)
-def flip_bit(passage: Passage, param: int, model: Model) -> None:
+def flip_bit(passage: Passage, param: int, traits: Traits) -> None:
     """A bit at the beginning of the frame is the other one; nothing else is mended."""
     data = bytearray(passage.data)
     if param < 8 * len(data):
@@ -130,7 +132,7 @@ def flip_bit(passage: Passage, param: int, model: Model) -> None:
     passage.pass_raw(bytes(data))
 
 
-def numbers(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def numbers(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Numbers in the head of a frame, whatever they mean: sizes, kinds, ids, counts."""
     if place.direction != "out" or place.ordinal > 1 or not isinstance(place.data, bytes):
         return
@@ -142,7 +144,7 @@ def numbers(place: InjectionPoint, model: Model) -> Iterable[Param]:
 
 
 @act("number", numbers, lies=True, by_kind=False)
-def number(passage: Passage, param: Any, model: Model) -> None:
+def number(passage: Passage, param: Any, traits: Traits) -> None:
     """A number in the head of the frame is wrong; nothing else is mended."""
     offset, width, value = param
     data = bytes(passage.data)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from conformance.run.acts.define import InjectionPoint, Param, act, choices, outwards
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.core.frames import Frame
 from fakebrokers.errors import WireError
 from fakebrokers.faults.effect import Passage
@@ -19,14 +19,14 @@ GATHER_S = 0.05
 
 
 @act("twice", outwards)
-def twice(passage: Passage, param: Any, model: Model) -> None:
+def twice(passage: Passage, param: Any, traits: Traits) -> None:
     """The frame comes twice."""
     passage.pass_through()
     passage.pass_through()
 
 
 @act("swap", outwards, reach=2)
-def swap(passage: Passage, param: Any, model: Model) -> None:
+def swap(passage: Passage, param: Any, traits: Traits) -> None:
     """The frame behind this one comes before it."""
     frame = passage.frame
     assert frame is not None
@@ -41,13 +41,13 @@ def swap(passage: Passage, param: Any, model: Model) -> None:
 
 
 @act("glue", choices(2, 5))
-def glue(passage: Passage, param: int, model: Model) -> None:
+def glue(passage: Passage, param: int, traits: Traits) -> None:
     """The frame and those behind it come in one write."""
     passage.gather(param, GATHER_S)
     passage.pass_through()
 
 
-def batches(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def batches(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Where a frame carries several messages."""
     items = type(place.frame).spec.items
     if place.direction == "out" and items is not None and items.count(place.frame) > 1:
@@ -55,7 +55,7 @@ def batches(place: InjectionPoint, model: Model) -> Iterable[Param]:
 
 
 @act("split", batches)
-def split(passage: Passage, param: str, model: Model) -> None:
+def split(passage: Passage, param: str, traits: Traits) -> None:
     """The messages of a frame come in one frame each, in this order or in the other one."""
     frame = passage.frame
     items = None if frame is None else type(frame).spec.items
@@ -87,19 +87,19 @@ def joined(first: Frame, second: Frame) -> Frame:
     return msgspec.structs.replace(first, **both)
 
 
-def joinable(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def joinable(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Where a frame can carry the messages of several."""
     if place.direction != "out":
         return
     try:
-        if model.codec("server").encode(joined(place.frame, place.frame)):
+        if traits.reading.codec("server").encode(joined(place.frame, place.frame)):
             yield "", None
     except (ValueError, WireError):
         return
 
 
 @act("join", joinable, reach=JOINED)
-def join(passage: Passage, param: Any, model: Model) -> None:
+def join(passage: Passage, param: Any, traits: Traits) -> None:
     """The messages of the frame and of those of its kind behind it come in one frame."""
     frame = passage.frame
     assert frame is not None

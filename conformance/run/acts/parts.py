@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.run.acts.define import InjectionPoint, Param, act
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults.effect import Passage
 
@@ -50,7 +50,7 @@ def with_parts(
     return (*before, {**INSTEAD, **(more or {})}[how], *behind)
 
 
-def changes(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def changes(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Every change at the first parts that changes anything."""
     if place.direction != "out" or place.ordinal > 2 or not isinstance(place.data, tuple):
         return
@@ -64,39 +64,39 @@ def changes(place: InjectionPoint, model: Model) -> Iterable[Param]:
             "newline",
             "none behind",
             *INSTEAD,
-            *model.other_parts,
+            *traits.faults.other_parts,
         ):
-            if with_parts(place.data, how, at, model.other_parts) != place.data:
+            if with_parts(place.data, how, at, traits.faults.other_parts) != place.data:
                 yield f"{at} {how}", [how, at]
     yield "end", ["more", len(place.data)]
 
 
 @act("part", changes, lies=True)
-def change_part(passage: Passage, param: Any, model: Model) -> None:
+def change_part(passage: Passage, param: Any, traits: Traits) -> None:
     """A part of the message is missing, is another one, or has one more beside it."""
     how, at = param
     data = passage.data
     if isinstance(data, tuple) and how == "more":
         passage.pass_raw((*data, b"more"))
     elif isinstance(data, tuple) and at < len(data):
-        passage.pass_raw(with_parts(data, how, at, model.other_parts))
+        passage.pass_raw(with_parts(data, how, at, traits.faults.other_parts))
     else:
         passage.pass_through()
 
 
-def tears(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def tears(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """At the borders of the parts of a message, and a little behind them."""
     if place.direction != "out" or place.ordinal > 2 or not isinstance(place.data, tuple):
         return
-    for number, point in enumerate(model.borders(place.frame, place.data)[:FEW_PARTS], 1):
+    for number, point in enumerate(traits.faults.borders(place.frame, place.data)[:FEW_PARTS], 1):
         yield f"behind {number}", [point]
         yield f"in {number + 1}", [point + 1]
 
 
 @act("torn", tears)
-def torn(passage: Passage, param: list[int], model: Model) -> None:
+def torn(passage: Passage, param: list[int], traits: Traits) -> None:
     """The connection is reset when some parts of the message have come, and others not."""
-    pieces = model.pieces(passage.data, param)
+    pieces = traits.faults.pieces(passage.data, param)
     if len(pieces) > 1:
         passage.pass_raw(pieces[0])
     passage.hang_up(HangUp.RST)

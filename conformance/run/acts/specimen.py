@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.core.frames import Frame, kind_of
 
 
-def specimen(kind: type[Frame], model: Model, key: Any = None) -> Frame | None:
+def specimen(kind: type[Frame], traits: Traits, key: Any = None) -> Frame | None:
     """A frame of that kind, as empty as its types allow, with that correlation key; None if there is none."""
-    made = _made(kind, model)
+    made = _made(kind, traits)
     name = kind.spec.key
     if key is None or name is None or name not in kind.__struct_fields__:
         return made
@@ -25,19 +25,19 @@ def specimen(kind: type[Frame], model: Model, key: Any = None) -> Frame | None:
 
 
 @cache
-def _made(kind: type[Frame], model: Model) -> Frame:
-    if kind in model.specimens:
-        return model.specimens[kind]
+def _made(kind: type[Frame], traits: Traits) -> Frame:
+    if kind in traits.faults.specimens:
+        return traits.faults.specimens[kind]
     hints = typing.get_type_hints(kind)
     values = {one.name: _blank(hints[one.name]) for one in msgspec.structs.fields(kind) if one.required}
     if kind.spec.status in values:
-        values[kind.spec.status] = model.ok
+        values[kind.spec.status] = traits.questions.ok
     return kind(**values)
 
 
-def kind_named(name: str, model: Model) -> type[Frame]:
+def kind_named(name: str, traits: Traits) -> type[Frame]:
     """The frame class of that kind, among those that the server may say. Raises LookupError."""
-    for kind in model.said_by_server():
+    for kind in traits.faults.said_by_server():
         if kind_of(kind) == name:
             return kind
     raise LookupError(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.run.acts.define import act, choices, outwards
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.faults.effect import Passage
 
 PIECES = 8
@@ -14,30 +14,30 @@ LATE_S = 3.0
 
 
 @act("late", outwards)
-def late(passage: Passage, param: Any, model: Model) -> None:
+def late(passage: Passage, param: Any, traits: Traits) -> None:
     """The frame comes 3 s late, and what is behind it overtakes it."""
     passage.pass_through(LATE_S)
 
 
 @act("latency", choices(0.3, LATE_S, 30.0))
-def latency(passage: Passage, param: float, model: Model) -> None:
+def latency(passage: Passage, param: float, traits: Traits) -> None:
     """The frame and everything behind it come late."""
     passage.push_back(param)
     passage.pass_through()
 
 
 @act("twice-late", choices(1.0))
-def twice_late(passage: Passage, param: float, model: Model) -> None:
+def twice_late(passage: Passage, param: float, traits: Traits) -> None:
     """The frame comes, and once more later."""
     passage.pass_through()
     passage.pass_through(param)
 
 
 @act("trickle", choices(0.6, 1.9))
-def trickle(passage: Passage, param: float, model: Model) -> None:
+def trickle(passage: Passage, param: float, traits: Traits) -> None:
     """The frame comes in eight pieces with pauses in between."""
     size = passage.size
-    pieces = model.pieces(passage.data, range(0, size, max(1, size // PIECES)))
+    pieces = traits.faults.pieces(passage.data, range(0, size, max(1, size // PIECES)))
     if not pieces:
         passage.pass_through()
         return
@@ -45,7 +45,7 @@ def trickle(passage: Passage, param: float, model: Model) -> None:
 
 
 @act("silent", choices(None, LATE_S))
-def silent(passage: Passage, param: float | None, model: Model) -> None:
+def silent(passage: Passage, param: float | None, traits: Traits) -> None:
     """Nothing comes behind the frame, for 3 s or until the faults are cleared."""
     passage.pass_through()
     passage.silence((), param)

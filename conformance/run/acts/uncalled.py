@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.run.acts.define import InjectionPoint, Param, act
 from conformance.run.acts.specimen import kind_named, specimen
-from conformance.run.model import Model
+from conformance.run.traits import Traits
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.core.host import Host
 from fakebrokers.core.session import HangUp
@@ -18,35 +18,35 @@ from fakebrokers.faults.effect import Action, Passage
 STRANGE_KEY = 0x7777
 
 
-def unasked(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def unasked(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """Every frame that the server can say, for nobody; behind the first frame of each kind."""
     if place.direction != "out" or place.ordinal > 1:
         return
-    for kind in model.said_by_server():
+    for kind in traits.faults.said_by_server():
         for key in (None, STRANGE_KEY) if kind.spec.key is not None else (None,):
-            if _fits(specimen(kind, model, key), model):
+            if _fits(specimen(kind, traits, key), traits):
                 yield kind_of(kind), [kind_of(kind), key]
-    yield from ((name, [name, "named"]) for name in model.unasked)
-    yield from ((name, [name, "noise"]) for name in model.noise)
+    yield from ((name, [name, "named"]) for name in traits.faults.unasked)
+    yield from ((name, [name, "noise"]) for name in traits.faults.noise)
 
 
-def _fits(frame: Frame | None, model: Model) -> bool:
+def _fits(frame: Frame | None, traits: Traits) -> bool:
     """Whether there is such a frame on the wire."""
     try:
-        return frame is not None and bool(model.codec("server").encode(frame))
+        return frame is not None and bool(traits.reading.codec("server").encode(frame))
     except WireError:
         return False
 
 
 @act("unasked", unasked, lies=True, by_kind=False)
-def say_unasked(passage: Passage, param: Any, model: Model) -> None:
+def say_unasked(passage: Passage, param: Any, traits: Traits) -> None:
     """A frame comes that nobody has asked for, behind the one at hand."""
     name, key = param
     passage.pass_through()
     if key == "noise":
-        passage.say_raw(model.noise[name])
+        passage.say_raw(traits.faults.noise[name])
         return
-    made = model.unasked[name] if key == "named" else specimen(kind_named(name, model), model, key)
+    made = traits.faults.unasked[name] if key == "named" else specimen(kind_named(name, traits), traits, key)
     if made is not None:
         passage.answer(made)
 
@@ -54,26 +54,26 @@ def say_unasked(passage: Passage, param: Any, model: Model) -> None:
 class Happening(Action, frozen=True):
     """Something that happens to the broker, as a model names it."""
 
-    model: Any
+    traits: Any
     name: str
 
     def perform(self, host: Host, fault: str, connection: str) -> None:
         """In the next turn of the loop: the frame at hand leaves before that, as the broker meant it."""
-        asyncio.get_running_loop().call_soon(self.model.happenings[self.name], host.server)
+        asyncio.get_running_loop().call_soon(self.traits.faults.happenings[self.name], host.server)
 
 
-def happenings(place: InjectionPoint, model: Model) -> Iterable[Param]:
+def happenings(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """At the first two frames of each kind, in both directions."""
     if place.ordinal <= 2:
-        for name in model.happenings:
+        for name in traits.faults.happenings:
             yield from ((name, [name, after]) for after in ("", "rst"))
 
 
 @act("happens", happenings)
-def happens(passage: Passage, param: Any, model: Model) -> None:
+def happens(passage: Passage, param: Any, traits: Traits) -> None:
     """Something happens to the broker behind the frame; the connection may be reset in the same step."""
     name, after = param
     passage.pass_through()
-    passage.host(Happening(model, name))
+    passage.host(Happening(traits, name))
     if after:
         passage.hang_up(HangUp.RST)

@@ -38,7 +38,7 @@ class DrawnAct(Effect, frozen=True, tag=ACT):
     takes_raw = True
 
     act: str
-    model: Any
+    traits: Any
     did: Any
 
     def apply(self, passage: Passage) -> None:
@@ -49,10 +49,10 @@ class DrawnAct(Effect, frozen=True, tag=ACT):
         act = ACTS[self.act]
         inner = opened(frame)
         place = InjectionPoint(passage.connection, passage.direction, 1, inner, passage.size, 1, passage.data)
-        choices = [param for _, param in act.params(place, self.model)]
+        choices = [param for _, param in act.params(place, self.traits)]
         if not choices:
             passage.pass_through()
             return
         param = passage.random.choice(choices)
         self.did.append(f"{self.act} {param!r} at {type(inner).__name__} of {passage.connection}")
-        act.apply(at_inside(passage), param, self.model)
+        act.apply(at_inside(passage), param, self.traits)

@@ -154,8 +154,8 @@ async def play(
 
 def _real_pace(adapter: Adapter, case: ChaosCase, trace: Trace, longest_s: float) -> Pace:
     """Pauses that end as soon as the client rests."""
-    model = case.room.model
-    counts = not (model.unseen_connections or model.connects_late)
+    traits = case.room.traits
+    counts = not (traits.connecting.unseen_connections or traits.connecting.connects_late)
     disturbs = [step.name for step in case.schedule.steps]
     return RealPace(trace, disturbs, counts, lambda: adapter.alive, longest_s)
 
@@ -195,14 +195,14 @@ async def _through(scene: ChaosContext, room: ChaosProtocol, case: ChaosCase) ->
     case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
     case.touched = frozenset(scene.killed.union(_met(case)))
     case.hits = len(scene.bands)
-    case.stored = {} if scene.is_remote else case.model.stored(scene.broker)
+    case.stored = {} if scene.is_remote else case.traits.reading.stored(scene.broker)
 
 
 def _was_unheard(journal: Any, case: ChaosCase) -> bool:
     """Whether the broker was kept from hearing what the client has opened on a connection that went on, and
     no answer would have told."""
     waiting: Counter[tuple[str, str]] = Counter()
-    told = {kind_of(kind) for kind in case.model.answers}
+    told = {kind_of(kind) for kind in case.traits.questions.answers}
     for record in journal.select(role=Role.OPEN):
         if record.fault and record.kind not in told and record.tap is not Tap.IN:
             waiting[record.connection, record.kind] += 1 if record.tap is Tap.RECEIVED else -1

@@ -134,7 +134,7 @@ class ChaosContext(ScriptContext):
         if step.kind == FAULT:
             return fault_from({**step.args, "name": step.name}, step.name, protocol)
         match = convert(step.args["match"], Match, step.name)
-        effect = DrawnAct(act=step.args["act"], model=room_of(self.schedule.protocol).model, did=did)
+        effect = DrawnAct(act=step.args["act"], traits=room_of(self.schedule.protocol).traits, did=did)
         return Fault(name=step.name, match=match, effects=(effect,))
 
     async def heal(self) -> None:

@@ -35,7 +35,7 @@ def orders(case: Case) -> Iterator[tuple[str, str, ArgumentChange]]:
     """Changes of the ops of a run: what is changed, its class, and the change."""
     seen: dict[tuple[str, str], int] = {}
     for number, done in enumerate(case.ops, 1):
-        for path, value in _leaves(done.args, (*FIXED, *case.model.fixed)):
+        for path, value in _leaves(done.args, (*FIXED, *case.traits.faults.fixed)):
             key = done.op, path
             seen[key] = seen.get(key, 0) + 1
             if seen[key] > FEW_OF_A_KIND or done.phase:

@@ -30,7 +30,7 @@ def places(case: Case) -> list[InjectionPoint]:
     found = []
     kinds: Counter[tuple[str, str]] = Counter()
     for conn in case.conns.values():
-        encode = case.model.codec("client").encode
+        encode = case.traits.reading.codec("client").encode
         counts: Counter[str] = Counter()
         for seen in conn.frames:
             kind = kind_of(seen.frame)
@@ -60,7 +60,7 @@ def singles(case: Case) -> Iterator[DrawableSpec]:
             continue
         kind = kind_of(place.frame)
         for act in ACTS.values():
-            for group, param in act.params(place, case.model):
+            for group, param in act.params(place, case.traits):
                 bend = Bend(place.connection, place.direction, place.nth, act.name, param)
                 yield DrawableSpec(
                     (act.name, kind if act.by_kind else "", group), Spec(spec.protocol, spec.base, (bend,))
@@ -99,19 +99,19 @@ def seconds(client: type[AdapterBase], case: Case) -> Iterator[DrawableSpec]:
         for place in places(one):
             if not later or place.connection != later[0]:
                 continue
-            happens = [("happens", [name, ""], "out") for name in case.model.happenings]
+            happens = [("happens", [name, ""], "out") for name in case.traits.faults.happenings]
             for act, param, direction in (*SECOND, *happens):
                 if direction != place.direction:
                     continue
-                if act == "contradict" and case.model.opposite(place.frame, None) is None:
+                if act == "contradict" and case.traits.questions.opposite(place.frame, None) is None:
                     continue
-                if act == "goodbye" and case.model.goodbye() is None:
+                if act == "goodbye" and case.traits.faults.goodbye() is None:
                     continue
                 bend = Bend(place.connection, place.direction, place.nth, act, param)
                 group = ("second", act, kind_of(place.frame))
                 yield DrawableSpec(group, Spec(spec.protocol, spec.base, (*loss, bend)))
             for name in STAYING:
-                for group_word, param in ACTS[name].params(place._replace(ordinal=1), case.model):
+                for group_word, param in ACTS[name].params(place._replace(ordinal=1), case.traits):
                     stays = [param[0], place.ordinal, *param[2:]]
                     bend = Bend(place.connection, place.direction, place.nth, name, stays)
                     group = ("second", f"{name} {group_word}", kind_of(place.frame))
@@ -126,8 +126,8 @@ def lasting(case: Case) -> Iterator[DrawableSpec]:
     for place in places(case):
         if place.connection != first.name or place.direction != "out" or place.nth > _set_up(first) + 1:
             continue
-        for act, param in case.model.troubles:
-            if act != "contradict" or case.model.opposite(place.frame, None) is not None:
+        for act, param in case.traits.faults.troubles:
+            if act != "contradict" or case.traits.questions.opposite(place.frame, None) is not None:
                 bend = Bend(EVERY, "out", place.nth, act, param)
                 yield DrawableSpec(
                     ("lasting", act, kind_of(place.frame)), Spec(case.spec.protocol, case.spec.base, (bend,))

@@ -19,9 +19,9 @@ from conformance.run.facts import (
     Window,
     Written,
 )
-from conformance.run.model import Model, Pairing
 from conformance.run.showing import shown
 from conformance.run.trace import Position
+from conformance.run.traits import Pairing, Questions
 from conformance.run.view import Agreed, Conn
 from fakebrokers.blazingmq.codes import AckStatus, QueueFlag
 from fakebrokers.blazingmq.frames import (
@@ -65,10 +65,10 @@ def _number_or_guid(guid: bytes, number: int) -> int | bytes:
 class Tracking:
     """One pass over a connection."""
 
-    def __init__(self, model: Model, conn: Conn, facts: Facts) -> None:
+    def __init__(self, questions: Questions, conn: Conn, facts: Facts) -> None:
         self.conn = conn
         self.facts = facts
-        self._pairing = Pairing(model, conn, facts)
+        self._pairing = Pairing(questions, conn, facts)
         self._handles: dict[tuple[int, int], Handle] = {}  #: by the numbers of queue and app
         self._asked: dict[int, Handle] = {}  #: by request
         self._ids: dict[tuple[int, int], IdUse] = {}

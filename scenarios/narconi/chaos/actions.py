@@ -9,7 +9,7 @@ from conformance.clients.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.actions import Actions
 from conformance.search.random.scene import ChaosContext
-from scenarios.narconi.sweep.model import PROJECT
+from scenarios.narconi.traits import PROJECT
 
 
 class NarconiActions(Actions):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.run.bases import ScriptContext, text
-from scenarios.narconi.sweep.model import PROJECT
+from scenarios.narconi.traits import PROJECT
 
 PUBLISH: dict[str, Any] = {"target": "P", "wait": True}
 PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}

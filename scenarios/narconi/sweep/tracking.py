@@ -18,9 +18,9 @@ from conformance.run.facts import (
     Window,
     Written,
 )
-from conformance.run.model import Model, Pairing
 from conformance.run.showing import shown
 from conformance.run.trace import Position
+from conformance.run.traits import Pairing, Questions
 from conformance.run.view import Conn
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.routes import find_route
@@ -34,10 +34,10 @@ EVERYTHING = "0"  #: an id that stands for all deliveries
 class Tracking:
     """One pass over a connection."""
 
-    def __init__(self, model: Model, conn: Conn, facts: Facts) -> None:
+    def __init__(self, questions: Questions, conn: Conn, facts: Facts) -> None:
         self.conn = conn
         self.facts = facts
-        self._pairing = Pairing(model, conn, facts)
+        self._pairing = Pairing(questions, conn, facts)
         self._queue = ""
         self._window: Window | None = None
         self._delivered: list[str] = []  #: ids that wait for their acknowledgement

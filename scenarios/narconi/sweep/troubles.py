@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.faults import drop, latency
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
-from scenarios.narconi.sweep.model import PROJECT
+from scenarios.narconi.traits import PROJECT
 
 BEAT_S = 10.0
 

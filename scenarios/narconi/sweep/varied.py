@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.run.bases import Base, ScriptContext, base, text
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
-from scenarios.narconi.sweep.model import PROJECT
+from scenarios.narconi.traits import PROJECT
 
 BODIES = (
     b"",

@@ -17,9 +17,9 @@ from conformance.run.facts import (
     Window,
     Written,
 )
-from conformance.run.model import Model, Pairing
 from conformance.run.showing import shown
 from conformance.run.trace import Position
+from conformance.run.traits import Pairing, Questions
 from conformance.run.view import Agreed, Conn
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.chunk import MAGIC
@@ -58,10 +58,10 @@ WORDS = {kind: kind.name.lower() for kind in OffsetType}
 class Tracking:
     """One pass over a connection."""
 
-    def __init__(self, model: Model, conn: Conn, facts: Facts) -> None:
+    def __init__(self, questions: Questions, conn: Conn, facts: Facts) -> None:
         self.conn = conn
         self.facts = facts
-        self._pairing = Pairing(model, conn, facts)
+        self._pairing = Pairing(questions, conn, facts)
         self._names: dict[int, tuple[str, str]] = {}  #: publisher id to stream and reference
         self._dropped: set[int] = set()  #: publishers that the server has dropped
         self._declared: set[int] = set()  #: publishers that the server has accepted

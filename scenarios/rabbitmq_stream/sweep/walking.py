@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.run.asides import pass_turns
 from conformance.run.walks import Walk, walks
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, record, watched
-from scenarios.rabbitmq_stream.sweep.model import UNASKED
+from scenarios.rabbitmq_stream.traits import UNASKED
 
 STREAMS = ("S", "S2")
 READ = ("R0", "R1", "R2")  #: each has one subscription at a time

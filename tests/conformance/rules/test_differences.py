@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from conformance.rules.answers import difference, shared
-from conformance.run.model import Whole
+from conformance.run.traits import Whole
 
 
 def test_the_answer_that_shares_most_is_the_one_that_differs() -> None:

@@ -100,7 +100,7 @@ def test_a_refused_handshake_counts_for_the_op_that_was_open(
 ])  # fmt: skip
 def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unread: bool) -> None:
     rows = [TraceRow(0.0, "accept", "c1", ""), TraceRow(2.0, "end", "c1", ("broker", how))]
-    conn = read_trace(rows, room_of(PROTOCOL).model)["c1"]
+    conn = read_trace(rows, room_of(PROTOCOL).traits)["c1"]
     case = case_of(conn, slack_s=slack_s)
     assert case.may_be_unread(conn, Position(1, 0, at_s)) is unread
     question = Question(conn, Unsub("1"), 1, Position(0, 0, 0.0), Unsub("1"), Position(1, 0, at_s))
@@ -385,5 +385,5 @@ def test_who_offers_nothing_need_not_say_so(
     case = case_of(conn, protocol="moleculer")
     case.ended_s = 20.0
     offered = [(Position(0, 0, 0.0), (frozenset(actions), frozenset()))]
-    monkeypatch.setattr(type(case.model), "offered", lambda model, case: offered)
+    monkeypatch.setattr(type(case.traits.peers), "offered", lambda peers, case: offered)
     assert bool(list(tells_what_it_offers(case))) is fails

@@ -15,11 +15,11 @@ from conformance.rules.outcomes import failed_yet_stored, nack_needs_error
 from conformance.rules.requests import refused_needs_answer, request_answer_counts
 from conformance.run.case import Case
 from conformance.run.facts import Complaint, Facts, Question, Written
-from conformance.run.model import Asks
 from conformance.run.reported import ReportedEvent, ReportedOutcome
 from conformance.run.room import room_of
 from conformance.run.specs import Spec
 from conformance.run.trace import Position
+from conformance.run.traits import Asks
 from conformance.run.view import Conn, SeenFrame
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.pzq.frames import MonitorReply, MonitorRequest
@@ -120,7 +120,7 @@ def test_a_reply_of_the_monitor_in_two_parts_may_be_called_unreadable(
     done.call, done.timeout_s = SimpleNamespace(timeout_ms=60_000), 60.0
     case = case_of(conn)
     case.room = room_of("pzq")
-    case.shared["asked"] = [(done, case.model.ops["pzq.monitor"], [question])]
+    case.shared["asked"] = [(done, case.traits.questions.ops["pzq.monitor"], [question])]
     assert len(list(gives_up_for_a_reason(case))) == found
 
 

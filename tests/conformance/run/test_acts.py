@@ -193,12 +193,14 @@ def test_a_frame_is_cut_between_the_messages_in_it() -> None:
     case = runner(PROTOCOL)(Spec(PROTOCOL, "consume"))
     place = next(place for place in places(case) if isinstance(place.frame, Deliver))
     entry = 4 + len("m0")
-    between = [param for group, param in ACTS["cut"].params(place, case.model) if group == "between messages"]
+    between = [
+        param for group, param in ACTS["cut"].params(place, case.traits) if group == "between messages"
+    ]
     assert between == [place.size - entry * left for left in (3, 2, 1)]
 
 
 def test_every_entry_of_a_map_may_be_missing() -> None:
     case = runner(PROTOCOL)(Spec(PROTOCOL, "publish"))
     place = next(place for place in places(case) if isinstance(place.frame, PeerPropertiesResponse))
-    absent = {path[1] for _, (path, word) in ACTS["entry"].params(place, case.model) if word == "absent"}
+    absent = {path[1] for _, (path, word) in ACTS["entry"].params(place, case.traits) if word == "absent"}
     assert absent == set(place.frame.properties)

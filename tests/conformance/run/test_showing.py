@@ -8,9 +8,9 @@ import pytest
 from msgspec import UNSET
 
 from conformance.rules.answers import difference
-from conformance.run.model import AnyOrder
 from conformance.run.showing import counted, frame_at, message, named, shown
 from conformance.run.trace import Position
+from conformance.run.traits import AnyOrder
 from conformance.run.view import Conn, SeenFrame
 from fakebrokers.rabbitmq_stream.frames_connection import Heartbeat
 

@@ -31,7 +31,7 @@ def test_a_walk_is_the_same_each_time_and_unlike_others(protocol: str) -> None:
 def test_all_walks_together_do_all_that_there_is_to_do(protocol: str) -> None:
     walks = [name for name in room_of(protocol).bases if name.startswith("walk-")]
     done = {op for name in walks[:8] for op, _ in steps(protocol, name)}
-    asking = set(room_of(protocol).model.ops)
+    asking = set(room_of(protocol).traits.questions.ops)
     assert len(walks) >= 15
     assert "publish" in done
     assert "subscribe" in done

@@ -167,7 +167,7 @@ def test_targets_get_the_names_that_they_have_on_the_wire() -> None:
     opening, publish = op("bmq.open_queue", target="q", uri="bmq://d/q"), op("publish", target="q")
     other = op("publish", target="elsewhere")
     heard = ReportedEvent(Event(1, 0.0, "message", {"target": "q", "sub": "c"}))
-    _rename([opening, publish, other], [heard], room_of("blazingmq").model)
+    _rename([opening, publish, other], [heard], room_of("blazingmq").traits)
     assert [done.args["target"] for done in (opening, publish, other)] == ["bmq://d/q"] * 2 + ["elsewhere"]
     assert (heard["target"], heard["sub"]) == ("bmq://d/q", "c")
 
@@ -178,7 +178,7 @@ def test_where_the_broker_did_not_read_is_known() -> None:
         TraceRow(2.0, "reads", "c1", False),
         TraceRow(3.0, "reads", "c1", True),
     ]
-    [conn] = read_trace(rows, room_of("rabbitmq-stream").model).values()
+    [conn] = read_trace(rows, room_of("rabbitmq-stream").traits).values()
     assert conn.deaf == Position(1, 0, 2.0)
 
 

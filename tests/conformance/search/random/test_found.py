@@ -14,7 +14,7 @@ from fakebrokers.faults.steps import Step
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import MetadataResponse
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
-from scenarios.rabbitmq_stream.sweep.model import whereabouts
+from scenarios.rabbitmq_stream.traits import whereabouts
 
 PARAMS: dict[str, Any] = {
     "sessions": 1, "targets": 1, "rate": 5.0, "size": 0, "publishers": 1, "messages": 8, "waits": 1.0,

@@ -32,9 +32,9 @@ from fakebrokers.blazingmq.frames import (
 from fakebrokers.blazingmq.options import SubscriptionInfo, read_options, write_options
 from fakebrokers.blazingmq.schema import HandleParameters, StreamParameters, SubQueueId, Subscription
 from fakebrokers.core.frames import Frame, Malformed
-from scenarios.blazingmq.sweep.model import MODEL, Reader
 from scenarios.blazingmq.sweep.spelling import spellings
 from scenarios.blazingmq.sweep.tracking import Tracking
+from scenarios.blazingmq.traits import TRAITS, Reader
 
 PROTOCOL = "blazingmq"
 ANSWER = (
@@ -158,7 +158,7 @@ def shared_queue(other: str, *further: tuple[str, Frame]) -> Facts:
     conn, facts = Conn("c1", Position(0, 0, 0.0)), Facts()
     for row, (direction, frame) in enumerate([*frames, *further], 1):
         conn.frames.append(SeenFrame(Position(row, 0, float(row)), direction, frame, 0))
-    Tracking(MODEL, conn, facts).run()
+    Tracking(TRAITS, conn, facts).run()
     return facts
 
 

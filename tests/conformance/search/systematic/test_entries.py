@@ -14,10 +14,10 @@ from conformance.run.specs import EVERY, Bend, Spec, from_json, to_json
 from fakebrokers.moleculer.packets import Response
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
-from scenarios.moleculer.sweep.model import message
 from scenarios.moleculer.sweep.reading import ReadingCodec
 from scenarios.moleculer.sweep.spelling import SILENT
 from scenarios.moleculer.sweep.spelling import spellings as of_nats
+from scenarios.moleculer.traits import message
 from scenarios.narconi.sweep.reading import Answers, Requests
 from scenarios.narconi.sweep.spelling import spellings as of_narconi
 

@@ -62,10 +62,10 @@ def test_a_refusal_that_stays_has_every_code_in_turn(code: int | None, found: se
 def test_which_refusals_stay_for_an_answer() -> None:
     case = runner(STREAM)(Spec(STREAM, "several"))
     asked = [place for place in places(case) if isinstance(place.frame, SubscribeResponse)]
-    first = [param[3][1] for _, param in ACTS["stays-refused"].params(asked[0], case.model)]
-    assert first == [None, *case.model.refusals]
-    assert [param[3][1] for _, param in ACTS["stays-refused"].params(asked[1], case.model)] == [None]
-    assert list(ACTS["stays-refused"].params(asked[2], case.model)) == []
+    first = [param[3][1] for _, param in ACTS["stays-refused"].params(asked[0], case.traits)]
+    assert first == [None, *case.traits.questions.refusals]
+    assert [param[3][1] for _, param in ACTS["stays-refused"].params(asked[1], case.traits)] == [None]
+    assert list(ACTS["stays-refused"].params(asked[2], case.traits)) == []
 
 
 def test_a_refusal_with_another_part() -> None:

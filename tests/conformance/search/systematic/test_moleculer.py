@@ -33,7 +33,6 @@ from fakebrokers.core.frames import Malformed, kind_of
 from fakebrokers.moleculer.packets import Discover, Event, Info, Packet, Pong, Request, Response
 from scenarios.moleculer.sweep import legal
 from scenarios.moleculer.sweep.contents import OBJECTS, STREAM_ERROR, announced_by, broken_by
-from scenarios.moleculer.sweep.model import MODEL
 from scenarios.moleculer.sweep.reading import ReadingCodec
 from scenarios.moleculer.sweep.sending import (
     _about,
@@ -44,6 +43,7 @@ from scenarios.moleculer.sweep.sending import (
 from scenarios.moleculer.sweep.serving import wrong_answer
 from scenarios.moleculer.sweep.streaming import marked
 from scenarios.moleculer.sweep.tracking import Tracking
+from scenarios.moleculer.traits import TRAITS
 
 PROTOCOL = "moleculer"
 SPECS = 200
@@ -101,13 +101,13 @@ def test_lines_that_nobody_knows_are_skipped(size: int) -> None:
     codec = ReadingCodec("client")
     frames = [frame for at in range(0, len(data), size) for frame, _ in codec.feed(data[at : at + size])]
     assert [kind_of(opened(frame)) for frame in frames] == ["Malformed", "Info", "NatsPing"]
-    assert isinstance(frames[0], Malformed) and not MODEL.is_garbage(frames[0])
+    assert isinstance(frames[0], Malformed) and not TRAITS.reading.is_garbage(frames[0])
 
 
 def test_a_wrong_size_is_the_end() -> None:
     codec = ReadingCodec("client")
     [(frame, _)] = list(codec.feed(INFO.replace(b" 27", b" 20") + INFO))
-    assert isinstance(frame, Malformed) and MODEL.is_garbage(frame)
+    assert isinstance(frame, Malformed) and TRAITS.reading.is_garbage(frame)
     assert codec.partial == 0
 
 
@@ -320,7 +320,7 @@ def test_what_a_library_serves_by_itself_is_not_the_applications() -> None:
 
 
 def test_a_ping_may_tell_that_nobody_has_answered() -> None:
-    none = MODEL.ops["mol.ping"].none
+    none = TRAITS.questions.ops["mol.ping"].none
     assert none is not None
     assert none({"arrived": None, "rtt_ms": None})
     assert not none({"arrived": None, "rtt_ms": 3})
@@ -363,7 +363,7 @@ def test_what_a_stream_says_besides_stands_where_the_client_looks(ver: str, wher
 
 
 def test_streams_in_the_place_of_the_parameters_cannot_be_told_apart() -> None:
-    fits = MODEL.ops["mol.call"].fits
+    fits = TRAITS.questions.ops["mol.call"].fits
     bare = Request(action="p.up", params=None)
     assert fits({"action": "p.up", "params": {"n": 1}, "objects": [1]}, bare)
     assert fits({"action": "p.up", "params": {"n": 1}, "stream": {}}, bare)

@@ -22,8 +22,8 @@ from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.websocket import BINARY, CLOSE, PING, TEXT, accept_key, encode_frame
 from scenarios.narconi.sweep import legal
-from scenarios.narconi.sweep.model import EMPTY, MODEL, carries, taken
 from scenarios.narconi.sweep.reading import Answers, Requests
+from scenarios.narconi.traits import EMPTY, TRAITS, carries, taken
 from tests.eventually import PATIENCE_S
 
 PROTOCOL = "narconi"
@@ -352,7 +352,7 @@ def test_which_answers_every_client_has_to_read_alike(
 ) -> None:
     answer = f.HttpDeliver(status=status, headers=headers, body=b"ab", reason=reason)
     assert legal.is_by_the_letter(answer) is is_plain
-    apt = MODEL.ops["narc.take"].apt
+    apt = TRAITS.questions.ops["narc.take"].apt
     assert apt is not None and apt({}, answer) is is_plain
     assert not apt({}, f.HttpDeliver(status=101, headers=headers, body=b"", reason=reason))
 
@@ -369,7 +369,7 @@ def test_a_length_has_digits_alone(length: bytes) -> None:
 @pytest.mark.parametrize("headers", [EMPTY, (("Transfer-Encoding", "chunked"),)])
 def test_the_body_of_an_answer_is_where_it_is_said_to_be(headers: f.Headers) -> None:
     answer = f.HttpDeliver(status=200, headers=headers, body=b"0\r\n")
-    start = MODEL.payload_at(answer)
+    start = TRAITS.faults.payload_at(answer)
     assert start is not None
     assert NarconiCodec().encode(answer)[start : start + 3] == b"0\r\n"
 
@@ -379,8 +379,8 @@ def test_a_head_against_the_letter_is_told_before_its_body() -> None:
     head = b"HTTP/1.1 201 Created\r\n\xff: 1\r\nContent-Length: 2\r\n\r\n"
     odd, answer = read(post, head, b"a", b"b")
     assert (type(odd), type(answer)) == (Malformed, f.HttpConfirm)
-    assert not MODEL.is_garbage(odd)
-    assert MODEL.is_garbage(Malformed(b"", "", "http"))
+    assert not TRAITS.reading.is_garbage(odd)
+    assert TRAITS.reading.is_garbage(Malformed(b"", "", "http"))
     assert read(post, b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n") == []
 
 
@@ -414,8 +414,8 @@ def test_of_the_headers_that_a_server_sends_only_metadata_has_to_be_handed_on() 
     given = {"Content-Type": "text/plain", "x-msg-x-a": "1", "X-Msg-Timestamp": "5"}
     of_http = {"Date": "Thu, 01 Jan 1970 00:00:00 GMT", "Transfer-Encoding": "chunked", "max-x": "1"}
     heard = {"redelivered": False, "ts": 5, "headers": {**given, **of_http}}
-    assert MODEL.properties_of(heard) == {"redelivered": False, "ts": 5, "headers": given}
-    assert MODEL.properties_of({**heard, "headers": "odd"})["headers"] == "odd"
+    assert TRAITS.delivery.properties_of(heard) == {"redelivered": False, "ts": 5, "headers": given}
+    assert TRAITS.delivery.properties_of({**heard, "headers": "odd"})["headers"] == "odd"
 
 
 def test_what_is_stored_under_one_name_in_two_projects_counts_for_both() -> None:
@@ -423,7 +423,7 @@ def test_what_is_stored_under_one_name_in_two_projects_counts_for_both() -> None
         for project in ("gold", "silver"):
             broker.publish(project, "orders", project.encode())
             broker.publish(project, project, b"x")
-        assert [body for _, body in MODEL.stored(broker)["orders"]] == [b"gold", b"silver"]
+        assert [body for _, body in TRAITS.reading.stored(broker)["orders"]] == [b"gold", b"silver"]
         taken_from = Request(broker.messages_url("gold", "orders"), method="DELETE")
         urlopen(taken_from, timeout=PATIENCE_S).close()
-        assert sorted(MODEL.stored(broker)) == ["gold", "silver"]
+        assert sorted(TRAITS.reading.stored(broker)) == ["gold", "silver"]

@@ -81,7 +81,7 @@ def test_a_message_is_torn_at_the_borders_of_its_parts_and_behind_them() -> None
     case = runner("pzq")(Spec("pzq", "waited"))
     place = next(place for place in places(case) if place.direction == "out")
     assert [len(part) for part in place.data] == [16, 1, 0]
-    assert [param for _, param in ACTS["torn"].params(place, case.model)] == [[18], [19], [21], [22]]
+    assert [param for _, param in ACTS["torn"].params(place, case.traits)] == [[18], [19], [21], [22]]
 
 
 @pytest.mark.parametrize(

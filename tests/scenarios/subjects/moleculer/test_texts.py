@@ -8,7 +8,7 @@ import pytest
 
 from conformance.clients.adapter.messages import Message
 from conformance.clients.adapter.messages import body_bytes as bytes_of
-from scenarios.subjects.moleculer.texts import text_of, unwrapped
+from scenarios.moleculer.subject.texts import text_of, unwrapped
 
 
 def message(body: Any) -> Message:

@@ -12,8 +12,19 @@ from msgspec import UNSET
 
 from conformance.clients.adapter.messages import body_bytes
 from conformance.run.facts import Facts, Question, Record
-from conformance.run.model import Args, Asks, Model, Whole
 from conformance.run.trace import Position
+from conformance.run.traits import (
+    Args,
+    Asks,
+    Connecting,
+    Delivery,
+    FaultMaterial,
+    Peers,
+    Questions,
+    Reading,
+    Traits,
+    Whole,
+)
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
@@ -147,38 +158,8 @@ HAPPENINGS = {
 ANSWERS: Mapping[type[Frame], type[Frame]] = {Request: Response, Ping: Pong}
 
 
-class MoleculerModel(Model):
-    """See `conformance.run.model.Model`."""
-
-    protocol = "moleculer"
-    # an event that is sent twice looks like two, and a call has its own limit among its arguments
-    asides = ("close", "cancel", "loss")
-    answers = ANSWERS
-    ops = OPS
-    specimens = SPECIMENS
-    unasked = UNASKED
-    noise = NOISE
-    happenings = HAPPENINGS
-    set_up = (Sub, Unsub, NatsPing, NatsPong, Channels, Topics)
-    answer_within_s = 3.0
-    answers_move = True
-    settles_s = 0.5  # docs/protocols/moleculer.md, 3: a fixed wait for the INFO of others
-    greetings = (Discover,)
-    troubles = (
-        *(("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("cut-fin", 5), ("bit", 0)),
-        *(("contradict", ["instead", None]), ("contradict", ["instead", 504]), ("shape", "shorter")),
-        *(("latency", 3.0), ("goodbye", "stays"), ("twice", None)),
-    )
-    fixed = (
-        *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "gen"),
-        *("meta", "actions", "text", "every_ms", "objects"),
-    )
-    rosters = ("mol.registry",)
-    listening = ("mol.listen",)
-    sending = ("mol.call", "mol.emit", "mol.broadcast")
-    refuses_by_itself = (NOT_FOUND,)
-    ok, refusal = OK, FAILED
-    refusals = (0, NOT_FOUND, 504, 2**31, "ENOENT", None)
+class MoleculerReading(Reading):
+    """How its frames are read, and what they mean."""
 
     def reads(self, broker: Any) -> bool:
         """What is carried by NATS."""
@@ -194,11 +175,6 @@ class MoleculerModel(Model):
     def is_garbage(self, frame: Malformed) -> bool:
         return frame.code == GARBAGE
 
-    def deadline_of(self, frame: Frame) -> float | None:
-        if not isinstance(frame, Request) or not isinstance(frame.timeout, int | float):
-            return None
-        return frame.timeout / 1000 if frame.timeout else None
-
     def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
         """Every node says that it lives as often as it was told to, and stays who it is."""
         facts.broken += other_selves(facts, [done.begun for done in ops if done.op == "connect"])
@@ -212,6 +188,61 @@ class MoleculerModel(Model):
             conn.agreed = conn.agreed._replace(
                 heartbeat_s=max(beats, default=HEARTBEAT_S), quiet_s=(math.inf, math.inf), start_s=START_S
             )
+
+    def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
+        Tracking(conn, facts).run()
+
+
+class MoleculerQuestions(Questions):
+    """Its questions, their answers, and the codes of these."""
+
+    answers = ANSWERS
+    ops = OPS
+    answer_within_s = 3.0
+    answers_move = True
+    refuses_by_itself = (NOT_FOUND,)
+    ok, refusal = OK, FAILED
+    refusals = (0, NOT_FOUND, 504, 2**31, "ENOENT", None)
+
+    def deadline_of(self, frame: Frame) -> float | None:
+        if not isinstance(frame, Request) or not isinstance(frame.timeout, int | float):
+            return None
+        return frame.timeout / 1000 if frame.timeout else None
+
+    def is_silent(self, case: Any, question: Question, at: Position) -> bool:
+        return is_silent(case, at)
+
+    def opposite(self, frame: Any, code: Any) -> Frame | None:
+        if not isinstance(frame, Response):
+            return None
+        if not self.accepts(frame):
+            return msgspec.structs.replace(frame, success=True, data="yes", error=UNSET)
+        error: dict[str, Any] = {"name": "Error", "message": "no", "nodeID": PEER}
+        if code is None:
+            error["code"] = self.refusal
+        elif code:
+            error["code"] = code
+        return msgspec.structs.replace(frame, success=False, data=None, error=error)
+
+
+class MoleculerDelivery(Delivery):
+    """How its subscriptions get messages."""
+
+    listening = ("mol.listen",)
+
+    def due(self, case: Any, args: Args, begun: Position) -> list[tuple[Position, Record]]:
+        return due(case, args, begun)
+
+    def is_same(self, told: bytes, due: bytes) -> bool:
+        """Data are told as JSON, in whatever way it is written."""
+        return bool(json.loads(told) == json.loads(due))
+
+
+class MoleculerPeers(Peers):
+    """What its nodes owe each other."""
+
+    rosters = ("mol.registry",)
+    sending = ("mol.call", "mol.emit", "mol.broadcast")
 
     def wrong_sending(self, case: Any, done: Any) -> str:
         return wrong_sending(case, done)
@@ -229,42 +260,37 @@ class MoleculerModel(Model):
         data = result.value.get("data") if result is not None and result.ok else None
         return (source if given or objects else None), _stream_in(data)
 
-    def is_silent(self, case: Any, question: Question, at: Position) -> bool:
-        return is_silent(case, at)
-
     def wrong_roster(self, case: Any, told: Args, begun: Position, ended: Position) -> str:
         return wrong_roster(case, told, begun, ended)
 
-    def due(self, case: Any, args: Args, begun: Position) -> list[tuple[Position, Record]]:
-        return due(case, args, begun)
+
+class MoleculerFaultMaterial(FaultMaterial):
+    """What faults are made of here."""
+
+    # an event that is sent twice looks like two, and a call has its own limit among its arguments
+    asides = ("close", "cancel", "loss")
+    specimens = SPECIMENS
+    unasked = UNASKED
+    noise = NOISE
+    happenings = HAPPENINGS
+    troubles = (
+        *(("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("cut-fin", 5), ("bit", 0)),
+        *(("contradict", ["instead", None]), ("contradict", ["instead", 504]), ("shape", "shorter")),
+        *(("latency", 3.0), ("goodbye", "stays"), ("twice", None)),
+    )
+    fixed = (
+        *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "gen"),
+        *("meta", "actions", "text", "every_ms", "objects"),
+    )
 
     def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
         return spellings(bytes(data))
-
-    def is_same(self, told: bytes, due: bytes) -> bool:
-        """Data are told as JSON, in whatever way it is written."""
-        return bool(json.loads(told) == json.loads(due))
-
-    def track(self, conn: Conn, facts: Facts) -> None:
-        Tracking(conn, facts).run()
 
     def said_by_server(self) -> Sequence[type[Frame]]:
         return list(PACKETS)
 
     def goodbye(self) -> Frame:
         return Err("Stale Connection")
-
-    def opposite(self, frame: Any, code: Any) -> Frame | None:
-        if not isinstance(frame, Response):
-            return None
-        if not self.accepts(frame):
-            return msgspec.structs.replace(frame, success=True, data="yes", error=UNSET)
-        error: dict[str, Any] = {"name": "Error", "message": "no", "nodeID": PEER}
-        if code is None:
-            error["code"] = self.refusal
-        elif code:
-            error["code"] = code
-        return msgspec.structs.replace(frame, success=False, data=None, error=error)
 
 
 def _stream_in(data: Any) -> Args | None:
@@ -276,4 +302,16 @@ def _stream_in(data: Any) -> Args | None:
     return data["stream"] if isinstance(data.get("stream"), Mapping) else None
 
 
-MODEL = MoleculerModel()
+TRAITS = Traits(
+    protocol="moleculer",
+    reading=MoleculerReading(),
+    questions=MoleculerQuestions(),
+    delivery=MoleculerDelivery(),
+    peers=MoleculerPeers(),
+    connecting=Connecting(
+        set_up=(Sub, Unsub, NatsPing, NatsPong, Channels, Topics),
+        settles_s=0.5,  # docs/protocols/moleculer.md, 3: a fixed wait for the INFO of others
+        greetings=(Discover,),
+    ),
+    faults=MoleculerFaultMaterial(),
+)

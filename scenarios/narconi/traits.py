@@ -11,7 +11,18 @@ import msgspec
 from conformance.clients.adapter.kit import report_body
 from conformance.clients.adapter.messages import body_bytes
 from conformance.run.facts import Facts
-from conformance.run.model import Args, Asks, Model, OneOf
+from conformance.run.traits import (
+    Args,
+    Asks,
+    Connecting,
+    Delivery,
+    FaultMaterial,
+    OneOf,
+    Questions,
+    Reading,
+    Settlement,
+    Traits,
+)
 from conformance.run.view import Agreed, Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
@@ -158,29 +169,8 @@ HAPPENINGS = {
 }
 
 
-class NarconiModel(Model):
-    """See `conformance.run.model.Model`."""
-
-    protocol = "narconi"
-    posting = ("narc.post",)
-    answers = ANSWERS
-    questions = {f.WsPing: f.WsPong}  # noqa: RUF012 # as its type says
-    ops = OPS
-    specimens = SPECIMENS
-    unasked = UNASKED
-    noise = NOISE
-    happenings = HAPPENINGS
-    ok, refusal = 200, 404
-    refusals = (202, 301, 400, 403, 429, 500, 503, 999)
-    connects_late = True
-    passing = (500, 503)
-    last_words = f.WsStop
-    fixed = ("encoding",)
-    troubles = (
-        *(("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("cut-fin", 5), ("bit", 0)),
-        *(("contradict", ["instead", None]), ("contradict", ["instead", 503]), ("shape", "shorter")),
-        *(("latency", 3.0), ("goodbye", "stays")),
-    )
+class NarconiReading(Reading):
+    """How its frames are read, and what they mean."""
 
     def codec(self, side: str) -> Codec:
         return NarconiCodec()
@@ -192,17 +182,46 @@ class NarconiModel(Model):
     def is_garbage(self, frame: Malformed) -> bool:
         return frame.code != ODD
 
-    def said_by_server(self) -> Sequence[type[Frame]]:
-        return [*SPECIMENS, f.WsConfirm, f.WsPing, f.WsPong]
+    def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
+        Tracking(questions, conn, facts).run()
 
-    def goodbye(self) -> Frame:
-        return f.WsClose(1000)
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        """A client that keeps its connections alive sends a ping in each interval, and wants a pong."""
+        beats = [done.args["options"].get("keepalive_s") for done in ops if done.op == "connect"]
+        if not beats or None in beats:
+            return
+        for conn in conns.values():
+            if conn.is_session:
+                sent = [seen.at.t for seen in conn.of("in") if isinstance(seen.frame, f.WsPing)]
+                pongs = [seen.at.t for seen in conn.of("out") if isinstance(seen.frame, f.WsPong)]
+                conn.signs = sent
+                conn.agreed = Agreed(2 * max(beats), quiet_s=(0.0, 2 * max(beats)), answer_s=max(beats))
+                conn.answered = pongs
 
-    def last_of(self, frame: Frame) -> Frame | None:
-        if not isinstance(frame, f.HttpResponse) or isinstance(frame, f.WsAccept | f.WsRefuse | f.Continue):
-            return None
-        others = (row for row in frame.headers if row[0].lower() != "connection")
-        return msgspec.structs.replace(frame, headers=(*others, ("Connection", "close")))
+    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        """Of the queues from which nobody has taken anything.
+
+        Ops do not say the project: queues of one name in several are one here.
+        """
+        by_name = defaultdict(list)
+        for name, queue in broker.broker.queues.items():
+            by_name[name.split("_", 1)[1]].append(queue)
+        return {
+            name: [(one.place, one.payload) for queue in queues for one in queue.ready]
+            for name, queues in by_name.items()
+            if all(queue.total == len(queue.ready) for queue in queues)
+        }
+
+
+class NarconiQuestions(Questions):
+    """Its questions, their answers, and the codes of these."""
+
+    answers = ANSWERS
+    questions = {f.WsPing: f.WsPong}  # noqa: RUF012 # as its type says
+    ops = OPS
+    ok, refusal = 200, 404
+    refusals = (202, 301, 400, 403, 429, 500, 503, 999)
+    passing = (500, 503)
 
     def accepts(self, frame: Any) -> bool:
         if isinstance(frame, f.HttpResponse):
@@ -223,39 +242,14 @@ class NarconiModel(Model):
         other: Frame = msgspec.structs.replace(frame, status=said if self.accepts(frame) else yes[0])
         return other
 
-    def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
-        return spellings(frame, bytes(data))
-
-    def payload_at(self, frame: Frame) -> int | None:
-        if isinstance(frame, f.HttpResponse):
-            tail = LAST_CHUNK if ("Transfer-Encoding", "chunked") in frame.headers else b""
-            end = len(NarconiCodec().encode(frame)) - len(tail)
-            return end - len(frame.body) if frame.body else None
-        if not isinstance(frame, f.WsDeliver) or frame.encoding is not None or not frame.payload:
-            return None
-        return len(NarconiCodec().encode(frame)) - len(frame.payload)
-
-    def track(self, conn: Conn, facts: Facts) -> None:
-        Tracking(self, conn, facts).run()
-
-    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
-        """A client that keeps its connections alive sends a ping in each interval, and wants a pong."""
-        beats = [done.args["options"].get("keepalive_s") for done in ops if done.op == "connect"]
-        if not beats or None in beats:
-            return
-        for conn in conns.values():
-            if conn.is_session:
-                sent = [seen.at.t for seen in conn.of("in") if isinstance(seen.frame, f.WsPing)]
-                pongs = [seen.at.t for seen in conn.of("out") if isinstance(seen.frame, f.WsPong)]
-                conn.signs = sent
-                conn.agreed = Agreed(2 * max(beats), quiet_s=(0.0, 2 * max(beats)), answer_s=max(beats))
-                conn.answered = pongs
-
     def is_opening(self, frame: Frame) -> bool:
         return isinstance(frame, f.WsUpgrade)
 
-    def properties_given(self, args: Args) -> Any:
-        return args.get("headers") or {}
+
+class NarconiDelivery(Delivery):
+    """How its subscriptions get messages."""
+
+    last_words = f.WsStop
 
     def properties_of(self, heard: Any) -> Any:
         shown = {name: heard[name] for name in ("headers", "redelivered", "ts")}
@@ -271,22 +265,66 @@ class NarconiModel(Model):
             "encoding": options.get("encoding"),
         }
 
+
+class NarconiSettlement(Settlement):
+    """Where the outcome of a message is reported."""
+
+    posting = ("narc.post",)
+
+    def properties_given(self, args: Args) -> Any:
+        return args.get("headers") or {}
+
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         return args["target"], "", key
 
-    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
-        """Of the queues from which nobody has taken anything.
 
-        Ops do not say the project: queues of one name in several are one here.
-        """
-        by_name = defaultdict(list)
-        for name, queue in broker.broker.queues.items():
-            by_name[name.split("_", 1)[1]].append(queue)
-        return {
-            name: [(one.place, one.payload) for queue in queues for one in queue.ready]
-            for name, queues in by_name.items()
-            if all(queue.total == len(queue.ready) for queue in queues)
-        }
+class NarconiFaultMaterial(FaultMaterial):
+    """What faults are made of here."""
+
+    specimens = SPECIMENS
+    unasked = UNASKED
+    noise = NOISE
+    happenings = HAPPENINGS
+    fixed = ("encoding",)
+    troubles = (
+        *(("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("cut-fin", 5), ("bit", 0)),
+        *(("contradict", ["instead", None]), ("contradict", ["instead", 503]), ("shape", "shorter")),
+        *(("latency", 3.0), ("goodbye", "stays")),
+    )
+
+    def said_by_server(self) -> Sequence[type[Frame]]:
+        return [*SPECIMENS, f.WsConfirm, f.WsPing, f.WsPong]
+
+    def goodbye(self) -> Frame:
+        return f.WsClose(1000)
+
+    def last_of(self, frame: Frame) -> Frame | None:
+        if not isinstance(frame, f.HttpResponse) or isinstance(frame, f.WsAccept | f.WsRefuse | f.Continue):
+            return None
+        others = (row for row in frame.headers if row[0].lower() != "connection")
+        return msgspec.structs.replace(frame, headers=(*others, ("Connection", "close")))
+
+    def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
+        return spellings(frame, bytes(data))
+
+    def payload_at(self, frame: Frame) -> int | None:
+        if isinstance(frame, f.HttpResponse):
+            tail = LAST_CHUNK if ("Transfer-Encoding", "chunked") in frame.headers else b""
+            end = len(NarconiCodec().encode(frame)) - len(tail)
+            return end - len(frame.body) if frame.body else None
+        if not isinstance(frame, f.WsDeliver) or frame.encoding is not None or not frame.payload:
+            return None
+        return len(NarconiCodec().encode(frame)) - len(frame.payload)
 
 
-MODEL = NarconiModel()
+TRAITS = Traits(
+    protocol="narconi",
+    reading=NarconiReading(),
+    questions=NarconiQuestions(),
+    delivery=NarconiDelivery(),
+    settlement=NarconiSettlement(),
+    connecting=Connecting(
+        connects_late=True,
+    ),
+    faults=NarconiFaultMaterial(),
+)

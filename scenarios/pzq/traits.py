@@ -7,8 +7,18 @@ from typing import Any
 
 from conformance.clients.adapter.kit.bodies import key_bytes
 from conformance.run.facts import Facts
-from conformance.run.model import Args, Asks, Model, Whole
 from conformance.run.reported import joined
+from conformance.run.traits import (
+    Args,
+    Asks,
+    Connecting,
+    FaultMaterial,
+    Questions,
+    Reading,
+    Settlement,
+    Traits,
+    Whole,
+)
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
@@ -80,23 +90,8 @@ NOISE = {
 HAPPENINGS: Mapping[str, Callable[[Any], None]] = {"all deliveries expire": lambda broker: broker.expire()}
 
 
-class PzqModel(Model):
-    """See `conformance.run.model.Model`."""
-
-    protocol = "pzq"
-    answers = ANSWERS
-    ops = OPS
-    unasked = UNASKED
-    noise = NOISE
-    happenings = HAPPENINGS
-    ok, refusal = b"1", b"0"
-    refusals = (b"", b"01", b"OK", b"\xff", b"2")
-    other_parts = LINES
-    unseen_connections = True
-    subscribe_asks = False
-    repeats = True
-    redelivers = True
-    fixed = ("target",)
+class PzqReading(Reading):
+    """How its frames are read, and what they mean."""
 
     def codec(self, side: str) -> Codec:
         return ProducerCodec() if side == "client" else ReceiveCodec()
@@ -108,11 +103,21 @@ class PzqModel(Model):
         """Messages have borders of their own: one that cannot be read is no trouble to the next."""
         return False
 
-    def track(self, conn: Conn, facts: Facts) -> None:
+    def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
         track(conn, facts)
 
-    def said_by_server(self) -> Sequence[type[Frame]]:
-        return SAID
+    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        return {QUEUE: [(message.key, joined(message.body)) for message in broker.messages()]}
+
+
+class PzqQuestions(Questions):
+    """Its questions, their answers, and the codes of these."""
+
+    answers = ANSWERS
+    ops = OPS
+    ok, refusal = b"1", b"0"
+    refusals = (b"", b"01", b"OK", b"\xff", b"2")
+    subscribe_asks = False
 
     def accepts(self, frame: Any) -> bool:
         return not isinstance(frame, ProduceNack)
@@ -124,17 +129,43 @@ class PzqModel(Model):
             return ProduceAck(frame.id)
         return None
 
+
+class PzqSettlement(Settlement):
+    """Where the outcome of a message is reported."""
+
+    repeats = True
+    redelivers = True
+
+    def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
+        return place(key_bytes(key) or b"" if isinstance(key, str | Mapping) else b"")
+
+
+class PzqFaultMaterial(FaultMaterial):
+    """What faults are made of here."""
+
+    unasked = UNASKED
+    noise = NOISE
+    happenings = HAPPENINGS
+    other_parts = LINES
+    fixed = ("target",)
+
+    def said_by_server(self) -> Sequence[type[Frame]]:
+        return SAID
+
     def borders(self, frame: Frame, data: Any) -> Sequence[int]:
         return borders(data) if isinstance(data, tuple) else ()
 
     def pieces(self, data: Any, points: Iterable[int]) -> list[Any]:
         return list(pieces(data, points)) if isinstance(data, tuple) else super().pieces(data, points)
 
-    def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
-        return place(key_bytes(key) or b"" if isinstance(key, str | Mapping) else b"")
 
-    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
-        return {QUEUE: [(message.key, joined(message.body)) for message in broker.messages()]}
-
-
-MODEL = PzqModel()
+TRAITS = Traits(
+    protocol="pzq",
+    reading=PzqReading(),
+    questions=PzqQuestions(),
+    settlement=PzqSettlement(),
+    connecting=Connecting(
+        unseen_connections=True,
+    ),
+    faults=PzqFaultMaterial(),
+)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from conformance.run.facts import Facts
-from conformance.run.model import Args, Asks, Model
+from conformance.run.traits import Args, Asks, Delivery, FaultMaterial, Questions, Reading, Settlement, Traits
 from conformance.run.view import Conn
 from fakebrokers.blazingmq import ber, control
 from fakebrokers.blazingmq.codec import HEADER_SIZE, BlazingCodec, event_bytes
@@ -206,26 +206,8 @@ def _strange_status(event: bytes) -> StatusResponse | None:
     return replace(frame, category=int.from_bytes(category.content, signed=True))
 
 
-class BlazingModel(Model):
-    """See `conformance.run.model.Model`."""
-
-    protocol = "blazingmq"
-    subscribe_asks = False
-    drains_on_close = True
-    closing = ("bmq.close_queue",)
-    fixed = ("target", "ref", "how")
-    ok, refusal = Category.E_SUCCESS, Category.E_REFUSED
-    refusals = (
-        Category.E_UNKNOWN, Category.E_TIMEOUT, Category.E_NOT_CONNECTED, Category.E_CANCELED,
-        Category.E_INVALID_ARGUMENT, Category.E_NOT_READY,
-    )  # fmt: skip
-    answers = ANSWERS
-    questions = QUESTIONS
-    ops = OPS
-    specimens = SPECIMENS
-    unasked = UNASKED
-    noise = NOISE
-    happenings = HAPPENINGS
+class BlazingReading(Reading):
+    """How its frames are read, and what they mean."""
 
     def codec(self, side: str) -> Codec:
         return Reader()
@@ -234,11 +216,92 @@ class BlazingModel(Model):
         """What is wrong in an event is skipped with it; what is wrong with its length is not."""
         return frame.code in ("framing", "too-large")
 
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        facts.unordered += other_settings(facts, ops)
+
+    def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
+        Tracking(questions, conn, facts).run()
+
+    def names(self, args: Args) -> tuple[str, str] | None:
+        return (args["target"], args["uri"]) if "uri" in args else None
+
+    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        """Queues that nobody reads: elsewhere messages are gone once they are confirmed."""
+        return {
+            uri: [(message.guid, message.payload) for message in broker.messages(uri)]
+            for uri in broker.queues
+            if uri.endswith("-kept")
+        }
+
+
+class BlazingQuestions(Questions):
+    """Its questions, their answers, and the codes of these."""
+
+    subscribe_asks = False
+    ok, refusal = Category.E_SUCCESS, Category.E_REFUSED
+    refusals = (
+        Category.E_UNKNOWN, Category.E_TIMEOUT, Category.E_NOT_CONNECTED, Category.E_CANCELED,
+        Category.E_INVALID_ARGUMENT, Category.E_NOT_READY,
+    )  # fmt: skip
+    answers = ANSWERS
+    questions = QUESTIONS
+    ops = OPS
+
     def is_answer(self, asked: Frame, frame: Frame) -> bool:
         """A status is the answer to any request that failed."""
         if isinstance(frame, StatusResponse):
             return not isinstance(asked, ClientIdentity)
         return super().is_answer(asked, frame)
+
+    def accepts(self, frame: Any) -> bool:
+        if isinstance(frame, StatusResponse):
+            return False
+        if isinstance(frame, Ack):
+            return all(message.status == AckStatus.SUCCESS for message in frame.messages)
+        return super().accepts(frame)
+
+    def opposite(self, frame: Any, code: Any) -> Frame | None:
+        if isinstance(frame, Ack):
+            status = AckStatus.LIMIT_MESSAGES if code is None else abs(int(code))
+            turned = [
+                replace(each, status=status if each.status == AckStatus.SUCCESS else AckStatus.SUCCESS)
+                for each in frame.messages
+            ]
+            return replace(frame, messages=tuple(turned))
+        category = self.refusal if code is None else code
+        if isinstance(frame, BrokerResponse):
+            other = category if self.accepts(frame) else self.ok
+            return replace(frame, result=Status(other, -1, "contrary"))
+        if isinstance(frame, Response) and not isinstance(frame, StatusResponse):
+            return StatusResponse(frame.r_id, category, -1, "contrary")
+        return None
+
+    def is_code(self, told: Any, said: Any) -> bool:
+        return told == said or (said in AckStatus.__members__ and told == AckStatus[said])
+
+
+class BlazingDelivery(Delivery):
+    """How its subscriptions get messages."""
+
+    drains_on_close = True
+    closing = ("bmq.close_queue",)
+
+
+class BlazingSettlement(Settlement):
+    """Where the outcome of a message is reported."""
+
+    def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
+        return args["target"], "", key
+
+
+class BlazingFaultMaterial(FaultMaterial):
+    """What faults are made of here."""
+
+    fixed = ("target", "ref", "how")
+    specimens = SPECIMENS
+    unasked = UNASKED
+    noise = NOISE
+    happenings = HAPPENINGS
 
     def is_bearable(self, frame: Frame) -> bool:
         if isinstance(frame, BrokerResponse):
@@ -248,15 +311,8 @@ class BlazingModel(Model):
             sizes.append(frame.item_words)
         return max(sizes, default=0) <= MOST_WORDS
 
-    def accepts(self, frame: Any) -> bool:
-        if isinstance(frame, StatusResponse):
-            return False
-        if isinstance(frame, Ack):
-            return all(message.status == AckStatus.SUCCESS for message in frame.messages)
-        return super().accepts(frame)
-
     def said_by_server(self) -> Sequence[type[Frame]]:
-        return [*dict.fromkeys(self.answers.values()), StatusResponse, AdminCommandResponse, OtherEvent,
+        return [*dict.fromkeys(ANSWERS.values()), StatusResponse, AdminCommandResponse, OtherEvent,
                 HeartbeatRequest, HeartbeatResponse]  # fmt: skip
 
     def payload_at(self, frame: Frame) -> int | None:
@@ -287,44 +343,12 @@ class BlazingModel(Model):
     def goodbye(self) -> None:
         """A broker ends connections without a word."""
 
-    def opposite(self, frame: Any, code: Any) -> Frame | None:
-        if isinstance(frame, Ack):
-            status = AckStatus.LIMIT_MESSAGES if code is None else abs(int(code))
-            turned = [
-                replace(each, status=status if each.status == AckStatus.SUCCESS else AckStatus.SUCCESS)
-                for each in frame.messages
-            ]
-            return replace(frame, messages=tuple(turned))
-        category = self.refusal if code is None else code
-        if isinstance(frame, BrokerResponse):
-            other = category if self.accepts(frame) else self.ok
-            return replace(frame, result=Status(other, -1, "contrary"))
-        if isinstance(frame, Response) and not isinstance(frame, StatusResponse):
-            return StatusResponse(frame.r_id, category, -1, "contrary")
-        return None
 
-    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
-        facts.unordered += other_settings(facts, ops)
-
-    def track(self, conn: Conn, facts: Facts) -> None:
-        Tracking(self, conn, facts).run()
-
-    def names(self, args: Args) -> tuple[str, str] | None:
-        return (args["target"], args["uri"]) if "uri" in args else None
-
-    def is_code(self, told: Any, said: Any) -> bool:
-        return told == said or (said in AckStatus.__members__ and told == AckStatus[said])
-
-    def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
-        return args["target"], "", key
-
-    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
-        """Queues that nobody reads: elsewhere messages are gone once they are confirmed."""
-        return {
-            uri: [(message.guid, message.payload) for message in broker.messages(uri)]
-            for uri in broker.queues
-            if uri.endswith("-kept")
-        }
-
-
-MODEL = BlazingModel()
+TRAITS = Traits(
+    protocol="blazingmq",
+    reading=BlazingReading(),
+    questions=BlazingQuestions(),
+    delivery=BlazingDelivery(),
+    settlement=BlazingSettlement(),
+    faults=BlazingFaultMaterial(),
+)

@@ -27,10 +27,10 @@ from fakebrokers.moleculer.faults import break_packet
 from fakebrokers.moleculer.node import Node
 from scenarios._common import limit_s
 from scenarios.moleculer._steps import CALL_S, MQTT, NATS, REDIS, TCP, call_timeout, node_timeout
+from scenarios.moleculer.subject.keeper import ECHO, EMITTED, PEER, PUT, Keeper
+from scenarios.moleculer.subject.texts import text_of, unwrapped
 from scenarios.subjects.base import Check, Subject
 from scenarios.subjects.facts import Op
-from scenarios.subjects.moleculer.keeper import ECHO, EMITTED, PEER, PUT, Keeper
-from scenarios.subjects.moleculer.texts import text_of, unwrapped
 
 START_S = 8.0  #: a node waits for others, half a second and more
 MIB = 1 << 20

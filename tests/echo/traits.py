@@ -6,19 +6,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from conformance.run.facts import Facts, Settled, Written
-from conformance.run.model import Args, Model
+from conformance.run.traits import Args, FaultMaterial, Questions, Reading, Settlement, Traits
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from tests.echo.protocol import EchoCodec, Ping, Put, Stored
 
 
-class EchoModel(Model):
-    """Names are the messages; those that the broker stores have code 0."""
-
-    protocol = "echo"
-    answers: ClassVar[Mapping[type[Frame], type[Frame]]] = {Put: Stored}
-    fixed = ("target",)
+class EchoReading(Reading):
+    """How its frames are read, and what they mean."""
 
     def codec(self, side: str) -> Codec:
         return EchoCodec()
@@ -26,7 +22,7 @@ class EchoModel(Model):
     def is_garbage(self, frame: Malformed) -> bool:
         return False  # a line that cannot be read ends where the next one begins
 
-    def track(self, conn: Conn, facts: Facts) -> None:
+    def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
         conn.ready = conn.accepted
         for seen in conn.frames:
             if isinstance(seen.frame, Put):
@@ -39,8 +35,14 @@ class EchoModel(Model):
                         Settled(conn, seen.at, ("", "", name), stored, None if stored else str(code))
                     )
 
-    def said_by_server(self) -> Sequence[type[Frame]]:
-        return Stored, Ping
+    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        return {"": [(at, name.encode()) for at, name in enumerate(broker.broker.stored)]}
+
+
+class EchoQuestions(Questions):
+    """Its questions, their answers, and the codes of these."""
+
+    answers: ClassVar[Mapping[type[Frame], type[Frame]]] = {Put: Stored}
 
     def accepts(self, frame: Any) -> bool:
         return not isinstance(frame, Stored) or all(str(code) == "0" for code in frame.codes)
@@ -50,11 +52,27 @@ class EchoModel(Model):
             return None
         return Stored(frame.names, tuple(5 if self.accepts(frame) else 0 for _ in frame.names))
 
+
+class EchoSettlement(Settlement):
+    """Where the outcome of a message is reported."""
+
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         return "", "", key
 
-    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
-        return {"": [(at, name.encode()) for at, name in enumerate(broker.broker.stored)]}
+
+class EchoFaultMaterial(FaultMaterial):
+    """What faults are made of here."""
+
+    fixed = ("target",)
+
+    def said_by_server(self) -> Sequence[type[Frame]]:
+        return Stored, Ping
 
 
-MODEL = EchoModel()
+TRAITS = Traits(
+    protocol="echo",
+    reading=EchoReading(),
+    questions=EchoQuestions(),
+    settlement=EchoSettlement(),
+    faults=EchoFaultMaterial(),
+)

@@ -17,6 +17,7 @@ class ToySubject(Subject):
     """A queue is the beginning of a key; a publish stores a value, and consuming asks for all of them."""
 
     protocol = "toy"
+    judged_by = ("NET-1.01", "NET-1.03", "NET-3.03")
     roles: ClassVar = {"publisher": "caller", "consumer": "service"}
     rows: ClassVar = {
         "": {"server": {"body_limit": 4096}},

@@ -7,7 +7,17 @@ from typing import Any
 
 from conformance.clients.adapter.kit.bodies import is_wanted
 from conformance.run.facts import Facts
-from conformance.run.model import AnyOrder, Args, Asks, Model
+from conformance.run.traits import (
+    AnyOrder,
+    Args,
+    Asks,
+    Delivery,
+    FaultMaterial,
+    Questions,
+    Reading,
+    Settlement,
+    Traits,
+)
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
@@ -158,25 +168,10 @@ HAPPENINGS = {
 }
 
 
-class StreamModel(Model):
-    """See `conformance.run.model.Model`."""
+class StreamReading(Reading):
+    """How its frames are read, and what they mean."""
 
-    protocol = "rabbitmq-stream"
-    is_log = True
-    crediting = ("rmqs.credit",)
-    creating = ("rmqs.create",)
-    dropping = ("rmqs.delete_publisher",)
-    storing = ("rmqs.store_offset",)
     size_field = 4
-    ok, refusal = Code.OK, Code.STREAM_DOES_NOT_EXIST
-    refusals = (0, Code.STREAM_NOT_AVAILABLE, Code.ACCESS_REFUSED, Code.PRECONDITION_FAILED, 99, 0xFFFF)
-    answers = ANSWERS
-    questions = QUESTIONS
-    ops = OPS
-    specimens = SPECIMENS
-    unasked = UNASKED
-    noise = NOISE
-    happenings = HAPPENINGS
 
     def codec(self, side: str) -> Codec:
         if side == "client":
@@ -186,6 +181,90 @@ class StreamModel(Model):
     def is_garbage(self, frame: Malformed) -> bool:
         """An unknown frame is skipped by its size; one that is known and broken cannot be trusted."""
         return frame.code != "unknown" or len(frame.data) < 8
+
+    def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
+        Tracking(questions, conn, facts).run()
+
+    def content(self, body: bytes, form: str) -> bytes:
+        return plain_content(body) if form == "amqp" else body
+
+    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        return {
+            name: [(message.offset, bytes(message.body)) for message in broker.messages(name)]
+            for name in broker.streams
+        }
+
+
+class StreamQuestions(Questions):
+    """Its questions, their answers, and the codes of these."""
+
+    creating = ("rmqs.create",)
+    ok, refusal = Code.OK, Code.STREAM_DOES_NOT_EXIST
+    refusals = (0, Code.STREAM_NOT_AVAILABLE, Code.ACCESS_REFUSED, Code.PRECONDITION_FAILED, 99, 0xFFFF)
+    answers = ANSWERS
+    questions = QUESTIONS
+    ops = OPS
+
+    def opposite(self, frame: Any, code: Any) -> Frame | None:
+        if isinstance(frame, PublishConfirm):
+            ids = unpack_ids(frame.publishing_ids)
+            said = Code.INTERNAL_ERROR if code is None else code
+            return PublishError(frame.publisher_id, tuple((one, said) for one in ids))
+        if isinstance(frame, PublishError):
+            return PublishConfirm(frame.publisher_id, pack_ids([one for one, _ in frame.errors]))
+        if type(frame) in self.answers.values():
+            return super().opposite(frame, code)
+        return None
+
+    def located(self, answer: Frame) -> Mapping[str, bool]:
+        if not isinstance(answer, MetadataResponse):
+            return {}
+        return {entry.stream: entry.code == Code.OK for entry in answer.streams}
+
+
+class StreamDelivery(Delivery):
+    """How its subscriptions get messages."""
+
+    is_log = True
+    crediting = ("rmqs.credit",)
+    storing = ("rmqs.store_offset",)
+
+    def settings(self, options: Args) -> dict[str, Any]:
+        properties = dict(options.get("properties") or {})
+        if options.get("name") is not None:
+            properties["name"] = options["name"]
+        return {"properties": properties, "credit": options.get("credit", 10)}
+
+    def spreads(self, args: Args) -> bool:
+        return "routing" in args or bool((args.get("options") or {}).get("super_stream"))
+
+    def wants(self, args: Args, body: bytes) -> bool:
+        wanted = (args.get("options") or {}).get("filter")
+        return wanted is None or is_wanted(body, wanted)
+
+    def holds(self, name: str, asked: Any, ordered: Any) -> bool:
+        """The name of a consumer is needed for a single active one only (document, Subscribe)."""
+        if name == "properties" and SINGLE not in ordered:
+            ordered = {key: value for key, value in ordered.items() if key != "name" or key in asked}
+        return super().holds(name, asked, ordered)
+
+
+class StreamSettlement(Settlement):
+    """Where the outcome of a message is reported."""
+
+    dropping = ("rmqs.delete_publisher",)
+
+    def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
+        return args["target"], args.get("name") or "", int(key)
+
+
+class StreamFaultMaterial(FaultMaterial):
+    """What faults are made of here."""
+
+    specimens = SPECIMENS
+    unasked = UNASKED
+    noise = NOISE
+    happenings = HAPPENINGS
 
     def said_by_server(self) -> Sequence[type[Frame]]:
         return [
@@ -222,55 +301,12 @@ class StreamModel(Model):
     def goodbye(self) -> Frame:
         return Close(99, Code.OK, "bye")
 
-    def opposite(self, frame: Any, code: Any) -> Frame | None:
-        if isinstance(frame, PublishConfirm):
-            ids = unpack_ids(frame.publishing_ids)
-            said = Code.INTERNAL_ERROR if code is None else code
-            return PublishError(frame.publisher_id, tuple((one, said) for one in ids))
-        if isinstance(frame, PublishError):
-            return PublishConfirm(frame.publisher_id, pack_ids([one for one, _ in frame.errors]))
-        if type(frame) in self.answers.values():
-            return super().opposite(frame, code)
-        return None
 
-    def track(self, conn: Conn, facts: Facts) -> None:
-        Tracking(self, conn, facts).run()
-
-    def located(self, answer: Frame) -> Mapping[str, bool]:
-        if not isinstance(answer, MetadataResponse):
-            return {}
-        return {entry.stream: entry.code == Code.OK for entry in answer.streams}
-
-    def settings(self, options: Args) -> dict[str, Any]:
-        properties = dict(options.get("properties") or {})
-        if options.get("name") is not None:
-            properties["name"] = options["name"]
-        return {"properties": properties, "credit": options.get("credit", 10)}
-
-    def spreads(self, args: Args) -> bool:
-        return "routing" in args or bool((args.get("options") or {}).get("super_stream"))
-
-    def wants(self, args: Args, body: bytes) -> bool:
-        wanted = (args.get("options") or {}).get("filter")
-        return wanted is None or is_wanted(body, wanted)
-
-    def content(self, body: bytes, form: str) -> bytes:
-        return plain_content(body) if form == "amqp" else body
-
-    def holds(self, name: str, asked: Any, ordered: Any) -> bool:
-        """The name of a consumer is needed for a single active one only (document, Subscribe)."""
-        if name == "properties" and SINGLE not in ordered:
-            ordered = {key: value for key, value in ordered.items() if key != "name" or key in asked}
-        return super().holds(name, asked, ordered)
-
-    def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
-        return args["target"], args.get("name") or "", int(key)
-
-    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
-        return {
-            name: [(message.offset, bytes(message.body)) for message in broker.messages(name)]
-            for name in broker.streams
-        }
-
-
-MODEL = StreamModel()
+TRAITS = Traits(
+    protocol="rabbitmq-stream",
+    reading=StreamReading(),
+    questions=StreamQuestions(),
+    delivery=StreamDelivery(),
+    settlement=StreamSettlement(),
+    faults=StreamFaultMaterial(),
+)

@@ -1,0 +1,26 @@
+"""How connections come to be."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fakebrokers.core.frames import Frame
+
+
+class Connecting(msgspec.Struct, frozen=True, kw_only=True):
+    """How connections come to be.
+
+    Attributes:
+        unseen_connections: Whether connections come, go and come again below the client: its transport sees
+            to them and reports nothing.
+        connects_late: Whether a session is open without a connection; ops make those that they need.
+        settles_s: How long a connect goes on after the handshake, to hear from others.
+        set_up: Frames that belong to the set-up of a connection, besides those of that role.
+        greetings: What a client says on each of its connections, as soon as it is ready.
+    """
+
+    unseen_connections: bool = False
+    connects_late: bool = False
+    settles_s: float = 0.0
+    set_up: tuple[type[Frame], ...] = ()
+    greetings: tuple[type[Frame], ...] = ()

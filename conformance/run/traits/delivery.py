@@ -1,0 +1,66 @@
+"""How messages reach the application: subscriptions, positions, what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from conformance.run.facts import Record
+from conformance.run.trace import Position
+from fakebrokers.core.frames import Frame
+
+Args = Mapping[str, Any]
+
+
+class Delivery:
+    """How messages reach the application: subscriptions, positions, what is due.
+
+    Attributes:
+        is_log: Whether targets are logs with positions in order.
+        crediting: The ops by which the application itself allows deliveries.
+        closing: The ops that close a target, so that nothing of it is surfaced any more.
+        storing: The ops that store a position with the broker.
+        last_position: The last one that a log has; nothing is claimed of what lies behind it.
+        drains_on_close: Whether a close surfaces first all that has come.
+        listening: The ops that listen without a question to the server.
+        last_words: With what a client says that it wants no more, before it ends a subscription gracefully.
+    """
+
+    is_log: ClassVar[bool] = False
+    crediting: ClassVar[tuple[str, ...]] = ()
+    closing: ClassVar[tuple[str, ...]] = ()
+    storing: ClassVar[tuple[str, ...]] = ()
+    last_position: ClassVar[int] = (1 << 63) - 1
+    drains_on_close: ClassVar[bool] = False
+    listening: ClassVar[tuple[str, ...]] = ()
+    last_words: ClassVar[type[Frame] | None] = None
+
+    def properties_of(self, heard: Any) -> Any:
+        """What an event ``message`` tells besides the body; see `Record.properties`."""
+        return heard["meta"].get("properties") or {}
+
+    def settings(self, options: Args) -> dict[str, Any]:
+        """What a subscription with these options asks for besides its start, as in `Window.settings`."""
+        return {}
+
+    def is_same(self, told: bytes, due: bytes) -> bool:
+        """Whether what a listener was told is what it was due."""
+        return told == due
+
+    def holds(self, name: str, asked: Any, ordered: Any) -> bool:
+        """Whether a setting is as it was ordered; a map may have entries of the client's own besides."""
+        if isinstance(ordered, dict):
+            return all(asked.get(key) == value for key, value in ordered.items())
+        return bool(asked == ordered)
+
+    def spreads(self, args: Args) -> bool:
+        """Whether an op is about other targets than the one it names, which the client finds by itself."""
+        return False
+
+    def wants(self, args: Args, body: bytes) -> bool:
+        """Whether a subscription with these arguments is for messages with this body, of all that come."""
+        return True
+
+    def due(self, case: Any, args: Args, begun: Position) -> list[tuple[Position, Record]]:
+        """What has to be surfaced to whom an op of `listening` has begun; by its ``sub``, in this order."""
+        return []

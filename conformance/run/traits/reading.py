@@ -1,0 +1,67 @@
+"""How what is on the wire is read, and what it means."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from conformance.run.facts import Facts
+from conformance.run.traits.questions import Questions
+from conformance.run.view import Conn
+from fakebrokers.core.frames import Malformed
+from fakebrokers.core.session import Codec
+
+Args = Mapping[str, Any]
+
+
+class Reading(ABC):
+    """How what is on the wire is read, and what it means.
+
+    Attributes:
+        least_limit: Bytes; with a smaller limit of frames nobody can say anything.
+        size_field: Bytes of a frame that a limit of its size does not count.
+    """
+
+    least_limit: ClassVar[int] = 256
+    size_field: ClassVar[int] = 0
+
+    @abstractmethod
+    def codec(self, side: str) -> Codec:
+        """A new decoder of what the ``client`` or the ``server`` is handed."""
+
+    def codec_at(self, side: str, socket: str) -> Codec:
+        """The same for one of the fake's sockets, where they speak otherwise; see `Conn.socket`."""
+        return self.codec(side)
+
+    def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
+        """Decoders of what client and server are handed, which may have to know of each other."""
+        return self.codec_at("client", socket), self.codec_at("server", socket)
+
+    def reads(self, broker: Any) -> bool:
+        """Whether it can read what clients of this fake say: some have wires of several kinds."""
+        return True
+
+    def names(self, args: Args) -> tuple[str, str] | None:
+        """What an op calls a target, and what the wire calls it, if it says so and the two may differ."""
+        return None
+
+    def is_garbage(self, frame: Malformed) -> bool:
+        """Whether a client has to give the connection up, because it cannot skip this."""
+        return True
+
+    @abstractmethod
+    def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
+        """Go through the frames of one connection and note what they mean, on `conn` and in `facts`."""
+
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        """Note what no frame tells by itself, and what several connections tell together; behind `track`."""
+        return
+
+    def content(self, body: bytes, form: str) -> bytes:
+        """What the application gave for a body on the wire, in a format of its client (`Hello.formats`)."""
+        return body
+
+    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        """What the broker has at the end, by target: position and body."""
+        return {}

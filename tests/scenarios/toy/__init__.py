@@ -1,0 +1,1 @@
+"""How the toy joins the scenarios: a subject, and nothing else."""
