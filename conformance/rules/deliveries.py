@@ -99,11 +99,9 @@ def stores_by_order(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream
     """
-    ordered = {
-        (done.args["target"], done.args["name"], str(done.args["offset"]))
-        for done in case.ops
-        if done.op in case.traits.delivery.storing
-    }
+    delivery = case.traits.delivery
+    stored = [delivery.stores(done.args) for done in case.ops if done.op in delivery.storing]
+    ordered = {(target, name, str(position)) for target, name, position in stored}
     for noted in case.facts.noted:
         if (noted.target, noted.name, str(noted.position)) not in ordered:
             text = (
@@ -188,11 +186,12 @@ def credit_leak(case: Case) -> Iterator[Violation]:
         rabbitmq-stream
     """
     at = case.mark("subscribed")
-    if at is None or any(case.done(*case.traits.delivery.crediting)):
+    crediting = case.traits.delivery.crediting
+    if at is None or not crediting or any(case.done(*crediting)):
         return
     for window in case.facts.windows:
         open_then = window.opened is not None and (window.closed is None or window.closed > at)
-        if not open_then or not window.conn.stands(at) or "credit" not in window.settings:
+        if not open_then or not window.conn.stands(at):
             continue
         arrived = sum(1 for arrival in window.arrivals if arrival.at.t < at.t - LOOK_BACK_S)
         granted = sum(count for moment, count in window.granted if moment < at)

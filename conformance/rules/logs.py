@@ -62,12 +62,15 @@ class Log:
         """A later life begins where the application stands, or at the message that it is at."""
         if self.position is None:
             return
-        start = window.start
+        first = self._first(window)
         low = self.position if self.last is None else self.last
-        if start["type"] != "offset" or not low <= start["value"] <= self.position:
-            text = f"asks for {shown(start)}, the application is at {self.position}"
-            is_early = start["type"] == "offset" and start["value"] < low
+        if first is None or not low <= first <= self.position:
+            text = f"asks for {shown(window.start)}, the application is at {self.position}"
+            is_early = first is not None and first < low
             yield May("surfaces_again", text) if is_early else text, window.asked
+
+    def _first(self, window: Window) -> int | None:
+        return self.case.traits.delivery.first_position(window.start)
 
     def _life(self, window: Window, until: Position | None) -> Iterator[Violation]:
         wanted, ends = self._due(window)
@@ -112,7 +115,7 @@ class Log:
 
     def _due(self, window: Window) -> tuple[list[_Due], list[tuple[int, int]]]:
         """What the application wants of a life; how many of these are in front of each end of a frame."""
-        floor = window.start["value"] if window.start["type"] == "offset" else None
+        floor = self._first(window)
         wanted: list[_Due] = []
         ends: list[tuple[int, int]] = []
         for arrival in window.arrivals:

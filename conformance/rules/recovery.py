@@ -226,7 +226,8 @@ def pauses_between_attempts(case: Case) -> Iterator[Violation]:
     by_kind: dict[tuple[Any, ...], list[Question]] = {}
     for question in case.facts.questions:
         if question.accepted is False:
-            key = type(question.frame), getattr(question.frame, "stream", None), question.code
+            target = case.traits.questions.target_of(question.frame)
+            key = type(question.frame), target, question.code
             by_kind.setdefault(key, []).append(question)
     ops = len(case.ops)
     for asked in by_kind.values():
@@ -339,7 +340,7 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
     for done, windows in subscriptions(case):
         options: dict[str, Any] = done.args.get("options") or {}
         for number, window in enumerate(windows):
-            start = options.get("offset")
+            start = case.traits.delivery.start_of(options)
             if number == 0 and start is not None and not _same_start(start, window.start):
                 yield f"asks for {shown(window.start)}, the application ordered {shown(start)}", window.asked
             ordered = case.traits.delivery.settings(options)
@@ -471,7 +472,7 @@ def goes_no_further(case: Case) -> Iterator[Violation]:
     for rows in said.values():
         rows.sort()
     for question in case.facts.questions:
-        target = getattr(question.frame, "stream", None)
+        target = case.traits.questions.target_of(question.frame)
         if not case.traits.questions.is_opening(question.frame):
             continue
         last = [row for row in said.get(place(question, target), ()) if row[0] < question.asked]

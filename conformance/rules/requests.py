@@ -180,7 +180,7 @@ def _refused_besides(case: Case, done: RunOp) -> list[Any]:
         one.code
         for one in case.facts.questions
         if one.asked > done.begun and one.accepted is False and case.traits.questions.is_opening(one.frame)
-        if getattr(one.frame, "stream", None) == done.args.get("target")
+        if case.traits.questions.target_of(one.frame) == done.args.get("target")
         if one.answered and done.ended and case.may_precede(one.answered, done.ended)
     ]
 

@@ -216,6 +216,9 @@ class StreamQuestions(Questions):
             return super().opposite(frame, code)
         return None
 
+    def target_of(self, frame: Frame) -> str | None:
+        return getattr(frame, "stream", None)
+
     def located(self, answer: Frame) -> Mapping[str, bool]:
         if not isinstance(answer, MetadataResponse):
             return {}
@@ -228,6 +231,16 @@ class StreamDelivery(Delivery):
     is_log = True
     crediting = ("rmqs.credit",)
     storing = ("rmqs.store_offset",)
+
+    def start_of(self, options: Args) -> Any:
+        return options.get("offset")
+
+    def first_position(self, start: Any) -> int | None:
+        found: int | None = start["value"] if start["type"] == "offset" else None
+        return found
+
+    def stores(self, args: Args) -> tuple[str, str, Any]:
+        return args["target"], args["name"], args["offset"]
 
     def settings(self, options: Args) -> dict[str, Any]:
         properties = dict(options.get("properties") or {})

@@ -39,6 +39,18 @@ class Delivery:
         """What an event ``message`` tells besides the body; see `Record.properties`."""
         return heard["meta"].get("properties") or {}
 
+    def start_of(self, options: Args) -> Any:
+        """Where a subscription with these options begins, as in `Window.start`; None: they do not say."""
+        return None
+
+    def first_position(self, start: Any) -> int | None:
+        """The position that such a start names; None where it names none (the first one, a time)."""
+        return None
+
+    def stores(self, args: Args) -> tuple[str, str, Any]:
+        """The target, the name and the position that an op of `storing` stores."""
+        raise NotImplementedError
+
     def settings(self, options: Args) -> dict[str, Any]:
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
         return {}

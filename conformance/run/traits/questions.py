@@ -90,6 +90,10 @@ class Questions:
         """Whether a question declares something that has to be there again behind a loss."""
         return type(frame).spec.role_in("in") is Role.OPEN
 
+    def target_of(self, frame: Frame) -> str | None:
+        """The target that a question is about, as ops call it; None where it does not say."""
+        return None
+
     def located(self, answer: Frame) -> Mapping[str, bool]:
         """Which targets an answer speaks of, and whether each can be used; most answers speak of none."""
         return {}
