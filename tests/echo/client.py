@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from conformance.clients.adapter import kit
 from conformance.clients.adapter.kit import AdapterBase
@@ -106,7 +107,7 @@ class EchoOps:
         self, session: str, target: str, body: Any, wait: bool = True, timeout_ms: float | None = None
     ) -> dict[str, Any]:
         client: EchoClient = self.adapter.session(session)
-        await client.put(kit.body_bytes(body).decode(), seconds(timeout_ms))
+        await client.put(quote(kit.body_bytes(body)), seconds(timeout_ms))
         return {"outcome": "acked", "key": None, "meta": {}}
 
 

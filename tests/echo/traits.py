@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from conformance.run.facts import Facts, Settled, Written
-from conformance.run.traits import Args, FaultMaterial, Questions, Reading, Settlement, Traits
+from conformance.run.traits import Args, Connecting, FaultMaterial, Questions, Reading, Settlement, Traits
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
@@ -74,5 +74,6 @@ TRAITS = Traits(
     reading=EchoReading(),
     questions=EchoQuestions(),
     settlement=EchoSettlement(),
+    connecting=Connecting(announces_end=False),
     faults=EchoFaultMaterial(),
 )

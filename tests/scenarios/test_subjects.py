@@ -84,10 +84,10 @@ def test_the_variant_reaches_the_fake(variant: str, seed: int) -> None:
 
 
 def test_a_protocol_without_a_subject_is_named() -> None:
-    assert subjects.elsewhere() == {"toy": tuple(HOLDS)}
+    assert subjects.elsewhere()["toy"] == HOLDS
     with pytest.raises(UsageError, match="there is no protocol 'pigeon'"):
         subjects.find("pigeon")
-    protocols.register("echo", "tests.echo.protocol")
-    with pytest.raises(UsageError, match=r"there is no subject for echo yet: .*tests\.echo\.subject"):
-        subjects.find("echo")
-    assert subjects.elsewhere() == {"toy": tuple(HOLDS)}
+    protocols.register("mute", "tests.scenarios.mute")
+    with pytest.raises(UsageError, match=r"there is no subject for mute yet: .*tests\.nowhere\.subject"):
+        subjects.find("mute")
+    assert "mute" not in subjects.elsewhere()

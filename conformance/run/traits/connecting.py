@@ -16,11 +16,13 @@ class Connecting(msgspec.Struct, frozen=True, kw_only=True):
         connects_late: Whether a session is open without a connection; ops make those that they need.
         settles_s: How long a connect goes on after the handshake, to hear from others.
         set_up: Frames that belong to the set-up of a connection, besides those of that role.
+        announces_end: Whether there is a frame by which a client announces that it closes a connection.
         greetings: What a client says on each of its connections, as soon as it is ready.
     """
 
     unseen_connections: bool = False
     connects_late: bool = False
     settles_s: float = 0.0
+    announces_end: bool = True
     set_up: tuple[type[Frame], ...] = ()
     greetings: tuple[type[Frame], ...] = ()

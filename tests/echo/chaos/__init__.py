@@ -1,0 +1,1 @@
+"""How the echo joins chaos: what its application does, and nothing else."""
