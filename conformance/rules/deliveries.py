@@ -163,7 +163,7 @@ def credit_overrun(case: Case) -> Iterator[Violation]:
         for at, count in window.granted:
             granted += count
             came = sum(1 for one in arrived if one < at)
-            if granted > came and window.closed is None:
+            if granted > came and (window.closed is None or at < window.closed):
                 yield May("own_credit", f"credit for {granted} more deliveries was sent, {came} had come"), at
                 break
 

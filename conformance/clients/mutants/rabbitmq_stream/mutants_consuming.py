@@ -150,6 +150,14 @@ class CreditNeverReturned(Connection):
         return
 
 
+@mutant("credit-by-two", tag="life-cycle", breaks=["R11"])
+class CreditByTwo(Connection):
+    """Gives credit for two chunks when one is done with."""
+
+    def give_credit(self, subscription_id: int, chunks: int = 1) -> None:
+        super().give_credit(subscription_id, chunks + 1)
+
+
 @mutant("credit-on-arrival", tag="life-cycle", breaks=["R11"])
 class CreditOnArrival(Connection):
     """Gives credit for a chunk as soon as it has come, however many wait for the application."""

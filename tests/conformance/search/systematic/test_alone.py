@@ -13,7 +13,6 @@ from conformance.search.systematic.kills import Kill
 PROOFS = load()
 LACKING_INVARIANTS = [
     "adapter-protocol",
-    "credit-overrun",
     "fails-fast",
     "greets-on-every-connection",
     "heeds-goodbyes",
