@@ -47,11 +47,15 @@ def one_outcome(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
-    told: Counter[tuple[int, str]] = Counter()
+    single = {done.call.id for done in case.done("publish")}
+    reported: Counter[tuple[int, str]] = Counter()
     for heard in case.heard("outcome"):
-        told[heard["id"], str(heard["key"])] += 1
-        if told[heard["id"], str(heard["key"])] > 1 and heard["key"] is not None:
-            yield f"message {shown(heard['key'])} got a second outcome, {heard['outcome']}", heard.at
+        is_named = heard["key"] is not None
+        place = heard["id"], str(heard["key"]) if is_named and heard["id"] not in single else ""
+        reported[place] += 1
+        if reported[place] > 1 and (is_named or heard["id"] in single):
+            name = shown(heard["key"]) if is_named else f"of publish {heard['id']}"
+            yield f"message {name} got a second outcome, {heard['outcome']}", heard.at
     for done in case.done("publish_many"):
         result = done.result
         if result is None or not result.ok:
