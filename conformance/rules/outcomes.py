@@ -15,6 +15,7 @@ from conformance.run.trace import Position
 from fakebrokers.core.frames import Malformed
 
 OWN_S = 1.0  #: the shortest time-out that a library may have by itself
+REPORTED_S = 2.0  #: in which an outcome is reported that nothing holds up
 SLACK_S = 0.005  #: what comes this close to a deadline may be late
 
 
@@ -208,7 +209,7 @@ def answer_counts(case: Case) -> Iterator[Violation]:
     for one in case.facts.written:
         writings[one.place].append(one)
     for told in case.told:
-        if told.place is None or told.at is None or not writings[told.place]:
+        if told.place is None or not writings[told.place] or (told.at is None and told.word != "sent"):
             continue
         if told.done.result is not None and told.done.result.word == "cancelled":
             continue  # the application does not wait for it
@@ -218,7 +219,13 @@ def answer_counts(case: Case) -> Iterator[Violation]:
         if first is None or not first.is_open or not first.conn.serves(first.at):
             continue
         late = first.at.t > told.deadline_s - SLACK_S - case.slack_s
-        if not case.before(first.at, told.at) or late or first.at < told.done.begun:
+        if late or first.at < told.done.begun:
+            continue
+        if told.at is None:
+            if _has_had_time(case, first.at):
+                yield f"no outcome of {message(told.body)} was reported, and it was answered", first.at
+            continue
+        if not case.before(first.at, told.at):
             continue
         if _was_called_off(case, told, first.at):
             continue
@@ -226,6 +233,12 @@ def answer_counts(case: Case) -> Iterator[Violation]:
         if told.word not in (wanted, "sent") and not may_be_about(case, told):
             place = named(told.place)
             yield f"{told}, and the broker had answered {wanted} for {place}", first.at, told.at
+
+
+def _has_had_time(case: Case, answered: Position) -> bool:
+    """Whether an answer came so long before the application closes that its outcome has to be reported."""
+    closing = case.mark("close")
+    return closing is not None and answered.t + REPORTED_S + case.slack_s < closing.t
 
 
 def _first_answer(case: Case, written: Written, answers: Iterable[Settled]) -> Settled | None:

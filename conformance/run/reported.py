@@ -37,9 +37,9 @@ class ReportedOutcome(NamedTuple):
     """The outcome of one message.
 
     Attributes:
-        word: ``acked``, ``nacked``, ``unknown``, or ``sent`` where nothing was told.
+        word: ``acked``, ``nacked``, ``unknown``, or ``sent`` where nothing was reported.
         place: See `facts.Written`; None if it is not known: no key was told, and nothing was written.
-        at: When it was told; None if the op never ended.
+        at: When it was reported; None if it never was.
         body: What was to be published; None where an event does not say for which message it is.
     """
 
@@ -129,8 +129,13 @@ def outcomes(
                     done, row["outcome"], row.get("code"), place(done.args, key, body), done.ended, body
                 )
         else:
-            for heard in by_op.get(done.call.id, ()):
-                where = place(done.args, heard["key"], None)
+            single = bodies[0] if done.op == "publish" else None  # then its event is about this message
+            heard_of_it = by_op.get(done.call.id, ())
+            if single is not None and not heard_of_it:
+                where = place(done.args, None, single)
+                yield ReportedOutcome(done, result.value["outcome"], None, where, None, single)
+            for heard in heard_of_it:
+                where = place(done.args, heard["key"], single)
                 own = by_place.get(where, set()) & {*bodies, None}  # another message may have had the same id
                 only = own.pop() if len(own) == 1 else None
                 yield ReportedOutcome(done, heard["outcome"], heard["code"], where, heard.at, only)

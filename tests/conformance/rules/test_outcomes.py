@@ -31,3 +31,21 @@ def repeating(protocol: str) -> type[AdapterBase]:
 def test_a_second_outcome_is_found(spec: Spec) -> None:
     assert {finding.name for finding in judge(run(repeating(spec.protocol), spec))} == {"one-outcome"}
     assert judge(runner(spec.protocol)(spec)) == []
+
+
+def silent(protocol: str) -> type[AdapterBase]:
+    """The correct client, which reports no outcome of what it does not wait for."""
+
+    class Silent(reference(protocol)):  # type: ignore[misc] # found by its name
+        def emit(self, event: str, **fields: Any) -> None:
+            if event != "outcome":
+                super().emit(event, **fields)
+
+    return without_sockets(Silent)
+
+
+@pytest.mark.parametrize("spec", SPECS[:2], ids=lambda spec: spec.protocol)
+def test_an_outcome_that_is_never_reported_is_found(spec: Spec) -> None:
+    found = judge(run(silent(spec.protocol), spec))
+    assert {finding.name for finding in found} == {"answer-counts"}
+    assert "no outcome of message" in found[0].detail
