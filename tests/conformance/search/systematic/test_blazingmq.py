@@ -158,7 +158,7 @@ def shared_queue(other: str, *further: tuple[str, Frame]) -> Facts:
     conn, facts = Conn("c1", Position(0, 0, 0.0)), Facts()
     for row, (direction, frame) in enumerate([*frames, *further], 1):
         conn.frames.append(SeenFrame(Position(row, 0, float(row)), direction, frame, 0))
-    Tracking(TRAITS, conn, facts).run()
+    Tracking(TRAITS.questions, conn, facts).run()
     return facts
 
 
