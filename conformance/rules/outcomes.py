@@ -16,6 +16,7 @@ from fakebrokers.core.frames import Malformed
 
 OWN_S = 1.0  #: the shortest time-out that a library may have by itself
 REPORTED_S = 2.0  #: in which an outcome is reported that nothing holds up
+LATE_S = 5.0  #: after its answer nothing explains that an outcome is only reported now
 SLACK_S = 0.005  #: what comes this close to a deadline may be late
 
 
@@ -204,6 +205,18 @@ def may_be_about(case: Case, told: ReportedOutcome) -> bool:
 @invariant("answer-counts")
 def answer_counts(case: Case) -> Iterator[Violation]:
     """The first intact confirm or refusal of a message, in time, is its outcome."""
+    for told, first in _answered(case):
+        yield from _reported_in_time(case, told, first)
+        if told.at is None or not case.before(first.at, told.at) or _was_called_off(case, told, first.at):
+            continue
+        wanted = "acked" if first.stored else "nacked"
+        if told.word not in (wanted, "sent") and not may_be_about(case, told):
+            place = named(told.place or ())
+            yield f"{told}, and the broker had answered {wanted} for {place}", first.at, told.at
+
+
+def _answered(case: Case) -> Iterator[tuple[ReportedOutcome, Settled]]:
+    """The messages whose answer has come in time, with the answer."""
     settled = _settled(case)
     writings = defaultdict(list)
     for one in case.facts.written:
@@ -218,27 +231,20 @@ def answer_counts(case: Case) -> Iterator[Violation]:
         first = _first_answer(case, writings[told.place][0], settled.get(told.place, ()))
         if first is None or not first.is_open or not first.conn.serves(first.at):
             continue
-        late = first.at.t > told.deadline_s - SLACK_S - case.slack_s
-        if late or first.at < told.done.begun:
-            continue
-        if told.at is None:
-            if _has_had_time(case, first.at):
-                yield f"no outcome of {message(told.body)} was reported, and it was answered", first.at
-            continue
-        if not case.before(first.at, told.at):
-            continue
-        if _was_called_off(case, told, first.at):
-            continue
-        wanted = "acked" if first.stored else "nacked"
-        if told.word not in (wanted, "sent") and not may_be_about(case, told):
-            place = named(told.place)
-            yield f"{told}, and the broker had answered {wanted} for {place}", first.at, told.at
+        if first.at >= told.done.begun and first.at.t <= told.deadline_s - SLACK_S - case.slack_s:
+            yield told, first
 
 
-def _has_had_time(case: Case, answered: Position) -> bool:
-    """Whether an answer came so long before the application closes that its outcome has to be reported."""
-    closing = case.mark("close")
-    return closing is not None and answered.t + REPORTED_S + case.slack_s < closing.t
+def _reported_in_time(case: Case, told: ReportedOutcome, answer: Settled) -> Iterator[Violation]:
+    """The outcome of a publish that waits for nothing is reported soon after its answer, before the close."""
+    if told.at is None:
+        closing = case.mark("close")
+        if closing is not None and answer.at.t + REPORTED_S + case.slack_s < closing.t:
+            yield f"no outcome of {message(told.body)} was reported, and it was answered", answer.at
+    elif not told.done.args.get("wait", True) and not case.notes.stopped:
+        late_s = told.at.t - answer.at.t
+        if late_s > LATE_S + case.slack_s:
+            yield f"{told} {late_s:.1f} s after the broker had answered", answer.at, told.at
 
 
 def _first_answer(case: Case, written: Written, answers: Iterable[Settled]) -> Settled | None:
