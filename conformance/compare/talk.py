@@ -85,6 +85,7 @@ class _Line:
             self.leave()
             return
         data = command.data.replace(MARK.encode(), self._mark)
+        self.speaker.sent(data)
         if command.cut:
             self.send(data[: command.cut])
             time.sleep(0.002)  # two segments
@@ -92,6 +93,8 @@ class _Line:
 
     def settle(self, rounds: int, *, acted: bool, answers: int = 0) -> None:
         """Read until everything so far has been dealt with."""
+        if acted and self.speaker.is_waiting:
+            self._read(self._patience.answer_s, lambda: not self.speaker.is_waiting)
         can_ask = bool(self.speaker.question())
         for _ in range(rounds if can_ask else 0):
             if not (self.mute or self.ended):

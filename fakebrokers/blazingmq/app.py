@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from fakebrokers.blazingmq.routing import Outcome, Router, Subscriber
 
 if TYPE_CHECKING:
+    from fakebrokers.blazingmq.flow import Flow
     from fakebrokers.blazingmq.handle import Stream
     from fakebrokers.blazingmq.message import Message
     from fakebrokers.blazingmq.queue import Queue
@@ -98,9 +99,9 @@ class App:
         self.redelivery.touch()
         self._aside.touch()
 
-    def usable(self) -> None:
-        """Somebody who was full takes messages again."""
-        self._router.reopen()
+    def usable(self, flow: Flow | None = None) -> None:
+        """A subscription that was full takes messages again; None: any may."""
+        self._router.reopen(flow)
         self.deliver()
 
     def confirmed(self, stream: Stream, guid: bytes) -> None:

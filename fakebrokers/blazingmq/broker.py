@@ -70,11 +70,13 @@ class BlazingBroker(Broker):
         self._negotiated = 0
         self._usage: dict[str, Usage] = {}
         self._pushed: dict[Session, None] = {}
+        self._touched: dict[Queue, None] = {}
 
     def reset(self) -> None:
         self.queues.clear()
         self._usage.clear()
         self._pushed.clear()
+        self._touched.clear()
 
     # queues
 
@@ -88,7 +90,7 @@ class BlazingBroker(Broker):
         """
         name = parse_uri(uri)
         queue = self._queue(name)
-        queue.check_open(app_id, reads, writes)
+        queue.check_open(app_id, sub_id, reads, writes)
         handle = queue.handle_of(client, q_id)
         if handle is None:
             handle = Handle(queue, client, q_id)
@@ -102,7 +104,7 @@ class BlazingBroker(Broker):
             domain = self.domains.find(name.domain)
             there = [each for each in self.queues if parse_uri(each).domain == name.domain]
             if domain.max_queues and len(there) >= domain.max_queues:
-                raise Refused(Category.E_REFUSED, f"Domain has {len(there)} queues already", -1)
+                raise Refused(Category.E_REFUSED, "maximum number of queues reached", -205)
             usage = self._usage.setdefault(name.domain, Usage())
             queue = self.queues[name.canonical] = Queue(name.canonical, domain, usage, self)
         return queue
@@ -157,11 +159,18 @@ class BlazingBroker(Broker):
         """A session has deliveries to say."""
         self._pushed[session] = None
 
+    def touched(self, queue: Queue) -> None:
+        """See `queue.Host`."""
+        self._touched[queue] = None
+
     def flush(self) -> None:
-        """Say all deliveries, each session's in one event."""
+        """Say all deliveries, each session's in one event; then messages that are too old go."""
         while self._pushed:
             session, _ = self._pushed.popitem()
             session.flush()
+        while self._touched:
+            queue, _ = self._touched.popitem()
+            queue.expire(self.now)
 
     # nodes
 

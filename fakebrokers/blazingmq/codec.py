@@ -2,12 +2,12 @@
 
 What cannot be read comes out as `Malformed` with one of these codes:
 
-    framing      an event header that cannot be: nothing behind it is read any more
+    framing      a length that cannot be: nothing after it is read any more
     too-large    a length above `max_event`; likewise
-    control      a control message that cannot be read, or that nobody sends to the other side
-    event        an event whose first message cannot be read
+    control      a control message that cannot be read, or that neither side sends to the other
+    event        an event whose header or first message cannot be read
 
-A broker drops the last two and goes on.
+A broker drops the last two and goes on; where an event is too large it waits for the rest.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from fakebrokers.errors import WireError
 HEADER_SIZE = 8
 #: Hard limit of an event (soft: 512 MiB); a fake needs no more than the largest PUT.
 MAX_EVENT = 128 * 1024 * 1024
+_LARGEST = 2**31 - 1  #: the bit above marks fragments, which neither side sends
 _VERSION = 1 << 6
 _HEADER_WORDS = 2
 _SIZE = Struct(">I")
@@ -106,10 +107,9 @@ class BlazingCodec(Codec):
         while len(buffer) - self._pos >= HEADER_SIZE:
             start = self._pos
             (size,) = _SIZE.unpack_from(buffer, start)
-            header = buffer[start + 5] * 4
-            if size > self.max_event or not HEADER_SIZE <= header <= size:
+            if not HEADER_SIZE <= size <= self.max_event:
                 arrived = len(buffer) - start
-                yield self._give_up(self._impossible(size, header)), arrived
+                yield self._give_up(self._impossible(size)), arrived
                 return
             if size > len(buffer) - start:
                 break
@@ -118,12 +118,12 @@ class BlazingCodec(Codec):
         del buffer[: self._pos]
         self._pos = 0
 
-    def _impossible(self, size: int, header: int) -> tuple[WireError, str]:
-        if size > self.max_event:
+    def _impossible(self, size: int) -> tuple[WireError, str]:
+        if HEADER_SIZE <= size <= _LARGEST:
             return WireError(
                 f"an event of at most {self.max_event} bytes", f"a length of {size}", 0
             ), "too-large"
-        return WireError("a header of 8 bytes or more", f"{header} of {size} bytes", 0), "framing"
+        return WireError("an event of 8 to 2^31 - 1 bytes", f"a length of {size}", 0), "framing"
 
     def _give_up(self, problem: tuple[WireError, str]) -> Malformed:
         """Where the next event begins is unknown from here on."""
@@ -136,7 +136,11 @@ class BlazingCodec(Codec):
     def decode(self, event: bytes) -> Frame:
         """The frame of a whole event. Never raises."""
         kind = event[4] & 0x3F
-        body = event[event[5] * 4 :]
+        header = event[5] * 4
+        if not HEADER_SIZE <= header <= len(event):
+            problem = WireError("a header of 8 bytes or more", f"{header} of {len(event)} bytes", 5)
+            return Malformed(event[:_EXCERPT], str(problem), "event")
+        body = event[header:]
         try:
             read = _READERS.get(kind)
             if read is not None:

@@ -49,7 +49,8 @@ class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         app_ids: The apps of a fanout domain.
         max_delivery_attempts: How often a message may go to a client that is lost with it.
         deduplication_time_ms: How long a GUID is remembered.
-        message_ttl_s: Age at which messages are dropped, seconds.
+        message_ttl_s: Age beyond which messages are dropped, in whole seconds of the clock: when the queue is
+            used next, or within 5 s.
         max_consumers, max_producers: Of one queue.
         max_queues: Of the domain.
         queue_messages, queue_bytes: What one queue holds; a message comes in as long as no limit is exceeded,

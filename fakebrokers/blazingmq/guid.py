@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+_VERSION = 1
 _COUNTER_BITS = 22
 _TICK_BITS = 56
 
@@ -11,12 +12,10 @@ class GuidMaker:
 
     Args:
         maker: Six bytes that no other maker has.
-        version: 0 for a broker, which makes them for clients that do not; 1 for a client.
     """
 
-    def __init__(self, maker: bytes, version: int = 0) -> None:
+    def __init__(self, maker: bytes) -> None:
         self._maker = maker
-        self._version = version
         self._made = 0
 
     def new(self, seconds: float) -> bytes:
@@ -24,7 +23,7 @@ class GuidMaker:
         self._made += 1
         counter = self._made % (1 << _COUNTER_BITS)
         tick = int(seconds * 1e9) % (1 << _TICK_BITS)
-        number = self._version << 78 | counter << _TICK_BITS | tick
+        number = _VERSION << 78 | counter << _TICK_BITS | tick
         return number.to_bytes(10) + self._maker
 
 

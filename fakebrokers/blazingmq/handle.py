@@ -96,10 +96,10 @@ class Stream:
         most = self.handle.queue.domain.max_delivery_attempts
         return SubscriptionInfo(taker.consumer.number, message.attempts_byte(self.app_id, most))
 
-    def confirm(self, guid: bytes) -> bool:
-        """The client is done with a message; whether it can take more because of it."""
+    def confirm(self, guid: bytes) -> Flow | None:
+        """The client is done with a message; the subscription that takes more because of it."""
         known = self.unconfirmed.pop(guid, None)
-        return known is not None and known.flow.remove(known.message.size)
+        return known.flow if known is not None and known.flow.remove(known.message.size) else None
 
     def give_back(self) -> list[Message]:
         """What is unconfirmed goes back to the app."""
@@ -152,6 +152,7 @@ class Handle:
 
     def open(self, app_id: str, sub_id: int, reads: int, writes: int) -> None:
         """Count readers and writers in."""
+        self.queue.touched()
         stream = self.streams.get(app_id)
         if stream is None:
             stream = self.streams[app_id] = Stream(self, app_id, sub_id)
@@ -166,6 +167,7 @@ class Handle:
         Raises:
             Refused: There is no such stream, or a priority makes no sense.
         """
+        self.queue.touched()
         stream = self.streams.get(app_id)
         if stream is None:
             raise Refused(Category.E_UNKNOWN, "No queue with specified appId")
@@ -184,6 +186,7 @@ class Handle:
         Raises:
             Refused: The numbers do not fit.
         """
+        self.queue.touched()
         stream = self.streams.get(app_id)
         fits = stream is not None and 0 <= reads <= stream.reads and 0 <= writes <= stream.writes
         if stream is None or not fits:
@@ -201,6 +204,7 @@ class Handle:
         Args:
             lost: The client did not say that it goes: each delivery counts as a failed attempt.
         """
+        self.queue.touched()
         for stream in list(self.streams.values()):
             if lost:
                 self.queue.attempts_failed(stream)
@@ -231,6 +235,7 @@ class Handle:
 
     def post(self, message: Message) -> AckStatus:
         """Put a message into the queue."""
+        self.queue.touched()
         stream = self.streams.get(DEFAULT_APP)
         if stream is None or not stream.writes:
             # what nobody stores is acknowledged before anybody asks who writes
@@ -241,6 +246,7 @@ class Handle:
 
     def confirm(self, guid: bytes, sub_id: int) -> None:
         """The client is done with a message; what is unknown is ignored."""
+        self.queue.touched()
         stream = self.stream_numbered(sub_id)
         if stream is None or not stream.reads:
             return
@@ -248,5 +254,5 @@ class Handle:
         self.queue.confirm(guid, stream.app_id)
         app = self.queue.app(stream.app_id)
         app.confirmed(stream, guid)
-        if has_room:
-            app.usable()
+        if has_room is not None:
+            app.usable(has_room)

@@ -20,14 +20,17 @@ class Heartbeats:
         interval_s: Seconds.
         max_missed: Silent intervals after which the next one ends the connection; 0: none ever does.
         always: Ask at every look.
+        grace_s: Silence that costs a client nothing as long as it has said nothing, seconds.
     """
 
-    def __init__(self, interval_s: float, max_missed: int, *, always: bool = False) -> None:
+    def __init__(
+        self, interval_s: float, max_missed: int, *, always: bool = False, grace_s: float = 0.0
+    ) -> None:
         self.interval_s = interval_s
         self._max_missed = max_missed
         self._always = always
         self._heard = False
-        self._missed = 0
+        self._missed = -int(grace_s / interval_s)
 
     def heard(self) -> None:
         """Any event came."""

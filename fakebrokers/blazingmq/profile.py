@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from fakebrokers.blazingmq.codes import AckStatus
+from fakebrokers.blazingmq.codes import AckStatus, Language
 from fakebrokers.blazingmq.options import PushOption
 from fakebrokers.core.profiles import find_profile
 from fakebrokers.options import check_names
@@ -16,6 +17,9 @@ _ENCODINGS = "PROTOCOL_ENCODING:BER,JSON"
 _HIGH_AVAILABILITY = "HA:GRACEFUL_SHUTDOWN,GRACEFUL_SHUTDOWN_V2,BROADCAST_TO_PROXIES"
 PROPERTIES_EX = "MPS:MESSAGE_PROPERTIES_EX"
 _SUBSCRIPTIONS = "SUBSCRIPTIONS:CONFIGURE_STREAM"
+_OLDEST_SDKS: Mapping[int, tuple[int, int]] = MappingProxyType(
+    {Language.E_CPP: (10_500, 10_900), Language.E_JAVA: (2, 2)}
+)
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -32,7 +36,9 @@ class Profile(msgspec.Struct, frozen=True):
             `max_missed_heartbeats` + 1 silent intervals. On in the configurations that a broker is shipped
             with; off here, since the Java SDK stops reading at the first request.
         asks_always: It asks at every interval, whatever the client sends.
-        min_sdk_version: Older clients are refused.
+        heartbeat_grace_s: A client that has said nothing since its identity is asked, but not cut off until this
+            has passed as well.
+        oldest_sdks: By language: the oldest version that is supported, and the oldest that is not deprecated.
         push_option: How deliveries say which subscription they are for.
         statuses: Other numbers for ACKs than the wire's, by the usual ones.
         checks_crc: A message with a wrong CRC is refused; a broker stores it unread.
@@ -49,7 +55,8 @@ class Profile(msgspec.Struct, frozen=True):
     max_missed_heartbeats: int = 10
     watches_clients: bool = False
     asks_always: bool = False
-    min_sdk_version: int = 0
+    heartbeat_grace_s: float = 180.0
+    oldest_sdks: Mapping[int, tuple[int, int]] = _OLDEST_SDKS
     push_option: PushOption = PushOption.IDS
     statuses: Mapping[int, int] = {}
     checks_crc: bool = False
@@ -72,6 +79,7 @@ SEED = Profile(
     "seed",
     watches_clients=True,
     asks_always=True,
+    heartbeat_grace_s=0.0,
     poison_delays_s=(),
     statuses={AckStatus.STORAGE_FAILURE: 3, AckStatus.NOT_READY: 15},
 )

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from fakebrokers.blazingmq.message import Message
     from fakebrokers.blazingmq.profile import Profile
 
+#: How often a broker looks for messages that are too old in queues that nobody uses, seconds.
+_LOOK_S = 5.0
+
 _SUCCESS = AckStatus.SUCCESS  #: by itself: looks into an enum cost, and this is asked of every message
 
 
@@ -36,8 +39,14 @@ class Host(Protocol):
     def timers(self) -> Timers:
         """All timers of the fake."""
 
+    def wall(self, now: float) -> float:
+        """Seconds since 1970 at a monotonic time."""
+
     def flush(self) -> None:
         """Say all deliveries."""
+
+    def touched(self, queue: Queue) -> None:
+        """Look at the ages of its messages, once what happens now has been dealt with."""
 
 
 class Usage:
@@ -76,7 +85,7 @@ class Queue:
         self._limited = domain.has_limits
         self._usage = usage
         self._history: OrderedDict[bytes, float] = OrderedDict()
-        self._expiry = self.timers.new(self._expire)
+        self._expiry = self.timers.new(self._look)
 
     # what apps ask
 
@@ -97,6 +106,11 @@ class Queue:
     def flush(self) -> None:
         """Say what was delivered."""
         self._host.flush()
+
+    def touched(self) -> None:
+        """Somebody does something with it."""
+        if self._history:
+            self._host.touched(self)
 
     def delay_of(self, message: Message, app: str) -> float:
         """How long a consumer's last message keeps one back that clients were lost with, seconds."""
@@ -126,14 +140,15 @@ class Queue:
 
     # handles
 
-    def check_open(self, app_id: str, reads: int, writes: int) -> None:
+    def check_open(self, app_id: str, sub_id: int, reads: int, writes: int) -> None:
         """Raise `Refused` where a handle may not be opened like that."""
         domain = self.domain
+        names_app = app_id != DEFAULT_APP or sub_id != 0
         if domain.mode == "fanout":
-            if reads and app_id == DEFAULT_APP:
+            if reads and not names_app:
                 text = "Reader of a fanout queue requires an appId to be specified."
                 raise Refused(Category.E_UNKNOWN, text, -1)
-        elif app_id != DEFAULT_APP:
+        elif names_app:
             text = "AppId should not be specified when opening a non-fanout queue"
             raise Refused(Category.E_UNKNOWN, text, -1)
         for limit, more, there, who in (
@@ -170,12 +185,6 @@ class Queue:
 
     def _is_known(self, message: Message) -> bool:
         """Whether the same GUID was posted before: what is still stored is never forgotten."""
-        too_old = message.at - self.domain.deduplication_time_ms / 1000
-        while self._history:
-            oldest, at = next(iter(self._history.items()))
-            if at > too_old:
-                break
-            del self._history[oldest]
         return message.guid in self._history or message.guid in self.messages
 
     def _room_for(self) -> AckStatus:
@@ -195,10 +204,10 @@ class Queue:
         message.waiting = self._authorised
         self.messages[message.guid] = message
         self._count(message, 1)
-        if self.domain.deduplication_time_ms:
-            self._history[message.guid] = message.at
-        if self.domain.message_ttl_s and len(self.messages) == 1:
-            self._expiry.set(message.at + self.domain.message_ttl_s)
+        self._history[message.guid] = message.at
+        self._host.touched(self)
+        if not self._expiry.is_set:
+            self._expiry.set((message.at // _LOOK_S + 1) * _LOOK_S)
 
     def _count(self, message: Message, sign: int) -> None:
         self.bytes += sign * message.size
@@ -232,6 +241,11 @@ class Queue:
                 together[0].stream.deliver(message, together, out_of_order=False)
 
     def _broadcast(self, message: Message) -> None:
+        """Hand it to all that are there; once, if it is several times in one event."""
+        if message.guid in self._history:
+            return
+        self._history[message.guid] = message.at
+        self._host.touched(self)
         for app in self.apps.values():
             for taker in app.everybody(message):
                 handle = taker.stream.handle
@@ -273,19 +287,29 @@ class Queue:
         del self.messages[message.guid]
         self._count(message, -1)
 
-    def _expire(self, now: float) -> None:
-        """Messages are too old: nobody gets them any more, and nobody is told."""
-        ttl = self.domain.message_ttl_s
-        for message in list(self._older_than(now - ttl)):
-            self._remove(message)
-        self._forget_gone()
-        oldest = next(iter(self.messages.values()), None)
-        if oldest is not None:
-            self._expiry.set(oldest.at + ttl)
+    def _look(self, now: float) -> None:
+        """A broker looks at the ages of all messages from time to time."""
+        self.expire(now)
+        if self.messages or self._history:
+            self._expiry.set(now + _LOOK_S)
 
-    def _older_than(self, at: float) -> Iterator[Message]:
+    def expire(self, now: float) -> None:
+        """GUIDs that are too old are forgotten, and messages go: no client hears of it."""
+        remembered = 0.0 if self.domain.mode == "broadcast" else self.domain.deduplication_time_ms / 1000
+        while self._history and next(iter(self._history.values())) <= now - remembered:
+            self._history.popitem(last=False)
+        if not self.domain.message_ttl_s:
+            return
+        found = list(self._too_old(int(self._host.wall(now))))
+        for message in found:
+            self._remove(message)
+        if found:
+            self._forget_gone()
+
+    def _too_old(self, second: int) -> Iterator[Message]:
+        """The ages of messages are counted in whole seconds of the clock."""
         for message in self.messages.values():
-            if message.at > at:
+            if second - int(self._host.wall(message.at)) <= self.domain.message_ttl_s:
                 return
             yield message
 

@@ -135,13 +135,14 @@ class Router:
     def __bool__(self) -> bool:
         return bool(self.groups)
 
-    def reopen(self) -> None:
-        """Somebody may have room again."""
+    def reopen(self, flow: Flow | None = None) -> None:
+        """A subscription has room again; None: any may have. Its group is asked again, others are not."""
         for group in self.groups:
-            group.open = True
+            if flow is None or any(each.flow is flow for each in group.subscribers):
+                group.open = True
 
     def choose(self, message: Message) -> Subscriber | Outcome:
-        """Who gets a message, or why nobody does."""
+        """Who gets a message, or why nobody does. Groups that were found full are passed over unasked."""
         all_full, full, priority = True, False, None
         for group in self.groups:
             if full and group.priority != priority:
@@ -157,7 +158,7 @@ class Router:
             full, priority = True, group.priority
         if all_full:
             return Outcome.ALL_FULL
-        return Outcome.NO_CAPACITY if not all(group.open for group in self.groups) else Outcome.UNWANTED
+        return Outcome.NO_CAPACITY if full else Outcome.UNWANTED
 
     def choose_patiently(self, message: Message, delay: float, now: float) -> Subscriber | Outcome | float:
         """Who gets a message that clients were lost with, or the seconds until somebody may.

@@ -15,7 +15,7 @@ from fakebrokers.blazingmq import admin
 from fakebrokers.blazingmq.broker import BlazingBroker
 from fakebrokers.blazingmq.cluster import Node
 from fakebrokers.blazingmq.codec import BlazingCodec
-from fakebrokers.blazingmq.codes import AckStatus, Category, ClientType, Encoding
+from fakebrokers.blazingmq.codes import AckStatus, Category, ClientType, Encoding, EventType
 from fakebrokers.blazingmq.frames import (
     Ack,
     AdminCommand,
@@ -29,6 +29,7 @@ from fakebrokers.blazingmq.frames import (
     DisconnectResponse,
     HeartbeatRequest,
     HeartbeatResponse,
+    OtherEvent,
     Put,
     Request,
     StatusResponse,
@@ -81,7 +82,7 @@ class BlazingSession(SessionBase):
             self._handle_malformed(frame)
         elif isinstance(frame, Request):
             self._handle_request(frame, reads, now)
-        elif isinstance(frame, HeartbeatRequest) and reads is not Reads.NOTHING:
+        elif _asks_for_life(frame) and reads is not Reads.NOTHING:
             self.link.say(HeartbeatResponse())
         elif reads is Reads.CONFIRMS:
             self._handle_stopping(frame, now)
@@ -139,23 +140,34 @@ class BlazingSession(SessionBase):
             self.link.say(AuthenticationResponse(Status(Category.E_SUCCESS, 0)))
         elif isinstance(frame, ClientIdentity):
             self._meet(frame, now)
-        else:
+        elif not (isinstance(frame, Malformed) and frame.code == "too-large"):
             self.end()
 
     def _meet(self, identity: ClientIdentity, now: float) -> None:
+        if identity.client_type == ClientType.E_UNKNOWN:
+            self.end()
+            return
         self.identity = identity
         self.makes_guids = identity.guid_info is not None and bool(identity.guid_info.client_id)
         self.codec.encoding = _best_encoding(identity.features)
-        if identity.sdk_version < self.profile.min_sdk_version:
-            text = f"SDK version {identity.sdk_version} is not supported any more"
-            self.link.say(self._response(Status(Category.E_NOT_SUPPORTED, -1, text), deprecated=True))
-            self.end()
-            return
         self.state = State.ADMIN if identity.client_type == ClientType.E_TCPADMIN else State.RUNNING
         self._deadline.cancel()
-        self.link.say(self._response(Status(Category.E_SUCCESS, 0)))
+        self.link.say(self._verdict(identity))
         self._begin_heartbeats(now)
         self.link.ready()
+
+    def _verdict(self, identity: ClientIdentity) -> BrokerResponse:
+        """What the client is told. One that is too old is told so, and may go on all the same."""
+        version = identity.sdk_version
+        oldest, advised = self.profile.oldest_sdks.get(identity.sdk_language, (-1, -1))
+        status = Status(Category.E_SUCCESS, 0)
+        if version < oldest:
+            text = (
+                "Client is using an unsupported version of libbmq "
+                f"(minimum supported version: {oldest}, client version: {version})."
+            )
+            status = Status(Category.E_NOT_SUPPORTED, -1, text)
+        return self._response(status, deprecated=version < advised)
 
     def _response(self, result: Status, *, deprecated: bool = False) -> BrokerResponse:
         profile = self.profile
@@ -190,7 +202,10 @@ class BlazingSession(SessionBase):
             self.silence_limit_s = profile.heartbeat_s * (profile.max_missed_heartbeats + 1)
         if profile.watches_clients and profile.heartbeat_interval_ms > 0:
             self._heartbeats = Heartbeats(
-                profile.heartbeat_s, profile.max_missed_heartbeats, always=profile.asks_always
+                profile.heartbeat_s,
+                profile.max_missed_heartbeats,
+                always=profile.asks_always,
+                grace_s=profile.heartbeat_grace_s,
             )
             self._heartbeat_timer.set(now + profile.heartbeat_s)
 
@@ -212,8 +227,11 @@ class BlazingSession(SessionBase):
     # frames of a client that is known
 
     def _handle_malformed(self, frame: Malformed) -> None:
-        """A broker drops what it cannot read, unless it does not know where the next event begins."""
-        if frame.code in ("framing", "too-large"):
+        """A broker drops what it cannot read, unless it cannot know where the next event begins.
+
+        It waits for the rest of what is too large.
+        """
+        if frame.code == "framing":
             self.end()
 
     def _handle_request(self, request: Request, reads: Reads, now: float) -> None:
@@ -283,6 +301,12 @@ class BlazingSession(SessionBase):
             "crcs": dict(self.messages.crcs),
             "queues": {number: _described(handle) for number, handle in self.handles.items()},
         }
+
+
+def _asks_for_life(frame: Frame) -> bool:
+    """Whether it is a heartbeat, even one with a body."""
+    heartbeat = isinstance(frame, HeartbeatRequest)
+    return heartbeat or isinstance(frame, OtherEvent) and frame.type == EventType.HEARTBEAT_REQ
 
 
 def _described(handle: Handle) -> dict[str, Any]:

@@ -54,29 +54,42 @@ class Messages:
     # from producers
 
     def _put(self, event: Put, now: float) -> None:
-        """Post the messages of an event, up to the first one that a broker cannot read."""
-        acks = []
+        """Post the messages of an event, up to the first one that a broker cannot read.
+
+        What the session answers by itself comes first. A queue's answers come once the whole event is done; of
+        one GUID only the first may be positive.
+        """
+        own: list[AckMessage] = []
+        queued: list[AckMessage] = []
+        answered: set[bytes] = set()
         for message in event.messages:
             is_sound = self._check_crc(message)
             readable = _readable(message)
             if readable is None:
                 break
-            ack = self._post(readable, is_sound, now)
-            if ack is not None:
-                acks.append(ack)
-        if acks:
-            self._session.link.say(Ack(tuple(acks)))
+            handle = self._session.handles.get(message.queue_id & _U32)
+            if handle is None or not is_sound or self._lacks_guid(message):
+                own.append(self._refused(message))
+                continue
+            ack = self._post(handle, readable, now)
+            if ack is None:
+                continue
+            if handle.queue.domain.mode == "broadcast":
+                own.append(ack)
+            elif ack.status or ack.guid not in answered:
+                queued.append(ack)
+            answered.add(ack.guid)
+        if own or queued:
+            self._session.link.say(Ack((*own, *queued)))
 
-    def _post(self, message: PutMessage, is_sound: bool, now: float) -> AckMessage | None:
+    def _lacks_guid(self, message: PutMessage) -> bool:
+        return self._session.makes_guids and message.guid == UNSET_GUID
+
+    def _post(self, handle: Handle, message: PutMessage, now: float) -> AckMessage | None:
         """Put one message into its queue; its ACK if it wants one, or has to get one."""
         session = self._session
-        handle = session.handles.get(message.queue_id & _U32)
-        if handle is None or not is_sound:
-            return self._refused(message)
         if session.makes_guids:
             guid, correlation_id, wants_ack = message.guid, 0, message.wants_ack
-            if guid == UNSET_GUID:
-                return self._refused(message)
         else:
             guid = session.broker.guids.new(now)
             correlation_id = message.correlation_id
@@ -152,6 +165,8 @@ def _readable(message: PutMessage) -> PutMessage | None:
 
     None: it drops the message and what comes after it in the event, without an answer.
     """
+    if not message.data:
+        return None
     if message.compression == Compression.NONE and not message.schema_id:
         return message
     if message.compression not in _COMPRESSIONS or (message.schema_id and not message.has_properties):

@@ -102,7 +102,7 @@ class Queues:
 
     def _close(self, request: CloseQueue, now: float) -> None:
         asked = request.handle_parameters
-        if not (asked.read_count or asked.write_count or asked.admin_count):
+        if max(asked.read_count, asked.write_count, asked.admin_count) <= 0:
             text = "At least one of [read|write|admin]Count must be > 0"
             raise Refused(Category.E_INVALID_ARGUMENT, text)
         handle = self._handle(asked.q_id)
@@ -171,10 +171,9 @@ def _consumers(subscription: Subscription) -> list[Consumer]:
 
 def _check_open(asked: HandleParameters) -> None:
     """Raise `Refused` for numbers that make no sense together."""
-    app_id = (asked.sub_id_info or _DEFAULT).app_id
     for wrong, text in (
         (
-            not (asked.read_count or asked.write_count or asked.admin_count),
+            max(asked.read_count, asked.write_count, asked.admin_count) <= 0,
             "At least one of ([read|write]) Count must be >0",
         ),
         (asked.admin_count != 0, "adminCount must be 0"),
@@ -188,7 +187,7 @@ def _check_open(asked: HandleParameters) -> None:
         ),
         (asked.q_id >= RESERVED_QUEUE_ID, "qId must not be set from the reserved queue ids range"),
         (
-            bool(asked.flags & QueueFlag.WRITE) and app_id != DEFAULT_APP,
+            bool(asked.flags & QueueFlag.WRITE) and (asked.sub_id_info or _DEFAULT) != _DEFAULT,
             "AppId should not be specified in the URI if queue is opened in write mode",
         ),
     ):

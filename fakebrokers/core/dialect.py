@@ -76,6 +76,14 @@ class Speaker(ABC):
     codec: Codec
     closing: bool = False
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an answer is due that one to a question could overtake."""
+        return False
+
+    def sent(self, data: bytes) -> None:
+        """Take note of a command that the client has sent."""
+
     @abstractmethod
     def question(self) -> bytes:
         """A question whose answer shows that everything before it has been dealt with; empty: none yet.

@@ -113,13 +113,30 @@ def test_anything_else_before_the_identity_ends_the_connection(frame: Frame | by
     assert client.frames() == []
 
 
-def test_an_old_sdk_is_refused() -> None:
-    client = Bench(replace(REAL, min_sdk_version=20_000)).connect()
-    client.send(replace(JAVA, sdk_version=10_000))
+def test_an_old_sdk_is_told_so_and_may_go_on() -> None:
+    client = Bench().connect()
+    client.send(replace(CPP, sdk_version=10_499))
     response = client.only(BrokerResponse)
     assert (response.result.category, response.result.code) == (Category.E_NOT_SUPPORTED, -1)
+    assert "(minimum supported version: 10500, client version: 10499)" in response.result.message
     assert response.is_deprecated_sdk
+
+
+@pytest.mark.parametrize(
+    ("language", "version", "deprecated"), [(1, 10_500, True), (1, 10_900, False), (2, 2, False), (0, 0, False)]
+)
+def test_which_sdks_are_deprecated(language: int, version: int, deprecated: bool) -> None:
+    client = Bench().connect()
+    client.send(replace(CPP, sdk_version=version, sdk_language=Language(language)))
+    response = client.only(BrokerResponse)
+    assert (response.result.category, response.is_deprecated_sdk) == (Category.E_SUCCESS, deprecated)
+
+
+def test_a_client_of_no_type_is_not_answered() -> None:
+    client = Bench().connect()
+    client.send(replace(CPP, client_type=ClientType.E_UNKNOWN))
     assert client.ended
+    assert client.frames() == []
 
 
 def test_a_client_that_says_nothing_is_cut_off() -> None:
@@ -153,13 +170,25 @@ def test_by_default_nobody_is_asked() -> None:
 
 def test_a_silent_client_is_asked_and_cut_off_after_one_interval_more_than_the_limit() -> None:
     bench = Bench(replace(REAL, watches_clients=True, heartbeat_interval_ms=1000, max_missed_heartbeats=3))
-    client = bench.start()
+    client = bench.start().open(write=True)
+    bench.advance(1)
+    assert client.frames() == []
     for _ in range(3):
         bench.advance(1)
         assert client.frames() == [HeartbeatRequest()]
     bench.advance(0.9)
     assert not client.ended
     bench.advance(0.1)
+    assert client.ended
+
+
+def test_a_client_that_has_said_nothing_since_its_identity_has_three_minutes_more() -> None:
+    bench = Bench(replace(REAL, watches_clients=True, heartbeat_interval_ms=1000, max_missed_heartbeats=3))
+    client = bench.start()
+    bench.advance(183)
+    assert client.frames() == [HeartbeatRequest()] * 183
+    assert not client.ended
+    bench.advance(1)
     assert client.ended
 
 
@@ -182,7 +211,8 @@ def test_any_event_counts_as_a_sign_of_life() -> None:
 
 def test_a_sign_of_life_starts_the_count_anew() -> None:
     bench = Bench(replace(REAL, watches_clients=True, heartbeat_interval_ms=1000, max_missed_heartbeats=2))
-    client = bench.start()
+    client = bench.start().open(write=True)
+    bench.advance(1)
     for _ in range(3):
         bench.advance(2)
         assert client.frames() == [HeartbeatRequest()] * 2

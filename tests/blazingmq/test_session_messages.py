@@ -630,16 +630,43 @@ def test_what_is_purged_is_not_held_on_to() -> None:
     assert [one for one in gc.get_referrers(*held) if not isinstance(one, tuple)] == [held]  # of this call
 
 
-def test_old_messages_expire() -> None:
-    bench = Bench(domains={"d": Domain(message_ttl_s=10)})
+def test_ages_are_counted_in_whole_seconds() -> None:
+    """Of the clock: what came at 0.9 s and what came at 0.1 s are of the same age at 2.0 s."""
+    bench = Bench(domains={"d": Domain(message_ttl_s=1)})
     producer = bench.start().open("bmq://d/q", write=True)
+    for data in (b"a", b"b"):
+        bench.advance(0.1 if data == b"a" else 0.8)
+        producer.post(data)
+    bench.advance(1.05)  # 1.95
+    assert bench.start().open("bmq://d/q", read=True, take=1).payloads() == [b"a"]
+    bench.advance(0.1)  # 2.05
+    assert bench.start().open("bmq://d/q", read=True).payloads() == []
+
+
+def test_old_messages_go_when_the_queue_is_used_or_within_five_seconds() -> None:
+    bench = Bench(domains={"d": Domain(message_ttl_s=1)})
+    producer = bench.start().open("bmq://d/q", write=True)
+    queue = bench.broker.queue("bmq://d/q")
     producer.post(b"a")
-    bench.advance(5)
+    bench.advance(4)
+    assert len(queue.messages) == 1
     producer.post(b"b")
-    bench.advance(5)
-    assert bench.start().open("bmq://d/q", read=True).payloads() == [b"b"]
-    bench.advance(5)
-    assert not bench.broker.queue("bmq://d/q").messages
+    assert [each.data for each in queue.messages.values()] == [b"b"]
+    bench.advance(1)  # 5.0: b is not old enough
+    assert len(queue.messages) == 1
+    bench.advance(4.9)
+    assert len(queue.messages) == 1
+    bench.advance(0.1)
+    assert not queue.messages
+
+
+def test_of_what_cannot_be_used_nothing_is_answered() -> None:
+    """A message without data ends the event, as one that cannot be read does."""
+    client = Bench().start().open(write=True)
+    client.send(Put((put(b"1", number=1), put(b"", number=2), put(b"3", number=3))))
+    assert client.statuses() == [0]
+    client.post(b"4", number=4)
+    assert client.statuses() == [0]
 
 
 # fanout and broadcast

@@ -36,7 +36,9 @@ DOMAINS: Mapping[str, Domain] = {
     "bmq.compare.poison": Domain(max_delivery_attempts=2),
 }
 QUEUES = tuple(f"bmq://{domain}/{MARK}" for domain in DOMAINS)
-_FANOUT = QUEUES[1]
+_FANOUT, _BROADCAST = QUEUES[1:3]
+#: Clients of a sequence whose consumers have different priorities.
+_APART = 16
 _NAMES = (
     *("", "bmq", "bmq://", "bmq:///q", "bmq://bmq.test.mem.priority", "bmq://bmq.test.mem.priority/"),
     *(f"tcp://bmq.test.mem.priority/{MARK}", f"{QUEUES[0]}/x", f"{QUEUES[0]}~", f"{QUEUES[0]} "),
@@ -189,12 +191,12 @@ class Author:
 
     def _configure(self, handle: Opened) -> None:
         count = self.random.choice([0, 1, 1, 1, 1, 1, 2])
-        stream = StreamParameters(handle.app, tuple([self._subscription() for _ in range(count)]))
+        stream = StreamParameters(handle.app, tuple([self._subscription(handle) for _ in range(count)]))
         number, q_id = self._number(), handle.parameters.q_id
         if self.random.random() < 0.9:
             self._ask(handle.client, f.ConfigureStream(number, q_id, stream))
             return
-        consumer = self._consumer() if count else ConsumerInfo(0, 0, NO_PRIORITY, 0)
+        consumer = self._consumer(handle) if count else ConsumerInfo(0, 0, NO_PRIORITY, 0)
         older = QueueStreamParameters(handle.parameters.sub_id_info, *msgspec.structs.astuple(consumer))
         self._ask(handle.client, f.ConfigureQueueStream(number, q_id, older))
 
@@ -202,7 +204,7 @@ class Author:
         handle = self._handle()
         if handle is not None:
             q_id, app = self.random.choice([(99, handle.app), (handle.parameters.q_id, "other")])
-            stream = StreamParameters(app, (self._subscription(),))
+            stream = StreamParameters(app, (self._subscription(handle),))
             self._ask(handle.client, f.ConfigureStream(self._number(), q_id, stream))
 
     def post(self) -> None:
@@ -323,16 +325,19 @@ class Author:
         ]
         return self.random.choice(there) if there else None
 
-    def _subscription(self) -> Subscription:
+    def _subscription(self, handle: Opened) -> Subscription:
         self._subscriptions += 1
         text = self.random.choice(_EXPRESSIONS)
         version = ExpressionVersion.E_VERSION_1 if text else ExpressionVersion.E_UNDEFINED
-        return Subscription(self._subscriptions, Expression(version, text), (self._consumer(),))
+        return Subscription(self._subscriptions, Expression(version, text), (self._consumer(handle),))
 
-    def _consumer(self) -> ConsumerInfo:
+    def _consumer(self, handle: Opened) -> ConsumerInfo:
+        """In a broker the places of its objects in memory say which of two with one priority is first."""
         most = self.random.choice([1, 2, 5, 1000, 1000, 1000, 0])
         size = self.random.choice([1 << 25, 1 << 25, 1 << 25, 100, 0])
         priority, turns = self.random.choice([(0, 1)] * 6 + [(1, 1), (2, 1), (-1, 1), (0, 2), (0, 0)])
+        if not handle.parameters.uri.startswith(_BROADCAST):
+            priority = priority * _APART + handle.client % _APART
         return ConsumerInfo(most, size, priority, turns)
 
 

@@ -21,6 +21,8 @@ from fakebrokers.core.frames import Frame
 QUESTIONS = 0x7FFF0000
 #: More writers than any handle has: a broker's queue looks, and refuses to close it.
 _TOO_MANY = 1_000_000
+#: What a broker answers once its queues have, while it goes on with what the client says next.
+_ANSWERED = (f.OpenQueue, f.CloseQueue, f.ConfigureStream, f.ConfigureQueueStream, f.Disconnect)
 
 
 class EventSpeaker(Speaker):
@@ -36,6 +38,17 @@ class EventSpeaker(Speaker):
         self._known = False
         self._opened: dict[int, HandleParameters] = {}
         self._unanswered: set[int] = set()
+        self._due: set[int] = set()
+        self._reader = BlazingCodec()
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._due)
+
+    def sent(self, data: bytes) -> None:
+        for frame, _ in self._reader.feed(data):
+            if self._known and isinstance(frame, _ANSWERED) and frame.r_id is not None and frame.r_id >= 0:
+                self._due.add(frame.r_id)
 
     def question(self) -> bytes:
         if not self._known:
@@ -48,6 +61,8 @@ class EventSpeaker(Speaker):
         return b"".join(map(self._encode, asked))
 
     def is_answer(self, frame: Frame) -> bool:
+        if isinstance(frame, f.Response) and frame.r_id is not None:
+            self._due.discard(frame.r_id)
         match frame:
             case f.BrokerResponse(result) if result.category == 0:
                 self._known = True
@@ -58,6 +73,7 @@ class EventSpeaker(Speaker):
                 )
             case f.DisconnectResponse():
                 self._known = False
+                self._due.clear()
             case f.StatusResponse(r_id) if r_id is not None and r_id >= QUESTIONS:
                 self._unanswered.discard(r_id)
                 return not self._unanswered
