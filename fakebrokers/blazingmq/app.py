@@ -6,7 +6,7 @@ A queue that is no fanout has one app, `codes.DEFAULT_APP`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fakebrokers.blazingmq.routing import Outcome, Router, Subscriber
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fakebrokers.blazingmq.handle import Stream
     from fakebrokers.blazingmq.message import Message
     from fakebrokers.blazingmq.queue import Queue
+    from fakebrokers.blazingmq.routing import Group
 
 
 class Waiting:
@@ -84,6 +85,11 @@ class App:
         self._behind: deque[Message] = deque()  # other apps have had their turn, this one has not
         self._stopped = False  # it has to catch up with what is behind, and may then go on with the queue
         self._hold = queue.timers.new(self._held_long_enough)
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """Who may take messages."""
+        return self._router.groups
 
     @property
     def undelivered(self) -> int:

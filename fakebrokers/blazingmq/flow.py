@@ -29,6 +29,11 @@ class Flow:
         self._resume_bytes = ceil(max_bytes * _RESUME_AT)
         self.full = self._at_limit
 
+    def empty(self) -> None:
+        """Nothing is unconfirmed any more."""
+        self.messages = self.bytes = 0
+        self.full = self._at_limit
+
     @property
     def _at_limit(self) -> bool:
         return self.messages >= self.max_messages or self.bytes >= self.max_bytes

@@ -5,7 +5,7 @@ docs/protocols/blazingmq.md, 7 and 9.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fakebrokers.blazingmq.codes import DEFAULT_APP, NO_PRIORITY, AckStatus, Category
@@ -69,20 +69,23 @@ class Stream:
         """The numbers of its subscriptions."""
         return [consumer.number for consumer in self._consumers]
 
-    def consumers(self) -> Iterator[tuple[Consumer, Flow]]:
-        """Its consumers with what they have unconfirmed; the counts outlive a configuration."""
-        for consumer in self._consumers:
-            yield consumer, self._flows[consumer.number]
+    @property
+    def consumers(self) -> tuple[Consumer, ...]:
+        """Those that it takes messages for, once its app puts all subscriptions together."""
+        return self._consumers
+
+    def flow(self, consumer: Consumer) -> Flow:
+        """What a consumer has unconfirmed, with these limits; the counts outlive a configuration."""
+        flow = self._flows.get(consumer.number)
+        if flow is None:
+            flow = self._flows[consumer.number] = Flow(consumer.max_messages, consumer.max_bytes)
+        else:
+            flow.limit(consumer.max_messages, consumer.max_bytes)
+        return flow
 
     def configure(self, consumers: Sequence[Consumer]) -> None:
-        """Take messages for these from here on; none at all: nothing."""
+        """Take messages for these, once its app puts all subscriptions together; none at all: nothing."""
         self._consumers = tuple(consumers)
-        for consumer in consumers:
-            flow = self._flows.get(consumer.number)
-            if flow is None:
-                self._flows[consumer.number] = Flow(consumer.max_messages, consumer.max_bytes)
-            else:
-                flow.limit(consumer.max_messages, consumer.max_bytes)
 
     def deliver(self, message: Message, takers: Sequence[Subscriber], *, out_of_order: bool) -> None:
         """Push a message to the client; it is unconfirmed from here on."""
@@ -106,9 +109,8 @@ class Stream:
         messages = [each.message for each in self.unconfirmed.values()]
         self.unconfirmed.clear()
         self._flows = {number: flow for number, flow in self._flows.items() if number in self.numbers}
-        for consumer, flow in self.consumers():
-            flow.messages = flow.bytes = 0
-            flow.limit(consumer.max_messages, consumer.max_bytes)
+        for flow in self._flows.values():
+            flow.empty()
         return messages
 
 
@@ -165,7 +167,8 @@ class Handle:
         """Say what a reader takes. Messages flow when `Queue.deliver` is called.
 
         Raises:
-            Refused: There is no such stream, or a priority makes no sense.
+            Refused: There is no such stream; or a priority makes no sense, and holds all the same as soon as
+                another consumer of the app is configured or goes.
         """
         self.queue.touched()
         stream = self.streams.get(app_id)
@@ -173,15 +176,15 @@ class Handle:
             raise Refused(Category.E_UNKNOWN, "No queue with specified appId")
         if not stream.reads:
             return
+        stream.configure([each for each in consumers if each.priority != NO_PRIORITY])
         for consumer in consumers:
             if (consumer.priority == NO_PRIORITY) != (consumer.turns == 0) or consumer.turns < 0:
                 text = "Attempting to configure stream with invalid priority."
                 raise Refused(Category.E_UNKNOWN, text, -1)
-        stream.configure([each for each in consumers if each.priority != NO_PRIORITY])
         self.queue.app(app_id).rebuild()
 
     def release(self, app_id: str, reads: int, writes: int, *, final: bool) -> None:
-        """Count readers and writers out; all that are left if it is final and the numbers do not fit.
+        """Count readers and writers out; all that are left, of every app, if it is final.
 
         Raises:
             Refused: The numbers do not fit.
@@ -189,11 +192,11 @@ class Handle:
         self.queue.touched()
         stream = self.streams.get(app_id)
         fits = stream is not None and 0 <= reads <= stream.reads and 0 <= writes <= stream.writes
-        if stream is None or not fits:
-            if not final:
-                raise Refused(Category.E_UNKNOWN, "Failed to release handle.")
+        if final:
             self.drop(lost=False)
             return
+        if stream is None or not fits:
+            raise Refused(Category.E_UNKNOWN, "Failed to release handle.")
         self._release(stream, reads, writes)
         if not self.reads and not self.writes:
             self.drop(lost=False)

@@ -36,8 +36,8 @@ class Profile(msgspec.Struct, frozen=True):
             `max_missed_heartbeats` + 1 silent intervals. On in the configurations that a broker is shipped
             with; off here, since the Java SDK stops reading at the first request.
         asks_always: It asks at every interval, whatever the client sends.
-        heartbeat_grace_s: A client that has said nothing since its identity is asked, but not cut off until this
-            has passed as well.
+        heartbeat_grace_s: A client that has said nothing since its identity is asked, and not cut off until
+            this has passed as well.
         oldest_sdks: By language: the oldest version that is supported, and the oldest that is not deprecated.
         push_option: How deliveries say which subscription they are for.
         statuses: Other numbers for ACKs than the wire's, by the usual ones.

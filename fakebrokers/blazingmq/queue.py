@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fakebrokers.blazingmq.message import Message
     from fakebrokers.blazingmq.profile import Profile
 
-#: How often a broker looks for messages that are too old in queues that nobody uses, seconds.
+#: How often a broker looks for what is too old in queues that nobody uses, seconds.
 _LOOK_S = 5.0
 
 _SUCCESS = AckStatus.SUCCESS  #: by itself: looks into an enum cost, and this is asked of every message
@@ -143,6 +143,16 @@ class Queue:
     def check_open(self, app_id: str, sub_id: int, reads: int, writes: int) -> None:
         """Raise `Refused` where a handle may not be opened like that."""
         domain = self.domain
+        exceeded = [
+            f"the limit of {limit} {who}"
+            for limit, more, there, who in (
+                (domain.max_producers, writes, sum(each.writes for each in self.handles), "producer(s)"),
+                (domain.max_consumers, reads, self._readers(app_id), "consumer(s)"),
+            )
+            if limit and more + there > limit
+        ]
+        if exceeded:
+            raise Refused(Category.E_UNKNOWN, f"Client would exceed {' and '.join(exceeded)}", -1)
         names_app = app_id != DEFAULT_APP or sub_id != 0
         if domain.mode == "fanout":
             if reads and not names_app:
@@ -151,13 +161,6 @@ class Queue:
         elif names_app:
             text = "AppId should not be specified when opening a non-fanout queue"
             raise Refused(Category.E_UNKNOWN, text, -1)
-        for limit, more, there, who in (
-            (domain.max_producers, writes, sum(each.writes for each in self.handles), "producer(s)"),
-            (domain.max_consumers, reads, self._readers(app_id), "consumer(s)"),
-        ):
-            if limit and more + there > limit:
-                text = f"Client would exceed the limit of {limit} {who}"
-                raise Refused(Category.E_UNKNOWN, text, -1)
 
     def _readers(self, app_id: str) -> int:
         streams = (handle.streams.get(app_id) for handle in self.handles)
@@ -185,7 +188,14 @@ class Queue:
 
     def _is_known(self, message: Message) -> bool:
         """Whether the same GUID was posted before: what is still stored is never forgotten."""
+        self._forget(message.at // _LOOK_S * _LOOK_S)
         return message.guid in self._history or message.guid in self.messages
+
+    def _forget(self, now: float) -> None:
+        """GUIDs that are too old at a time may come again."""
+        remembered = 0.0 if self.domain.mode == "broadcast" else self.domain.deduplication_time_ms / 1000
+        while self._history and next(iter(self._history.values())) <= now - remembered:
+            self._history.popitem(last=False)
 
     def _room_for(self) -> AckStatus:
         """Whether there is room; what is held may exceed each limit once, whatever the message's size."""
@@ -206,7 +216,7 @@ class Queue:
         self._count(message, 1)
         self._history[message.guid] = message.at
         self._host.touched(self)
-        if not self._expiry.is_set:
+        if self.domain.message_ttl_s and not self._expiry.is_set:
             self._expiry.set((message.at // _LOOK_S + 1) * _LOOK_S)
 
     def _count(self, message: Message, sign: int) -> None:
@@ -290,14 +300,12 @@ class Queue:
     def _look(self, now: float) -> None:
         """A broker looks at the ages of all messages from time to time."""
         self.expire(now)
-        if self.messages or self._history:
+        if self.messages:
             self._expiry.set(now + _LOOK_S)
 
     def expire(self, now: float) -> None:
         """GUIDs that are too old are forgotten, and messages go: no client hears of it."""
-        remembered = 0.0 if self.domain.mode == "broadcast" else self.domain.deduplication_time_ms / 1000
-        while self._history and next(iter(self._history.values())) <= now - remembered:
-            self._history.popitem(last=False)
+        self._forget(now)
         if not self.domain.message_ttl_s:
             return
         found = list(self._too_old(int(self._host.wall(now))))

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
-from fakebrokers.blazingmq.codes import NO_PRIORITY
 from fakebrokers.blazingmq.expressions import BadExpression, Properties, compile_expression
 from fakebrokers.blazingmq.options import SubscriptionInfo
 
@@ -71,7 +70,7 @@ class Subscriber:
     def taken(self) -> bool:
         """It got one; whether its turn is over."""
         self._left -= 1
-        if self._left > 0:
+        if self._left:  # of one with no turns at all it is never over
             return False
         self._left = self.consumer.turns
         return True
@@ -120,15 +119,15 @@ class Router:
 
     def __init__(self, streams: Iterable[Stream] = ()) -> None:
         best: dict[str, Group] = {}
-        for stream in streams:
-            for consumer, flow in stream.consumers():
-                if consumer.priority == NO_PRIORITY:
-                    continue
-                group = best.get(consumer.expression)
-                if group is None or group.priority < consumer.priority:
-                    group = best[consumer.expression] = Group(consumer.expression, consumer.priority)
-                if group.priority == consumer.priority:
-                    group.subscribers.append(Subscriber(stream, consumer, flow))
+        everybody = [(stream, consumer) for stream in streams for consumer in stream.consumers]
+        for _, consumer in everybody:
+            group = best.get(consumer.expression)
+            if group is None or group.priority < consumer.priority:
+                best[consumer.expression] = Group(consumer.expression, consumer.priority)
+        for stream, consumer in everybody:
+            group = best[consumer.expression]
+            if group.priority == consumer.priority:
+                group.subscribers.append(Subscriber(stream, consumer, stream.flow(consumer)))
         self.groups = sorted(best.values(), key=lambda group: -group.priority)
         self._last: dict[Stream, tuple[bytes, float]] = {}  # what each got out of turn, and when
 

@@ -306,7 +306,7 @@ class BlazingSession(SessionBase):
 def _asks_for_life(frame: Frame) -> bool:
     """Whether it is a heartbeat, even one with a body."""
     heartbeat = isinstance(frame, HeartbeatRequest)
-    return heartbeat or isinstance(frame, OtherEvent) and frame.type == EventType.HEARTBEAT_REQ
+    return heartbeat or (isinstance(frame, OtherEvent) and frame.type == EventType.HEARTBEAT_REQ)
 
 
 def _described(handle: Handle) -> dict[str, Any]:

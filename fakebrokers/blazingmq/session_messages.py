@@ -56,8 +56,8 @@ class Messages:
     def _put(self, event: Put, now: float) -> None:
         """Post the messages of an event, up to the first one that a broker cannot read.
 
-        What the session answers by itself comes first. A queue's answers come once the whole event is done; of
-        one GUID only the first may be positive.
+        What the session answers by itself comes first. A queue's answers come once the whole event is done;
+        of one GUID only the first may be positive.
         """
         own: list[AckMessage] = []
         queued: list[AckMessage] = []

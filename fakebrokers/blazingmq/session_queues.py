@@ -7,7 +7,6 @@ from functools import partial
 from typing import TypeVar
 
 from fakebrokers.blazingmq.codes import (
-    DEFAULT_APP,
     RESERVED_QUEUE_ID,
     Category,
     ExpressionVersion,

@@ -109,10 +109,9 @@ def test_control_messages_that_end_early(event: object, drawing: st.DataObject) 
     [
         ("00000000 41020000", "framing"),
         ("00000007 41020000", "framing"),
-        ("00000008 41010000", "framing"),
-        ("00000008 41030000", "framing"),
         ("7fffffff 42020000", "too-large"),
-        ("ffffffff 42020000", "too-large"),
+        ("80000008 41020000", "framing"),
+        ("ffffffff 42020000", "framing"),
     ],
 )
 def test_behind_an_impossible_header_nothing_is_read(data: str, code: str) -> None:
@@ -123,6 +122,15 @@ def test_behind_an_impossible_header_nothing_is_read(data: str, code: str) -> No
     assert frame.problem.startswith("expected a")
     assert codec.partial == 0  # what is thrown away is no beginning of an event
     assert list(codec.feed(codec.encode(HeartbeatRequest()))) == []
+
+
+@pytest.mark.parametrize("data", ["00000008 4b010000", "00000008 4b030000", "0000000c 42000000 00000000"])
+def test_after_a_header_of_a_size_that_cannot_be_the_next_event_is_read(data: str) -> None:
+    codec = BlazingCodec()
+    (first, _), (second, _) = codec.feed(bytes.fromhex(data) + codec.encode(HeartbeatRequest()))
+    assert isinstance(first, Malformed)
+    assert first.code == "event"
+    assert second == HeartbeatRequest()
 
 
 @pytest.mark.parametrize(

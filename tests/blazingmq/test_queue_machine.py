@@ -188,12 +188,13 @@ class QueueMachine(RuleBasedStateMachine):
         while (due := self.broker.timers.next_due) < math.inf:
             self.broker.timers.run(due)
         for app in APPS:
-            there = [each for stream in self.queue.app(app).streams for each in stream.consumers()]
-            if not self.queue.app(app).undelivered or any(consumer.expression for consumer, _ in there):
+            streams = self.queue.app(app).streams
+            there = [consumer for stream in streams for consumer in stream.consumers]
+            if not self.queue.app(app).undelivered or any(consumer.expression for consumer in there):
                 continue
-            best = max((consumer.priority for consumer, _ in there), default=0)
-            for consumer, flow in there:
-                assert flow.full or consumer.priority < best
+            best = max((consumer.priority for consumer in there), default=0)
+            takers = [each for group in self.queue.app(app).groups for each in group.subscribers]
+            assert all(each.flow.full and each.consumer.priority == best for each in takers)
 
 
 QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)

@@ -49,7 +49,7 @@ def test_a_lost_confirm_and_a_changed_control_message(broker: BlazingMQ) -> None
     with Proxy(broker.url, protocol="blazingmq") as proxy:
         proxy.faults.add(
             drop(role="confirm", nth=2, unit="item", name="lost"),
-            rewrite({"sdk_version": 999}, kind="clientIdentity", name="changed"),
+            rewrite({"sdk_version": 20_000}, kind="clientIdentity", name="changed"),
         )
         done = run(
             proxy,
@@ -65,7 +65,7 @@ def test_a_lost_confirm_and_a_changed_control_message(broker: BlazingMQ) -> None
         assert proxy.faults.fired("lost") == 1
         identity = broker.journal.select(kind="clientIdentity")[0].frame
         assert identity is not None
-        assert identity.sdk_version == 999  # type: ignore[attr-defined]
+        assert identity.sdk_version == 20_000  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("encoding", list(Encoding))

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from fakebrokers.blazingmq.cluster import Node
-from fakebrokers.blazingmq.codes import Category, Encoding
+from fakebrokers.blazingmq.codes import Category, ClientType, Encoding, Language
 from fakebrokers.blazingmq.domains import Domain
 from fakebrokers.blazingmq.frames import (
     AdminCommand,
@@ -123,7 +123,8 @@ def test_an_old_sdk_is_told_so_and_may_go_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "version", "deprecated"), [(1, 10_500, True), (1, 10_900, False), (2, 2, False), (0, 0, False)]
+    ("language", "version", "deprecated"),
+    [(1, 10_500, True), (1, 10_900, False), (2, 2, False), (0, 0, False)],
 )
 def test_which_sdks_are_deprecated(language: int, version: int, deprecated: bool) -> None:
     client = Bench().connect()
