@@ -18,6 +18,8 @@ from fakebrokers.core.session import Broker
 from fakebrokers.errors import UsageError
 
 _MAKER = b"FakeBr"
+#: How often a broker that goes down looks for what is unconfirmed, seconds.
+_LOOK_S = 1.0
 
 
 class Session(Client, Protocol):
@@ -28,8 +30,12 @@ class Session(Client, Protocol):
     def flush(self) -> None:
         """Say what was pushed."""
 
-    def shut_down(self, timeout_s: float, now: float) -> None:
-        """End in order: no new deliveries, and the connection ends once all are confirmed."""
+    @property
+    def unconfirmed(self) -> int:
+        """Messages that the client has."""
+
+    def shut_down(self) -> None:
+        """The broker goes down: no deliveries, no queues that open or close."""
 
     def kick(self) -> None:
         """End at once."""
@@ -182,13 +188,30 @@ class BlazingBroker(Broker):
                 session.kick()
 
     def shut_down(self, node: Node, timeout_s: float, now: float) -> None:
-        """A broker goes down in order: what was delivered may be confirmed first."""
+        """A broker goes down in order: its connections end together, once what was delivered is confirmed.
+
+        It looks every second, until `timeout_s` have passed.
+        """
         node.stopping = True
         for session in list(self.sessions):
             if session.node is node:
-                session.shut_down(timeout_s, now)
+                session.shut_down()
+        until = now + timeout_s
+
+        def look(now: float) -> None:
+            there = [each for each in self.sessions if each.node is node]
+            if node.stopping and now < until and any(each.unconfirmed for each in there):
+                timer.set(min(now + _LOOK_S, until))
+            elif node.stopping:
+                for each in there:
+                    each.kick()
+
+        timer = self.timers.new(look)
+        look(now)
 
     def start_node(self, node: Node) -> None:
         """It comes back."""
+        if node.stopping:
+            self.stop_node(node)
         node.up = True
         node.stopping = False

@@ -15,7 +15,7 @@ from fakebrokers.blazingmq import admin
 from fakebrokers.blazingmq.broker import BlazingBroker
 from fakebrokers.blazingmq.cluster import Node
 from fakebrokers.blazingmq.codec import BlazingCodec
-from fakebrokers.blazingmq.codes import AckStatus, Category, ClientType, Encoding, EventType
+from fakebrokers.blazingmq.codes import Category, ClientType, Encoding, EventType
 from fakebrokers.blazingmq.frames import (
     Ack,
     AdminCommand,
@@ -24,7 +24,8 @@ from fakebrokers.blazingmq.frames import (
     AuthenticationResponse,
     BrokerResponse,
     ClientIdentity,
-    Confirm,
+    ConfigureQueueStream,
+    ConfigureStream,
     Disconnect,
     DisconnectResponse,
     HeartbeatRequest,
@@ -38,7 +39,6 @@ from fakebrokers.blazingmq.handle import Handle
 from fakebrokers.blazingmq.heartbeat import Due, Heartbeats
 from fakebrokers.blazingmq.message import Message
 from fakebrokers.blazingmq.options import SubscriptionInfo
-from fakebrokers.blazingmq.refusals import stopping
 from fakebrokers.blazingmq.schema import GuidInfo, Identity, Status
 from fakebrokers.blazingmq.session_base import SessionBase, has_feature
 from fakebrokers.blazingmq.session_messages import Messages, refusal
@@ -48,6 +48,7 @@ from fakebrokers.core.frames import Frame, Malformed
 
 _PROCESS = "bmqbrkr.tsk"
 _PID = 1  #: as in a container
+_MESSAGES = (Reads.EVENTS, Reads.CONFIRMS)
 
 
 class BlazingSession(SessionBase):
@@ -66,7 +67,7 @@ class BlazingSession(SessionBase):
         self._heartbeat_timer = self.link.session_timer(self._look_at_heartbeats)
         self._deadline.set(now + self.profile.negotiation_timeout_s)
         self.broker.connected(self)
-        if not self.node.up:
+        if not self.node.up or self.node.stopping:
             self.kick()
 
     def handle(self, frame: Frame, now: float) -> None:
@@ -74,7 +75,7 @@ class BlazingSession(SessionBase):
         if self._heartbeats is not None:
             self._heartbeats.heard()
         reads = STATES[self.state].reads
-        if reads is Reads.EVENTS and (act := self.messages.handlers.get(type(frame))) is not None:
+        if reads in _MESSAGES and (act := self.messages.handlers.get(type(frame))) is not None:
             act(frame, now)
         elif reads is Reads.NEGOTIATION:
             self._negotiate(frame, now)
@@ -84,8 +85,6 @@ class BlazingSession(SessionBase):
             self._handle_request(frame, reads, now)
         elif _asks_for_life(frame) and reads is not Reads.NOTHING:
             self.link.say(HeartbeatResponse())
-        elif reads is Reads.CONFIRMS:
-            self._handle_stopping(frame, now)
         self.broker.flush()
 
     def writable(self, now: float) -> None:
@@ -118,15 +117,16 @@ class BlazingSession(SessionBase):
         """Say what was pushed."""
         self.messages.flush()
 
-    def shut_down(self, timeout_s: float, now: float) -> None:
-        """Deliver nothing more; end once all is confirmed, or after `timeout_s` seconds."""
+    @property
+    def unconfirmed(self) -> int:
+        """Messages that the client has."""
+        return sum(handle.unconfirmed for handle in self.handles.values())
+
+    def shut_down(self) -> None:
+        """Deliver nothing more, and open and close no queues; the broker will end the connection."""
         self.lost = False
-        if self.state is not State.RUNNING:
-            self.end()
-            return
-        self.state = State.STOPPING
-        self._deadline.set(now + timeout_s)
-        self._end_if_confirmed()
+        if self.state is State.RUNNING:
+            self.state = State.STOPPING
 
     def kick(self) -> None:
         """The broker ends the connection."""
@@ -221,7 +221,7 @@ class BlazingSession(SessionBase):
         self._heartbeat_timer.set(now + self._heartbeats.interval_s)
 
     def _time_is_up(self, now: float) -> None:
-        """The client did not say who it is, or did not confirm before the broker went down."""
+        """The client did not say who it is."""
         self.end()
 
     # frames of a client that is known
@@ -243,9 +243,9 @@ class BlazingSession(SessionBase):
         elif isinstance(request, AdminCommand) and reads is Reads.COMMANDS:
             text = admin.carry_out(self.broker, request.command)
             self.link.say(AdminCommandResponse(request.r_id, text))
-        elif reads is Reads.CONFIRMS:
-            self.refuse(request, stopping())
-        elif reads is Reads.EVENTS and (act := self.queues.handlers.get(type(request))) is not None:
+        elif reads is Reads.CONFIRMS and not isinstance(request, ConfigureStream | ConfigureQueueStream):
+            return
+        elif reads in _MESSAGES and (act := self.queues.handlers.get(type(request))) is not None:
             act(request, now)
 
     def _disconnect(self, request: Disconnect) -> None:
@@ -255,17 +255,6 @@ class BlazingSession(SessionBase):
         self.queues.drop_all(lost=False)
         self.messages.forget()
         self.link.say(DisconnectResponse(request.r_id))
-
-    def _handle_stopping(self, frame: Frame, now: float) -> None:
-        if isinstance(frame, Confirm):
-            self.messages.handlers[Confirm](frame, now)
-            self._end_if_confirmed()
-        elif isinstance(frame, Put):
-            self.link.say(self._refused_put(frame, AckStatus.UNKNOWN))
-
-    def _end_if_confirmed(self) -> None:
-        if not any(handle.unconfirmed for handle in self.handles.values()):
-            self.end()
 
     # what others ask
 

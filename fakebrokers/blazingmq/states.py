@@ -37,7 +37,7 @@ class Reads(Enum):
     NEGOTIATION = "the frame that is due; any other ends the connection"
     EVENTS = "every request and event"
     COMMANDS = "admin commands; a disconnect is answered, anything else ignored"
-    CONFIRMS = "confirms and the disconnect; requests are refused, messages too"
+    CONFIRMS = "messages, confirms, configurations and the disconnect; queues are neither opened nor closed"
     HEARTBEATS = "heartbeats"
     NOTHING = "nothing"
 

@@ -102,6 +102,7 @@ class Author:
         self._subscriptions = 0
         self._clients = 0
         self._makes_guids: dict[int, bool] = {}
+        self._numbers: dict[int, dict[str, int]] = {}
         self._queues = random.sample(QUEUES, random.choice([1, 1, 2]))
 
     def sequence(self) -> list[Command]:
@@ -150,9 +151,8 @@ class Author:
         stream = None
         if uri == _FANOUT and kind != "write":
             app = self.random.choice([*EXAMPLE_APPS, "foo", "none"])
-            kind, stream = "read", SubQueueId(1 + sum(each.sub_id > 0 for each in there), app)
-            again = [each.parameters.sub_id_info for each in there if each.app == app]
-            stream = again[0] or stream if again else stream
+            numbers = self._numbers.setdefault(client, {})  # of two apps with one number brokers die
+            kind, stream = "read", SubQueueId(numbers.setdefault(app, len(numbers) + 1), app)
         parameters = _parameters(uri + (f"?id={stream.app_id}" if stream else ""), q_id, stream, kind)
         self._ask(client, f.OpenQueue(self._number(), parameters))
         self.opened.append(Opened(client, parameters))
