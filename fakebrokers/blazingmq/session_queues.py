@@ -141,8 +141,9 @@ class Queues:
         self._deliver(handle, stream.app_id)
 
     def _deliver(self, handle: Handle, app_id: str) -> None:
+        """What waits leaves after the answer; the configuration of a writer changes nothing."""
         app = handle.queue.apps.get(app_id)
-        if app is not None:
+        if app is not None and handle.streams[app_id].reads:
             app.deliver()
 
     def _handle(self, q_id: int) -> Handle:

@@ -1,4 +1,7 @@
-"""What a real broker and the C++ SDK said: ``vectors/blazingmq-broker.jsonl``."""
+"""What a real broker said to the C++ SDK (``vectors/blazingmq-broker.jsonl``) and to plain sockets.
+
+The second file, ``vectors/blazingmq-exchanges.jsonl``, has what a client can provoke at a single node.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-_FILE = Path(__file__).with_name("vectors") / "blazingmq-broker.jsonl"
+_FOLDER = Path(__file__).with_name("vectors")
+_FILES = tuple([_FOLDER / f"blazingmq-{name}.jsonl" for name in ("broker", "exchanges")])
 
 
 class Recorded(NamedTuple):
@@ -31,10 +35,12 @@ class Recorded(NamedTuple):
 
 @cache
 def recorded() -> tuple[Recorded, ...]:
-    """All of them; the first line of the file tells how they were recorded."""
-    with _FILE.open(encoding="utf-8") as rows:
-        next(rows)
-        return tuple([_recorded(json.loads(row)) for row in rows])
+    """All of them; the first line of each file tells how they were recorded."""
+    return tuple([_recorded(json.loads(row)) for file in _FILES for row in _lines(file)[1:]])
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").splitlines()
 
 
 def session(name: str) -> list[Recorded]:

@@ -14,7 +14,7 @@ from fakebrokers.blazingmq.codes import NO_PRIORITY, RESERVED_QUEUE_ID, QueueFla
 from fakebrokers.blazingmq.dialect.author import DOMAINS, Author
 from fakebrokers.blazingmq.options import read_options
 from fakebrokers.blazingmq.schema import HandleParameters, StreamParameters
-from fakebrokers.core.dialect import Command, Dialect, Login, Speaker
+from fakebrokers.core.dialect import Command, Dialect, Known, Login, Speaker
 from fakebrokers.core.frames import Frame
 
 #: From here on the numbers of requests belong to questions.
@@ -23,6 +23,15 @@ QUESTIONS = 0x7FFF0000
 _TOO_MANY = 1_000_000
 #: What a broker answers once its queues have, while it goes on with what the client says next.
 _ANSWERED = (f.OpenQueue, f.CloseQueue, f.ConfigureStream, f.ConfigureQueueStream, f.Disconnect)
+
+
+#: A broker notes at which message an app has stopped, for want of consumers with room. Where a client confirms
+#: that message, which nobody has had, it begins anew with the first one that is not confirmed.
+_RESTARTS = "the message at which the app had stopped was confirmed undelivered: the broker begins anew"
+_KNOWN = (
+    Known("CONFIRM", r"^\d+: nothing$", r"^\d+: PUSH [^;]* flags [46] [^;]*$", _RESTARTS),
+    Known("^Configure", r" flags [02] ", r" flags [46] ", _RESTARTS),
+)
 
 
 class EventSpeaker(Speaker):
@@ -83,6 +92,7 @@ class EventSpeaker(Speaker):
 class EventDialect(Dialect):
     """Queues of every mode, messages of every kind, what is refused, and rubbish."""
 
+    known = _KNOWN
     rounds = 2
     patience = 2.0
     options: Mapping[str, Any] = {"domains": DOMAINS}
@@ -127,7 +137,7 @@ class EventDialect(Dialect):
             case f.Ack((message,)):
                 return f"ACK queue {message.queue_id} {message.status} {message.correlation_id}"
             case f.Push((message,)):
-                infos = [info.number for info in read_options(message.options)]
+                infos = sorted(info.number for info in read_options(message.options))
                 shape = f"flags {message.flags} schema {message.schema_id} packed {message.compression}"
                 return f"PUSH queue {message.queue_id} for {infos} {shape} {message.data!r:.200}"
         fields = msgspec.structs.asdict(frame)
