@@ -143,4 +143,4 @@ def test_the_fake_answers_as_the_broker_did(name: str) -> None:
 
 def test_what_was_recorded() -> None:
     assert len(sessions()) == 28
-    assert len([each for each in recorded() if each.data]) == 771
+    assert len([each for each in recorded() if each.data]) == 772
