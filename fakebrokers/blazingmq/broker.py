@@ -10,8 +10,9 @@ from fakebrokers.blazingmq.codes import Category
 from fakebrokers.blazingmq.domains import Domain, Domains
 from fakebrokers.blazingmq.guid import GuidMaker
 from fakebrokers.blazingmq.handle import Client, Handle
+from fakebrokers.blazingmq.host import Usage
 from fakebrokers.blazingmq.profile import Profile
-from fakebrokers.blazingmq.queue import Queue, Usage
+from fakebrokers.blazingmq.queue import Queue
 from fakebrokers.blazingmq.refusals import Refused
 from fakebrokers.blazingmq.uri import Uri, parse_uri
 from fakebrokers.core.session import Broker
@@ -54,7 +55,7 @@ class BlazingBroker(Broker):
         sessions: All connections.
         queues: By canonical name.
         guids: Makes the GUIDs of clients that make none.
-        now: See `queue.Host`.
+        now: See `host.Host`.
     """
 
     def __init__(
@@ -166,7 +167,7 @@ class BlazingBroker(Broker):
         self._pushed[session] = None
 
     def touched(self, queue: Queue) -> None:
-        """See `queue.Host`."""
+        """See `host.Host`."""
         self._touched[queue] = None
 
     def flush(self) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from fakebrokers.blazingmq.app import App
 from fakebrokers.blazingmq.codes import DEFAULT_APP, AckStatus, Category
+from fakebrokers.blazingmq.host import Host, Usage
 from fakebrokers.blazingmq.learner import Learner
 from fakebrokers.blazingmq.refusals import Refused
 from fakebrokers.blazingmq.routing import Outcome, Subscriber
@@ -17,44 +18,11 @@ if TYPE_CHECKING:
     from fakebrokers.blazingmq.domains import Domain
     from fakebrokers.blazingmq.handle import Client, Handle, Stream
     from fakebrokers.blazingmq.message import Message
-    from fakebrokers.blazingmq.profile import Profile
 
 #: How often a broker looks for what is too old in queues that nobody uses, seconds.
 _LOOK_S = 5.0
 
 _SUCCESS = AckStatus.SUCCESS  #: by itself: looks into an enum cost, and this is asked of every message
-
-
-class Host(Protocol):
-    """The broker of a queue.
-
-    Attributes:
-        now: When what happens now happens, monotonic seconds.
-    """
-
-    now: float
-    profile: Profile
-
-    @property
-    def timers(self) -> Timers:
-        """All timers of the fake."""
-
-    def wall(self, now: float) -> float:
-        """Seconds since 1970 at a monotonic time."""
-
-    def flush(self) -> None:
-        """Say all deliveries."""
-
-    def touched(self, queue: Queue) -> None:
-        """Look at the ages of its messages, once what happens now has been dealt with."""
-
-
-class Usage:
-    """What all queues of a domain hold."""
-
-    def __init__(self) -> None:
-        self.messages = 0
-        self.bytes = 0
 
 
 class Queue:

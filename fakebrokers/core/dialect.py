@@ -81,7 +81,7 @@ class Speaker(ABC):
         """Whether an answer is due that one to a question could overtake."""
         return False
 
-    def sent(self, data: bytes) -> None:
+    def sent(self, data: bytes) -> None:  # noqa: B027 - most need no note
         """Take note of a command that the client has sent."""
 
     @abstractmethod

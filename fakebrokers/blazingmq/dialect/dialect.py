@@ -25,11 +25,11 @@ _TOO_MANY = 1_000_000
 _ANSWERED = (f.OpenQueue, f.CloseQueue, f.ConfigureStream, f.ConfigureQueueStream, f.Disconnect)
 
 
-#: A broker notes at which message an app has stopped, for want of consumers with room. Where a client confirms
-#: that message, which nobody has had, it begins anew with the first one that is not confirmed.
+#: A broker notes at which message an app has stopped, for want of consumers with room. Where a client
+#: confirms that message, which no consumer has had, it begins anew with the first that is not confirmed.
 _RESTARTS = "the message at which the app had stopped was confirmed undelivered: the broker begins anew"
 _KNOWN = (
-    Known("CONFIRM", r"^\d+: nothing$", r"^\d+: PUSH [^;]* flags [46] [^;]*$", _RESTARTS),
+    Known("^CONFIRM", r"^\d+: (nothing$|PUSH )", r"^\d+: PUSH [^;]* flags [46] ", _RESTARTS),
     Known("^Configure", r" flags [02] ", r" flags [46] ", _RESTARTS),
 )
 
