@@ -80,10 +80,10 @@ class Peers:
         peer = self._peers.get(str(packet.sender))
         if peer is None or not peer.available:
             return False
-        seq, instance = packet.more.get("seq", UNSET), packet.more.get("instanceID", UNSET)
-        if seq not in (UNSET, peer.seq):
+        seq, instance = packet.more.get("seq"), packet.more.get("instanceID")
+        if seq not in (None, peer.seq):
             return False
-        if instance is not UNSET and not str(peer.instance).startswith(str(instance)):
+        if instance is not None and not str(peer.instance).startswith(str(instance)):
             return False
         peer.heard_at, peer.cpu = now, packet.cpu
         return True

@@ -351,6 +351,7 @@ def test_heartbeats_and_their_absence() -> None:
     assert peer.say("MOL.HEARTBEAT", cpu=1) == [("MOL.DISCOVER.real", {"ver": "4", "sender": "fake"})]
     peer.say("MOL.INFO", **INFO)
     assert peer.say("MOL.HEARTBEAT", cpu=1) == []
+    assert peer.say("MOL.HEARTBEAT", cpu=1, seq=None, instanceID=None) == []
     assert peer.say("MOL.HEARTBEAT", cpu=1, seq=9)[0][0] == "MOL.DISCOVER.real"
     assert node.peers["real"].available
     node.stop_heartbeats()

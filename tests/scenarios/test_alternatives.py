@@ -18,7 +18,7 @@ from conformance.clients.reference.registry import definition, protocols
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
-from tests.scenarios import blazingmq_ways, narconi_ways, stream_ways
+from tests.scenarios import blazingmq_ways, moleculer_ways, narconi_ways, stream_ways
 from tests.scenarios.proofs import in_memory
 
 
@@ -94,6 +94,7 @@ WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
 #: What is particular to a protocol.
 WAYS_OF: Mapping[str, Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]]] = {
     "blazingmq": blazingmq_ways.WAYS,
+    "moleculer": moleculer_ways.WAYS,
     "narconi": narconi_ways.WAYS,
     "rabbitmq-stream": stream_ways.WAYS,
 }

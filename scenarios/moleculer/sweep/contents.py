@@ -32,6 +32,13 @@ def has_params(args: Mapping[str, Any], frame: Any) -> bool:
     return bool(frame.params in (UNSET, None, {}) if given is None else frame.params == given)
 
 
+def is_first(packet: Any) -> bool:
+    """Whether a packet is whole, or opens a stream: nodes read a `seq` that is null like one that is missing
+    (docs/protocols/moleculer.md, 4.9).
+    """
+    return getattr(packet, "seq", None) in (UNSET, None, 0)
+
+
 def topic_in(frame: Frame) -> str:
     """Where a message of any transporter goes, or comes from; "" for what is none."""
     if isinstance(frame, Pub | Msg):

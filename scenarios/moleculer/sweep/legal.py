@@ -70,7 +70,7 @@ MEMBERS: Mapping[type[Packet], Mapping[str, Test]] = {
         "requestID": _text,
         "parentID": _none_or(_text),
         "caller": _none_or(lambda value: isinstance(value, str)),
-        "stream": _flag,
+        "stream": _absent_or(_flag),
     },
     Response: {
         "id": lambda value: isinstance(value, str),

@@ -15,7 +15,7 @@ from conformance.run.showing import shown
 from conformance.run.trace import Position
 from fakebrokers.moleculer.packets import Event, Info, Request
 from fakebrokers.moleculer.services import matches
-from scenarios.moleculer.sweep.contents import OBJECTS, gives_stream, has_params
+from scenarios.moleculer.sweep.contents import OBJECTS, gives_stream, has_params, is_first
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, members
 from scenarios.moleculer.sweep.tracking import VERSION
 
@@ -142,7 +142,7 @@ def _wrong_call(case: Case, done: RunOp, options: Mapping[str, Any], there: Mapp
         return ""
     asked = [
         one for one in case.facts.sent
-        if isinstance(one.frame, Request) and one.frame.seq in (UNSET, 0) and one.frame.action == action
+        if isinstance(one.frame, Request) and is_first(one.frame) and one.frame.action == action
         and (has_params(done.args, one.frame) or _is_in_its_place(done, one.frame))
         and done.begun < one.at < done.ended
     ]  # fmt: skip
@@ -197,7 +197,7 @@ def wrong_request(
     if meta != (args.get("meta") or {}):
         given = shown(args.get("meta") or {})
         return f"the REQ of {frame.action} has meta {shown(meta)}, the application gave {given}"
-    wanted, said = gives_stream(args), False if frame.stream is UNSET else frame.stream
+    wanted, said = gives_stream(args), False if frame.stream in (UNSET, None) else frame.stream
     if bool(marks.get(OBJECTS)) is not ("objects" in args):
         given = "objects" if "objects" in args else "no objects"
         mark = f"{OBJECTS} {shown(marks.get(OBJECTS))}"

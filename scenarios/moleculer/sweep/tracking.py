@@ -35,6 +35,7 @@ from scenarios.moleculer.sweep.contents import (
     bytes_of,
     code_in,
     code_of,
+    is_first,
     topic_in,
 )
 from scenarios.moleculer.sweep.legal import problem
@@ -146,7 +147,7 @@ class Tracking:
         if frame.ver != self._version or (self._node and frame.sender != self._node):
             wanted = f"expected {shown(self._version)} and {shown(self._node)}"
             wrong = f"{frame.COMMAND} has ver {shown(frame.ver)} and sender {shown(frame.sender)}, {wanted}"
-        if isinstance(frame, Request | Event) and getattr(frame, "seq", UNSET) in (UNSET, 0):
+        if isinstance(frame, Request | Event) and is_first(frame):
             key = repr(frame.id), topic if parts.command == "EVENTB" else ""
             wrong = f"{frame.COMMAND} with an id that was used before" if key in self._ids else wrong
             self._ids.add(key)
@@ -220,17 +221,17 @@ class Tracking:
 
     def _request(self, frame: Request, topic: str, at: Position) -> None:
         parts = topic_of(topic)
-        if frame.seq in (UNSET, 0):
+        if is_first(frame):
             self._ask(frame, frame.id, at)
             self.facts.questions[-1].to = parts.rest if parts and parts.command == "REQ" else None
             self._check_parent(frame, at)
-        if frame.stream is True or frame.seq not in (UNSET, 0):
+        if frame.stream is True or not is_first(frame):
             self._piece("in", self._question(self.facts.questions, frame.id), frame, frame.params, at)
 
     def _response(self, frame: Response, topic: str, at: Position) -> None:
-        if frame.stream is True or frame.seq not in (UNSET, None, 0):
+        if frame.stream is True or not is_first(frame):
             self._piece("out", self._question(self.facts.questions, frame.id), frame, frame.data, at)
-        if frame.seq in (UNSET, None, 0):
+        if is_first(frame):
             if frame.stream is not True:
                 self._plain.add(repr(frame.id))
             self._answered(Request, frame.id, frame, at, frame.success is True, code_of(frame))
@@ -333,14 +334,14 @@ class Tracking:
         return None
 
     def _to_serve(self, frame: Request, topic: str, at: Position) -> None:
-        if not isinstance(frame.id, str) or frame.seq not in (UNSET, None, 0):
+        if not isinstance(frame.id, str) or not is_first(frame):
             return
         self._asked_back(frame, ("REQ", frame.id), at)
         if frame.seq == 0 or frame.stream is True:
             self.facts.asked_back[-1].answered = at  # it is answered when all of it has come
 
     def _served(self, frame: Response, topic: str, at: Position) -> None:
-        if frame.seq in (UNSET, 0):
+        if is_first(frame):
             self._answer_back(("REQ", frame.id), frame, at)
 
     def _pinged(self, frame: Ping, topic: str, at: Position) -> None:

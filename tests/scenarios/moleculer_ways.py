@@ -1,0 +1,30 @@
+"""What correct clients of Moleculer do in their own manner: parts in place of the reference client's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.reference.moleculer.post import Post
+
+#: Members that a packet may leave out; nodes read null like nothing (docs/protocols/moleculer.md, 4.9).
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "REQ": ("tracing", "parentID", "caller", "stream", "seq"),
+    "RES": ("stream", "seq"),
+    "EVENT": ("groups", "tracing", "parentID", "caller", "stream", "seq", "needAck"),
+    "HEARTBEAT": ("seq", "instanceID"),
+}
+
+
+class SaysNull(Post):
+    """Writes what it has nothing for as null, as a library with one structure for all its packets does."""
+
+    def written(self, command: str, packet: Mapping[str, Any]) -> bytes:
+        nothing = dict.fromkeys(OPTIONAL.get(command.removesuffix("B"), ()))
+        stands = {name: value for name, value in packet.items() if not (name == "stream" and value is False)}
+        is_stream = packet.get("stream") is not None and packet.get("seq") is not None
+        return super().written(command, {**nothing, **(packet if is_stream else stands)})
+
+
+WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {"says-null": ((SaysNull,), None)}
