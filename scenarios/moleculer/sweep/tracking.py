@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from msgspec import UNSET
-
 from conformance.run.acts.inside import opened
 from conformance.run.facts import Announced, Dropped, Facts, Flow, Listening, Question, Sent
 from conformance.run.showing import shown
