@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.clients.adapter.base import Adapter, Call, ProcessFacts
+from conformance.clients.adapter.contract import Contract
 from conformance.clients.adapter.deadline import deadline_of, least_ms
 from conformance.clients.adapter.limits import NotFitting, fitted
 from conformance.clients.adapter.messages import Event, Hello, Message, Part, request_body
@@ -64,6 +65,10 @@ class Client:
     def takes(self, op: str, argument: str) -> bool:
         """Whether the library has an optional argument of an op, or an option of ``connect``."""
         return self.hello.takes(op, argument)
+
+    def may(self, word: str) -> bool:
+        """Whether its ``contract`` allows the client something, by a word; what is left out is allowed."""
+        return Contract(self.hello).allows(word)
 
     def options_of(self, session: str) -> Mapping[str, Any]:
         """What the last ``connect`` of a session was given as options."""

@@ -385,7 +385,8 @@ async def odd_responses(broker: Moleculer, client: Client, expect: Expect) -> No
     `error` a string; `error` with an unknown `name`, a string `code` and no `stack`; right id with another
     `ver`
     Pass: Each ends exactly once and by 1.45 s with an error (never a result); the fourth with the message and
-    code of the peer; process alive, next call answered
+    code of the peer; process alive, next call answered. Non-strict: an answer without `success` is one with
+    success, for a client that may make sense of what is not by the letter (`reads_odd`)
     Seen: measured: moleculer 0.14.36 and 0.15.2 (first two and last end by timeout)
     """
     node = peer(broker, services=OFFER)
@@ -409,7 +410,8 @@ async def odd_responses(broker: Moleculer, client: Client, expect: Expect) -> No
             f"an answer with {name}: the call ends by 1.45 s",
             id=slug("an-answer-with-{}-the-call-ends-by-n-n-s", name),
         )
-        expect.that(
+        demand = expect.tolerate if name == "no success" and client.may("reads_odd") else expect.that
+        demand(
             not result.ok,
             f"an answer with {name}: the call ends with an error",
             str(result),

@@ -93,9 +93,10 @@ async def ping_answered(broker: Moleculer, client: Client, expect: Expect) -> No
     await serves(expect, node, "the node is alive", id="the-node-is-alive")
 
 
-async def pinged(node: Node, skip: int = 0) -> Ping:
-    """The PING that reached the peer."""
+async def pinged(expect: Expect, node: Node, skip: int = 0) -> Ping:
+    """The PING that reaches the peer."""
     found: list[Ping] = await heard(node, Ping, skip=skip)
+    expect.that(found, "a PING reaches the peer", "none came within 3 s", id="a-ping-reaches-the-peer")
     return found[0]
 
 
@@ -128,7 +129,7 @@ async def pong_handled(broker: Moleculer, client: Client, expect: Expect) -> Non
     node = mute_pings(broker)
     await joined(broker, client)
     first = client.begin("mol.ping", 3.0, session="s1", node=PEER)
-    ping = await pinged(node)
+    ping = await pinged(expect, node)
     pong_to(node, ping, id="another id")
     await asyncio.sleep(0.3)
     expect.tolerate(
@@ -146,7 +147,7 @@ async def pong_handled(broker: Moleculer, client: Client, expect: Expect) -> Non
         id="the-first-ping-is-answered",
     )
     second = client.begin("mol.ping", 3.0, session="s1", node=PEER)
-    again = await pinged(node, skip=1)
+    again = await pinged(expect, node, skip=1)
     await asyncio.sleep(0.2)
     expect.that(
         not second.done, "the second ping waits for its own PONG", id="the-second-ping-waits-for-its-own-pong"
@@ -174,7 +175,7 @@ async def ping_timeout(broker: Moleculer, client: Client, expect: Expect) -> Non
     await joined(broker, client)
     begun = now()
     result = await client.op("mol.ping", 2.0, session="s1", node=PEER)
-    ping = await pinged(node)
+    ping = await pinged(expect, node)
     expect.ended(result, "the ping ends within 2.65 s", id="the-ping-ends-within-n-n-s")
     if result.ok:
         expect.equal(
@@ -192,7 +193,7 @@ async def ping_timeout(broker: Moleculer, client: Client, expect: Expect) -> Non
         )
     await asyncio.sleep(max(0.0, begun + 3.0 - now()))
     later = client.begin("mol.ping", 3.0, session="s1", node=PEER)
-    own = await pinged(node, skip=1)
+    own = await pinged(expect, node, skip=1)
     pong_to(node, own)
     pong_to(node, ping)
     expect.ok(await later, "a late PONG completes nothing else", id="a-late-pong-completes-nothing-else")
@@ -211,7 +212,7 @@ async def peer_clock_differs(broker: Moleculer, client: Client, expect: Expect) 
     await joined(broker, client, heartbeat_s=1, heartbeat_timeout_s=4)
     for number, (hours, name) in enumerate(((1, "ahead"), (-1, "behind"))):
         pinging = client.begin("mol.ping", 3.0, session="s1", node=PEER)
-        ping = await pinged(node, skip=number)
+        ping = await pinged(expect, node, skip=number)
         pong_to(node, ping, arrived=wall_ms(node) + hours * 3_600_000)
         value = expect.ok(await pinging, "the ping completes", id="the-ping-completes")
         rtt = value["rtt_ms"]

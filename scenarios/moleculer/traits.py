@@ -172,6 +172,10 @@ class MoleculerReading(Reading):
         wire = Wire()
         return EitherCodec("client", wire), EitherCodec("server", wire)
 
+    def is_odd(self, frame: Frame) -> bool:
+        """An answer has to say whether it is one with success, too."""
+        return super().is_odd(frame) or (isinstance(frame, Response) and not isinstance(frame.success, bool))
+
     def is_garbage(self, frame: Malformed) -> bool:
         return frame.code == GARBAGE
 

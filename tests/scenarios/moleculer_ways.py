@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.reference.moleculer.caller import Caller, Pending
 from conformance.clients.reference.moleculer.post import Post
 
 #: Members that a packet may leave out; nodes read null like nothing (docs/protocols/moleculer.md, 4.9).
@@ -27,4 +28,29 @@ class SaysNull(Post):
         return super().written(command, {**nothing, **(packet if is_stream else stands)})
 
 
-WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {"says-null": ((SaysNull,), None)}
+class Nameless(Post):
+    """Does not tell the name and the addresses of its machine; nodes take an INFO without them (4.2)."""
+
+    def written(self, command: str, packet: Mapping[str, Any]) -> bytes:
+        kept = {name: value for name, value in packet.items() if command != "INFO" or name != "ipList"}
+        return super().written(command, {**kept, "hostname": None} if command == "INFO" else kept)
+
+
+class GuessesSuccess(Caller):
+    """Takes an answer that does not say whether it is one with success for one."""
+
+    def settle(self, pending: Pending, packet: dict[str, Any]) -> None:
+        super().settle(pending, {"success": True, **packet})
+
+
+class Undeclared(AdapterBase):
+    """Says nothing of what it may do besides: its author has not read of that."""
+
+    contract: Mapping[str, bool] = {}
+
+
+WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
+    "says-null": ((SaysNull,), None),
+    "nameless": ((Nameless,), None),
+    "guesses-success": ((GuessesSuccess,), Undeclared),
+}

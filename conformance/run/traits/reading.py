@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from conformance.run.facts import Facts
 from conformance.run.traits.questions import Questions
 from conformance.run.view import Conn
-from fakebrokers.core.frames import Malformed
+from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 
 Args = Mapping[str, Any]
@@ -45,6 +45,10 @@ class Reading(ABC):
     def names(self, args: Args) -> tuple[str, str] | None:
         """What an op calls a target, and what the wire calls it, if it says so and the two may differ."""
         return None
+
+    def is_odd(self, frame: Frame) -> bool:
+        """Whether what was sent to the client is not by the letter of the protocol."""
+        return isinstance(frame, Malformed)
 
     def is_garbage(self, frame: Malformed) -> bool:
         """Whether a client has to give the connection up, because it cannot skip this."""
