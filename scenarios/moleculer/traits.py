@@ -79,12 +79,17 @@ def _is_of(args: Args, frame: Any) -> bool:
     return bool(frame.action == args["action"] and (is_stream or has_params(args, frame)))
 
 
+def _is_plain(answer: Response) -> bool:
+    """Whether it says if it is one with success, and what the error is, if not."""
+    return isinstance(answer.success, bool) and (answer.success or isinstance(answer.error, Mapping))
+
+
 OPS = {
     "mol.call": Asks(
         Request,
         _is_of,
         answer_of,
-        apt=lambda args, answer: isinstance(answer.success, bool) and answer.stream is not True,
+        apt=lambda args, answer: _is_plain(answer) and answer.stream is not True,
         also=meta_of,
     ),
     "mol.ping": Asks(
@@ -173,8 +178,8 @@ class MoleculerReading(Reading):
         return EitherCodec("client", wire), EitherCodec("server", wire)
 
     def is_odd(self, frame: Frame) -> bool:
-        """An answer has to say whether it is one with success, too."""
-        return super().is_odd(frame) or (isinstance(frame, Response) and not isinstance(frame.success, bool))
+        """An answer may be odd, too."""
+        return super().is_odd(frame) or (isinstance(frame, Response) and not _is_plain(frame))
 
     def is_garbage(self, frame: Malformed) -> bool:
         return frame.code == GARBAGE

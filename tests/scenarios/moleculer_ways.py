@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.moleculer.caller import Caller, Pending
 from conformance.clients.reference.moleculer.post import Post
 
@@ -43,6 +44,16 @@ class GuessesSuccess(Caller):
         super().settle(pending, {"success": True, **packet})
 
 
+class CannotReadError(Caller):
+    """An error that is no object is an exception where it is read: the call ends with that."""
+
+    def settle(self, pending: Pending, packet: dict[str, Any]) -> None:
+        if packet.get("success") is False and not isinstance(packet.get("error"), dict):
+            pending.fail(ClientError("internal", "AttributeError: no member 'name'"))
+        else:
+            super().settle(pending, packet)
+
+
 class Undeclared(AdapterBase):
     """Says nothing of what it may do besides: its author has not read of that."""
 
@@ -52,5 +63,6 @@ class Undeclared(AdapterBase):
 WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
     "says-null": ((SaysNull,), None),
     "nameless": ((Nameless,), None),
+    "cannot-read-error": ((CannotReadError,), None),
     "guesses-success": ((GuessesSuccess,), Undeclared),
 }

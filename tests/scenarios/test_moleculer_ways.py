@@ -26,6 +26,7 @@ from tests.scenarios.moleculer_ways import WAYS
         ("MOL-3.01 nats", "says-null"),
         ("MOL-3.02 nats", "says-null"),
         ("MOL-3.03", "says-null"),
+        ("MOL-3.24", "cannot-read-error"),
         ("MOL-3.24", "guesses-success"),
         ("MOL-4.01", "says-null"),
     ],
