@@ -184,7 +184,7 @@ class Unsubscribe(Arguments, frozen=True):
     """End a subscription.
 
     Attributes:
-        drain: Wait for what is on its way.
+        drain: Hand over what is on its way, and wait until all of it is settled, before the end.
     """
 
     spec = Op("unsubscribe", needed_by=("consumer",))
