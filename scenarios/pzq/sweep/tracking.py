@@ -39,6 +39,8 @@ def track(conn: Conn, facts: Facts) -> None:
             facts.questions.append(question)
         else:
             _note(conn, facts, frame, at)
+            if isinstance(frame, Malformed) and conn.socket == "send" and seen.direction == "out":
+                facts.handed.append(Handed(conn, at, b"", damaged=True))
     facts.questions += asked
 
 
@@ -57,8 +59,6 @@ def _note(conn: Conn, facts: Facts, frame: Frame, at: Position) -> None:
         if frame.status not in (b"0", b"1") or frame.extra:
             text = f"an acknowledgement with the status {shown(frame.status)}, then {shown(frame.extra)}"
             facts.misused.append((at, text))
-    elif isinstance(frame, Malformed) and conn.socket == "send":
-        facts.handed.append(Handed(conn, at, b"", damaged=True))
 
 
 def place(id: bytes) -> tuple[str, str, bytes]:

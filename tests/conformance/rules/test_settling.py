@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 
 from conformance.clients.adapter.messages import Event
+from conformance.clients.mutants import matrix
+from conformance.clients.reference.kit import adapter_of
+from conformance.clients.reference.pzq.consumer import Consumer, Delivery, Parts
+from conformance.clients.reference.registry import definition
 from conformance.rules import judge
 from conformance.rules.settling import _orders_of
 from conformance.run.inprocess import runner
 from conformance.run.reported import ReportedEvent
 from conformance.run.specs import Bend, Spec
 from conformance.run.trace import Position
+from conformance.suite.load import all_scenarios
 
 PROTOCOL = "pzq"
 
@@ -72,3 +77,19 @@ def test_a_ref_names_what_came_last_by_it() -> None:
     messages = [came(1, "first"), came(3, "second")]
     case: Any = SimpleNamespace(done=lambda op: ops.get(op, []), heard=lambda name: messages, shared={})
     assert [order.key for order in _orders_of(case)] == [b"first", b"second"]
+
+
+class NoStatus(Consumer):
+    """Its acknowledgements lack the status, so that they are no frames of PZQ."""
+
+    def acknowledgement(self, delivery: Delivery, positive: bool) -> Parts:
+        return (delivery.pzq_id, delivery.key)
+
+
+def test_what_the_client_writes_is_no_damaged_delivery(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = adapter_of(definition(PROTOCOL), [NoStatus])
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    [item] = [one for one in all_scenarios() if one.key == ("PZQ-2.04", PROTOCOL, "")]
+    broken = {finding.name for finding in matrix.run(item, invariants=True).broken}
+    assert "wire-legal" in broken
+    assert "damage-is-told" not in broken
