@@ -135,6 +135,9 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
         fits = [one for one in left[key] if one.at < heard.at and body in (None, one.body)]
         if not fits:
             text = f"message {shown(key)} was delivered unasked, again, or changed"
+            if any(one.damaged and one.key == key and one.at < heard.at for one in case.facts.handed):
+                yield May("skips_damaged", text), heard.at
+                continue
             yield text, heard.at
             return
         exact = [one for one in fits if _tells(heard, one)]
@@ -286,7 +289,7 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
     for order in _orders(case):
         orders[order.key, order.positive].append(order)
     come: dict[bytes, list[Position]] = defaultdict(list)
-    for handed in _whole(case):
+    for handed in case.facts.handed:
         come[handed.key].append(handed.at)
     said: Counter[tuple[bytes, bool]] = Counter()
     for one in case.facts.answered:

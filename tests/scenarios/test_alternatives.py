@@ -18,7 +18,7 @@ from conformance.clients.reference.registry import definition, protocols
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
-from tests.scenarios import blazingmq_ways, moleculer_ways, narconi_ways, stream_ways
+from tests.scenarios import blazingmq_ways, moleculer_ways, narconi_ways, pzq_ways, stream_ways
 from tests.scenarios.proofs import in_memory
 
 
@@ -96,6 +96,7 @@ WAYS_OF: Mapping[str, Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | N
     "blazingmq": blazingmq_ways.WAYS,
     "moleculer": moleculer_ways.WAYS,
     "narconi": narconi_ways.WAYS,
+    "pzq": pzq_ways.WAYS,
     "rabbitmq-stream": stream_ways.WAYS,
 }
 #: Rows that one of them fails rightly: what is sent again behind the broker's memory may be stored twice;

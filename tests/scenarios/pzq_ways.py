@@ -1,0 +1,36 @@
+"""What correct clients of PZQ do in their own manner: parts in place of the reference client's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.reference.pzq.consumer import Consumer, Delivery, Parts
+
+
+class BodyMayBeMissing(Consumer):
+    """A delivery that ends with its delimiter is a message without parts."""
+
+    def read(self, parts: Parts) -> Delivery:
+        at = self.delimiter(parts)
+        if at is None or at + 1 < len(parts):
+            return super().read(parts)
+        return super().read((*parts, b""))._replace(body=())
+
+
+class NoListOfOne(AdapterBase):
+    """Reports a message of one part as that part, and not as a list. Its author has declared nothing."""
+
+    contract: Mapping[str, bool] = {}
+
+    def emit(self, event: str, **fields: Any) -> None:
+        if event == "message" and isinstance(fields["body"], list) and len(fields["body"]) == 1:
+            [fields["body"]] = fields["body"]
+        super().emit(event, **fields)
+
+
+WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
+    "body-may-be-missing": ((BodyMayBeMissing,), NoListOfOne),
+    "no-list-of-one": ((), NoListOfOne),
+}

@@ -1,0 +1,95 @@
+"""A correct client that does something in its own manner fails no row for it, and no rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.mutants import matrix
+from conformance.clients.mutants.matrix import GOOD
+from conformance.clients.mutants.moleculer.mutants_joining import IgnoresNamespace
+from conformance.clients.reference.kit import ClientError, adapter_of
+from conformance.clients.reference.moleculer.pings import Pings
+from conformance.clients.reference.registry import definition
+from conformance.results import Verdict
+from conformance.suite.load import all_scenarios
+from tests.scenarios import moleculer_ways, narconi_ways, pzq_ways
+
+Ways = Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]]
+WAYS: Mapping[str, Ways] = {
+    "moleculer": moleculer_ways.WAYS,
+    "narconi": narconi_ways.WAYS,
+    "pzq": pzq_ways.WAYS,
+}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "row", "way"),
+    [
+        ("moleculer", "MOL-1.05", "nameless"),
+        ("moleculer", "MOL-1.11", "says-null"),
+        ("moleculer", "MOL-2.03", "says-null"),
+        ("moleculer", "MOL-3.01 nats", "says-null"),
+        ("moleculer", "MOL-3.02 nats", "says-null"),
+        ("moleculer", "MOL-3.03", "says-null"),
+        ("moleculer", "MOL-3.24", "cannot-read-error"),
+        ("moleculer", "MOL-3.24", "guesses-success"),
+        ("moleculer", "MOL-4.01", "says-null"),
+        ("narconi", "NARC-1.19", "subscribes-later"),
+        ("narconi", "NARC-3.25", "subscribes-later"),
+        ("narconi", "NET-1.07", "subscribes-later"),
+        ("narconi", "NET-1.09", "refuses-meanwhile"),
+        ("narconi", "NET-3.03", "subscribes-later"),
+        ("narconi", "NARC-1.17", "repeats-with-get"),
+        ("narconi", "NARC-2.02", "no-sub-protocol"),
+        ("narconi", "NARC-2.14", "one-at-a-time"),
+        ("narconi", "NARC-2.14", "refuses-meanwhile"),
+        ("narconi", "NARC-2.21", "only-text"),
+        ("narconi", "NARC-2.27", "refuses-meanwhile"),
+        ("narconi", "NARC-3.02 seed", "bodies-are-binary"),
+        ("narconi", "NARC-3.14 real", "errors-are-reasons"),
+        ("narconi", "NARC-3.18", "called-on-the-reader"),
+        ("pzq", "PZQ-2.14", "body-may-be-missing"),
+        ("pzq", "NET-4.04", "no-list-of-one"),
+    ],
+)
+def test_who_does_it_in_another_manner_passes(
+    protocol: str, row: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts, manner = WAYS[protocol][way]
+    client = adapter_of(definition(protocol), parts)
+    if manner is not None:
+        client = type("Alternative", (manner, client), {})
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    scenario_id, _, variant = row.partition(" ")
+    [item] = [one for one in all_scenarios() if one.key == (scenario_id, protocol, variant)]
+    found = matrix.run(item, invariants=True)
+    assert found.verdict in GOOD, found.reason
+    assert not [broken for broken in found.broken if broken.level == "MUST"]
+
+
+class NeverPings(Pings):
+    """Says that nothing has answered, and has asked nobody."""
+
+    async def ping(self, node: str, timeout: float | None) -> tuple[dict[str, Any], float]:
+        raise ClientError("timeout", "no PONG")
+
+
+@pytest.mark.parametrize(
+    ("scenario_id", "part", "criterion"),
+    [
+        ("MOL-1.02", IgnoresNamespace, "all-topics-begin-with-mol-dev"),
+        ("MOL-2.10", NeverPings, "a-ping-reaches-the-peer"),
+    ],
+)
+def test_a_defect_is_reported_as_what_it_is(
+    scenario_id: str, part: type, criterion: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = adapter_of(definition("moleculer"), [part])
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    [item] = [one for one in all_scenarios() if one.id == scenario_id]
+    found = matrix.run(item)
+    assert (found.verdict, found.criterion_id) == (Verdict.FAIL, criterion), found.reason
