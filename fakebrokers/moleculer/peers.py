@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import UNSET
-
 from fakebrokers.moleculer.packets import Heartbeat, Info
 from fakebrokers.moleculer.services import matches
 
