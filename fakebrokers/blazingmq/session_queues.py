@@ -66,11 +66,14 @@ class Queues:
             self._session.refuse(request, refused)
 
     def drop_all(self, *, lost: bool) -> None:
-        """Give up all handles; see `Handle.drop`."""
+        """Give up all handles; see `Handle.drop`. Their apps hand out what waits twice."""
         handles = list(self._session.handles.values())
         self._session.handles.clear()
         for handle in handles:
+            read = [name for name, stream in handle.streams.items() if stream.reads]
             handle.drop(lost=lost)
+            for app in filter(None, map(handle.queue.apps.get, read)):
+                app.deliver()
 
     # open
 

@@ -817,6 +817,24 @@ def test_while_what_came_back_waits_for_room_what_is_new_waits_too() -> None:
     assert [len(one.pushes()), len(other.pushes())] == [1, 1]
 
 
+@pytest.mark.parametrize("leaves", [True, False])
+def test_after_a_client_is_gone_what_waits_is_tried_twice(leaves: bool) -> None:
+    """By then a group of a higher priority has been found full; a close alone tries it once."""
+    bench = Bench()
+    one, lower, higher = [bench.start().open(read=True, take=None) for _ in range(3)]
+    one.configure()
+    producer = bench.start().open(write=True)
+    producer.post(b"1")
+    producer.post(b"2", properties={"x": 2})
+    lower.configure(text="x == 2", priority=1)
+    higher.configure(max_bytes=0, priority=2)
+    if leaves:
+        one.disconnect()
+    else:
+        one.close(read=True)
+    assert [len(lower.pushes()), len(higher.pushes())] == [int(leaves), 0]
+
+
 def test_what_is_no_expression_takes_everything() -> None:
     client = both(Bench())
     client.configure(number=2, text="this is none")
