@@ -111,9 +111,10 @@ WHOLE_FRAMES = {"RMQS-1.20", "RMQS-7.14", "RMQS-8.06"}
 def problem(item: Scenario) -> str | None:
     """What is said against the client."""
     found = matrix.run(item, invariants=True)
-    if found.verdict in (*GOOD, Verdict.UNSUPPORTED, Verdict.PROFILE) and not found.broken:
+    broken = [each.detail for each in found.broken if each.level == "MUST"]
+    if found.verdict in (*GOOD, Verdict.UNSUPPORTED, Verdict.PROFILE) and not broken:
         return None
-    return f"{item.label} {found.verdict}: {found.reason} {[each.detail for each in found.broken]}"
+    return f"{item.label} {found.verdict}: {found.reason} {broken}"
 
 
 @pytest.mark.nightly
