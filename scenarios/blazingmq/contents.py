@@ -148,8 +148,8 @@ async def bodies(broker: BlazingMQ, client: Client, expect: Expect) -> None:
 async def empty_body(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Zero-length payload.
 
-    Fault: Post empty; the simulator answers a PUT without application data with a negative ACK status 5, as
-    unreadable data
+    Fault: Post empty; the simulator answers a PUT without application data with a negative ACK status 5, so
+    that the op ends (a real broker drops it with the rest of its event, and answers nothing)
     Pass: Either a clean `invalid` with no wire traffic, or a well-formed PUT whose application data is 04 04
     04 04 and an op that ends `nacked`; no crash, next post works
     Seen: blazingmq-sdk-python 3232e6e; measured: wheel 1.2.2 rejects it (PAYLOAD_EMPTY)
