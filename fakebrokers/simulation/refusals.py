@@ -7,6 +7,8 @@ Python's audit events tell.
 
 from __future__ import annotations
 
+import multiprocessing.util
+import select
 import sys
 import sysconfig
 import threading
@@ -30,8 +32,12 @@ REFUSED = {
     "socket.connect": ("a socket of the operating system", _STREAMS),
     "socket.bind": ("a socket of the operating system", _STREAMS),
     "socket.sendto": ("a socket of the operating system", _STREAMS),
+    "socket.sendmsg": ("a socket of the operating system", _STREAMS),
     "socket.getaddrinfo": ("a name of the real network", "await loop.getaddrinfo"),
     "socket.gethostbyname": ("a name of the real network", "await loop.getaddrinfo"),
+    "socket.gethostbyaddr": ("a name of the real network", "await loop.getaddrinfo"),
+    "socket.getnameinfo": ("a name of the real network", "await loop.getaddrinfo"),
+    "select.select": ("a descriptor of the operating system", _STREAMS),
     "time.sleep": ("a sleep that really waits", "await asyncio.sleep"),
     "_thread.start_new_thread": ("a thread", _THREADS),
     "_thread.start_joinable_thread": ("a thread", _THREADS),
@@ -109,10 +115,12 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
             raise loop.refuse(*REFUSED[event])
 
 
-#: What Pythons before 3.13 raise no audit events of: module, name, and the event.
+#: What raises no audit event, or does so only from Python 3.13 on: module, name, and the event.
 _SILENT = (
     (time, "sleep", "time.sleep"),
     (threading, "_start_new_thread", "_thread.start_new_thread"),
+    (select, "select", "select.select"),
+    (multiprocessing.util, "spawnv_passfds", "os.posix_spawn"),
 )
 
 

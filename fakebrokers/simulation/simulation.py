@@ -244,7 +244,14 @@ class Simulation:
             return place
         if isinstance(place, Application):
             return place.host
-        return self.network.known(place if isinstance(place, str) else place.host)
+        if isinstance(place, str):
+            return self.network.known(place)
+        if any(place is broker for broker in self.brokers.values()):
+            return self.network.known(place.host)
+        raise UsageError(
+            f"expected a broker or an application of this simulation, or the name of a host, got {place!r}; "
+            "the nodes of a broker are on its host"
+        )
 
 
 class SimulatedHome:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import multiprocessing
 import os
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -186,6 +188,23 @@ async def foreign_socket() -> None:
         await asyncio.get_running_loop().sock_recv(sock, 9)
 
 
+async def datagram() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.sendmsg([b"x"], [], 0, ("127.0.0.1", 9))
+
+
+async def address() -> None:
+    socket.gethostbyaddr("127.0.0.1")
+
+
+async def selecting() -> None:
+    select.select([], [], [], 3600)
+
+
+async def spawned() -> None:
+    multiprocessing.get_context("spawn").Process(target=print).start()
+
+
 REAL: list[Callable[[], Coroutine[Any, Any, None]]] = [
     thread,
     blocking_socket,
@@ -200,6 +219,10 @@ REAL: list[Callable[[], Coroutine[Any, Any, None]]] = [
     handler,
     other_processes,
     foreign_socket,
+    datagram,
+    address,
+    selecting,
+    spawned,
 ]
 
 
