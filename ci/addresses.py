@@ -12,10 +12,10 @@ from pathlib import Path
 from fakebrokers.extras import ADDRESS, installing
 
 TOP = Path(__file__).parents[1]
-#: Stands above the installation in examples for pipelines as long as no index has this project.
+#: Written above the installation in examples for pipelines as long as no index has this project.
 NOTE = "# fakebrokers is on no index yet: its wheels lie in this repository, and ci/package makes them."
 
-#: Ours in a command of pip: by whatever address, with its extras, and the suite behind it.
+#: Ours in a command of pip: by any of its addresses, with its extras, and the suite after it.
 _OURS = re.compile(
     r"""
     (?P<before> pip\ install\ (?:-\S+\ )*)
@@ -31,7 +31,7 @@ _OURS = re.compile(
 
 
 def files() -> Iterator[Path]:
-    """Whatever tells users what to type."""
+    """The files that say what users type."""
     yield TOP / "README.md"
     for folder in ("docs", "conformance"):
         yield from (path for path in sorted((TOP / folder).rglob("*.md")) if "node_modules" not in path.parts)

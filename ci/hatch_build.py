@@ -16,7 +16,7 @@ from hatchling.builders.wheel import WheelBuilder
 _SUITE = {
     "packages": ["conformance", "scenarios"],
     "exclude": ["/conformance/pyproject.toml"],
-    "force-include": {"docs/findings": "conformance/known-findings"},  # a report tells of them
+    "force-include": {"docs/findings": "conformance/known-findings"},  # reports quote them
 }
 
 

@@ -15,9 +15,9 @@ from fakebrokers.server import FakeServer
 T = TypeVar("T")
 
 DIRECTIONS: tuple[Direction, ...] = ("in", "out")
-#: Words of session events that tell of a loss, or of what a loss leads to.
+#: Words of session events that report a loss, or of what a loss leads to.
 LOSSES = ("connection_lost", "reconnecting", "reconnected", "disconnected", "target_closed")
-#: What runtimes print when an error reaches nobody.
+#: What runtimes print when no code handles an error.
 UNHANDLED = ("unhandled", "uncaught", "panic", "never retrieved")
 
 
@@ -28,7 +28,7 @@ UNHANDLED = ("unhandled", "uncaught", "panic", "never retrieved")
 def second_fake(broker: FakeServer, **settings: Any) -> Iterator[Any]:
     """Another fake of the same protocol, joined to clients in the same way.
 
-    What it says stands in its own journal only; that of `broker` notes that there is such a one.
+    What it says is in its own journal only; that of `broker` notes that there is such a one.
     """
     broker.call(broker.journal.state, broker.now, "", "second fake")
     other = type(broker)(memory=broker.in_memory, **settings)
@@ -40,7 +40,7 @@ def second_fake(broker: FakeServer, **settings: Any) -> Iterator[Any]:
 
 
 def address(broker: FakeServer) -> str:
-    """What clients connect to."""
+    """Host and port that clients connect to."""
     return f"{broker.host}:{broker.port}"
 
 
@@ -71,7 +71,7 @@ def outcomes(client: Client, since: int) -> dict[int, str]:
 
 
 async def until(condition: Callable[[], object], within_s: float) -> bool:
-    """Wait for something that no event tells; whether it came."""
+    """Wait for something that no event reports; returns whether it came."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within_s
     while not condition():

@@ -65,7 +65,7 @@ def _received() -> dict[tuple[int, int], int]:
 async def read_up(broker: FakeServer, expect: Expect) -> None:
     """Wait until the client has read what the broker has written, or reads no more.
 
-    One that reads on after `PATIENCE_S` is slow, which nobody forbids: inconclusive.
+    One that reads on after `PATIENCE_S` is slow, which is not forbidden: inconclusive.
     """
     loop = asyncio.get_running_loop()
     begun = moved = loop.time()
@@ -87,8 +87,8 @@ async def read_to_the_end(
 ) -> list[Message]:
     """The messages as soon as there are `count`; a client that is still reading by then gets more time.
 
-    One that reads on but is not through after `PATIENCE_S`, or will not be at its pace, is slow, which nobody
-    forbids: inconclusive.
+    One that reads on but is not through after `PATIENCE_S`, or will not be at its pace, is slow, which is
+    not forbidden: inconclusive.
     """
     loop = asyncio.get_running_loop()
     begun = loop.time()

@@ -7,7 +7,7 @@ from itertools import pairwise
 WIDTH, HEIGHT = 760, 250
 BOX = 96, 38
 
-#: Name and the left edge of each box of the two rows; the broker stands behind both.
+#: Name and the left edge of each box of the two rows; the broker is behind both.
 STATIONS = (("socket", 20), ("codec", 150), ("faults", 280), ("session", 450))
 ROWS = ((60, "in", ("received", "heard")), (182, "out", ("sent", "said")))
 
@@ -27,7 +27,7 @@ STYLE = (
 
 
 def picture() -> str:
-    """The picture."""
+    """The picture of what a byte goes through, as SVG."""
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
         f' height="{HEIGHT}" role="img" aria-label="what a byte goes through">',

@@ -25,7 +25,7 @@ How a fault chooses its frames (`role`, `nth`, `where` ...) is told by [Match](a
 
 
 def page() -> str:
-    """The page, in Markdown."""
+    """The page of all effects, in Markdown."""
     parts = [INTRODUCTION, "## Effects of all protocols\n"]
     for effect in sorted(COMMON, key=effect_name):
         parts.append(_section(effect, 3))

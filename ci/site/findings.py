@@ -24,7 +24,7 @@ is told above is not repeated. `fakebrokers explain ID` says what a scenario dem
 
 
 def listed() -> str:
-    """All of them, in Markdown; the page in the repository, `docs/findings/README.md`, stands before it."""
+    """All findings, in Markdown; the page in the repository, `docs/findings/README.md`, comes before it."""
     found = findings()
     parts = ["| severity | client | |", "| --- | --- | --- |"]
     parts += [f"| {each.severity} | {each.name} | [{each.title}](#{each.anchor}) |" for each in found]
@@ -48,7 +48,7 @@ def _rest(found: Sequence[RootCause]) -> Iterator[str]:
 
 
 def causes(rows: Iterable[KnownRow]) -> dict[str, list[str]]:
-    """Each cause once, with the ids that it stands at; without the version, which is in the heading."""
+    """Each cause once, with the ids of its rows; without the version, which is in the heading."""
     found: dict[str, list[str]] = {}
     for row in rows:
         cause = re.sub(r" \(\S+ \d[\d.]*\)$", "", row.cause.replace("|", "\\|"))

@@ -57,7 +57,7 @@ def _paths(nav: Any) -> list[str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made, or stand elsewhere."""
+    """Add the pages that are made, or are kept elsewhere."""
     made = {
         WORKER: (TOP / "ci" / "site" / "worker.js").read_text("utf-8"),
         "explanation/architecture.svg": architecture.picture(),

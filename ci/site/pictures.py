@@ -50,7 +50,7 @@ def _y(at: float) -> float:
 
 
 def _arrows(talk: Talk) -> Iterator[str]:
-    """Arrows of the same instant stand below each other, in their order."""
+    """Arrows of the same instant are below each other, in their order."""
     taken: dict[tuple[bool, float], int] = {}
     for arrow in talk.arrows:
         place = (arrow.out, arrow.came if arrow.came is not None else arrow.left)

@@ -44,7 +44,7 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def exit_codes() -> str:
-    """The exit codes, with the words that stand beside them in the code."""
+    """The exit codes, with the comments beside them in the code."""
     said = dict(re.findall(r"^    (\w+) = \d+  #: (.+)$", getsource(ExitCode), re.MULTILINE))
     rows = [f"| {code.value} | {said[code.name]} |" for code in ExitCode]
     return "\n".join(
@@ -66,7 +66,7 @@ def exit_codes() -> str:
 
 
 def control_api() -> str:
-    """Paths of the control API, and what each protocol's brokers can be told."""
+    """Paths of the control API, and the operations of each protocol's brokers."""
     lines = [
         "# Control API: all paths",
         "",
@@ -94,7 +94,7 @@ def _operations(protocol: str) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def _members(row: dict[str, Any], schemas: dict[str, Any]) -> str:
-    """Names of the arguments; a question mark behind those that may be left out."""
+    """Names of the arguments; a question mark after those that may be left out."""
     named = [each["name"] + "?" for each in row.get("parameters", ()) if each["in"] == "query"]
     body = row.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
     schema = schemas.get(body.get("$ref", "").rpartition("/")[2], body)

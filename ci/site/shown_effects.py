@@ -176,7 +176,7 @@ def _seen(records: Sequence[Record], came: Sequence[tuple[float, int]], zero: fl
 
 
 def _arrives(seen: Talk, record: Record, at: float, waiting: list[Arrow]) -> None:
-    """A frame leaves the faults behind: one that waited, a copy of it, or one that nobody said."""
+    """A frame comes out of the faults: one that waited, a copy of it, or one that no side has said."""
     out, label = record.tap is Tap.SENT, _label(record)
     for arrow in waiting:
         if (arrow.out, arrow.label) == (out, label):

@@ -1,6 +1,6 @@
 """The page of what each protocol's document says, and which scenarios judge it.
 
-What the documents say stands in `ci/site/statements`, a file for each of them; ids of scenarios are those of
+What the documents say is in `ci/site/statements`, a file for each of them; ids of scenarios are those of
 the catalogue, which gives their titles.
 """
 
@@ -47,7 +47,7 @@ class Statement(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
     @property
     def ids(self) -> list[str]:
-        """The scenarios."""
+        """The ids of the scenarios."""
         return self.rows.split()
 
 

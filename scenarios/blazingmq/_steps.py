@@ -51,7 +51,7 @@ GRACE_S = 0.25
 LOST = ("connection", "closed", "timeout")
 #: How an op ends on a session that was stopped or lost meanwhile.
 ENDED = ("closed", "cancelled", "connection", "timeout")
-#: How a loss is told; a client that never comes back may know no word but the last.
+#: How a loss is reported; a client that never comes back may know no word but the last.
 LOSS_WORDS = ("connection_lost", "reconnecting", "disconnected")
 UNHANDLED = ("unhandled", "uncaught", "panic", "never retrieved")
 WITHHELD = "ACKs are withheld"
@@ -130,7 +130,7 @@ def from_client(broker: BlazingMQ, *, since: int = 0, connection: str | None = N
 
 
 def accepted(broker: BlazingMQ, *, since: int = 0) -> list[Record]:
-    """The connections that came."""
+    """The connections that the broker accepted."""
     return broker.journal.select(kind="accepted", since=since)
 
 
@@ -162,7 +162,7 @@ def acked_on_the_wire(broker: BlazingMQ, data: bytes, since: int = 0) -> bool:
 
 
 def confirms(broker: BlazingMQ, *, since: int = 0, connection: str | None = None) -> list[ConfirmMessage]:
-    """Each confirm that came."""
+    """Each confirm that the broker received."""
     found = received(broker, "CONFIRM", since=since, connection=connection)
     return [message for r in found if isinstance(r.frame, Confirm) for message in r.frame.messages]
 
@@ -302,13 +302,13 @@ def reader(broker: BlazingMQ, expect: Expect) -> tuple[int, int]:
 
 
 def encoded(*frames: Frame) -> bytes:
-    """Events as bytes."""
+    """The bytes of these frames, one event for each."""
     codec = BlazingCodec()
     return b"".join([codec.encode(frame) for frame in frames])
 
 
 def guid(number: int) -> bytes:
-    """A GUID that nobody else makes."""
+    """A GUID that no client makes."""
     return (0x7 << 120 | number).to_bytes(16)
 
 
@@ -384,14 +384,14 @@ def losses(client: Client, *, since: int = 0) -> list[Event]:
 
 
 def tellings(client: Client, *, since: int = 0) -> list[Event]:
-    """How a client tells of its losses: each by its first event, in whatever word."""
+    """How a client reports its losses: each by its first event, whichever word that has."""
     told_by = [e for e in client.events[since:] if e.event == "session" and e["what"] in LOSS_WORDS]
     first = next((word for word in LOSS_WORDS if any(e["what"] == word for e in told_by)), "")
     return [e for e in told_by if e["what"] == first]
 
 
 async def lost_within(client: Client, expect: Expect, seconds: float, criterion: str, *, id: str) -> None:
-    """The client tells of the loss of its connection."""
+    """The client reports the loss of its connection."""
     found = await eventually(lambda: tellings(client), seconds)
     if not found:
         expect.lapse()
@@ -440,7 +440,7 @@ def one_connection(broker: BlazingMQ, expect: Expect, criterion: str, *, id: str
 
 
 def no_stderr(client: Client, expect: Expect, criterion: str, *, id: str) -> None:
-    """No error of the client reached nobody."""
+    """No error of the client was left unhandled."""
     text = client.adapter.stderr().lower()
     found = [word for word in UNHANDLED if word in text]
     expect.that(not found, criterion, found, id=id)

@@ -153,7 +153,7 @@ async def during_a_request(broker: BlazingMQ, client: Client, expect: Expect) ->
 
 
 async def falls_silent(broker: BlazingMQ, client: Client, expect: Expect) -> None:
-    """Three heartbeats, then nothing; the client tells the loss."""
+    """Three heartbeats, then nothing; the client reports the loss."""
     await client.connected()
     await asked_regularly(broker, expect, 3, INTERVAL_S)
     broker.faults.add(drop(role="heartbeat", direction="out", name=UNANSWERED))

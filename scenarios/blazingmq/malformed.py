@@ -78,7 +78,7 @@ async def closes(broker: BlazingMQ, name: str, within_s: float = 1.5) -> bool:
 
 
 async def tells(client: Client, since: int) -> bool:
-    """Whether the client tells of a loss or an error."""
+    """Whether the client reports a loss or an error."""
     return await eventually(lambda: tellings(client, since=since) or told(client, since=since), 1.0)
 
 
@@ -318,7 +318,7 @@ def long_number(known: Nodes) -> Nodes:
 
 
 def no_result(table: Json) -> Json:
-    """The result is null."""
+    """The same document, with null as its result."""
     return {**table, "result": None}
 
 

@@ -272,13 +272,13 @@ def edited(
 
 
 def unknown_in_json(table: Json) -> Json:
-    """Members that nobody knows, before the known ones and behind them."""
+    """Unknown members, before the known ones and after them."""
     new = {"nested": {"a": [1, {"b": None}]}, "ünïcode": "✓", "long": "x" * 65536}
     return {**new, **table, "last": True}
 
 
 def unknown_in_ber(known: Nodes) -> Nodes:
-    """Elements that nobody knows, before and between the known ones."""
+    """Unknown elements, before and between the known ones."""
     primitive = ber.Node(ber.CONTEXT | 24, 0, b"new")
     constructed = ber.Node(ber.CONTEXT | ber.CONSTRUCTED | 25, 0, (ber.Node(ber.CONTEXT, 0, b"\1"),))
     large = ber.Node(ber.CONTEXT | 26, 0, bytes(16384))

@@ -1,4 +1,4 @@
-"""NET-2.10, 3.02 and 3.07 for BlazingMQ: posts, whose ACKs name them, and messages told by their bodies."""
+"""NET-2.10, 3.02 and 3.07 for BlazingMQ: posts, whose ACKs name them, and messages known by their bodies."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def acked_guid(broker: BlazingMQ, at: int = -1) -> bytes:
 
 
 async def all_acked(expect: Expect, calls: Sequence[Call], criterion: str, *, id: str) -> list[Result]:
-    """Every post ended acked."""
+    """Demand that every post ended acked."""
     results = [await call for call in calls]
     for result in results:
         expect.outcome(result, "acked", criterion, id=id)
@@ -83,7 +83,7 @@ async def all_acked(expect: Expect, calls: Sequence[Call], criterion: str, *, id
 
 
 def no_extra_completion(client: Client, expect: Expect) -> None:
-    """No op was told a second time."""
+    """No outcome of an op was reported a second time."""
     extra = [e for e in client.events if e.event == "outcome"]
     expect.that(not extra, "each op ends once", extra[:1], id="each-op-ends-once")
 
@@ -200,7 +200,7 @@ async def acks_reordered(broker: BlazingMQ, client: Client, expect: Expect) -> N
             id="each-has-the-guid-that-was-acknowledged-for-its-body",
         )
     ended = sorted(range(10), key=lambda number: results[number].n or 0)
-    expect.tolerate(  # each may be told by a thread of its own
+    expect.tolerate(  # each may be reported by a thread of its own
         ended == order,
         "they complete in the order of the ACKs",
         ended,
@@ -312,7 +312,7 @@ def dropped(broker: BlazingMQ) -> bool:
 async def own_answer(
     broker: BlazingMQ, client: Client, expect: Expect, call: Call, message: PutMessage
 ) -> None:
-    """The waiting post is answered, unless the client has dropped the connection: then nobody knows."""
+    """The waiting post ends acked; or unknown, where the client has dropped the connection."""
     left = dropped(broker)
     broker.faults.clear()
     if client.alive and not left:

@@ -1,4 +1,4 @@
-"""BMQ-2 Queues: answers that are late, missing, doubled, refused, or that nobody asked for."""
+"""BMQ-2 Queues: answers that are late, missing, doubled, refused, or that no client asked for."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SHORT_S = 1.0
 
 
 def answer_to(request: OpenQueue) -> OpenQueueResponse:
-    """What a broker answers."""
+    """What a broker answers to this openQueue."""
     original = OpenQueueRequest(request.handle_parameters)
     return OpenQueueResponse(request.r_id, original, RoutingConfiguration(2))
 
@@ -225,7 +225,7 @@ async def unknown_response(broker: BlazingMQ, client: Client, expect: Expect) ->
 
 
 def unknown_choice(encoded: Encoding) -> bytes:
-    """A control message without rId, with a choice that nobody knows."""
+    """A control message without rId, with an unknown choice."""
     if encoded is Encoding.JSON:
         return broken_control(b'{"futureChoice":{"a":1}}', encoded)
     return broken_control(bytes.fromhex("3080 a180 b980 800101 0000 0000 0000"), encoded)
@@ -291,7 +291,7 @@ def alternating(frame: ControlFrame) -> bytes:
 
 
 async def answer_by_hand(broker: BlazingMQ, expect: Expect, done: int) -> None:
-    """Send what the broker meant to, behind `done` answers that were understood."""
+    """Send what the broker meant to, after `done` answers that were understood."""
 
     def meant() -> list[ControlFrame]:
         found = broker.journal.select(tap=Tap.SAID, role="response")
@@ -339,7 +339,7 @@ CATEGORIES = {
 
 
 def future_status(request: Request, encoded: Encoding, number: int = -77) -> bytes:
-    """A status with a category that nobody knows: `number` in BER, ``E_FUTURE`` in JSON."""
+    """A status with an unknown category: `number` in BER, ``E_FUTURE`` in JSON."""
     frame = StatusResponse(request.r_id, Category.E_REFUSED, number, "from the future")
     text = write(frame, encoded)
     if encoded is Encoding.JSON:

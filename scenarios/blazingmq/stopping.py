@@ -39,7 +39,7 @@ GOODBYE = "disconnectResponse"
 
 
 def ends(broker: BlazingMQ, connection: str) -> list[Record]:
-    """How a connection ended."""
+    """The journal's records of the end of a connection."""
     records = broker.journal.select(connection=connection, tap=Tap.STATE)
     return [r for r in records if r.kind in ("closed", "fin", "rst")]
 

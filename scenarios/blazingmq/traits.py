@@ -175,9 +175,9 @@ HAPPENINGS = {"everything again": _redeliver}
 
 
 class Reader(BlazingCodec):
-    """Reads a status whose category nobody knows, too: it is the answer to its request all the same.
+    """Reads a status of an unknown category, too: it is the answer to its request all the same.
 
-    A message in JSON whose text is not UTF-8 is none: that is broken, for whoever cares to look.
+    A message in JSON whose text is not UTF-8 is malformed.
     """
 
     def decode(self, event: bytes) -> Frame:
@@ -226,7 +226,7 @@ class BlazingReading(Reading):
         return (args["target"], args["uri"]) if "uri" in args else None
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
-        """Queues that nobody reads: elsewhere messages are gone once they are confirmed."""
+        """Queues that no consumer reads: elsewhere messages are gone once they are confirmed."""
         return {
             uri: [(message.guid, message.payload) for message in broker.messages(uri)]
             for uri in broker.queues

@@ -1,7 +1,7 @@
 """Steps and questions that the scenarios of Moleculer share.
 
 The client is a node of its own on the fake's bus, called `NODE`; its peers are fake nodes. What a peer says
-by hand is published on the bus, so it is no fault and stands in the journal as what was delivered.
+by hand is published on the bus, so it is no fault and is in the journal as what was delivered.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def has_asked(broker: Moleculer, since: int) -> bool:
 
 
 async def offering(broker: Moleculer) -> list[Node]:
-    """The peers with services of which the client was told, as soon as it was told of all that speak."""
+    """The peers with services whose INFO the client was sent, as soon as all that speak have sent theirs."""
     if broker.transporter == "tcp":
         return []  # see `reachable`
     cores = [core for core in broker.broker.nodes.values() if core.services and core.options.answers_discover]
@@ -118,7 +118,7 @@ async def offering(broker: Moleculer) -> list[Node]:
 
 
 def introduce(broker: Moleculer, *nodes: Node) -> None:
-    """Peers tell the client again who they are, where what it was told when it asked reached nobody.
+    """Peers send their INFO to the client again, where the answers to its DISCOVER reached no subscription.
 
     Over Redis a client asks on one connection, and listens on another: the server may read the first one
     before the second (docs/protocols/moleculer.md, 2).
@@ -134,7 +134,7 @@ def joining(broker: Moleculer, client: Client, *, calls_s: float = CALL_S, **opt
     """The arguments of ``connect``, with the serializer of the fake.
 
     Args:
-        calls_s: The time-out of the calls that the script makes; `call_timeout` tells who is given it here.
+        calls_s: The time-out of the calls that the script makes; `call_timeout` says which clients get it.
 
     Raises:
         Unsupported: The client does not have the transporter, or the serializer.
@@ -177,7 +177,7 @@ async def listen(client: Client, event: str, sub: str = "", group: str = "", **o
 
 
 def peer(broker: Moleculer, id: str = PEER, services: Any = None, **options: Any) -> Node:
-    """A fake node, which is never silent for long unless told otherwise."""
+    """A fake node, which is never silent for long unless the options say otherwise."""
     return broker.node(id, services, **{"heartbeat_s": 1.0, **options})
 
 
@@ -196,7 +196,7 @@ OFFER = {"p": {"echo": echo, "wait": withheld}}
 
 
 async def met(broker: Moleculer, node: Node, *actions: str, within_s: float = 4.0) -> None:
-    """The peer knows these actions of the client. Raises `Inconclusive`: they were never told."""
+    """The peer knows these actions of the client. Raises `Inconclusive`: they were never announced."""
 
     def known() -> bool:
         there = node.peers.get(NODE)
@@ -207,7 +207,7 @@ async def met(broker: Moleculer, node: Node, *actions: str, within_s: float = 4.
 
 
 async def reachable(broker: Moleculer, node: Node) -> None:
-    """Without a server nodes find each other by gossip: wait until it has told the client of the peer."""
+    """Without a server nodes find each other by gossip: wait until the client knows the peer."""
     if broker.transporter != "tcp":
         return
     with suppress(WaitTimeout):
@@ -236,7 +236,7 @@ def raw(node: Node, command: str, values: Any, target: str = NODE) -> None:
 
 
 def now() -> float:
-    """The same clock, now."""
+    """The time of the event loop, seconds."""
     return asyncio.get_running_loop().time()
 
 
@@ -355,7 +355,7 @@ def request(node: Node, action: str, params: Any = UNSET, **fields: Any) -> str:
 
 
 def respond(node: Node, asked: Packet, **fields: Any) -> None:
-    """Answer a request by hand; success unless told otherwise."""
+    """Answer a request by hand; success unless `fields` say otherwise."""
     assert isinstance(asked, Request)
     values = {"id": asked.id, "meta": {}, "success": True, "data": None, **fields}
     target = str(asked.sender)
@@ -365,7 +365,7 @@ def respond(node: Node, asked: Packet, **fields: Any) -> None:
 async def heard(
     node: Node, kind: type[Packet], count: int = 1, within_s: float = 3.0, skip: int = 0
 ) -> list[Any]:
-    """Packets that reached a peer, behind the first `skip`; as soon as there are `count`."""
+    """Packets that reached a peer, after the first `skip`; as soon as there are `count`."""
     await until(lambda: len(node.heard(kind)) >= skip + count, within_s)
     return node.heard(kind)[skip:]
 
@@ -379,6 +379,6 @@ async def asked(node: Node, count: int = 1, within_s: float = 3.0, skip: int = 0
 
 
 def runs(client: Client, action: str = "", since: int = 0) -> list[str]:
-    """The ids of the requests whose actions ran, as the adapter tells; from event `since` on."""
+    """The ids of the requests whose actions ran, as the adapter reports; from event `since` on."""
     found = [event for event in client.events[since:] if event.event == "note" and event["what"] == "action"]
     return [str(event["request"]) for event in found if action in ("", event["action"])]

@@ -43,7 +43,7 @@ def said(
 def packets(
     broker: Moleculer, kind: str, since: int = 0, where: Callable[[Any], bool] | None = None
 ) -> list[Any]:
-    """`said`, without the records."""
+    """The packets that `said` finds, without their records."""
     return [packet for _, packet in said(broker, kind, since, where)]
 
 
@@ -138,7 +138,7 @@ def subscriptions(broker: Moleculer, before: int | None = None, since: int = 0) 
 
 
 def places(topics: list[str]) -> set[str]:
-    """Topics without their prefix."""
+    """The topics without the prefix of their namespace."""
     parts = [topic_of(topic) for topic in topics]
     return {f"{each.command}.{each.rest}" if each.rest else each.command for each in parts if each}
 

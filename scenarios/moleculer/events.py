@@ -70,7 +70,7 @@ async def handled(client: Client, count: int, sub: str = "news", within_s: float
 
 
 def _by_number(data: Any) -> tuple[bool, Any]:
-    """Sorts what should be numbers, whatever a client has sent in their place."""
+    """Sorts what should be numbers, also where a client has sent other values."""
     return (False, data) if isinstance(data, int) else (True, repr(data))
 
 

@@ -1,4 +1,4 @@
-"""MOL-1 What nodes tell of themselves, and what they make of what others tell."""
+"""MOL-1 What nodes announce, and what they make of what others announce."""
 
 from __future__ import annotations
 
@@ -340,7 +340,7 @@ async def service_added_and_removed(broker: Moleculer, client: Client, expect: E
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
-    await _told_in_time(broker, expect, ["s"], "the added service")  # that it is told at all is the demand
+    await _told_in_time(broker, expect, ["s"], "the added service")  # the demand: it is announced
     before = packets(broker, "Info")[-1]
     await serve(client, {"echo": "echo"}, "t")
     added = await _told_in_time(broker, expect, ["s", "t"], "the added service")

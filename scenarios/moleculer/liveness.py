@@ -311,7 +311,7 @@ async def heartbeat_with_seq(broker: Moleculer, client: Client, expect: Expect) 
     )
     since = mark(broker)
     services = [*node.core.services, *_one_more()]
-    node.core.services, node.core.seq = services, 2  # told by nobody yet
+    node.core.services, node.core.seq = services, 2  # not announced yet
     node.send("HEARTBEAT", cpu=0, seq=2)
     found = await came(broker, "Discover", since=since)
     if not expect.tolerate(

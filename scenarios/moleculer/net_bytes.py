@@ -20,7 +20,7 @@ from scenarios.subjects import ROLES
 
 CALLS = 100
 SEEDS = 50
-#: Bytes at the end of a packet in which one is changed: members of each packet stand there.
+#: Bytes at the end of a packet in which one is changed: members of each packet are there.
 TAIL = 120
 DEADLINE_S = 0.5
 

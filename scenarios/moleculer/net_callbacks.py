@@ -106,7 +106,7 @@ async def _raising_handler(subject: MoleculerSubject, session: str) -> bool:
 
 
 async def _raising_action(subject: MoleculerSubject, session: str) -> bool:
-    """The caller is told, which is what makes the exception visible."""
+    """The caller gets the error: only that makes the exception visible."""
     await _serve(subject, session, "echo")
     found = await _asked(subject, session, {"n": 1})
     refused = isinstance(found, RemoteError) and "raise_next" in str(found)
@@ -127,7 +127,7 @@ async def _raising_action(subject: MoleculerSubject, session: str) -> bool:
 
 
 async def _raising_error_listener(subject: MoleculerSubject, session: str) -> bool:
-    """An exception of the last resort has nobody left who could be told."""
+    """An exception in the listener for errors has no further listener."""
     queue, expect = f"q-{session}", subject.expect
     expect.prepared(await subject.subscribe(queue, session, session))
     there = len(await subject.wait_messages(1, session))

@@ -48,12 +48,12 @@ from scenarios.moleculer._wire import (
 )
 
 MUTE = {"announces": False, "answers_discover": False}
-#: Stands in place of a `ver` that is not there.
+#: In place of a `ver` that is not there.
 ABSENT: Any = object()
 
 
 def signed(ver: Any, sender: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """A packet's values with the two that stand last in each."""
+    """A packet's values, followed by the two that end each packet."""
     return {**values, **({} if ver is ABSENT else {"ver": ver}), "sender": sender}
 
 

@@ -191,7 +191,7 @@ async def params_missing(broker: Moleculer, client: Client, expect: Expect) -> N
 
 
 def deep(levels: int) -> Any:
-    """Objects in one another."""
+    """Objects nested so many levels deep."""
     found: Any = "ground"
     for _ in range(levels):
         found = {"in": found}

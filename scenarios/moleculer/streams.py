@@ -1,4 +1,4 @@
-"""MOL-4 Streams: their order, their errors, and what becomes of them when somebody is gone."""
+"""MOL-4 Streams: their order, their errors, and what becomes of them when one end is gone."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ async def sender_gone(node: Node) -> None:
 
 
 async def sender_back(node: Node) -> None:
-    """It is known again."""
+    """The node announces itself, and sends heartbeats again."""
     node.send_info("")
     node.resume_heartbeats()
     await settled(node)

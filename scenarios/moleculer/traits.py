@@ -52,10 +52,10 @@ from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
 
-HEARTBEAT_S = 10.0  #: of a node that is told nothing else
-START_S = 0.5  #: a node waits for others behind its DISCOVER, then its timers start (chapter 3)
+HEARTBEAT_S = 10.0  #: of a node without options
+START_S = 0.5  #: a node waits for others after its DISCOVER, then its timers start (chapter 3)
 OK, NOT_FOUND, FAILED = 200, 404, 500
-PEER, STRANGER = "peer", "stranger"  #: a fake node, and one that nobody has seen
+PEER, STRANGER = "peer", "stranger"  #: a fake node, and one that the client has not seen
 BY: dict[str, Any] = {"ver": VERSION, "sender": STRANGER}
 
 
@@ -74,7 +74,7 @@ def answer_of(answer: Response) -> Mapping[str, Any]:
 
 
 def _is_of(args: Args, frame: Any) -> bool:
-    """Whether a request is that of a call. Before 0.15 the stream stood in the place of the parameters."""
+    """Whether a request is that of a call. Before 0.15 the stream was in the place of the parameters."""
     is_stream = frame.params is None and gives_stream(args)
     return bool(frame.action == args["action"] and (is_stream or has_params(args, frame)))
 
@@ -185,7 +185,7 @@ class MoleculerReading(Reading):
         return frame.code == GARBAGE
 
     def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
-        """Every node says that it lives as often as it was told to, and stays who it is."""
+        """Every node sends its heartbeats as often as it was configured to, and stays who it is."""
         facts.broken += other_selves(facts, [done.begun for done in ops if done.op == "connect"])
         options = [done.args["options"] for done in ops if done.op == "connect"]
         balances = all(one.get("disable_balancer") for one in options)
@@ -243,7 +243,7 @@ class MoleculerDelivery(Delivery):
         return due(case, args, begun)
 
     def is_same(self, told: bytes, due: bytes) -> bool:
-        """Data are told as JSON, in whatever way it is written."""
+        """Data are reported as JSON: only the values count."""
         return bool(json.loads(told) == json.loads(due))
 
 

@@ -290,7 +290,7 @@ async def one_execution(broker: Moleculer, client: Client, expect: Expect) -> No
     await client.wait_messages(10, "news", 2.0)
     await settled(node)
     await asyncio.sleep(0.2)
-    await until(lambda: len(runs(client, since=seen)) >= 10, 1.0)  # it is told apart from the answers
+    await until(lambda: len(runs(client, since=seen)) >= 10, 1.0)  # it is reported apart from the answers
     ran = runs(client, since=seen)
     expect.equal(sorted(ran), sorted(ids), "each REQUEST runs once", id="each-request-runs-once")
     answers: Any = [p for _, p in said(broker, "Response", since)]

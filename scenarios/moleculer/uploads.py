@@ -35,7 +35,7 @@ CHUNK_MAX = 262_144
 
 
 def digest(ctx: Context) -> Any:
-    """An action that tells what was uploaded."""
+    """An action that reports what was uploaded."""
     data = b"" if ctx.stream is None else b"".join(ctx.stream.chunks)
     return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}
 

@@ -53,7 +53,7 @@ async def connected_again(client: Client, session: str = "s1", project: str = PR
 async def subscribed(
     broker: Narconi, client: Client, queue: str = QUEUE, sub: str = "c1", **options: Any
 ) -> None:
-    """A subscription that stands, also where the op does not wait for that."""
+    """A subscription that is open, also where the op does not wait for that."""
     mark = broker.journal.last_seq
     await client.subscribed(queue, sub, **options)
     await until(lambda: sent(broker, "WsAccept", since=mark), 2.0)
@@ -62,7 +62,7 @@ async def subscribed(
 async def published_again(
     broker: Narconi, client: Client, body: bytes | str, session: str = "s1", within_s: float = 15.0
 ) -> Result:
-    """Publish behind a loss, again while that fails before anything has left: some refuse to publish until
+    """Publish after a loss, again while that fails before anything has left: some refuse to publish until
     they are connected again, others wait, or connect for it."""
     loop = asyncio.get_running_loop()
     until_s = loop.time() + within_s
@@ -121,7 +121,7 @@ async def settle(client: Client, message: Message, how: str = "ack", sub: str = 
 
 
 def header(headers: Mapping[str, Any], name: str) -> Any:
-    """A header, whatever its case."""
+    """A header, in upper or lower case."""
     return next((value for key, value in headers.items() if key.lower() == name.lower()), None)
 
 
@@ -142,7 +142,7 @@ def stored(broker: Narconi, queue: str = QUEUE) -> list[bytes]:
 
 
 def the_message(broker: Narconi, expect: Expect, behind: int = 0) -> Stored:
-    """The one message that waits in the queue, behind so many that were there before."""
+    """The one message that waits in the queue, after so many that were there before."""
     found = broker.messages(PROJECT, QUEUE)[behind:]
     expect.equal(len(found), 1, "one message is stored", id="one-message-is-stored")
     return found[0]
@@ -161,7 +161,7 @@ def exists(broker: Narconi, queue: str = QUEUE) -> bool:
 
 
 def requests(broker: Narconi, kind: str, *, since: int = 0) -> list[HttpRequest]:
-    """Requests of that kind."""
+    """Requests of that kind that the broker received."""
     return [r.frame for r in received(broker, kind, since=since) if isinstance(r.frame, HttpRequest)]
 
 
@@ -171,7 +171,7 @@ def published(broker: Narconi, *, since: int = 0) -> list[WsPublish]:
 
 
 def acks(broker: Narconi, *, since: int = 0, connection: str | None = None) -> list[WsAck]:
-    """Acknowledgements that came."""
+    """Acknowledgements that the broker received."""
     found = received(broker, "WsAck", since=since, connection=connection)
     return [r.frame for r in found if isinstance(r.frame, WsAck)]
 
@@ -193,7 +193,7 @@ def newest(broker: Narconi, kind: str = "WsUpgrade") -> str:
 
 
 def say(broker: Narconi, connection: str, *frames: Frame) -> None:
-    """Say frames that nobody asked for. The client may end the connection before it has heard them all."""
+    """Say unasked frames. The client may end the connection before it has heard them all."""
     with suppress(UsageError):
         for frame in frames:
             broker.say(connection, frame)
@@ -288,7 +288,7 @@ async def subscription_refused(
     since: int,
     id: str,
 ) -> None:
-    """The same of a subscription; a library whose `subscribe` waits for nothing tells it by an event."""
+    """The same of a subscription; a library whose `subscribe` waits for nothing reports it by an event."""
     if not (result.ok and client.can("lazy_subscribe")):
         upgrade_refused(expect, result, code, criterion, id=id)
         return
@@ -297,7 +297,7 @@ async def subscription_refused(
 
 
 def upgrade_refused(expect: Expect, result: Result, code: int, criterion: str, *, id: str) -> None:
-    """The opening failed. Interfaces like a browser's do not tell the status, and a client that tries again
+    """The opening failed. Interfaces like a browser's do not show the status, and a client that tries again
     until its time is up where the server has an outage does not, either: non-strict."""
     if result.word != "refused":
         kinds = ("connection", "timeout") if code >= 500 else ("connection",)

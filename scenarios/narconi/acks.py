@@ -32,7 +32,7 @@ from scenarios.narconi.consume import surfaced
 async def outstanding(
     broker: Narconi, client: Client, expect: Expect, count: int, **options: Any
 ) -> list[Message]:
-    """A subscription with ack on which so many messages (``1``, ``2`` ...) were surfaced."""
+    """A subscription with ack on which so many messages (``1``, ``2`` ...) were delivered."""
     await ready(broker, client, **maybe_reconnecting(client))
     await subscribed(broker, client, QUEUE, ack=True, **options)
     for number in range(1, count + 1):

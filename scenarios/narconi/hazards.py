@@ -108,7 +108,7 @@ async def ping_from_server(broker: Narconi, client: Client, expect: Expect) -> N
 
 
 async def ends_it(broker: Narconi, client: Client, expect: Expect, case: str, mark: int) -> None:
-    """The client ends the newest connection and tells of it; nothing was surfaced."""
+    """The client ends the newest connection and reports that; nothing was delivered."""
     await expect.socket_closed(
         broker,
         newest(broker),

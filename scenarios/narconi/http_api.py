@@ -44,7 +44,7 @@ def use_form(broker: Narconi, form: str) -> None:
 
 
 def asked(broker: Narconi, since: int) -> list[HttpRequest]:
-    """All requests that came."""
+    """All requests that the broker received since then."""
     found = broker.journal.select(tap=Tap.RECEIVED, since=since)
     return [record.frame for record in found if isinstance(record.frame, HttpRequest)]
 

@@ -1,4 +1,4 @@
-"""NET-4.02 and 4.03 for Narconi: statuses and members that nobody expects."""
+"""NET-4.02 and 4.03 for Narconi: unexpected statuses and members."""
 
 from __future__ import annotations
 

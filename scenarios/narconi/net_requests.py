@@ -1,4 +1,4 @@
-"""NET-3.01 and 3.02 for Narconi, whose confirms carry no id: they are told apart by their order."""
+"""NET-3.01 and 3.02 for Narconi, whose confirms carry no id: only their order tells them apart."""
 
 from __future__ import annotations
 

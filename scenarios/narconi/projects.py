@@ -1,4 +1,4 @@
-"""NARC-1, 2 and 3: what one project has is not another's, and what has expired is nobody's."""
+"""NARC-1, 2 and 3: what one project has is not another's, and what has expired is delivered to none."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from scenarios.narconi.sweep.tracking import Tracking
 
 PROJECT = "test"  #: what clients use where no option says otherwise
 EMPTY = (("Content-Length", "0"),)
-LAST_CHUNK = b"\r\n0\r\n\r\n"  #: behind a body that is one chunk
+LAST_CHUNK = b"\r\n0\r\n\r\n"  #: after a body that is one chunk
 PREFIX = "x-msg-x-"
 METADATA = ("x-msg-", "content-type")
 #: What an answer with a yes looks like.
@@ -199,7 +199,7 @@ class NarconiReading(Reading):
                 conn.answered = pongs
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
-        """Of the queues from which nobody has taken anything.
+        """Of the queues from which no consumer has taken anything.
 
         Ops do not say the project: queues of one name in several are one here.
         """

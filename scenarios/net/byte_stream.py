@@ -96,7 +96,7 @@ async def fails_again(
 
 
 def excuse_unspoken(subject: Subject, expect: Expect, name: str) -> None:
-    """No fault can act on a connection on which nobody has said anything.
+    """No fault can act on a connection on which no side has said anything.
 
     Args:
         name: Of the faults of a connection, with ``{}`` for its number.

@@ -1,4 +1,4 @@
-"""NET-3.10 and 3.11: clocks that jump, processes that stand still."""
+"""NET-3.10 and 3.11: clocks that jump, processes that are stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NET-3 What a client keeps: unsent messages, answers to nobody, what reconnects leave behind."""
+"""NET-3 What a client keeps: unsent messages, answers to no request, what reconnects leave."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ async def trouble_of_another_session(subject: Subject, client: Client, expect: E
 
 
 async def _trouble(broken: Subject, client: Client) -> None:
-    """Five publishes pending, then half-open, then RST and nobody there for 5 s."""
+    """Five publishes pending, then half-open, then RST and no server for 5 s."""
     mark = broken.wire.journal.last_seq
     broken.broker.faults.add(hold(kind=broken.confirm, direction="out", name="no confirms"))
     calls = [broken.begin_publish(broken.queue, b"lost", session="broken", timeout=3.0) for _ in range(5)]

@@ -188,7 +188,7 @@ async def alive_but_mute(subject: Subject, client: Client, expect: Expect) -> No
 
 
 async def _works_again(subject: Subject) -> None:
-    """New ops work, on whatever connection."""
+    """New ops work, on any connection."""
     if await _is_gone(subject.client):
         await subject.connected("s1")
     for op in subject.ops(subject.queue, "-again"):

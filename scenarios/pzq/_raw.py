@@ -30,7 +30,7 @@ def frame(part: bytes, more: bool) -> bytes:
 
 
 def message(parts: Sequence[bytes]) -> bytes:
-    """A whole message."""
+    """The frames of a whole message, as bytes."""
     return b"".join(frame(part, at < len(parts) - 1) for at, part in enumerate(parts))
 
 

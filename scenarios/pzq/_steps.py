@@ -107,7 +107,7 @@ def answer(broker: PZQ, frame: ProduceAck | ProduceNack, connection: str | None 
 
 
 def unhandled(client: Client) -> list[Event]:
-    """Errors for which nobody was asked: there should be none where answers are legal."""
+    """Errors that belong to no op: there should be none where answers are legal."""
     return [event for event in client.events if event.event == "error"]
 
 
@@ -190,7 +190,7 @@ async def acknowledged(
 
 
 async def works_on(broker: PZQ, client: Client, expect: Expect, body: bytes = b"a good one") -> None:
-    """A good message behind all that is surfaced."""
+    """A good message after all that is delivered."""
     broker.publish(body)
     await surfaced(
         client,
@@ -202,7 +202,7 @@ async def works_on(broker: PZQ, client: Client, expect: Expect, body: bytes = b"
 
 
 def key_of(message: Message) -> bytes:
-    """The key that was surfaced."""
+    """The key that was delivered."""
     position = message.position
     return position.encode() if isinstance(position, str) else body_bytes(position)
 

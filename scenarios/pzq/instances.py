@@ -1,4 +1,4 @@
-"""PZQ-2 Consumer: several instances at once, told apart by the first part of a delivery."""
+"""PZQ-2 Consumer: several instances at once, which the first part of a delivery tells apart."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def consuming_from(client: Client, expect: Expect, brokers: Sequence[PZQ],
 
 
 async def came_from(client: Client, expect: Expect, body: bytes, instance: int, count: int = 1) -> Message:
-    """A message of an instance is surfaced; the newest of so many copies."""
+    """A message of an instance is delivered; the newest of so many copies."""
     name = NAMES[instance]
     criterion = f"a message of the {name} instance is surfaced"
     copies = await surfaced(

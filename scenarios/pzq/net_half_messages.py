@@ -21,12 +21,12 @@ from scenarios.subjects import ROLES
 PATIENCE_S = 2.0
 BACK_S = 30.0
 HALF_GREETING = 32
-#: Delivered in three parts, so that half of the message ends behind a whole part of the body.
+#: Delivered in three parts, so that half of the message ends after a whole part of the body.
 BODY = (b"a whole part", b"the part that is cut" * 20, b"what never left")
 
 
 class Cut:
-    """The connection ends behind a message's front part.
+    """The connection ends after a message's front part.
 
     Args:
         end: How.

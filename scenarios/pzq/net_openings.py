@@ -1,4 +1,4 @@
-"""NET-1.12 and 1.13 for PZQ, whose clients connect in the background for ever, or wait and report."""
+"""NET-1.12 and 1.13 for PZQ, whose clients connect in the background forever, or wait and report."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def _garbled(subject: PzqSubject, name: str) -> None:
         return any(name in record.fault for record in subject.wire.journal.select(kind="fin"))
 
     await subject.until(is_over, 5.0)
-    await asyncio.sleep(0.2)  # what the broker says to that connection until it is gone nobody gets
+    await asyncio.sleep(0.2)  # no client gets what the broker says to that connection until it is gone
 
 
 @scenario("NET-1.13", protocol="pzq", roles=ROLES, timeout_s=60, revision=2)

@@ -1,4 +1,4 @@
-"""NET-3.01 and 3.02 for PZQ: publishes, as its monitor tells everybody the same."""
+"""NET-3.01 and 3.02 for PZQ: publishes, as its monitor gives all clients the same answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scenarios.pzq.subject import PzqSubject
 from scenarios.subjects import PUBLISHER
 
 ROUNDS, AT_ONCE = 20, 5
-REFUSED = {"status": "0", "texts": ["refused"]}  #: what tells answers apart
+REFUSED = {"status": "0", "texts": ["refused"]}  #: what distinguishes answers
 
 
 @scenario("NET-3.01", protocol="pzq", roles=PUBLISHER)

@@ -49,7 +49,7 @@ SAID = (ProduceAck, ProduceNack, Delivery, MonitorReply)
 
 
 def values(answer: MonitorReply) -> dict[str, Any]:
-    """What a reply of the monitor tells: lines ``key: value``."""
+    """What a reply of the monitor says: lines ``key: value``."""
     found: dict[str, Any] = {}
     for line in answer.text.decode(errors="replace").split("\n"):
         name, colon, value = (part.strip() for part in line.partition(":"))

@@ -67,7 +67,7 @@ def confirm(broker: RabbitMQStream, expect: Expect, ids: Sequence[int]) -> None:
 
 
 def all_acked(expect: Expect, results: Sequence[Result], criterion: str) -> None:
-    """Every publish ended acked."""
+    """Demand that every publish ended acked."""
     for number, result in enumerate(results):
         expect.outcome(
             result, "acked", f"{criterion} (message {number + 1})", id=slug("{}-message-n", criterion)

@@ -40,7 +40,7 @@ def record(client: Client, body: bytes) -> bytes:
 
 
 def numbered(first: int, count: int, word: str = "message") -> list[bytes]:
-    """Bodies that tell their offsets."""
+    """Bodies that contain their offsets."""
     return [b"%s %d" % (word.encode(), number) for number in range(first, first + count)]
 
 
@@ -72,7 +72,7 @@ def begin_at(broker: RabbitMQStream, offset: int, name: str = STREAM) -> None:
 
 
 def model(broker: RabbitMQStream, name: str = STREAM) -> Stream:
-    """The fake's stream."""
+    """The stream in the model of the broker."""
     return broker.broker.stream(name)
 
 
@@ -156,7 +156,7 @@ def credits_given(broker: RabbitMQStream) -> int:
 
 
 def start_of(broker: RabbitMQStream, offset_type: int, value: int | None, stream: str = STREAM) -> int:
-    """The first offset that a client surfaces for this specification, as the stream is now."""
+    """The first offset that a client delivers for this specification, as the stream is now."""
     if offset_type == OffsetType.OFFSET:
         return value or 0
     return broker.call(
@@ -176,7 +176,7 @@ async def surfaced(client: Client, count: int, sub: str = "c1", within_s: float 
 
 
 def positions(messages: Sequence[Message]) -> list[int]:
-    """Their offsets."""
+    """The offsets of these messages."""
     return [int(message.position) for message in messages]
 
 
@@ -186,7 +186,7 @@ def bodies_of(messages: Sequence[Message]) -> list[bytes]:
 
 
 async def subscribe_error(client: Client, result: Result, sub: str, within_s: float = 1.0) -> Error | None:
-    """Why a subscribe was refused, also where the library tells only later; None if it was not."""
+    """Why a subscribe was refused, also where the library reports that only later; None if it was not."""
     if result.error is not None or not client.can("lazy_subscribe"):
         return result.error
     event = await client.event("error", within_s, sub=sub)
@@ -203,7 +203,7 @@ def complaints(client: Client, after: int = 0) -> list[str]:
 
 
 async def error_reported(client: Client, expect: Expect, after: int, stderr: int) -> None:
-    """The client tells the application of an error, or of a loss, in time; a line in its log tells nobody."""
+    """The client reports an error or a loss to the application in time; a line in its log does not count."""
     await until(lambda: complaints(client, after) or not client.alive, 2.0)
     told, logged = complaints(client, after), client.adapter.stderr(stderr).strip()
     expect.that(client.alive, "the process lives on", "it ended", id="the-process-lives-on")
@@ -216,13 +216,13 @@ async def error_reported(client: Client, expect: Expect, after: int, stderr: int
 async def good_chunk(
     broker: RabbitMQStream, client: Client, expect: Expect, last: bytes, offset: int, after: int
 ) -> list[bytes]:
-    """The chunk behind the bad one, which ends with `last`, is surfaced on this connection or on a new one.
+    """The chunk after the bad one, which ends with `last`, is delivered on this connection or on a new one.
 
-    Where the library connects no consumer again, but has ended its connection and told so since `after`
+    Where the library connects no consumer again, but has ended its connection and reported so since `after`
     events, the application subscribes anew, from the `offset` of that chunk.
 
     Returns:
-        All bodies that were surfaced.
+        All bodies that were delivered.
     """
     subs = ["c1"]
     loop = asyncio.get_running_loop()
@@ -245,7 +245,7 @@ async def good_chunk(
 
 
 def _left_to_the_application(broker: RabbitMQStream, client: Client, after: int) -> bool:
-    """Whether the library has told of the end of the consumer's connection, and leaves it at that."""
+    """Whether the library has reported the end of the consumer's connection, and does nothing more."""
     if client.reconnects("consumer") or not complaints(client, after):
         return False
     delivered = {record.connection for record in sent(broker, "Deliver")}

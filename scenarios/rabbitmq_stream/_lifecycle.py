@@ -42,14 +42,14 @@ async def at_work(
 
 
 def standing(broker: RabbitMQStream) -> dict[str, dict[str, Any]]:
-    """What the fake tells of the open connections, by name."""
+    """What the fake reports of the open connections, by name."""
     return {each["name"]: each for each in broker.connections if each["state"] == "open"}
 
 
 def kept(broker: RabbitMQStream, since: int = 0) -> list[str]:
     """The open connections accepted since then, without those that the client has ended.
 
-    The broker may not have read of such an end yet; the client's side of the socket tells.
+    The broker may not have read of such an end yet; the client's side of the socket shows it.
     """
     found = [name for name in standing(broker) if broker.client_holds(name) is not False]
     if not since:
@@ -178,7 +178,7 @@ async def fall_silent(broker: RabbitMQStream, expect: Expect) -> int:
 
 
 def losses(client: Client, since: int = 0, session: str | None = None) -> list[Event]:
-    """Events that tell of an end or of trouble, of any session or of one."""
+    """Events that report an end or trouble, of any session or of one."""
     return [
         event
         for event in client.events[since:]
@@ -225,7 +225,7 @@ async def goes_on(
     within_s: float = 5.0,
     id: str,
 ) -> None:
-    """A publish is acknowledged and its message surfaced, as roles go."""
+    """A publish is acknowledged and its message delivered, as far as the client has these roles."""
     before = len(client.messages(stream))
     if client.has_role("publisher"):
         result = await client.publish(stream, b"and on", session=session, timeout=within_s)
@@ -243,14 +243,14 @@ async def goes_on(
 
 
 def no_unhandled_error(client: Client, expect: Expect, mark: int) -> None:
-    """Nothing on stderr since `mark` says that an error reached nobody."""
+    """Nothing on stderr since `mark` says that an error was left unhandled."""
     lines = client.adapter.stderr(mark).splitlines()
     loud = [line for line in lines if any(word in line.lower() for word in UNHANDLED)]
     expect.that(not loud, "no unhandled error", loud[:1], id="no-unhandled-error")
 
 
 def positions(client: Client, sub: str = STREAM) -> list[int]:
-    """The offsets that were surfaced, in order."""
+    """The offsets that were delivered, in order."""
     return [int(message.position) for message in client.messages(sub)]
 
 

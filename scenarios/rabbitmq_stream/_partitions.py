@@ -41,7 +41,7 @@ def places(broker: RabbitMQStream, body: bytes) -> list[str]:
 
 
 def fill(broker: RabbitMQStream, client: Client, partition: str, first: int, count: int) -> list[bytes]:
-    """Append messages to a partition, which tell where they are; two in each chunk."""
+    """Append messages to a partition, which name it and their number; two in each chunk."""
     bodies = numbered(first, count, partition)
     for at in range(0, count, 2):
         write(broker, client, bodies[at : at + 2], partition)
@@ -51,7 +51,7 @@ def fill(broker: RabbitMQStream, client: Client, partition: str, first: int, cou
 def by_partition(
     client: Client, sub: str = "c1", partitions: Sequence[str] = PARTITIONS
 ) -> dict[str, list[tuple[int, bytes]]]:
-    """What was surfaced of each partition: offsets and bodies, in the order in which they came."""
+    """What was delivered of each partition: offsets and bodies, in the order in which they came."""
     found: dict[str, list[tuple[int, bytes]]] = {name: [] for name in partitions}
     for message in client.messages(sub):
         body = body_bytes(message.body)

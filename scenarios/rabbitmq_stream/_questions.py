@@ -41,7 +41,7 @@ class Questions:
         return f"{self.kind}Response"
 
     def ask(self, name: str, timeout: float = 3.0, session: str = "s1") -> Call:
-        """Start to ask."""
+        """Begin the op with this name."""
         args = {"target": STREAM, "name": name} if self.kind == "QueryOffset" else {"target": name}
         return self._client.begin(self.op, timeout, session=session, **args)
 
@@ -58,7 +58,7 @@ class Questions:
 
         Args:
             since: The journal's last record before the loss.
-            lost_s: When the connection was lost, or when the question was asked behind the loss.
+            lost_s: When the connection was lost, or when the question was asked after the loss.
         """
         if result.ok or result.code == PRECONDITION_FAILED:
             criterion = f"{what} ends as connection or closed, or with an answer from a new connection"

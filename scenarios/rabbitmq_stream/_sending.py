@@ -1,4 +1,4 @@
-"""Messages whose confirms are held back, one by one or as a batch, whatever the library can do."""
+"""Messages whose confirms are held back, one by one or as a batch, as the library can."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def opened(broker: RabbitMQStream, expect: Expect, criterion: str, *, since: int
 
 
 def say(broker: RabbitMQStream, expect: Expect, connection: str, *frames: Frame) -> None:
-    """Say frames on a connection that has to stand; clients may have ended it by themselves meanwhile."""
+    """Say frames on a connection that has to be open; clients may have ended it by themselves meanwhile."""
     expect.exercised(
         say_if_open(broker, connection, *frames),
         f"the client ended {connection} early",
@@ -102,7 +102,7 @@ def _spoken(act: Callable[[], None]) -> bool:
 
 
 def stores(broker: RabbitMQStream, body: bytes, name: str = STREAM) -> int:
-    """How many messages of a stream hold that body, whatever the client has put around it."""
+    """How many messages of a stream hold that body, also where the client has wrapped it."""
     return sum(body in message.body for message in broker.messages(name))
 
 

@@ -101,7 +101,7 @@ async def each_code(broker: RabbitMQStream, client: Client, expect: Expect) -> N
 
 
 async def _settled_subscribe(client: Client, result: Result, sub: str) -> Result:
-    """The end of a subscribe whose refusal the library tells later; no news in 1.5 s is a time-out."""
+    """The end of a subscribe whose refusal the library reports later; no news in 1.5 s is a time-out."""
     if not (result.ok and client.can("lazy_subscribe")):
         return result
     error = await subscribe_error(client, result, sub, 1.5)

@@ -124,7 +124,7 @@ async def _goes_on(
     *,
     id: str,
 ) -> None:
-    """The subscription surfaces what is written next."""
+    """The subscription delivers what is written next."""
     before = len(client.messages(sub))
     write(broker, client, [b"next"], stream)
     found = await client.wait_messages(before + 1, sub, 3.0)
@@ -465,7 +465,7 @@ async def subscribe_failure_is_clean(broker: RabbitMQStream, client: Client, exp
 
 
 async def _load(client: Client) -> int:
-    """Tasks and threads of the library; 0 where it does not tell."""
+    """Tasks and threads of the library; 0 where it does not report them."""
     if not client.can("stats"):
         return 0
     found = (await client.op("stats")).value or {}

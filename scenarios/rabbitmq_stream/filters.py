@@ -44,7 +44,7 @@ def _wanted_by(found: Record) -> tuple[list[str], bool]:
 
 
 async def _surfaced(client: Client, expect: Expect, wanted: Sequence[str], sub: str = "c1") -> None:
-    """These messages are surfaced, and nothing else."""
+    """These messages are delivered, and nothing else."""
     await client.wait_messages(len(wanted), sub)
     await client.wait_messages(len(wanted) + 1, sub, QUIET_S)
     got = [body.decode() for body in bodies_of(client.messages(sub))]

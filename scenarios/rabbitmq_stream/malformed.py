@@ -387,7 +387,7 @@ async def string_beyond_the_frame(broker: RabbitMQStream, client: Client, expect
     behind = await until(lambda: received(broker, "Create", connection=asked.connection), 1.0)
     say_raw(broker, expect, asked.connection, _host_beyond_the_frame(asked.keys[0]))
     begun_s = asyncio.get_running_loop().time()
-    if behind:  # the good answer comes right behind: its bytes may not become those of the host
+    if behind:  # the good answer comes right after it: its bytes may not become those of the host
         broker.faults.release("answer to Create")
     result = await asking
     expect.that(

@@ -1,4 +1,4 @@
-"""NET-4.02 and 4.05 for RabbitMQ Stream: codes and numbers that nobody expects."""
+"""NET-4.02 and 4.05 for RabbitMQ Stream: unexpected codes and numbers."""
 
 from __future__ import annotations
 

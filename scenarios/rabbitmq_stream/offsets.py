@@ -141,7 +141,7 @@ def _resumes(expect: Expect, found: Record, lowest: int, highest: int) -> None:
 
 
 async def _consumed(broker: RabbitMQStream, client: Client, expect: Expect, count: int) -> str:
-    """Subscribe from the first message until `count` are surfaced; returns the connection."""
+    """Subscribe from the first message until `count` are delivered; returns the connection."""
     await client.connected(auto_reconnect=True)
     await client.subscribed(STREAM, offset=FIRST)
     messages = await surfaced(client, count)

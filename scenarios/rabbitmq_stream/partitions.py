@@ -239,7 +239,7 @@ def _has(client: Client, sub: str, partition: str, one: tuple[int, bytes]) -> bo
 async def _read_by(
     broker: RabbitMQStream, client: Client, expect: Expect, number: int, wanted: dict[str, str]
 ) -> None:
-    """What comes now in a partition is surfaced by the session's consumer that is named for it."""
+    """What comes now in a partition is delivered by the session's consumer that is named for it."""
     for partition in wanted:
         fill(broker, client, partition, number, 1)
     for partition, sub in wanted.items():

@@ -1,4 +1,4 @@
-"""RMQS-3 Publishing: what a loss, a name and a deletion leave behind."""
+"""RMQS-3 Publishing: what a loss, a name and a deletion leave."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class _Rival:
         """It would begin to read."""
 
     def step_down(self, now: float) -> None:
-        """It would stop."""
+        """Do nothing, where the coordinator would give up its turn."""
 
 
 async def _answered(broker: RabbitMQStream, expect: Expect, update: int, within_s: float) -> Record:

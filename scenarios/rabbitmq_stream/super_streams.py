@@ -143,7 +143,7 @@ async def key_of_two_partitions(broker: RabbitMQStream, client: Client, expect: 
     await client.connected()
     result = await publish(client, b"<both>", "both")
     expect.outcome(result, "acked", "the message is acked", id="the-message-is-acked")
-    await until(lambda: len(places(broker, b"<both>")) > 1, 5.0)  # a client may tell of each confirm singly
+    await until(lambda: len(places(broker, b"<both>")) > 1, 5.0)  # a client may report each confirm singly
     found = places(broker, b"<both>")
     expect.equal(found, [WEST, NORTH], "both partitions store it, once", id="both-partitions-store-it")
 

@@ -382,7 +382,7 @@ async def metadata_without_leader(broker: RabbitMQStream, client: Client, expect
 
 
 async def _named_entries(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    """(c): each stream gets its own entry, in whatever order the answer has them."""
+    """(c): each stream gets its own entry, in any order of the answer."""
     nodes = [[number, node.host, node.port] for number, node in enumerate(broker.nodes)]
     leaders = {"a": 0, "b": 1, "c": 0}
     rows = [["missing", Code.STREAM_DOES_NOT_EXIST, NO_LEADER, []]]

@@ -1,7 +1,7 @@
 """One subject per protocol: what a scenario for several protocols knows of the one that it runs on.
 
 A scenario of such a family (NET) is a coroutine ``script(subject, client, expect)``. Which protocols it is
-run for stands in the family's file of the catalogue, under ``[protocols.<name>]``: the ids in ``holds``, and
+run for is in the family's file of the catalogue, under ``[protocols.<name>]``: the ids in ``holds``, and
 for all others the reason in ``without``. Everything else that differs comes from the protocol's subject, the
 class `SUBJECT` in the module ``subject`` of its folder. A protocol of another project names its package
 (`Protocol.judge`), and its subject has the ids, `judged_by`.
@@ -23,7 +23,7 @@ A subject is a class below `Subject`. It offers
   `begin_publish` (anything that ends with an answer), `outcomes`, `subscribe`, `put` and `stored`, or the
   whole of `exchange`, the middle of the base script.
 
-Where a protocol needs a script of its own for a requirement, that stands in the protocol's folder:
+Where a protocol needs a script of its own for a requirement, that is in the protocol's folder:
 ``@scenario("NET-1.12", protocol="echo", ...)`` comes before the script for all. It gets the subject, too.
 """
 

@@ -19,7 +19,7 @@ ENDS = ("target_closed", "disconnected")
 
 
 class Check(Protocol):
-    """What is made of the result of a step, for which stand the words and the id of a criterion."""
+    """What is made of the result of a step, which the words and the id of a criterion name."""
 
     def __call__(self, result: Result, criterion: str, /, *, id: str) -> Any:
         """Demand that the step has worked; returns the result's value."""
@@ -28,7 +28,7 @@ class Check(Protocol):
 class Subject(Facts):
     """The base script "connect, open, publish 3 with confirm, consume 3 with ack, close", and its parts.
 
-    Where no messages are confirmed, a publish is whatever ends with an answer (a call and its response), and
+    Where no messages are confirmed, a publish is what ends with an answer (a call and its response), and
     a delivery is what the fake sends without being asked (a request, an event).
     """
 
@@ -39,7 +39,7 @@ class Subject(Facts):
     # single steps
 
     def begin(self, op: Op, timeout: float, session: str = "s1") -> Call:
-        """Start an op."""
+        """Begin an op; returns without waiting for its end."""
         return self.client.begin(op.op, timeout, session=session, **op.args)
 
     def begin_connect(self, session: str = "s1", *, timeout: float = 5.0, **options: Any) -> Call:
@@ -89,7 +89,7 @@ class Subject(Facts):
         return outcomes(self.client, since)
 
     async def told_outcome(self, result: Result, since: int) -> bool:
-        """Whether the application was told the outcome of a publish that did not wait."""
+        """Whether the library reported the outcome of a publish that did not wait."""
         return await self.client.event("outcome", 3.0, since, id=result.id) is not None
 
     def subscribe(
@@ -107,7 +107,7 @@ class Subject(Facts):
         )
 
     def subscribe_and_settle(self, queue: str) -> Call:
-        """The same, and acknowledge whatever comes where that is left to the application."""
+        """As `subscribe`, and acknowledge all messages where that is left to the application."""
         return self.subscribe(queue)
 
     def subscribe_and_do(self, queue: str, inner: Sequence[Op]) -> Call:
@@ -135,10 +135,10 @@ class Subject(Facts):
         return await self.client.wait_messages(count, sub, within_s)
 
     async def go_on_refused(self) -> None:
-        """What an application does behind a refused message, where the protocol asks for anything."""
+        """What an application does after a refused message, where the protocol asks for anything."""
 
     def prompt(self, session: str) -> Call:
-        """A publish that nobody judges: some clients look for a new connection only when they need one."""
+        """A publish that is not judged: some clients look for a new connection only when they need one."""
         return self.begin_publish(self.queue, b"is anybody there", session=session, timeout=10.0)
 
     # the base script
@@ -274,7 +274,7 @@ class Subject(Facts):
         return self.expect.prepared(result)
 
     def bodies(self, count: int, tag: str) -> list[bytes]:
-        """Messages of 16 bytes that tell where they belong."""
+        """Messages of 16 bytes that say where they belong."""
         return [f"{tag[:10]:_<10}{number:06}".encode() for number in range(count)]
 
     def deadline_s(self, op: Op, timeout: float) -> float:
@@ -298,7 +298,7 @@ class Subject(Facts):
         self.expect.that(condition, criterion, actual, id=id)
 
     async def ready(self, session: str = "s1", queue: str | None = None, **options: Any) -> None:
-        """Prepare: connected, and one message published, so that all connections stand."""
+        """Prepare: connected, and one message published, so that all connections are open."""
         name = queue or self.queue
         self.add_queue(name)
         await self.connected(session, name, **options)
@@ -341,7 +341,7 @@ class Subject(Facts):
         raise AssertionError
 
     def troubles(self, since: int, session: str | None = None) -> list[Event]:
-        """Events that tell of errors and losses."""
+        """Events that report errors and losses."""
         return [
             event
             for event in self.client.events[since:]
@@ -350,7 +350,7 @@ class Subject(Facts):
         ]
 
     def told_of_the_end(self, since: int) -> list[Event]:
-        """What told the application that a subscription is over for good."""
+        """Events that report that a subscription is over for good."""
         return [
             event
             for event in self.client.events[since:]
@@ -358,5 +358,5 @@ class Subject(Facts):
         ]
 
     async def until(self, condition: Callable[[], object], within_s: float) -> bool:
-        """Wait for something that no event tells; whether it came."""
+        """Wait for something that no event reports; returns whether it came."""
         return await until(condition, within_s)

@@ -66,7 +66,7 @@ class Facts(ABC):
         publishing, confirm, delivery: Kinds of frames.
         close_frame, close_answer: What a client sends to close, and what it answers when the server closes.
         maintenance_code: What a server says that goes down for maintenance.
-        losses: Words of session events that tell of a loss, or of what a loss leads to.
+        losses: Words of session events that report a loss, or of what a loss leads to.
         queue: Where everything goes unless a step says otherwise.
         in_flight: How many publishes may be in flight together without a loss.
         width: How many runs of the base script do not disturb each other.
@@ -136,7 +136,7 @@ class Facts(ABC):
     def liveness(limit_s: float) -> dict[str, Any]:
         """Settings of a fake whose clients give it up when it says nothing for so long.
 
-        Empty where clients are told that themselves: see `keeping_alive`.
+        Empty where clients are configured with that themselves: see `keeping_alive`.
         """
         return {}
 
@@ -179,7 +179,7 @@ class Facts(ABC):
         """The server says that it will close."""
 
     def holds(self, body: bytes, name: str | None = None) -> int:
-        """How often the fake has this message, whatever the client wraps bodies in."""
+        """How often the fake has this message, also where the client wraps bodies."""
         return sum(body in each for each in self.stored(name or self.queue))
 
     def next_publish(self) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class Facts(ABC):
         self.wire.kill(how="rst")
 
     def reopen(self) -> None:
-        """Let new connections in."""
+        """Accept new connections again, after `shut`."""
         self.wire.restart()
 
     def settled(self, since: int) -> list[Record]:
@@ -230,7 +230,7 @@ class Facts(ABC):
         """The next delivery is one that the client has to complain about."""
 
     def unknown_fields(self) -> Mapping[str, tuple[str, str]]:
-        """From now on known messages have fields, members or parts that nobody knows.
+        """From now on known messages have unknown fields, members or parts.
 
         Returns:
             The faults by name, each with what has to be said if it never takes place, and the criterion's id.
@@ -242,7 +242,7 @@ class Facts(ABC):
         raise NotImplementedError(f"no byte of {self.protocol} can be wrong")
 
     def answer_nobody(self, count: int) -> None:
-        """Say so many answers to nobody, about 1 KiB each; only where answers name what they answer."""
+        """Say so many answers to no request, about 1 KiB each; only where answers name what they answer."""
         raise NotImplementedError(f"answers of {self.protocol} name no request")
 
     def shuffled(self, kind: str, count: int) -> Fault:
@@ -310,10 +310,10 @@ class Facts(ABC):
         return [(publish, None), *([] if made is None else [made])]
 
     def carries(self, message: Message, body: Body) -> bool:
-        """Whether a message that was surfaced has this body."""
+        """Whether a message that was delivered has this body."""
         given = as_body(body)
         return isinstance(given, dict) and same_body(message.body, body_bytes(given))
 
     def identity(self, message: Message) -> Any:
-        """What tells a message of the long run from all others."""
+        """What distinguishes a message of the long run from all others."""
         return message.position

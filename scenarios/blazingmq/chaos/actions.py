@@ -12,7 +12,7 @@ from conformance.search.random.actions import Actions
 from conformance.search.random.scene import ChaosContext
 
 PRIORITY = "bmq://bmq.test.mem.priority/"
-PROBE = PRIORITY + "probe-kept"  #: nobody reads it
+PROBE = PRIORITY + "probe-kept"  #: no consumer reads it
 
 
 class BlazingActions(Actions):

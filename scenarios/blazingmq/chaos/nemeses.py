@@ -9,7 +9,7 @@ from fakebrokers.faults.steps import Step
 
 
 class Redelivery(Nemesis):
-    """Messages come again."""
+    """The broker delivers again what is not confirmed."""
 
     name = "redelivery"
     about = "The broker delivers again what consumers have not confirmed."

@@ -78,7 +78,7 @@ class BlazingSubject(Subject):
 
     @staticmethod
     def liveness(limit_s: float) -> dict[str, Any]:
-        """Four silent intervals."""
+        """A silent client is given up after four intervals."""
         return {"heartbeat_s": int(limit_s * 1000) // 4 / 1000, "max_missed": 3}
 
     # the fake's side

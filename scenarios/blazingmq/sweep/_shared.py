@@ -10,7 +10,7 @@ from conformance.run.bases import ScriptContext, text
 PRIORITY = "bmq://bmq.test.mem.priority/"
 FANOUT = "bmq://bmq.test.mem.fanout/"
 R = PRIORITY + "read"
-K = PRIORITY + "written-kept"  #: nobody reads it
+K = PRIORITY + "written-kept"  #: no consumer reads it
 EVENTS = {"mode": "event"}
 SETTLED = {"mode": "event", "auto_settle": "ack"}
 #: Few signs of life: virtual time costs nothing, and frames do.
@@ -57,7 +57,7 @@ async def subscribed(
 
 
 def put(stage: ScriptContext, *bodies: str, uri: str = R) -> None:
-    """Messages of somebody else."""
+    """Messages of another publisher."""
     for body in bodies:
         stage.broker.publish(uri, body.encode())
 

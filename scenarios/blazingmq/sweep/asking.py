@@ -62,7 +62,7 @@ async def odd(stage: ScriptContext) -> None:
 
 @base(role="consumer", server=RARELY)
 async def configured(stage: ScriptContext) -> None:
-    """A reader whose configuration changes while messages come; posts to it, and confirms behind its end."""
+    """A reader whose configuration changes while messages come; posts to it, and confirms after its end."""
     await stage.connect()
     await writer(stage)
     await reader(stage, "c1", R, SETTLED, max_unconfirmed_messages=1)

@@ -95,7 +95,7 @@ async def several(stage: ScriptContext) -> None:
 
 @base(role="consumer", server=RARELY)
 async def late_callback(stage: ScriptContext) -> None:
-    """Messages that come before there is a callback, and a burst of them behind it."""
+    """Messages that come before there is a callback, and a burst of them after it."""
     put(stage, "m0", "m1", "m2")
     await stage.connect()
     await writer(stage)

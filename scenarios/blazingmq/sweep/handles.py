@@ -63,7 +63,7 @@ def app_of(frame: ConfigureStream | ConfigureQueueStream) -> str:
 
 
 def subscriptions_of(frame: ConfigureStream | ConfigureQueueStream, handle: Handle) -> set[int]:
-    """The numbers that deliveries behind a configuration bear; older ones have that of the app."""
+    """The numbers that deliveries after a configuration have; older ones have that of the app."""
     if isinstance(frame, ConfigureStream):
         return {each.s_id for each in frame.stream_parameters.subscriptions}
     return {handle.sub_id}

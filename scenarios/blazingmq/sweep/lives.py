@@ -23,7 +23,7 @@ from scenarios.blazingmq.sweep._shared import (
 
 @base(role="publisher", server=RARELY, handshake=True)
 async def plain(stage: ScriptContext) -> None:
-    """Without reconnecting: state and ops behind a loss."""
+    """Without reconnecting: state and ops after a loss."""
     put(stage, "m0", "m1")
     await stage.connect(auto_reconnect=False)
     await writer(stage)
@@ -199,7 +199,7 @@ BEATING = [
 
 @base(role="publisher", server=RARELY, bends=False)
 async def stopped(stage: ScriptContext) -> None:
-    """The process stands still for a while, again and again, for less time than anybody is given up after."""
+    """The process is stopped for a while, again and again, for less time than a silent peer is given."""
     await stage.connect()
     await writer(stage)
     await reader(stage, "c1", R, SETTLED)

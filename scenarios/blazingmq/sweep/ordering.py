@@ -21,7 +21,7 @@ def ordered(ops: Sequence[Any], target: str, at: Position) -> list[Options]:
             continue
         is_over = done.ended is not None and done.ended < at
         if is_over and done.result is not None and done.result.ok:
-            found = []  # this one holds, whatever was ordered before
+            found = []  # this one replaces all that was ordered before
         elif is_over and done.result is not None and done.result.word in ("refused", "invalid"):
             continue
         found.append(done.args.get("options") or {})
@@ -29,7 +29,7 @@ def ordered(ops: Sequence[Any], target: str, at: Position) -> list[Options]:
 
 
 def other_settings(facts: Facts, ops: Sequence[Any]) -> Iterator[tuple[Position, str]]:
-    """Configurations with limits that nobody has ordered, on a later connection too."""
+    """Configurations with limits that the application has not ordered, on a later connection too."""
     if len({done.args.get("session") for done in ops if done.op in OPS}) > 1:
         return
     for one in facts.configured:

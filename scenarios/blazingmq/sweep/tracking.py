@@ -86,7 +86,7 @@ class Tracking:
         }
 
     def run(self) -> None:
-        """Note everything."""
+        """Note all frames of the connection."""
         for seen in self.conn.frames:
             frame = seen.frame
             if seen.direction == "in":
@@ -199,7 +199,7 @@ class Tracking:
                 self.facts.misused.append((at, f"openQueue of {uri}, which is open"))
 
     def _find(self, number: int, what: str, at: Position, *, app: str = "", sub_id: int = 0) -> Handle | None:
-        """A queue by its number; the app tells which one, where several share the number."""
+        """A queue by its number; the app says which one, where several share the number."""
         found = self._of(number)
         apt = [one for one in found if one.app_id == app or (sub_id and one.sub_id == sub_id)]
         handle = next(iter((apt if len(found) > 1 else []) or found), None)

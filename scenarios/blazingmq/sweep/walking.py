@@ -25,7 +25,7 @@ EVENTS = {"mode": "event"}
 
 
 async def begin(walk: Walk) -> None:
-    """Two queues to write."""
+    """Connect, and open two queues to write."""
     await walk.stage.connect()
     for uri in WRITTEN:
         await writer(walk.stage, uri)
@@ -34,20 +34,20 @@ async def begin(walk: Walk) -> None:
 
 
 async def end(walk: Walk) -> None:
-    """As everywhere."""
+    """See that messages still come, then the finale."""
     await watched(walk.stage, "last", READ[0])
     await finale(walk.stage)
 
 
 async def publish(walk: Walk) -> None:
-    """One message."""
+    """One message, with or without properties."""
     more: dict[str, Any] = walk.pick({}, {"properties": PROPERTIES})
     to = {"target": walk.pick(*WRITTEN), "wait": walk.pick(True, True, True, False)}
     walk.begin("publish", walk.pick(2.0, 8.0), body=walk.body(), **to, **more)
 
 
 async def packed(walk: Walk) -> None:
-    """A large one."""
+    """One large message, compressed or not."""
     body = {"gen": "zero", "len": 2000 + walk.number}
     walk.begin("publish", 8.0, body=body, compression=walk.pick("zlib", "none"), target=K, wait=True)
 
@@ -64,7 +64,7 @@ async def open_reader(walk: Walk) -> None:
 
 
 async def configure(walk: Walk) -> None:
-    """Other limits."""
+    """Other limits and another priority for a reader."""
     live = [uri for uri, found in walk.state["readers"].items() if found]
     if live:
         options = {"max_unconfirmed_messages": walk.pick(5, 50), "consumer_priority": walk.pick(0, 1)}
@@ -89,7 +89,7 @@ async def open_others(walk: Walk) -> None:
 
 
 async def others(walk: Walk) -> None:
-    """Messages of somebody else."""
+    """Messages of another publisher."""
     uri = walk.pick(*READ).partition("?")[0]
     put(walk.stage, *[f"m{walk.number}" for _ in range(walk.pick(1, 2, 6))], uri=uri)
 

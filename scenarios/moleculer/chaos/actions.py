@@ -1,4 +1,4 @@
-"""How an application of Moleculer calls, serves and listens. It has no confirms, so nobody publishes."""
+"""How an application of Moleculer calls, serves and listens. It has no confirms, so no session publishes."""
 
 from __future__ import annotations
 

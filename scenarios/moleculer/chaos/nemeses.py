@@ -67,7 +67,7 @@ def _join(node: Node) -> None:
 
 
 class Mute(Nemesis):
-    """A node without heartbeats."""
+    """The first node goes on without heartbeats."""
 
     name = "mute"
     about = "The first node goes on, and sends no heartbeats."

@@ -42,7 +42,7 @@ BASE_SCRIPT = ("1.01", "1.02", "1.03", "1.04", "1.05", "1.06", "1.10", "1.12", "
 #: These depend on how the library of each server connects and closes.
 OVER_SERVERS = ("2.01", "2.06", "2.07", "3.09")
 SERVERS = ("nats", "redis", "mqtt")
-BEAT_S = 10.0  #: between two heartbeats of a node that is told nothing
+BEAT_S = 10.0  #: between two heartbeats of a node without options
 JITTER_S = 0.5  #: that real nodes add to it
 BEATS = 2.5
 
@@ -92,7 +92,7 @@ class MoleculerSubject(Subject):
 
     @property
     def peer(self) -> Node:
-        """The other node."""
+        """The node that keeps the texts."""
         return self.keeper.node
 
     # the fake's side
@@ -110,7 +110,7 @@ class MoleculerSubject(Subject):
         self.keeper.add(name, [body.decode() for body in bodies])
 
     def established(self, since: int) -> bool:
-        """A node that is back subscribes again; nothing else tells of it."""
+        """A node that is back subscribes again; nothing else shows it."""
         return bool(self.subscriptions(since))
 
     def subscriptions(self, since: int) -> list[Record]:
@@ -171,7 +171,7 @@ class MoleculerSubject(Subject):
         return super().found_within_s(2 * limit_s)
 
     def carries(self, message: Message, body: Body) -> bool:
-        """Of a long text the adapter tells the digest of its JSON."""
+        """Of a long text the adapter reports the digest of its JSON."""
         text = text_of(body)
         whole = json.dumps(text) if "sha256" in message.body else text
         return same_body(message.body, whole.encode())

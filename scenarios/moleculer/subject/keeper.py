@@ -20,7 +20,7 @@ EMITTED = "to.peer"
 
 
 class Keeper:
-    """A fake node with an action that keeps a text and gives it back, and events that tell of what is kept.
+    """A fake node with an action that keeps a text and gives it back, and events that report what is kept.
 
     Attributes:
         texts: Those of a queue, by its name.
@@ -49,18 +49,18 @@ class Keeper:
         return text
 
     def listens(self, sub: str, queue: str, node: str) -> None:
-        """A node listens to the event of a queue, under that name; nothing is told yet."""
+        """A node listens to the event of a queue, under that name; no event is sent yet."""
         self._listeners[sub] = (queue, node)
 
     def add(self, queue: str, texts: Sequence[str]) -> None:
-        """Keep these too, and tell those who listen."""
+        """Keep these too, and send them to the listeners."""
         self.texts.setdefault(queue, []).extend(texts)
         for sub, (wanted, _) in self._listeners.items():
             if wanted == queue:
                 self.tell(sub)
 
     def tell(self, sub: str) -> None:
-        """An event for each text that this listener was not told of."""
+        """Send an event for each text that this listener was not sent yet."""
         queue, node = self._listeners[sub]
         texts = self.texts.get(queue, [])
         for number in range(self._told.get(sub, 0), len(texts)):

@@ -12,12 +12,12 @@ from fakebrokers.moleculer.services import NO_ANSWER, Context, MoleculerError, S
 NODE, PEER = "client", "peer"
 CONNECT_S = 8.0
 MET_S = 1.0  #: until nodes know each other
-LONG_S = 40.0  #: in which every back-off ends, and whoever is gone is missed
+LONG_S = 40.0  #: in which every back-off ends, and every node that is gone is missed
 PROBE: dict[str, Any] = {"action": "p.echo", "params": {"probe": True}, "timeout_ms": 5000}
 
 
 def echo(ctx: Context) -> Any:
-    """Gives back the parameters."""
+    """An action that gives back its parameters."""
     return ctx.params
 
 
@@ -27,21 +27,21 @@ def fail(ctx: Context) -> Any:
 
 
 def heard(ctx: Context) -> None:
-    """Takes an event."""
+    """A listener that only takes the event."""
 
 
 def down(ctx: Context) -> Any:
-    """Answers with a stream."""
+    """An action that answers with a stream."""
     return Stream([b"one", b"two" * 100, b"\xff\x00three"])
 
 
 def up(ctx: Context) -> Any:
-    """Tells how much was uploaded."""
+    """An action that returns how many bytes were uploaded."""
     return None if ctx.stream is None else sum(map(len, ctx.stream.chunks))
 
 
 def wait(ctx: Context) -> Any:
-    """Never answers."""
+    """An action that never answers."""
     return NO_ANSWER
 
 

@@ -104,7 +104,7 @@ async def namespaces(stage: ScriptContext) -> None:
 
 @base(role="service", needs=["streams"])
 async def chunks(stage: ScriptContext) -> None:
-    """Uploads whose chunks come out of order, twice, and behind the end."""
+    """Uploads whose chunks come out of order, twice, and after the end."""
     node = peer(stage)
     await joined(stage)
     await stage.op("mol.serve", service="s", actions={**ACTIONS, "read": {"read_stream": True}})

@@ -119,7 +119,7 @@ async def silence(stage: ScriptContext) -> None:
 
 @base(role="caller", needs=["streams"])
 async def streams(stage: ScriptContext) -> None:
-    """Streams in both directions."""
+    """Calls that upload a stream, and calls that are answered with one."""
     peer(stage)
     await joined(stage)
     body = {"gen": "rand", "seed": 7, "len": 3000}

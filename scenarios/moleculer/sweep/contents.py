@@ -1,4 +1,4 @@
-"""What stands in frames, whatever carries them."""
+"""What frames contain, over any transporter."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fakebrokers.moleculer.nats.frames import Msg, Pub
 from fakebrokers.moleculer.packets import Info, Response
 from fakebrokers.moleculer.redis import frames as redis
 
-OLD = ("3", "4")  #: versions without headers: what they hold stands in meta
-OBJECTS = "$streamObjectMode"  #: tells that the pieces of a stream are objects
-STREAM_ERROR = "$streamError"  #: tells why a stream breaks off
+OLD = ("3", "4")  #: versions without headers: what they hold is in meta
+OBJECTS = "$streamObjectMode"  #: says that the pieces of a stream are objects
+STREAM_ERROR = "$streamError"  #: says why a stream breaks off
 
 
 def gives_stream(args: Mapping[str, Any]) -> bool:
@@ -84,7 +84,7 @@ def broken_by(frame: Any) -> Any:
 
 
 def code_of(answer: Response) -> Any:
-    """The code of a refusal; None where it tells none."""
+    """The code of a refusal; None where it has none."""
     return code_in(answer.error)
 
 

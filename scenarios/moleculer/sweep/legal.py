@@ -92,7 +92,7 @@ MEMBERS: Mapping[type[Packet], Mapping[str, Test]] = {
 
 
 def problem(packet: Packet) -> str:
-    """What is wrong with a packet of the client; "" if nothing is. It is a `Should` if that harms nobody."""
+    """What is wrong with a packet of the client; "" if nothing is. It is a `Should` if that does no harm."""
     wrong = [name for name in _wrong_members(packet) if name not in NEEDLESS]
     if wrong:
         return _sentence(packet, wrong[0])

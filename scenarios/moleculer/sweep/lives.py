@@ -44,7 +44,7 @@ async def outage(stage: ScriptContext) -> None:
 
 @base(role="caller", bends=False)
 async def stopped(stage: ScriptContext) -> None:
-    """The process stands still for a while, again and again, for less time than nodes are missed after."""
+    """The process is stopped for a while, again and again, for less time than nodes are missed after."""
     node = peer(stage)
     await joined(stage)
     await stage.op("mol.serve", service="s", actions=ACTIONS)
@@ -77,7 +77,7 @@ async def herd(stage: ScriptContext) -> None:
 
 @base(role="caller", bends=False)
 async def rounds(stage: ScriptContext) -> None:
-    """Losses, one after the other, and a look at what each leaves behind."""
+    """Losses, one after the other, and a look at what each leaves."""
     peer(stage)
     await joined(stage)
     await stage.op("mol.serve", service="s", actions=ACTIONS)
@@ -93,7 +93,7 @@ async def rounds(stage: ScriptContext) -> None:
 
 @base(role="caller")
 async def again(stage: ScriptContext) -> None:
-    """A service is offered through several losses; everybody is told again."""
+    """A service is offered through several losses; it is announced to all nodes again."""
     node = peer(stage)
     await joined(stage)
     await stage.op("mol.serve", service="s", actions=ACTIONS)

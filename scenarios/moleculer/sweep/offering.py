@@ -14,13 +14,13 @@ from fakebrokers.moleculer.packets import Info
 from fakebrokers.moleculer.topics import node_topics, topic_of
 from scenarios.moleculer.sweep.contents import announced_by
 
-LISTENS_S = 1.0  #: what a node may take to listen to what it has told others
+LISTENS_S = 1.0  #: what a node may take to listen to what it has announced
 
 
 def offered(case: Case) -> list[tuple[Position, Any]]:
     """Names of actions and patterns of events, from each change on; as `tracking.announced_by` has them."""
     if case.hits and any(done.args["options"].get("disable_balancer") for done in case.done("connect")):
-        return []  # it may wait for the server before it tells anybody
+        return []  # it may wait for the server before it announces anything
     actions: dict[str, frozenset[str]] = {}
     events: set[str] = set()
     found: list[tuple[Position, Any]] = [(START, (frozenset(), frozenset()))]
@@ -41,10 +41,10 @@ def offered(case: Case) -> list[tuple[Position, Any]]:
 
 
 def other_selves(facts: Facts, begins: Sequence[Position]) -> Iterator[tuple[Position, str]]:
-    """Where a node tells of itself as of another one, without having begun anew.
+    """Where a node announces itself as another one, without having begun anew.
 
-    Whoever hears of another instance drops what he knows, and whoever hears an older number drops what he is
-    told (docs/protocols/moleculer.md, 3).
+    A node that hears of another instance drops what it knows, and one that hears an older number drops that
+    INFO (docs/protocols/moleculer.md, 3).
 
     Args:
         begins: When the application has connected.

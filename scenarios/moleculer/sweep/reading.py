@@ -1,6 +1,6 @@
 """NATS read by the letter of docs/protocols/moleculer.md, 6.1, line by line; no code of any client.
 
-A line that nobody knows is skipped. A message whose size is wrong is the end: nobody can tell where the next
+An unknown line is skipped. A message whose size is wrong is the end: it is not known where the next
 line begins.
 """
 
@@ -147,7 +147,7 @@ class ReadingCodec(Codec):
         return Malformed(bytes(self._buffer[:256]), problem, GARBAGE), len(self._buffer)
 
 
-#: What else the first byte of a client tells.
+#: The other protocols, by the first byte of a client.
 _SPOKEN: Mapping[bytes, Callable[[Side], Codec]] = {
     b"*": lambda side: RedisCodec(side, resp3=True),
     b"\x10": lambda side: MqttCodec(),

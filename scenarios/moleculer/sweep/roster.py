@@ -16,7 +16,7 @@ from scenarios.moleculer.sweep.tracking import version_of
 
 DEFAULT_TIMEOUT_S = 30.0
 UNDER_WAY_S = 0.5  #: in which a question may cross its answer
-LATE_S = 1.5  #: what a client may take to miss a node, behind the time-out
+LATE_S = 1.5  #: what a client may take to miss a node, after the time-out
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Member:
     """A node, as a client may know it.
 
     Attributes:
-        listed: The services that count, as they were told.
+        listed: The services that count, as they were announced.
         heard_s: When it was heard last, seconds. An INFO of a node that is there is no sign of life
             (docs/protocols/moleculer.md, 3).
     """
@@ -158,10 +158,10 @@ def _difference(case: Case, rows: Mapping[str, Any], at: Position, timeout_s: fl
 
 
 def needless(conns: Iterable[Conn], facts: Facts, timeout_s: float) -> Iterator[tuple[Position, str]]:
-    """Nodes that are asked who they are, and have told it on this connection.
+    """Nodes that are asked who they are, and have announced it on this connection.
 
     A heartbeat is a reason to ask where its node is not known or was missed, and where it has a seq or an
-    instanceID (docs/protocols/moleculer.md, 3). Whoever says anything else than that it lives is not judged.
+    instanceID (docs/protocols/moleculer.md, 3). A node that sends more than heartbeats is not judged.
     """
     for conn in conns:
         roster, told = Roster(timeout_s), dict[str, float]()

@@ -1,4 +1,4 @@
-"""To whom calls and events of the client go, by what it was told (docs/protocols/moleculer.md, 4.5, 4.8)."""
+"""To whom calls and events of the client go, by what it was sent (docs/protocols/moleculer.md, 4.5, 4.8)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scenarios.moleculer.sweep.tracking import VERSION
 
 SAME_S = 0.002
 ENOUGH_CALLS = 8  #: for each node; chance leaves none of three out in as many, but once in five thousand
-SETTLED_S = 1.0  #: behind a change of the own services, nobody can say what the client knows of itself
+SETTLED_S = 1.0  #: after a change of the own services it is not known what the client knows of itself
 Groups = dict[str, set[str]]
 
 
@@ -43,8 +43,8 @@ def wrong_sending(case: Case, done: RunOp) -> str:
 
 
 def _about(case: Case, begun: Position) -> Iterator[Position]:
-    """Moments about then, one for each thing that the client was told: in the same instant, nobody can say
-    what it was told of first."""
+    """Moments about then, one for each record that reached the client: in the same instant, it is not known
+    which it has read first."""
     first = last = begun.row
     while first > 0 and case.rows[first - 1].t >= begun.t - case.slack_s and case.slack_s:
         first -= 1
@@ -101,7 +101,7 @@ def _offers(services: Iterable[Any], action: str) -> bool:
 
 
 def neglected(case: Case) -> str:
-    """Who could have answered calls all the time, and was never asked; "" if nobody, or it cannot be said.
+    """A node that could have answered all calls, and was never asked; "" if there is none, or none is known.
 
     A node is chosen for each call, by turns or at random (docs/protocols/moleculer.md, 4.8).
     """
@@ -158,7 +158,7 @@ def _wrong_call(case: Case, done: RunOp, options: Mapping[str, Any], there: Mapp
 
 
 def _is_in_its_place(done: RunOp, frame: Request) -> bool:
-    """Before version 5 a stream stands in the place of the parameters."""
+    """Before version 5 a stream is in the place of the parameters."""
     return frame.params is None and frame.ver != VERSION and gives_stream(done.args)
 
 
@@ -171,7 +171,7 @@ def _is_alike(done: RunOp, other: RunOp) -> bool:
 
 
 def _is_alike_without_params(done: RunOp, other: RunOp) -> bool:
-    """The same, where streams stand in the place of the parameters."""
+    """The same as `_is_alike`, where streams are in the place of the parameters."""
     is_same = gives_stream(other.args) and other.args.get("action") == done.args.get("action")
     return other is not done and is_same and _is_meanwhile(done, other)
 
@@ -191,8 +191,8 @@ def wrong_request(
     if not balances and (command != "REQ" or rest not in able):
         return f"{frame.action} was asked on {to}, {_nodes(able)} can answer"
     marks = frame.headers
-    meta = {} if frame.meta is UNSET else frame.meta  # that it is missing is told by `legal`
-    if not isinstance(marks, Mapping):  # version 4 has no headers: the mark stands in meta
+    meta = {} if frame.meta is UNSET else frame.meta  # that it is missing is reported by `legal`
+    if not isinstance(marks, Mapping):  # version 4 has no headers: the mark is in meta
         marks, meta = meta, {name: value for name, value in meta.items() if name != OBJECTS}
     if meta != (args.get("meta") or {}):
         given = shown(args.get("meta") or {})
@@ -213,7 +213,7 @@ def _wrong_root(frame: Any) -> str:
         "level": (frame.level, 1),
         "parentID": (None if frame.parentID is UNSET else frame.parentID, None),
         "requestID": (frame.requestID, frame.id),
-        "caller": (frame.caller or None, None),  # an empty text names nobody
+        "caller": (frame.caller or None, None),  # an empty text names no caller
     }
     return ", ".join(
         f"expected {name} {shown(wanted)}, got {shown(got)}"
@@ -273,7 +273,7 @@ def _wrong_event(
 def _events_of(case: Case, done: RunOp) -> list[Sent]:
     """What was sent for an emit or a broadcast: while it was open, and where time is real, a little later.
 
-    Where another one of that name is so near that what was sent may be its, the data tell whose it is.
+    Where another one of that name is so near that what was sent may be its, the data decide whose it is.
     """
     assert done.ended is not None
     event, until_s = done.args["event"], done.ended.t + case.slack_s

@@ -25,7 +25,7 @@ SLACK_S = 0.3  #: what may lie between the question as it was written and as it 
 
 
 def wrong_answer(asked: Frame, answer: Any, after_s: float) -> str:
-    """What is wrong with an answer of the client, so long behind its question; "" if nothing is."""
+    """What is wrong with an answer of the client, so long after its question; "" if nothing is."""
     if isinstance(asked, Ping) and isinstance(answer, Pong):
         told, given = (None if one.time is UNSET else one.time for one in (answer, asked))
         fits = given is None or told == given
@@ -50,7 +50,7 @@ def _too_soon(asked: Request, answer: Response, after_s: float) -> str:
 
 
 def _late(asked: Request, answer: Response) -> str:
-    """The caller may have given up by then; if it is told anything, then that."""
+    """The caller may have given up by then; if it gets an answer, it is the time-out."""
     code = answer.error.get("code") if isinstance(answer.error, Mapping) else None
     if answer.success is not False or code in (TOO_LATE, NOT_FOUND):
         return ""

@@ -69,13 +69,13 @@ def _members_of_others(topic: str) -> dict[str, Any]:
 
 
 def _spaced(line: bytes, space: bytes) -> bytes:
-    """The words of a line with other spaces; what is text or JSON behind the first word stays."""
+    """The words of a line with other spaces; what is text or JSON after the first word stays."""
     if line[:4] == b"MSG ":
         return space.join(line.split())
     return line.replace(b" ", space, 1)
 
 
-#: Members that nobody knows.
+#: Unknown members.
 ODD: Mapping[str, Any] = {
     "": 0,
     " ": None,

@@ -35,14 +35,14 @@ def answer(node: Node, number: int, *order: int, **changed: Any) -> None:
 
 
 def marked(node: Node, **marks: Any) -> dict[str, Any]:
-    """Fields that say more about a stream for the client: in version 4 they stand in its meta."""
+    """Fields that say more about a stream for the client: in version 4 they are in its meta."""
     client = node.peers.get(NODE)
     where = "meta" if client is not None and client.version in OLD else "headers"
     return {"meta": {}, "headers": {}} | {where: marks}
 
 
 async def asked(stage: ScriptContext, count: int, timeout: float = 2.0) -> list[Call]:
-    """Calls that nobody answers but the script."""
+    """Calls that only the script answers."""
     calls = [begin(stage, "p.wait", {"n": len(stage.ops) + number}, timeout) for number in range(count)]
     await stage.sleep(0.2)
     return calls
@@ -50,7 +50,7 @@ async def asked(stage: ScriptContext, count: int, timeout: float = 2.0) -> list[
 
 @base(role="caller", needs=["streams"])
 async def downloads(stage: ScriptContext) -> None:
-    """Answers whose packets come out of order, twice, and behind the end."""
+    """Answers whose packets come out of order, twice, and after the end."""
     node = peer(stage)
     await joined(stage)
     orders = [
@@ -163,7 +163,7 @@ async def unread(stage: ScriptContext) -> None:
 
 @base(role="service", needs=["streams"], bends=False)
 async def sent_to(stage: ScriptContext) -> None:
-    """Uploads to the client that break off, and streams of it that nobody reads to the end."""
+    """Uploads to the client that break off, and streams of it that no caller reads to the end."""
     node = peer(stage)
     await joined(stage)
     reading = {"read": {"read_stream": True}, "down": {"stream": {"text": "abcdef"}, "chunk": 2}}

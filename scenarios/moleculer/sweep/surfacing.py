@@ -20,7 +20,7 @@ def due(case: Case, args: Mapping[str, Any], begun: Position) -> list[tuple[Posi
     """The events for a listener that was named at that moment."""
     own = _groups(case, args["event"])
     if args.get("group"):
-        own.add(args["group"])  # it may be about to tell others so
+        own.add(args["group"])  # it may be about to announce that
     found = []
     version = version_of(seen for conn in case.conns.values() for seen in conn.frames)
     for conn in case.conns.values():
@@ -41,7 +41,7 @@ def due(case: Case, args: Mapping[str, Any], begun: Position) -> list[tuple[Posi
 
 
 def _groups(case: Case, pattern: str) -> set[str]:
-    """The groups of the client's listeners with that pattern, as it has told them."""
+    """The groups of the client's listeners with that pattern, as it has announced them."""
     found = set()
     for conn in case.conns.values():
         for seen in conn.of("in"):

@@ -60,10 +60,10 @@ class Tracking:
         self._version = VERSION
         self._server = "NATS", conn.name  #: who asks on this connection alone
         self._node = ""  #: of the client
-        self._prefix = ("", "")  #: of its topics, and what stands between their parts
+        self._prefix = ("", "")  #: of its topics, and what separates their parts
         self._ids: set[Hashable] = set()  #: of what the client has asked or sent
         self._plain: set[Hashable] = set()  #: what was answered, and not by a stream
-        self._instance: Any = None  #: the same, as it has told others
+        self._instance: Any = None  #: of the client, as it has announced it
         self._last_info: Info | None = None  #: to all
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
@@ -95,7 +95,7 @@ class Tracking:
         }
 
     def run(self) -> None:
-        """Note everything."""
+        """Note all frames of the connection."""
         carriers = self.conn.frames
         self.conn.frames = [seen._replace(frame=opened(seen.frame)) for seen in carriers]
         self._version = version_of(self.conn.frames)
@@ -112,7 +112,7 @@ class Tracking:
                 step(frame, topic, seen.at)
 
     def _counts(self, packet: Packet, topic: str) -> bool:
-        """Whether a node has to take a packet in: it is of this version, of somebody else, and for it."""
+        """Whether a node has to take a packet in: it is of this version, of another node, and for it."""
         parts = topic_of(topic)
         own = packet.sender == self._node and not isinstance(packet, Request | Response)
         if parts is None or parts.command.removesuffix("B") != packet.COMMAND:
@@ -182,7 +182,7 @@ class Tracking:
             self._is_own(name, at)
 
     def _is_own(self, subject: str, at: Position) -> None:
-        """The topic of answers is the client's alone, and tells its name and its network."""
+        """The topic of answers is the client's alone, and shows its name and its network."""
         self.facts.listening.append(Listening(self.conn, at, subject))
         parts = topic_of(subject)
         if parts is not None and parts.command == "RES":
@@ -315,7 +315,7 @@ class Tracking:
     def _answer_back(
         self, key: tuple[Hashable, ...], answer: Any, at: Position, only: bool = True
     ) -> Question | None:
-        """The client answers; what nobody has asked is noted, unless `only` is False."""
+        """The client answers; what no node has asked for is noted, unless `only` is False."""
         open_ = [one for one in self.facts.asked_back if one.key == key and one.answer is None]
         here = [one for one in open_ if one.conn is self.conn]  # what was asked on a lost one may stay open
         for question in (here or open_)[:1]:

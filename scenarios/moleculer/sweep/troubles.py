@@ -6,7 +6,7 @@ from conformance.run.bases import Base, ScriptContext, base
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
-NOWHERE = "127.0.0.9:1"  #: where nobody listens
+NOWHERE = "127.0.0.9:1"  #: where no server listens
 
 
 @base(role="caller", bends=False)
@@ -27,7 +27,7 @@ async def no_server_yet(stage: ScriptContext) -> None:
 
 @base(role="caller", bends=False)
 async def given_up(stage: ScriptContext) -> None:
-    """Nobody waits any more for a connect, because of its deadline or of a close; it ends there."""
+    """The application no longer waits for a connect, because of its deadline or of a close; it ends there."""
     stage.notes.abandons = True
     peer(stage)
     stage.broker.crash()
@@ -55,7 +55,7 @@ async def several_servers(stage: ScriptContext) -> None:
 
 @base(role="caller", needs=["clock_offset"], bends=False)
 async def wrong_clock(stage: ScriptContext) -> None:
-    """The clock of the wall jumps to and fro, while calls wait and while nobody says anything."""
+    """The clock of the wall jumps to and fro, while calls wait and while no side says anything."""
     node = peer(stage, heartbeat_s=2.0)
     await joined(stage, heartbeat_s=2.0, heartbeat_timeout_s=6.0)
     await stage.op("mol.serve", service="s", actions=ACTIONS)
@@ -72,7 +72,7 @@ async def wrong_clock(stage: ScriptContext) -> None:
 
 
 def raising(callback: str, times: int) -> Base:
-    """Callbacks of the application that fail, and events behind them."""
+    """Callbacks of the application that fail, and events after them."""
 
     async def script(stage: ScriptContext) -> None:
         node = peer(stage)
@@ -101,7 +101,7 @@ RAISING = [raising(callback, times) for callback in ("session", "message", "erro
 
 @base(role="service", bends=False)
 async def offered_again(stage: ScriptContext) -> None:
-    """Services come and go between losses; what is offered is told each time."""
+    """Services come and go between losses; what is offered is announced each time."""
     node = peer(stage)
     await joined(stage)
     for number in range(3):

@@ -119,7 +119,7 @@ def listeners(stage: ScriptContext, **options: Any) -> None:
 
 @base(role="emitter")
 async def emitting(stage: ScriptContext) -> None:
-    """Events for some nodes of each group, for all of them, and for nobody."""
+    """Events for some nodes of each group, for all of them, and for none."""
     listeners(stage)
     await joined(stage)
     for number in range(3):

@@ -14,7 +14,7 @@ from fakebrokers.faults.steps import Step
 
 
 class Backend(Nemesis):
-    """The AMQP connection."""
+    """Narconi loses its AMQP connection."""
 
     name = "backend"
     about = "Narconi loses its RabbitMQ: connections end with an error, and requests may fail for a while."

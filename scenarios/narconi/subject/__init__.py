@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {"body_limit": 1 << 20}
 #: The same for a run of many thousand messages.
 LONG: dict[str, Any] = {**SETTINGS, "journal_limit": 500_000}
 
-#: Members that nobody knows.
+#: Unknown members.
 FUTURE = {"future": {"list": [1, None, "x"]}, "more": True}
 #: What the server says that has content, and how often at least in a run of the base script.
 SAYINGS = {"WsAccept": 2, "WsDeliver": 1, "WsClose": 1}

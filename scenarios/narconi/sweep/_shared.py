@@ -16,13 +16,13 @@ LOOK_S = 10.0
 
 
 def queues(stage: ScriptContext, *names: str) -> None:
-    """These queues are there."""
+    """Create these queues of the project, or ``P``."""
     for name in names or ("P",):
         stage.broker.create_queue(PROJECT, name)
 
 
 def put(stage: ScriptContext, queue: str, *bodies: str, **more: Any) -> None:
-    """Messages of somebody else."""
+    """Messages of another publisher."""
     for body in bodies:
         stage.broker.publish(PROJECT, queue, body.encode(), **more)
 

@@ -99,7 +99,7 @@ async def in_the_turn(stage: ScriptContext) -> None:
 
 @base(role="publisher", bends=False)
 async def stopped(stage: ScriptContext) -> None:
-    """The process stands still for a while, again and again."""
+    """The process is stopped for a while, again and again."""
     queues(stage, "P", "C")
     await stage.connect(auto_reconnect=True)
     await stage.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=SETTLING)
@@ -150,7 +150,7 @@ async def rounds(stage: ScriptContext) -> None:
 
 
 def raising(callback: str, times: int) -> Base:
-    """Callbacks of the application that fail, and messages behind them."""
+    """Callbacks of the application that fail, and messages after them."""
 
     async def script(stage: ScriptContext) -> None:
         queues(stage, "P", "C")

@@ -25,7 +25,7 @@ async def publish(stage: ScriptContext) -> None:
 
 @base(role="publisher")
 async def unwaited(stage: ScriptContext) -> None:
-    """Messages whose outcomes are told later, to two queues."""
+    """Messages whose outcomes are reported later, to two queues."""
     queues(stage, "P", "R")
     await stage.connect(auto_reconnect=True)
     for number in range(4):

@@ -35,7 +35,7 @@ from scenarios.narconi.sweep.legal import is_by_the_letter
 LARGEST = 16 << 20  #: bytes of a message that a correct client lets in
 HUGE = 1 << 31  #: bytes of a message that no client lets in
 LONG_HEAD, LONG_SIZE, TOO_LARGE = 10, 127, 1009
-LENGTHS = {126: 2, LONG_SIZE: 8}  #: bytes of a length behind the head, by what stands in the head
+LENGTHS = {126: 2, LONG_SIZE: 8}  #: bytes of a length after the head, by the number in the head
 SHORTEST = {126: 126, LONG_SIZE: 1 << 16}  #: and the shortest that needs them
 LINE_END = b"\r\n"
 #: How the names of headers begin that belong to a message.
@@ -47,7 +47,7 @@ ODD = "odd"  #: `Malformed.code` of what a client may read, or take for an error
 SWITCHING, NO_CONTENT, NOT_MODIFIED = 101, 204, 304
 SHOWN = 256
 
-#: The answer to each kind of request, whatever its status.
+#: The answer to each kind of request, with any status.
 ANSWERS: dict[type[Frame], type[f.HttpResponse]] = {
     f.EnsureQueue: f.QueueEnsured,
     f.DeleteQueue: f.QueueDeleted,
@@ -164,7 +164,7 @@ class Answers(NarconiCodec):
         return answer, len(head) + len(end) + used
 
     def _odd(self, head: bytes, status: int, headers: f.Headers, reason: str) -> _Pair | None:
-        """Told once: a head whose body is not there yet, and that a client need not wait for."""
+        """Reported once: a head whose body is not there yet, and that a client need not wait for."""
         if self._has_odd_head or is_by_the_letter(f.HttpResponse(status, headers, reason=reason)):
             return None
         self._has_odd_head = True
@@ -235,7 +235,7 @@ def _number(text: str, base: int) -> int:
 
 
 class _ServerReader(MessageReader):
-    """A server must not mask (RFC 6455, 5.1), and nobody waits for a message of any size."""
+    """A server must not mask (RFC 6455, 5.1), and no client waits for a message of any size."""
 
     def _read_frame(self, pos: int) -> int:
         head = self._buffer[pos : pos + LONG_HEAD]
@@ -300,7 +300,7 @@ class Frames:
         return self._delivery(message)
 
     def _word(self, message: Message) -> Frame:
-        """What a publisher is told."""
+        """What a publisher gets: its next confirm."""
         if not message.payload:
             if self._told >= self._requests.sent:
                 raise _Bad("expected nothing, because every message has its confirm")

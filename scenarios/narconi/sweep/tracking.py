@@ -27,7 +27,7 @@ from fakebrokers.narconi.routes import find_route
 from scenarios.narconi.sweep.legal import problem
 from scenarios.narconi.sweep.reading import is_accepted, metadata
 
-DONE = (None, 1000, 1001)  #: codes of a Close that says no more than that; others tell of an error
+DONE = (None, 1000, 1001)  #: codes of a Close that says no more than that; others report an error
 EVERYTHING = "0"  #: an id that stands for all deliveries
 
 
@@ -53,7 +53,7 @@ class Tracking:
         }
 
     def run(self) -> None:
-        """Note everything."""
+        """Note all frames of the connection."""
         for seen in self.conn.frames:
             frame = seen.frame
             if isinstance(frame, f.HttpRequest):

@@ -53,7 +53,7 @@ async def slow_pongs(stage: ScriptContext) -> None:
 
 @base(role="publisher", needs=["clock_offset"], bends=False)
 async def wrong_clock(stage: ScriptContext) -> None:
-    """The clock of the wall jumps to and fro, while messages wait and while nobody says anything."""
+    """The clock of the wall jumps to and fro, while messages wait and while no side says anything."""
     queues(stage, "P", "C")
     await stage.connect(auto_reconnect=True)
     await stage.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=SETTLING)
@@ -107,7 +107,7 @@ async def mixed_words(stage: ScriptContext) -> None:
 
 @base(role="consumer")
 async def stale(stage: ScriptContext) -> None:
-    """What came over a connection that is gone is settled, twice, and behind the end of the subscription."""
+    """What came over a connection that is gone is settled, twice, and after the end of the subscription."""
     queues(stage, "P", "C")
     put(stage, "C", *[f"m{i}" for i in range(6)])
     await stage.connect(auto_reconnect=True)

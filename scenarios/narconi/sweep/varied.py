@@ -44,7 +44,7 @@ def body(data: bytes) -> dict[str, str]:
 
 
 def stored(stage: ScriptContext, queue: str) -> None:
-    """Messages of somebody else of every kind."""
+    """Messages of another publisher, of every kind."""
     for number, data in enumerate(BODIES):
         headers = HEADERS[number % len(HEADERS)]
         more = {name: value for name, value in headers.items() if name.lower() != "content-type"}

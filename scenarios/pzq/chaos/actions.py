@@ -20,7 +20,7 @@ class PzqActions(Actions):
     recover_s = 20.0
     drain_s = 10.0
     forgets = True
-    #: What is read late looks as if it had been written late; and nobody would notice a host that is gone.
+    #: What is read late looks as if it had been written late; and no side would notice a host that is gone.
     without = ("stall", "half-open")
     probe = ("publish", {"target": "", "wait": True, "body": text("probe")})
 

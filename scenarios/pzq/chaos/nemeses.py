@@ -14,7 +14,7 @@ from fakebrokers.faults.steps import Step
 
 
 class Expiry(Nemesis):
-    """All deliveries expire."""
+    """All deliveries expire, and their messages come again."""
 
     name = "expiry"
     about = "All deliveries expire, however young: the messages come again."

@@ -1,7 +1,7 @@
 """PZQ: a producer's, a consumer's and a monitoring client's sockets, and one queue for all.
 
 A connect reaches no server and always works: libzmq connects in the background, and again after a loss.
-There is one queue, whatever its name, and its messages go to any consumer: so one session at a time.
+There is one queue, under any name, and its messages go to any consumer: so one session at a time.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class PzqSubject(Subject):
         return self.fake.proxy or self.fake
 
     def add_queue(self, name: str) -> None:
-        """There is just one."""
+        """Do nothing: the fake has just one queue."""
 
     def stored(self, name: str) -> list[bytes]:
         """All that was produced and acknowledged, in the order of arrival, also what consumers took."""
@@ -164,15 +164,15 @@ class PzqSubject(Subject):
         return [op for op in known if self.client.has(op.op)]
 
     def value_made_for(self, number: int) -> tuple[Op, Any] | None:
-        return None  # the monitor tells everybody the same
+        return None  # the monitor gives all clients the same answer
 
     async def heartbeats(self) -> None:
-        """There are none."""
+        """Do nothing: the protocol has no heartbeats."""
 
     def subscribe(
         self, queue: str, sub: str = "c1", session: str = "s1", timeout: float = 5.0, **options: Any
     ) -> Call:
-        """Start to consume, and acknowledge whatever comes."""
+        """Start to consume, and acknowledge all messages."""
         on_message: Mapping[str, Any] = {"mode": "event", "auto_settle": "ack"}
         return self.client.begin(
             "subscribe",
@@ -185,7 +185,7 @@ class PzqSubject(Subject):
         )
 
     async def run(self, session: str = "s1", **more: Any) -> None:
-        """The base script; behind a proxy it is also demanded that nobody reconnects.
+        """The base script; behind a proxy it is also demanded that no socket reconnects.
 
         Returns when the fake has seen the session's end, so that the next one's messages are not sent to it.
         """
@@ -244,7 +244,7 @@ class PzqSubject(Subject):
         return got
 
     def made_up(self, sub: str = "c1") -> list[Any]:
-        """The bodies that a consumer has surfaced and the broker never sent."""
+        """The bodies that a consumer has delivered and the broker never sent."""
         frames = [record.frame for record in self.broker.journal.select(kind="Delivery", tap=Tap.SAID)]
         sent = [frame.body or () for frame in frames if isinstance(frame, Delivery)]
         got = self.client.messages(sub)

@@ -16,13 +16,13 @@ LOOK_S = 10.0
 
 
 def put(stage: ScriptContext, *bodies: str) -> None:
-    """Messages of somebody else."""
+    """Messages of another producer."""
     for body in bodies:
         stage.broker.publish(body.encode())
 
 
 async def subscribed(stage: ScriptContext, on_message: Any, sub: str = "c1", **options: Any) -> None:
-    """Subscribe."""
+    """Subscribe; the fake forgets what is acknowledged."""
     stage.notes.forgets = True  # what is acknowledged is gone
     await stage.op("subscribe", sub=sub, target="", options=options, on_message=on_message)
 

@@ -62,7 +62,7 @@ async def given_back(stage: ScriptContext) -> None:
 
 @base(role="consumer", server=QUICK)
 async def expiring(stage: ScriptContext) -> None:
-    """Messages that expire and come again, before they are acknowledged; and once more behind that."""
+    """Messages that expire and come again, before they are acknowledged; and once more after that."""
     put(stage, "m0", "m1")
     await stage.connect()
     await subscribed(stage, EVENTS)
@@ -108,7 +108,7 @@ async def failing(stage: ScriptContext) -> None:
 
 @base(role="consumer", needs=["filter_expired"], server=QUICK)
 async def filtered(stage: ScriptContext) -> None:
-    """What has expired while it waited behind a slow callback is dropped, and comes again."""
+    """What has expired while it waited for a slow callback is dropped, and comes again."""
     put(stage, "m0", "m1", "m2")
     await stage.connect()
     await subscribed(stage, {**ACKING, "sleep_ms": 1500, "sleep_on": [1]}, filter_expired=True)
@@ -119,7 +119,7 @@ async def filtered(stage: ScriptContext) -> None:
 
 @base(role="consumer", needs=["filter_expired"], server=PATIENT)
 async def in_time(stage: ScriptContext) -> None:
-    """What waits behind a callback for most of the ack timeout, and not for all of it, has not expired."""
+    """What waits for a callback for most of the ack timeout, and not for all of it, has not expired."""
     put(stage, "m0", "m1", "m2")
     await stage.connect()
     await subscribed(stage, {**ACKING, "sleep_ms": 1400, "sleep_on": [1]}, filter_expired=True)

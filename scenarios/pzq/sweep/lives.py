@@ -29,7 +29,7 @@ async def ask(stage: ScriptContext) -> None:
 
 @base(role="monitor", bends=False)
 async def odd_counters(stage: ScriptContext) -> None:
-    """A monitor that tells other things than counters, in lines of other shapes."""
+    """A monitor that answers with other things than counters, in lines of other shapes."""
     stage.notes.lies = True
     await stage.connect()
     for lines in ODD_LINES:
@@ -101,7 +101,7 @@ async def two_sessions(stage: ScriptContext) -> None:
 
 @base(role="publisher", bends=False)
 async def rounds(stage: ScriptContext) -> None:
-    """Losses again and again: the client holds no more behind the last one than behind the first."""
+    """Losses again and again: the client holds no more after the last one than after the first."""
     await stage.connect()
     await subscribed(stage, ACKING)
     stage.mark("rounds")
@@ -117,7 +117,7 @@ async def rounds(stage: ScriptContext) -> None:
 
 @base(role="publisher", bends=False, server=SLOW)
 async def stood_still(stage: ScriptContext) -> None:
-    """The process stands still for a while, twice; behind that everything is as before."""
+    """The process is stopped for a while, twice; after that everything is as before."""
     await stage.connect()
     await subscribed(stage, ACKING)
     for number in range(2):

@@ -62,7 +62,7 @@ def _note(conn: Conn, facts: Facts, frame: Frame, at: Position) -> None:
 
 
 def place(id: bytes) -> tuple[str, str, bytes]:
-    """By what the outcome of a message is told."""
+    """Where a message belongs, by the id that its outcome names."""
     return QUEUE, "", id
 
 

@@ -8,7 +8,7 @@ from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, QUICK, p
 
 
 async def begin(walk: Walk) -> None:
-    """A consumer that settles by itself, or one that is told to."""
+    """A consumer that settles by itself, or one for which the script settles."""
     await walk.stage.connect()
     walk.state["settles"] = walk.pick(True, False)
     walk.state["settled"] = set()
@@ -17,7 +17,7 @@ async def begin(walk: Walk) -> None:
 
 
 async def end(walk: Walk) -> None:
-    """As everywhere."""
+    """See that messages still come, then the finale."""
     await watched(walk.stage, "last")
     await walk.stage.finale("publish", **PROBE)
 
@@ -37,7 +37,7 @@ async def ask(walk: Walk) -> None:
 
 
 async def others(walk: Walk) -> None:
-    """Messages of somebody else."""
+    """Messages of another producer."""
     put(walk.stage, *[f"m{walk.number}" for _ in range(walk.pick(1, 3))])
 
 

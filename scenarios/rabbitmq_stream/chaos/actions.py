@@ -63,7 +63,7 @@ class StreamActions(Actions):
             scene.broker.publish(target, [record(scene, body)])
 
     def ask(self, scene: ChaosContext, session: str, number: int) -> Call:
-        own = f"{session}-{number}"  # two sessions never ask the same: answers could not be told apart
+        own = f"{session}-{number}"  # two sessions never ask the same: their answers would look alike
         first = scene.own("S1")
         asks: tuple[tuple[str, dict[str, Any]], ...] = (
             ("rmqs.query_sequence", {"target": first, "name": own}),

@@ -17,7 +17,7 @@ FIRST = "S1"  #: the stream that any workload has
 
 
 class LeaderMove(Nemesis):
-    """An election."""
+    """Another node is elected leader of the first stream."""
 
     name = "leader-move"
     about = "Another node leads the first stream, perhaps nobody for a while; then the first node again."

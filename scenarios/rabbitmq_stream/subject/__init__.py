@@ -46,7 +46,7 @@ class StreamSubject(Subject):
 
     @staticmethod
     def liveness(limit_s: float) -> dict[str, Any]:
-        """Two heartbeats."""
+        """A silent server is given up after two heartbeats."""
         return {"heartbeat_s": int(limit_s) // 2}
 
     def add_queue(self, name: str) -> None:

@@ -23,7 +23,7 @@ def record(stage: ScriptContext, body: str) -> bytes:
 
 
 def put(stage: ScriptContext, *bodies: str) -> None:
-    """Messages of somebody else, as one chunk."""
+    """Messages of another publisher, as one chunk."""
     stage.broker.publish("S", [record(stage, body) for body in bodies])
 
 

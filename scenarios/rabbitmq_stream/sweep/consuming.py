@@ -19,7 +19,7 @@ from scenarios.rabbitmq_stream.sweep._shared import (
 )
 
 UNKNOWN_COMPRESSIONS = (5, 6, 7)  #: three bits, of which 0 to 4 have a meaning
-FAR_MS = 1_900_000_000_000  #: behind all that is in the stream
+FAR_MS = 1_900_000_000_000  #: after all that is in the stream
 
 
 @base(role="consumer")
@@ -52,7 +52,7 @@ async def consume(stage: ScriptContext) -> None:
 
 @base(role="consumer", bends=False)
 async def foreign_batches(stage: ScriptContext) -> None:
-    """Batches in compressions that nobody knows, between messages that everybody can read."""
+    """Batches in unknown compressions, between messages that every client can read."""
     stage.broker.create_stream("S")
     await stage.connect()
     options = {"offset": {"type": "first"}, "credit": 3}

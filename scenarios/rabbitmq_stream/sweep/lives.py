@@ -14,7 +14,7 @@ STILL_S = 10.0
 
 @base(role="publisher", handshake=True)
 async def plain(stage: ScriptContext) -> None:
-    """Without reconnecting: state and ops behind a loss."""
+    """Without reconnecting: state and ops after a loss."""
     stage.broker.create_stream("S")
     put(stage, *[f"m{i}" for i in range(5)])
     await stage.connect(auto_reconnect=False)
@@ -200,12 +200,12 @@ Phase = Callable[[ScriptContext, float], Awaitable[None]]
 
 
 async def idle(stage: ScriptContext, beat_s: float) -> None:
-    """Nobody says anything but signs of life."""
+    """Neither side says anything but heartbeats."""
     await stage.sleep(7 * beat_s)
 
 
 async def deaf(stage: ScriptContext, beat_s: float) -> None:
-    """The server falls silent."""
+    """The server falls silent, and the client has nothing to say."""
     _fall_silent(stage)
     await stage.sleep(9 * beat_s)
 
@@ -251,7 +251,7 @@ BEATING = [
 
 
 def late_end(lag_s: float) -> Base:
-    """The server's end comes right behind the moment at which its silence is noticed."""
+    """The server's end comes right after the moment at which its silence is noticed."""
 
     async def script(stage: ScriptContext) -> None:
         stage.broker.create_stream("S")
@@ -291,7 +291,7 @@ async def rounds(stage: ScriptContext) -> None:
 
 @base(role="publisher", server={"heartbeat_s": 2}, handshake=True)
 async def brisk(stage: ScriptContext) -> None:
-    """Short heartbeats: whatever takes its time takes several of them."""
+    """Short heartbeats: any op that takes time takes several of them."""
     stage.broker.create_stream("S")
     await stage.connect()
     await stage.ended([stage.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(3)])
@@ -313,7 +313,7 @@ async def elsewhere(stage: ScriptContext) -> None:
 
 @base(role="publisher", bends=False, needs=["clock_offset"], server={"heartbeat_s": 5})
 async def wrong_clock(stage: ScriptContext) -> None:
-    """The clock of the wall jumps to and fro while messages are under way and while nobody says anything."""
+    """The clock of the wall jumps to and fro while messages are under way and while no side says anything."""
     stage.broker.create_stream("S")
     await stage.connect()
     stage.broker.faults.add(latency(0.3, role="confirm", direction="out"))
@@ -328,7 +328,7 @@ async def wrong_clock(stage: ScriptContext) -> None:
 
 @base(role="publisher", bends=False)
 async def stood_still(stage: ScriptContext) -> None:
-    """The process stands still for a while, twice; behind that everything is as before."""
+    """The process is stopped for a while, twice; after that everything is as before."""
     stage.broker.create_stream("S")
     await stage.connect()
     options = {"offset": {"type": "first"}, "credit": 2}

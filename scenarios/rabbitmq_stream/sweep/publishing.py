@@ -38,7 +38,7 @@ async def publish(stage: ScriptContext) -> None:
 
 @base(role="publisher")
 async def publish_named(stage: ScriptContext) -> None:
-    """Publishes under a name: what has no confirm is repeated behind a loss."""
+    """Publishes under a name: what has no confirm is repeated after a loss."""
     await publishing(stage, "p")
 
 
@@ -190,7 +190,7 @@ async def numbers(stage: ScriptContext) -> None:
 
 @base(role="publisher", bends=False)
 async def bodies(stage: ScriptContext) -> None:
-    """Bodies of every size that means something to somebody, one by one and together."""
+    """Bodies of every size that is special to some layer, one by one and together."""
     stage.broker.create_stream("S")
     await stage.connect()
     options = {"offset": {"type": "first"}, "credit": 5}

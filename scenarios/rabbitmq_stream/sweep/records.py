@@ -1,6 +1,6 @@
 """A chunk read by the letter of docs/protocols/rabbitmq-stream.md, 6 and 7; no code of any client.
 
-What a chunk that is damaged, or not for users, holds is nothing: no message of it may be surfaced. Where the
+What a chunk that is damaged, or not for users, holds is nothing: no message of it may be delivered. Where the
 length that it names is all that is wrong, its messages are intact.
 """
 

@@ -88,7 +88,7 @@ class Tracking:
         }
 
     def run(self) -> None:
-        """Note everything."""
+        """Note all frames of the connection."""
         for seen in self.conn.frames:
             question = self._pairing.see(seen)
             if question is not None and question.answer is seen.frame and seen.direction == "out":
@@ -238,7 +238,7 @@ class Tracking:
     def _deliver(self, frame: Deliver, at: Position) -> None:
         window = self._windows.get(frame.subscription_id)
         if window is None or window.opened is None or self.conn.goodbye is not None:
-            return  # for nobody; or behind the server's Close, which ends everything
+            return  # for no subscription; or after the server's Close, which ends everything
         if window.closed is None or window.unsubscribed is not None:
             chunk = frame.chunk
             records, damaged = records_of(chunk)

@@ -25,25 +25,25 @@ async def begin(walk: Walk) -> None:
 
 
 async def end(walk: Walk) -> None:
-    """As everywhere."""
+    """See that messages still come, then the finale."""
     await watched(walk.stage, "last")
     await walk.stage.finale("publish", **PROBE)
 
 
 async def publish(walk: Walk) -> None:
-    """One message."""
+    """One message, with or without a publisher's name."""
     to = {"target": walk.pick(*STREAMS), "name": walk.pick(None, None, "p", "q")}
     walk.begin("publish", walk.pick(2.0, 8.0), body=walk.body(), wait=walk.pick(True, True, False), **to)
 
 
 async def publish_many(walk: Walk) -> None:
-    """Some messages together."""
+    """Up to seven messages in one op."""
     many = [{"body": walk.body()} for _ in range(walk.pick(1, 3, 7))]
     walk.begin("publish_many", 8.0, messages=many, target="S", wait=walk.pick(True, False))
 
 
 async def ask(walk: Walk) -> None:
-    """A question."""
+    """A question to the server, or a stream created or deleted."""
     stream, number = walk.pick(*STREAMS), walk.number
     op, args = walk.pick(
         ("rmqs.query_offset", {"target": "S", "name": walk.pick("r", "none")}),
@@ -71,11 +71,11 @@ async def subscribe(walk: Walk) -> None:
     if result.ok:
         subs[f"c{number}"] = target
     else:
-        subs[f"lost{number}"] = target  # nobody knows: it is left alone
+        subs[f"lost{number}"] = target  # its outcome is not known: it is left alone
 
 
 async def unsubscribe(walk: Walk) -> None:
-    """The end of a subscription; its stream is not read again: what was under way is told to nobody."""
+    """The end of a subscription; its stream is not read again: what was under way is not delivered."""
     live = [sub for sub in walk.state["subs"] if sub.startswith("c")]
     if live:
         sub = walk.pick(*live)
@@ -84,13 +84,13 @@ async def unsubscribe(walk: Walk) -> None:
 
 
 async def put(walk: Walk) -> None:
-    """Messages of somebody else."""
+    """Messages of another publisher."""
     bodies = [record(walk.stage, f"m{walk.number}") for _ in range(walk.pick(1, 2, MOST_READ))]
     walk.stage.broker.publish(walk.pick(*READ), bodies)
 
 
 async def store(walk: Walk) -> None:
-    """A position."""
+    """Store an offset."""
     walk.begin("rmqs.store_offset", 8.0, target="S", name="w", offset=walk.number)
 
 
@@ -106,7 +106,7 @@ async def move(walk: Walk) -> None:
 
 
 async def chatter(walk: Walk) -> None:
-    """The server says something that nobody has asked for while questions are on their way."""
+    """The server says something that the client has not asked for while questions are on their way."""
     stage = walk.stage
     stage.notes.lies = True
     for _ in range(3):
