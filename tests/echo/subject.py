@@ -16,7 +16,6 @@ class EchoSubject(Subject):
     """What is published is stored by its name; there is nothing to consume."""
 
     protocol = "echo"
-    judged_by = ("NET-1.01", "NET-1.03", "NET-3.03")
     roles: ClassVar = {"publisher": "publisher", "consumer": "publisher"}
     publishing = "Put"
     confirm = delivery = "Stored"
