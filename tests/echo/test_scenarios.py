@@ -15,7 +15,6 @@ from fakebrokers.core import virtual
 from tests.echo.client import EchoClient, echo_client
 from tests.echo.subject import EchoSubject
 
-
 #: Set in these tests alone: the echo is registered for all of them, and others count the rows there are.
 JUDGED_BY = ("NET-1.01", "NET-1.03", "NET-3.03")
 
