@@ -44,9 +44,11 @@ def answers(toy: Toy) -> list[str]:
     """What comes until something is stored, but for the beats that a busy machine gives time for."""
     with socket.create_connection((toy.host, toy.port), PATIENCE_S) as sock, sock.makefile() as lines:
         sock.sendall(b"hello me\nput a\n")
-        heard = []
-        while not heard or not heard[-1].startswith("stored"):
-            heard.append(lines.readline().rstrip())
+        heard: list[str] = []
+        for line in lines:
+            heard.append(line.rstrip())
+            if line.startswith("stored"):
+                break
     return [line for line in heard if line != "beat"]
 
 
