@@ -15,11 +15,11 @@ NEEDED = ("ECONNREFUSED 127.0.0.1:5672", "./tls-gen/basic/result/")
 
 def main(report: Path) -> int:
     """Print the counts and what failed without need."""
-    told = json.loads(report.read_text())
-    stats = told["stats"]
+    reported = json.loads(report.read_text())
+    stats = reported["stats"]
     unexpected = [
         f"{row['fullTitle']}: {row['err'].get('message', '')}"
-        for row in told["failures"]
+        for row in reported["failures"]
         if not any(need in row["err"].get("message", "") for need in NEEDED)
     ]
     print(f"javascript: {stats['passes']} passed, {stats['failures']} failed, {stats['pending']} pending")

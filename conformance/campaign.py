@@ -57,12 +57,12 @@ class ConformCampaign:
         self.is_refused = False
 
     def without_nightly(self, clients: Sequence[Client]) -> list[Client]:
-        """Those that a push can wait for; the others are told of as left out."""
+        """Those that a push can wait for; the others are named as left out."""
         late = [client.name for client in clients if client.nightly]
         self.left_out += [f"{name}: takes minutes, so it is judged with --full only" for name in late]
         return [client for client in clients if not client.nightly]
 
-    def run(self, clients: Sequence[Client], told: Interrupts) -> None:
+    def run(self, clients: Sequence[Client], interrupts: Interrupts) -> None:
         """Judge all clients side by side; each by the scenarios of each protocol it speaks."""
         standing = {item.protocol for item in all_scenarios()}
         orders = []
@@ -78,7 +78,7 @@ class ConformCampaign:
             conform_all(
                 orders,
                 self.console,
-                told,
+                interrupts,
                 parallel=self.parallel,
                 on_done=lambda order, results: self._keep(results, order.protocol),
                 on_refused=self._refuse,
@@ -120,8 +120,8 @@ class ConformCampaign:
             self._keep_found(stage.name)
 
     def _keep_found(self, stage: str) -> None:
-        """Tell what a stage has found in the results of its clients, too."""
-        found = {(each.client, each.protocol): each.told(stage) for each in self.staged[stage]}
+        """Add what a stage has found to the results of its clients, too."""
+        found = {(each.client, each.protocol): each.reported(stage) for each in self.staged[stage]}
         for number, results in enumerate(self.done):
             protocol = results.results[0].protocol if results.results else ""
             if rows := found.get((results.client, protocol)):
@@ -281,14 +281,14 @@ def main(
     mutants: dict[str, Any] | None = None
     note = ""
     cut_by = 0
-    with interruptible() as told:
+    with interruptible() as interrupts:
         try:
-            campaign.run(clients, told)
+            campaign.run(clients, interrupts)
             campaign.run_stages(clients)
             analysis = campaign.analyze(master, baseline, before)
             mutants = campaign.prove(clients) if full else None
         except KeyboardInterrupt:
-            cut_by = told.exit_code
+            cut_by = interrupts.exit_code
             note = "This run was cut short; the report holds what was done until then."
             console.print(f"\n{note}")
     path = campaign.finish(analysis, mutants, note)

@@ -1,6 +1,6 @@
-"""What stock clients get wrong, each root cause once: the list, and the part of a report that tells of it.
+"""What stock clients get wrong, each root cause once: the list, and the part of a report that shows it.
 
-The list and its programs stand in ``docs/findings`` of the repository, and are part of the wheel.
+The list and its programs are in ``docs/findings`` of the repository, and are part of the wheel.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def findings() -> list[RootCause]:
 
 
 def section(finding: RootCause) -> str:
-    """All that is told of one, in Markdown."""
+    """One in Markdown."""
     shown = "\n".join([*finding.prints, *_end(finding.exit)])
     rows = {
         "severity": finding.severity,
@@ -123,7 +123,7 @@ def _end(code: int) -> Iterator[str]:
         yield f"(the process ends with {code})"
 
 
-def told_by(results: Results, known: Iterable[RootCause]) -> list[RootCause]:
+def reported_by(results: Results, known: Iterable[RootCause]) -> list[RootCause]:
     """Those of this client in this version of which a scenario has failed."""
     failed = {row.id for row in results.results if row.verdict is Verdict.FAIL}
     return [
@@ -144,7 +144,7 @@ def write_findings(runs: Sequence[Results], report: Path) -> None:
     for path in place.glob("*") if place.is_dir() else ():
         path.unlink()
     known = findings()
-    for each in dict.fromkeys(each.program for run in runs for each in told_by(run, known)):
+    for each in dict.fromkeys(each.program for run in runs for each in reported_by(run, known)):
         finding = next(one for one in known if one.program == each)
         place.mkdir(exist_ok=True)
         (place / f"{finding.anchor}.md").write_text(section(finding), encoding="utf-8")

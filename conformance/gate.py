@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.known.defects import KnownDefects
-from conformance.results import Result, Results, Verdict, load
+from conformance.results import Results, RowResult, Verdict, load
 from conformance.suite.expectations import apply, apply_rules
 from conformance.suite.rule_results import as_row
 from conformance.suite.scenario import Key
@@ -189,8 +189,8 @@ def decide(
 
 
 def rule_rows(
-    run: Results, known: KnownDefects | None = None, results: Sequence[Result] = ()
-) -> dict[Key, Result]:
+    run: Results, known: KnownDefects | None = None, results: Sequence[RowResult] = ()
+) -> dict[Key, RowResult]:
     """What rules have found in a run, as rows: one for each rule, which fails if any row shows it.
 
     Args:
@@ -205,7 +205,7 @@ def rule_rows(
 
 
 def rules_changed(
-    runs: Sequence[Mapping[Key, Result]], baseline: Results | None, *, levels: Sequence[str]
+    runs: Sequence[Mapping[Key, RowResult]], baseline: Results | None, *, levels: Sequence[str]
 ) -> list[GateRow]:
     """What is to be said of the rules. One that a run does not name was not violated in it."""
     before = rule_rows(baseline) if baseline is not None else {}
@@ -223,15 +223,15 @@ def rules_changed(
     return findings
 
 
-def _unmarked(row: Result) -> Result:
+def _unmarked(row: RowResult) -> RowResult:
     """The row without what the expectation file of its own run said; the gate's alone counts."""
     tags = tuple(tag for tag in row.tags if tag not in ("expected", "unexpected pass"))
     return msgspec.structs.replace(row, tags=tags, cause="")
 
 
-def _worst(runs: Sequence[Sequence[Result]]) -> dict[Key, Result]:
+def _worst(runs: Sequence[Sequence[RowResult]]) -> dict[Key, RowResult]:
     """Of each row the run in which it went worst."""
-    rows: dict[Key, Result] = {}
+    rows: dict[Key, RowResult] = {}
     for run in runs:
         for row in run:
             if row.key not in rows or _weight(row) > _weight(rows[row.key]):
@@ -239,7 +239,7 @@ def _worst(runs: Sequence[Sequence[Result]]) -> dict[Key, Result]:
     return rows
 
 
-def _weight(row: Result) -> int:
+def _weight(row: RowResult) -> int:
     known = "expected" in row.tags
     return {
         Verdict.FAIL: 5 if known else 6,
@@ -251,8 +251,8 @@ def _weight(row: Result) -> int:
 
 
 def change_of(
-    now: Result | None,
-    then: Result | None,
+    now: RowResult | None,
+    then: RowResult | None,
     *,
     has_baseline: bool,
     levels: Sequence[str] = ("MUST",),
@@ -281,7 +281,7 @@ def change_of(
     return Change.TOLERATED if looser else None
 
 
-def _failure(now: Result, then: Result | None, levels: Sequence[str], sometimes: bool) -> Change:
+def _failure(now: RowResult, then: RowResult | None, levels: Sequence[str], sometimes: bool) -> Change:
     if "expected" in now.tags:
         return Change.KNOWN
     if now.level in levels:
@@ -295,8 +295,10 @@ def _failure(now: Result, then: Result | None, levels: Sequence[str], sometimes:
     return Change.FAILS
 
 
-def finding_of(change: Change, now: Result | None, then: Result | None, failed: int, runs: int) -> GateRow:
-    """The row as it is told; see `GateRow` for `failed` and `runs`."""
+def finding_of(
+    change: Change, now: RowResult | None, then: RowResult | None, failed: int, runs: int
+) -> GateRow:
+    """The row as reports show it; see `GateRow` for `failed` and `runs`."""
     row = now or then
     assert row is not None
     return GateRow(
@@ -317,7 +319,7 @@ def finding_of(change: Change, now: Result | None, then: Result | None, failed: 
 
 
 def _verdict(
-    rows: Mapping[Key, Result],
+    rows: Mapping[Key, RowResult],
     findings: Iterable[GateRow],
     complete: bool,
     executed: float,

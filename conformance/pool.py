@@ -41,7 +41,7 @@ def in_order(
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
-        except BaseException:  # or whoever asked wants no more
+        except BaseException:  # or the caller wants no more
             for worker in active_children():
                 worker.kill()
             pool.shutdown(cancel_futures=True)

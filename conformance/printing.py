@@ -51,8 +51,8 @@ def markdown(text: str) -> str:
     if not shown:
         return ""
     fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
-    room = " " * (shown[0] == "`" or shown[-1] == "`")
-    return f"{fence}{room}{shown}{room}{fence}"
+    material = " " * (shown[0] == "`" or shown[-1] == "`")
+    return f"{fence}{material}{shown}{material}{fence}"
 
 
 def page(text: str) -> str:

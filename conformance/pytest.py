@@ -24,11 +24,11 @@ from conformance.clients.adapters.registry import bundled
 from conformance.known.defects import KnownDefects, Part
 from conformance.known.files import load
 from conformance.suite import clients
+from conformance.suite.harness import ClientHarness
 from conformance.suite.items import ScenarioItem
 from conformance.suite.load import SETS, add_folder, all_scenarios, select
 from conformance.suite.outside import folder_of
 from conformance.suite.scenario import Scenario
-from conformance.suite.station import ClientHarness
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol, instead_of
 
@@ -142,10 +142,10 @@ def _chosen(
 
 
 def _test(items: Sequence[ScenarioItem], caller: FrameType) -> Callable[..., None]:
-    """The test function; for reports and editors it stands in the line that asked for it."""
+    """The test function; for reports and editors it is at the line that asked for it."""
 
     def test(conformance_scenario: Any) -> None:
-        conformance_scenario.tell()
+        conformance_scenario.report()
 
     test.__code__ = test.__code__.replace(
         co_filename=caller.f_code.co_filename, co_firstlineno=caller.f_lineno

@@ -73,7 +73,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     lost: bool = False
 
 
-class Result(msgspec.Struct, frozen=True):
+class RowResult(msgspec.Struct, frozen=True):
     """The verdict on one scenario. Its key is (`id`, `protocol`, `variant`).
 
     Attributes:
@@ -86,7 +86,7 @@ class Result(msgspec.Struct, frozen=True):
         reason: One sentence: why it is no plain pass.
         basis: Codes of the requirements, such as ``R7``.
         requirement: The requirement, as one sentence.
-        source: The sentence of the specification that it comes from, and where that stands.
+        source: The sentence of the specification that it comes from, and where it is written.
         acceptable: Every outcome that would have passed.
         actual: What happened instead, or which of them it was.
         fault: What is done to the client, as one sentence.
@@ -146,11 +146,11 @@ class Result(msgspec.Struct, frozen=True):
 class RuleResult(msgspec.Struct, frozen=True):
     """What a rule for all runs has found of one client, once for all rows in which it did.
 
-    A row is decided by its own criteria alone; what a rule finds in its run stands here.
+    A row is decided by its own criteria alone; what a rule finds in its run is here.
 
     Attributes:
         rule: Its name; ``fakebrokers explain RULE`` says more.
-        verdict: ``fail``, or ``inconclusive`` where the machine was too busy to tell.
+        verdict: ``fail``, or ``inconclusive`` where the machine was too busy to judge.
         rows: Ids of the scenarios in whose runs it was violated, in the order of the results.
         reason: What happened in the first of them, one sentence.
         about: The rule, as a sentence.
@@ -224,7 +224,7 @@ class Results(msgspec.Struct, frozen=True):
     seed: int
     started: str
     seconds: float
-    results: tuple[Result, ...]
+    results: tuple[RowResult, ...]
     summary: dict[str, int] = {}
     exit_code: int = 0
     complete: bool = True
@@ -246,15 +246,15 @@ def with_found(results: Results, found: Sequence[Found]) -> Results:
     return msgspec.structs.replace(results, found=(*results.found, *found), exit_code=code, reasons=reasons)
 
 
-def summarize(results: Iterable[Result]) -> dict[str, int]:
+def summarize(results: Iterable[RowResult]) -> dict[str, int]:
     """How often each verdict came, in the order of `Verdict`; those that never came are left out."""
     counts = Counter(result.verdict for result in results)
     return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
 
 
-def alike(results: Iterable[Result]) -> dict[str, list[Result]]:
+def alike(results: Iterable[RowResult]) -> dict[str, list[RowResult]]:
     """Failures without a known root cause by the criterion's id, where several rows share one."""
-    found: dict[str, list[Result]] = {}
+    found: dict[str, list[RowResult]] = {}
     for row in results:
         if row.verdict is Verdict.FAIL and row.criterion and not row.cause:
             found.setdefault(row.criterion, []).append(row)

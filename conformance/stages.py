@@ -85,11 +85,11 @@ def run_stage(
     begun = time.monotonic()
     asyncio.run(run_lists(lists, stage.lanes, stage.longest_s))
     found = [each.found for each in lists]
-    _tell(stage, found, time.monotonic() - begun, console)
+    _report(stage, found, time.monotonic() - begun, console)
     return found
 
 
-def _tell(stage: JobStage, found: Sequence[Swept], seconds: float, console: Console) -> None:
+def _report(stage: JobStage, found: Sequence[Swept], seconds: float, console: Console) -> None:
     done = sum(each.specs - each.left_out for each in found)
     new = sum(len(each.new) for each in found)
     known = sum(count for each in found for _, count in each.causes)

@@ -16,7 +16,7 @@ from conformance.results import Results, Verdict
 from conformance.suite.verdicts import PRECEDENCE
 from fakebrokers.commands import ExitCode
 
-#: What is told of a row; a row that was not judged in one of the two says nothing about the client.
+#: What reports show of a row; a row that was not judged in one of the two says nothing about the client.
 _TOLD = (*WORSE, Change.OTHER_FAILURE, Change.TOLERATED, Change.FIXED)
 
 

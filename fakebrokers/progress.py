@@ -61,6 +61,6 @@ class Shown:
         return (self._total - done) * so_far_s / done if self._total and done else math.inf
 
     def say(self, text: str) -> None:
-        """What comes behind the runs."""
+        """What comes after the runs."""
         self._bar.stop()
         self._console.print(text)

@@ -90,7 +90,7 @@ class Draw(NamedTuple):
     Attributes:
         plain: One of the kind.
         settings: Strategies for its fields, for the longest time in seconds.
-        ends: The connection ends behind it.
+        ends: The connection ends after it.
     """
 
     plain: Effect
@@ -99,7 +99,7 @@ class Draw(NamedTuple):
 
     @property
     def realism(self) -> Realism:
-        """A frame that is cut is no defect of the broker where the connection ends behind it."""
+        """A frame that is cut is no defect of the broker where the connection ends after it."""
         return Realism.ENVIRONMENT if self.ends else self.plain.realism
 
     @property

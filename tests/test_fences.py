@@ -151,3 +151,29 @@ def test_no_function_is_more_complex_than_one_can_follow() -> None:
 def test_complexity_counts_conditions() -> None:
     (function,) = ast.parse("def f(a):\n    return [b for b in a if b and b > 1 or not a]").body
     assert complexity(function) == 1 + 2 + 2
+
+
+#: An adapter is a program of its own; a class of an op is named after the op, in each protocol that has it;
+#: mutants of users name the parts of a reference client, which are called alike in all of them.
+OWN_NAMES = (
+    "conformance.clients.adapters.",
+    "conformance.clients.adapter.ops.",
+    "conformance.clients.reference.",
+)
+
+
+def test_a_class_of_the_judge_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = {}
+    for module, tree in MODULES.items():
+        if module.startswith("conformance.") and not module.startswith(OWN_NAMES):
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(module)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}, (
+        "name what it is for"
+    )
+
+
+def test_the_glossary_stays_short() -> None:
+    rows = [line for line in (TOP / "docs/glossary.md").read_text().splitlines() if line.startswith("| ")]
+    assert 0 < len(rows) - 2 <= 40, "a word of the field's needs no row"

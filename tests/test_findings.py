@@ -18,7 +18,7 @@ from conformance.clients.adapters.registry import find
 from conformance.findings import SEVERITIES, RootCause, findings, write_findings
 from conformance.known.defects import Defect, KnownRow
 from conformance.report.links import PageLinks
-from conformance.results import Result, Results, Verdict
+from conformance.results import Results, RowResult, Verdict
 from conformance.suite.catalogue import requirements
 from tests.cargo import build
 from tests.eventually import PATIENCE_S
@@ -184,7 +184,7 @@ def run_of(client: str, version: str, **verdicts: Verdict) -> Results:
     rows = []
     for name, verdict in verdicts.items():
         id = name.replace("_", "-", 1).replace("_", ".")
-        rows.append(Result(id=id, protocol="rabbitmq-stream", variant="", level="MUST", verdict=verdict))
+        rows.append(RowResult(id=id, protocol="rabbitmq-stream", variant="", level="MUST", verdict=verdict))
     return Results(
         client=client,
         client_version=version,

@@ -34,10 +34,10 @@ def listed() -> str:
 
 def _rest(found: Sequence[RootCause]) -> Iterator[str]:
     """The other known failures, by client: each cause with the scenarios that show it."""
-    told = {(each.client, id) for each in found for id in each.scenarios}
+    reported = {(each.client, id) for each in found for id in each.scenarios}
     for path in sorted(KNOWN.glob("*.toml")):
         known = read(path)
-        rest = causes(row for row in known.rows if (known.client, row.id or row.rule) not in told)
+        rest = causes(row for row in known.rows if (known.client, row.id or row.rule) not in reported)
         if not rest:
             continue
         yield f"### {known.client} {known.client_version}\n"

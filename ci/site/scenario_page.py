@@ -50,9 +50,12 @@ def _protocols(family: Family, mine: list[Requirement]) -> list[str]:
     """Of a family for several protocols: what is special to each of them."""
     lines = []
     for protocol, covered in family.protocols.items():
-        told = {**covered.remarks, **{name: f"not for it: {why}" for name, why in covered.without.items()}}
+        reported = {
+            **covered.remarks,
+            **{name: f"not for it: {why}" for name, why in covered.without.items()},
+        }
         lines += ["", f"### {family.family} for {protocol}", "", "| id | |", "| --- | --- |"]
-        lines += [f"| {each.id} | {_cell(told[each.id])} |" for each in mine if each.id in told]
+        lines += [f"| {each.id} | {_cell(reported[each.id])} |" for each in mine if each.id in reported]
     return lines
 
 

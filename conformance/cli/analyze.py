@@ -80,7 +80,7 @@ def analyze(
 
     A run that cannot be read, or whose contract nobody knows, is named and set aside; the others are judged.
 
-    Exit code 4: worse than the baseline; something regressed, or is no longer there. 2: runs were set aside.
+    Exit code 4: worse than the baseline; something regressed, or is no longer there. 2: runs were left out.
     """
     if engine == "local" and (master is not None or java_home is not None):
         raise UsageError("--engine local has no Spark: leave --master and --java-home away")
@@ -104,7 +104,7 @@ def analyze(
 
         click.echo(msgspec.json.encode(summary).decode())
     else:
-        tell(summary)
+        report(summary)
     if summary["aside"]:
         return int(ExitCode.INCONCLUSIVE)
     return int(ExitCode.REGRESSION if summary.get("worse") else ExitCode.OK)
@@ -129,7 +129,7 @@ def analyze_journals(
         engine: ``spark``, or ``local`` for a pool of processes.
         baseline: An earlier analysis to compare with; it may be in `out`.
         before: What that says, if it is known already.
-        say: Told how far a long analysis is, and what it waits for.
+        say: Gets how far a long analysis is, and what it waits for.
         strict: Refuse everything for one run that cannot be judged.
 
     Returns:
@@ -153,15 +153,15 @@ def analyze_journals(
     if before is None and baseline is not None:
         before = load_baseline(baseline)
     folders = dict.fromkeys(journal_folder(str(place)) for place in journals)
-    aside: list[SkippedRun] = []
-    busy = {folder: sealed(folder, aside) for folder in folders}
+    left_out: list[SkippedRun] = []
+    busy = {folder: sealed(folder, left_out) for folder in folders}
     scratch = joined(out, "converted")  # where workers on other machines can read it too
     try:
-        sources = sources_in(folders, scratch, aside)
+        sources = sources_in(folders, scratch, left_out)
         for folder, runs in busy.items():
             sources += open_runs(folder, runs, scratch)
         judge = _judge(engine, master, java_home, memory, say)
-        document = run_analysis(sources, out, judge, before, baseline or "", aside=aside, strict=strict)
+        document = run_analysis(sources, out, judge, before, baseline or "", left_out=left_out, strict=strict)
     finally:
         removed(scratch)
     kept = ("rows", "runs", "broken_off", "open", "aside", "anomalies", "allowed", "out")
@@ -196,13 +196,13 @@ def _judge(
 
 
 def _progress(units: int, say: Callable[[str], None]) -> Callable[[int], None]:
-    """Tells how many of the units are done, at most every few seconds."""
-    told = time.monotonic()
+    """Reports how many of the units are done, at most every few seconds."""
+    reported = time.monotonic()
 
     def tell_now(done: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= PROGRESS_S and 0 < done < units:
-            told = time.monotonic()
+        nonlocal reported
+        if time.monotonic() - reported >= PROGRESS_S and 0 < done < units:
+            reported = time.monotonic()
             say(f"{done} of {units} parts judged")
 
     return tell_now
@@ -218,7 +218,7 @@ def tally(count: int, allowed: int) -> str:
     return f"{count}, {some}allowed" if allowed else str(count)
 
 
-def tell(summary: dict[str, Any]) -> None:
+def report(summary: dict[str, Any]) -> None:
     """Print what `analyze_journals` gave."""
     found = summary["anomalies"]
     click.echo(f"{summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s")
@@ -235,20 +235,20 @@ def tell(summary: dict[str, Any]) -> None:
             f"{cut} of {total} runs are not whole (killed, or not all written down): "
             "what they show is not all that happened."
         )
-    aside = summary["aside"]
-    if aside:
-        click.echo(f"Set aside, and not judged ({len(aside)}):")
-    for each in aside[:ASIDE_SHOWN]:
+    left_out = summary["aside"]
+    if left_out:
+        click.echo(f"Set aside, and not judged ({len(left_out)}):")
+    for each in left_out[:ASIDE_SHOWN]:
         what = f"run {each['run']}" if each["run"] else "all runs of the file"
         click.echo(f"  {plain(what)}: {plain(each['file'])}: {plain(each['problem'])}")
-    if len(aside) > ASIDE_SHOWN:
-        click.echo(f"  and {len(aside) - ASIDE_SHOWN} more, see analysis.json")
+    if len(left_out) > ASIDE_SHOWN:
+        click.echo(f"  and {len(left_out) - ASIDE_SHOWN} more, see analysis.json")
     if "changes" in summary:
         changed = ", ".join(f"{name} {count}" for name, count in summary["changes"].items())
         click.echo(f"Against the baseline: {changed or 'nothing changed'}")
         for line in summary["changed"]:
             click.echo(f"  {plain(line)}")
-    nothing = "No anomalies in what is there. Tables" if cut or still or aside else "No anomalies. Tables"
+    nothing = "No anomalies in what is there. Tables" if cut or still or left_out else "No anomalies. Tables"
     click.echo(f"{'Details' if found else nothing}: {summary['out']}")
 
 

@@ -120,7 +120,7 @@ def chaos_command(
         processes=processes or (4 if subject.is_process else 1),
     )
     wanted, count = _seeds(seeds, commit, minutes, shard)
-    with interruptible() as told:
+    with interruptible() as reported:
         try:
             if not no_canary and not _canary(setting.protocol, console):
                 return ExitCode.HARNESS
@@ -133,7 +133,7 @@ def chaos_command(
                 )
         except KeyboardInterrupt:
             _print(campaign, as_json)
-            raise SystemExit(told.exit_code) from None
+            raise SystemExit(reported.exit_code) from None
     _print(campaign, as_json)
     return _exit_code(campaign)
 
@@ -167,17 +167,17 @@ def _setting(
     subject: ChaosClient, realism: str, workloads: tuple[str, ...], nemeses: tuple[str, ...]
 ) -> Setting:
     from conformance.search.random.draw import Setting, available
-    from conformance.search.random.room import room_of
+    from conformance.search.random.material import material_of
     from fakebrokers.faults import Realism
 
     find_own(*workloads)
-    if subject.target and not room_of(subject.protocol).actions.remote:
+    if subject.target and not material_of(subject.protocol).actions.remote:
         raise UsageError(f"there is no chaos in front of a real server of {subject.protocol}")
     remote = bool(subject.target)
     setting = Setting(
         subject.protocol, Realism(realism), workloads, (), subject.is_process, remote, bool(subject.toxiproxy)
     )
-    there = [name.rpartition(" ")[2] for name in available(setting, room_of(subject.protocol))]
+    there = [name.rpartition(" ")[2] for name in available(setting, material_of(subject.protocol))]
     for name in nemeses:
         if name not in there:
             raise UsageError(f"--nemesis: expected some of {', '.join(there)}, got {name!r}")

@@ -57,8 +57,8 @@ def compare_command(
 ) -> int:
     """Say the same commands to the fake and to a real server, and show where the answers differ.
 
-    The sequences use names of their own and leave nothing behind that others would see; still, do not
-    choose a server that somebody needs.
+    The sequences use names of their own and leave nothing that others would see; still, do not
+    choose a server that is needed.
 
     Exit code 1: there is a difference that is not known. 3: the server cannot be reached.
     """

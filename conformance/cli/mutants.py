@@ -96,14 +96,14 @@ def mutants_command(
     if outside.folders() and not ids:
         chosen = [item for item in chosen if outside.folder_of(item.script.__module__)]
     console = SafeConsole(stderr=as_json, highlight=False)
-    with interruptible() as told, _Shown(console, len(chosen)) as shown:
+    with interruptible() as reported, _Shown(console, len(chosen)) as shown:
         try:
             found: Matrix = matrix(
                 chosen, everything=everything, only=only, processes=processes, on_row=shown.advance
             )
         except KeyboardInterrupt:
             console.print(f"cut short after {shown.done} of {len(chosen)} scenarios; nothing was written")
-            raise SystemExit(told.exit_code) from None
+            raise SystemExit(reported.exit_code) from None
     if write:
         write_kills(found.rows)
     if as_json:
@@ -159,7 +159,7 @@ class _Shown:
         self._total = total
         self._bar = Progress(console=console, transient=True, disable=not console.is_terminal)
         self._task = self._bar.add_task("mutants", total=total)
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         self.done = 0
 
     def __enter__(self) -> _Shown:
@@ -173,8 +173,8 @@ class _Shown:
         """One scenario is done."""
         self.done += 1
         self._bar.advance(self._task)
-        if not self._console.is_terminal and time.monotonic() - self._told >= EVERY_S:
-            self._told = time.monotonic()
+        if not self._console.is_terminal and time.monotonic() - self._reported >= EVERY_S:
+            self._reported = time.monotonic()
             self._console.print(f"{self.done} of {self._total} scenarios, the last was {row.id}")
 
 

@@ -208,7 +208,7 @@ def _deliver(
     as_json: bool,
     is_shown: bool = True,
 ) -> None:
-    """Write the report, if one is wanted, and print the results; `pages` says what `write_pages` is told."""
+    """Write the report, if one is wanted, and print the results; `pages` says what `write_pages` is given."""
     from conformance.suite.console import print_results
     from conformance.suite.folder import write_folder, write_pages
 
@@ -230,6 +230,6 @@ def contract_json(results: Results) -> str:
     data = msgspec.to_builtins(results)
     kept = ("id", "protocol", "variant", "level", "verdict", "criterion", "tags", "seconds", "reason")
     data["results"] = [{key: row.get(key, "") for key in kept} for row in data["results"]]
-    told = ("rule", "protocol", "variant", "level", "verdict", "rows", "reason", "cause", "tags")
-    data["rules"] = [{key: rule[key] for key in told} for rule in data["rules"]]
+    reported = ("rule", "protocol", "variant", "level", "verdict", "rows", "reason", "cause", "tags")
+    data["rules"] = [{key: rule[key] for key in reported} for rule in data["rules"]]
     return json.dumps(data, indent=1) + "\n"

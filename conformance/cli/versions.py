@@ -108,7 +108,7 @@ def _not_judged(name: str, failed: AdapterFailed, folder: Path | None) -> Result
 
 
 def _write(runs: Sequence[Results], found: Sequence[Upgrade], report: Path) -> None:
-    """One page with all versions beside each other; those of each version stand in its own folder."""
+    """One page with all versions beside each other; those of each version are in its own folder."""
     from conformance.report import write_report
 
     report.mkdir(parents=True, exist_ok=True)

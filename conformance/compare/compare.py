@@ -65,7 +65,7 @@ class Target(NamedTuple):
 
 
 def target_of(protocol: Protocol, url: str) -> Target:
-    """The server behind a URL such as ``nats://127.0.0.1:4222``; a host and port is on the first wire.
+    """The server of a URL such as ``nats://127.0.0.1:4222``; a host and port is on the first wire.
 
     Raises:
         UsageError: The URL is none, or its scheme no wire of the protocol.
@@ -111,7 +111,7 @@ def fake_for(
 
 
 class _Found(NamedTuple):
-    """Behind which command two servers were heard differently."""
+    """After which command two servers said different things."""
 
     at: int
     command: str

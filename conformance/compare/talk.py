@@ -1,6 +1,6 @@
-"""Says a sequence to one server and notes what each client hears behind each command.
+"""Says a sequence to one server and notes what each client hears after each command.
 
-A server may be slow, and answers have no end that shows. So each client asks a question behind every
+A server may be slow, and answers have no end that shows. So each client asks a question after every
 command; what came before its answer belongs to the command. The client that acts asks first: what it set
 off is then on its way to the others before they ask.
 """
@@ -25,7 +25,7 @@ END = "end"
 #: Linux only.
 QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
-#: By the client's number: what it heard behind one command.
+#: By the client's number: what it heard after one command.
 Heard = dict[int, tuple[str, ...]]
 
 _marks = count(Random().randrange(26**5))
@@ -65,7 +65,7 @@ class _Line:
         self.speaker = speaker
         self.heard: list[Frame] = []
         self.ended = False
-        self.told = False  # the end has been noted
+        self.reported = False  # the end has been noted
         self.mute = False  # a question was not answered: it cannot be asked
         self._patience = patience
         self._mark = mark.encode()
@@ -116,8 +116,8 @@ class _Line:
             self._socket.shutdown(socket.SHUT_WR)
         self._read(self._patience.end_s, lambda: False)
         self.heard.clear()
-        self.ended = self.told = True
-        time.sleep(self._patience.quiet_s / 5)  # a server may tidy up behind the close
+        self.ended = self.reported = True
+        time.sleep(self._patience.quiet_s / 5)  # a server may tidy up after the close
 
     def close(self) -> None:
         """Let go of the socket."""
@@ -167,7 +167,7 @@ def talk(
     commands: Sequence[Command],
     patience: Patience | None = None,
 ) -> list[Heard]:
-    """What each client heard behind each command, and one item more: what came late."""
+    """What each client heard after each command, and one item more: what came late."""
     mark, lines, found = new_mark(), dict[int, _Line](), list[Heard]()
     patience = patience or Patience()
     try:
@@ -195,9 +195,9 @@ def _heard(dialect: Dialect, lines: dict[int, _Line], mark: str) -> Heard:
         own = [frame for frame in frames if not dialect.is_drawn(frame)]
         drawn += [dialect.brief(frame) for frame in frames if dialect.is_drawn(frame)]
         texts = [text.replace(mark, MARK) for text in _in_order(dialect, dialect.joined(own)) if text]
-        if line.ended and not line.told:
+        if line.ended and not line.reported:
             texts.append(END)
-            line.told = True
+            line.reported = True
         if texts:
             found[number] = tuple(texts)
     if drawn:

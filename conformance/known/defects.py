@@ -171,7 +171,7 @@ class KnownDefects(msgspec.Struct, frozen=True, kw_only=True):
     """A whole file.
 
     Attributes:
-        client: As the bundled client, the adapter or the library is called; empty for whoever it is.
+        client: As the bundled client, the adapter or the library is called; empty: not named.
         client_version: Of the library; may be a pattern such as ``1.1.*``; empty for any.
         rows: Of the suite, in the order of the file.
         findings: Of generated runs, in the order of the file.

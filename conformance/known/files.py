@@ -76,7 +76,7 @@ def load(
     """Read a file for one of its parts, whose names are checked.
 
     Args:
-        warn: Hears of criteria that the suite does not declare, whose rows fit no failure, and of files of
+        warn: Gets criteria that the suite does not declare, whose rows fit no failure, and of files of
             the form before.
         protocol: What chaos speaks: its nemeses are known, too.
 
@@ -93,7 +93,7 @@ def read(path: Path, part: Part | None = None, warn: Callable[[str], object] = _
 
     Args:
         part: What it is read for; None: whatever it is about.
-        warn: Hears of a file of the form before.
+        warn: Gets a file of the form before.
 
     Raises:
         UsageError: With place and problem, if it is none.
@@ -166,30 +166,30 @@ def written(known: KnownDefects) -> str:
         rows = [row for row in known.rows if row.defect == defect]
         found = [row for row in known.findings if row.defect == defect]
         listed: dict[str, object] = {
-            "rows": [_told_row(row, protocol) for row in rows if not row.sometimes],
-            "sometimes": [_told_row(row, protocol) for row in rows if row.sometimes],
+            "rows": [_reported_row(row, protocol) for row in rows if not row.sometimes],
+            "sometimes": [_reported_row(row, protocol) for row in rows if row.sometimes],
         }
         for name, parts in _LISTS.items():
-            listed[name] = [_told_finding(row) for row in found if row.parts == parts]
+            listed[name] = [_reported_finding(row) for row in found if row.parts == parts]
         blocks.append("[[defect]]\n" + _lines(msgspec.structs.asdict(defect) | listed))
     return "\n".join(blocks)
 
 
-def _told_row(row: KnownRow, protocol: str) -> object:
+def _reported_row(row: KnownRow, protocol: str) -> object:
     more = {
         "protocol": row.protocol if row.protocol != protocol else "",
         "verdict": row.verdict.value if row.verdict is not Verdict.FAIL else "",
         "reason": row.reason,
     }
-    return _told(text_of_row(row), more)
+    return _reported(text_of_row(row), more)
 
 
-def _told_finding(row: KnownFinding) -> object:
+def _reported_finding(row: KnownFinding) -> object:
     more = {name: value for name in ("acts", "bases") if (value := getattr(row, name)) != ("*",)}
-    return _told(text_of_finding(row), more)
+    return _reported(text_of_finding(row), more)
 
 
-def _told(text: str, more: dict[str, Any]) -> object:
+def _reported(text: str, more: dict[str, Any]) -> object:
     more = {name: value for name, value in more.items() if value}
     return {"row": text} | more if more else text
 

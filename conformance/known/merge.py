@@ -12,7 +12,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from conformance.known.defects import Defect, Key, KnownDefects, KnownFinding, KnownRow, Part, Severity
-from conformance.results import Result, Results, RuleResult, Verdict
+from conformance.results import Results, RowResult, RuleResult, Verdict
 from fakebrokers.errors import UsageError
 
 ID_LENGTH = 48
@@ -23,13 +23,13 @@ H = TypeVar("H", bound=Hashable)
 
 
 def merged(files: Sequence[KnownDefects]) -> KnownDefects:
-    """One file that knows what all of them know; of a cause that several tell, there is one defect.
+    """One file that knows what all of them know; of a cause that several have, there is one defect.
 
     Raises:
         UsageError: They are not about one client in one version.
     """
-    told = [row.defect for file in files for row in file.shown]
-    one = _defects(told)
+    reported = [row.defect for file in files for row in file.shown]
+    one = _defects(reported)
     drawings = {file.drawing for file in files if file.seeds}
     if len(drawings) > 1:
         raise UsageError(f"expected seeds of one drawing, got those of {sorted(drawings)}")
@@ -58,10 +58,10 @@ def _common(what: str, values: Iterable[str]) -> str:
     return ""
 
 
-def _defects(told: Iterable[Defect]) -> dict[str, Defect]:
+def _defects(reported: Iterable[Defect]) -> dict[str, Defect]:
     """One defect for each cause, with an id of its own."""
     found: dict[str, Defect] = {}
-    for each in told:
+    for each in reported:
         before = found.get(each.cause)
         if before is None:
             ids = {other.id for other in found.values()}
@@ -120,7 +120,7 @@ def _findings(files: Sequence[KnownDefects], one: dict[str, Defect]) -> tuple[Kn
 def defects_of(known: KnownDefects) -> list[Defect]:
     """All defects, in an order in which rows say the same as one after the other.
 
-    The first row that fits counts, and a file has the rows of a defect side by side. So a defect stands
+    The first row that fits counts, and a file has the rows of a defect side by side. So a defect comes
     before those of which a row fits the same as a later row; for the rest it is the order of the rows.
     """
     left = list(dict.fromkeys(row.defect for row in known.shown))
@@ -181,13 +181,13 @@ def _meet(one: str, other: str) -> bool:
 def with_results(known: KnownDefects, run: Results) -> KnownDefects:
     """The same with the criteria that have failed in a run, and with what has failed that is not known.
 
-    The cause of what is new is what the run says: somebody has to look into it.
+    The cause of what is new is what the run says: it has to be looked into.
     """
     found = {row.key: row for row in run.results}
     rows = [_refreshed(row, found.get(row.key)) if row.id else row for row in known.rows]
     named = {row.key for row in rows}
     taken = {row.defect.id for row in known.shown}
-    failed: list[Result | RuleResult] = [*run.results, *run.rules]
+    failed: list[RowResult | RuleResult] = [*run.results, *run.rules]
     for each in failed:
         new = _new_row(each, known, named)
         if new is not None:
@@ -197,19 +197,19 @@ def with_results(known: KnownDefects, run: Results) -> KnownDefects:
     return replace(known, client=client, client_version=version, rows=tuple(rows))
 
 
-def _refreshed(row: KnownRow, result: Result | None) -> KnownRow:
+def _refreshed(row: KnownRow, result: RowResult | None) -> KnownRow:
     if result is None or result.verdict is not row.verdict or result.criterion in ("", *row.criteria):
         return row
     return replace(row, criteria=(*(row.criteria if row.sometimes else ()), result.criterion))
 
 
-def _new_row(found: Result | RuleResult, known: KnownDefects, named: Collection[Key]) -> KnownRow | None:
+def _new_row(found: RowResult | RuleResult, known: KnownDefects, named: Collection[Key]) -> KnownRow | None:
     """What is to be written down of a result; None if it is no failure, or the file has it."""
     if found.verdict is not Verdict.FAIL:
         return None
     said = " ".join(found.reason.partition(" [known: ")[0].split())
     defect = Defect("", f"not looked into: {said}")
-    if isinstance(found, Result):
+    if isinstance(found, RowResult):
         row = KnownRow(defect=defect, protocol=found.protocol, variant=found.variant, id=found.id)
         criteria = (found.criterion,) if found.criterion else ()
         return None if found.key in named else replace(row, criteria=criteria)

@@ -17,7 +17,7 @@ def check(
     """Look at the names of one part.
 
     Args:
-        warn: Hears of criteria that the suite does not declare.
+        warn: Gets criteria that the suite does not declare.
         protocol: What chaos speaks.
 
     Raises:
@@ -80,10 +80,10 @@ def _check_finding(path: Path, row: KnownFinding, names: Collection[str], acts: 
 def names_of_sweep() -> tuple[Collection[str], Collection[str]]:
     """What can be found, and what can be done."""
     from conformance.run.acts import ACTS
-    from conformance.run.asides import ASIDES, HURRIED
+    from conformance.run.concurrent_actions import CONCURRENT, HURRIED
     from conformance.run.specs import ORDER, PLAIN
 
-    return RULES, {*ACTS, PLAIN, ORDER, *(f"aside-{what}" for what in (*ASIDES, HURRIED))}
+    return RULES, {*ACTS, PLAIN, ORDER, *(f"aside-{what}" for what in (*CONCURRENT, HURRIED))}
 
 
 def _names_of_chaos(protocol: str) -> tuple[Collection[str], Collection[str]]:
@@ -91,8 +91,8 @@ def _names_of_chaos(protocol: str) -> tuple[Collection[str], Collection[str]]:
     from conformance.rules.anomalies import NAMES
     from conformance.run.specs import PLAIN
     from conformance.search.random.acts import REALISM
-    from conformance.search.random.room import room_of
+    from conformance.search.random.material import material_of
     from conformance.search.random.toxics import TOXIC
     from fakebrokers.faults.drawing import BY_NAME
 
-    return {*NAMES, *RULES}, {PLAIN, *BY_NAME, *REALISM, *TOXIC, *room_of(protocol).nemeses}
+    return {*NAMES, *RULES}, {PLAIN, *BY_NAME, *REALISM, *TOXIC, *material_of(protocol).nemeses}

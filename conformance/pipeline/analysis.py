@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ANALYSIS_VERSION = 1
 DOCUMENT = "analysis.json"
-#: Of runs that cannot be judged, those that an error tells of.
+#: Of runs that cannot be judged, those that an error names.
 REFUSED_SHOWN = 5
 
 #: Judges all units: gets them, the folder of results and how many rows there are.
@@ -38,13 +38,13 @@ def run_analysis(
     before: Mapping[str, Any] | None = None,
     baseline: str = "",
     *,
-    aside: Sequence[SkippedRun] = (),
+    left_out: Sequence[SkippedRun] = (),
     strict: bool = False,
 ) -> dict[str, Any]:
     """Analyse sealed journals; returns what ``analysis.json`` holds.
 
     Args:
-        aside: Runs that are left out already; those that cannot be judged come besides.
+        left_out: Runs that are left out already; those that cannot be judged come besides.
         strict: Refuse the whole for a run that cannot be judged.
         before: The document of an earlier analysis to compare with.
         baseline: What that is called.
@@ -57,8 +57,8 @@ def run_analysis(
         UsageError: No run can be judged, or, if that is wanted, not all; or nothing can be written.
     """
     begun = time.monotonic()
-    remove(joined(out, DOCUMENT))  # should this one fail, no older one stands beside its tables
-    sources, summary, aside = _judged(sources, out, judge, aside, strict=strict)
+    remove(joined(out, DOCUMENT))  # should this one fail, no older one is left beside its tables
+    sources, summary, left_out = _judged(sources, out, judge, left_out, strict=strict)
     _tidy(out, planned(sources), summary)
     latencies, matrix = summary.rows_of_latencies(), summary.rows_of_matrix()
     harness, faults = summary.rows_of_harness(), summary.rows_of_faults()
@@ -71,7 +71,7 @@ def run_analysis(
         "runs": sum(source.runs for source in sources),
         "broken_off": sum(row["broken_off"] for row in matrix),
         "open": sum(source.open for source in sources),
-        "aside": [msgspec.to_builtins(each) for each in aside],
+        "aside": [msgspec.to_builtins(each) for each in left_out],
         "anomalies": dict(sorted(summary.counts.items())),
         "allowed": dict(sorted(summary.allowed.items())),
         "findings": summary.findings(),
@@ -91,7 +91,7 @@ def run_analysis(
 
 
 def _judged(
-    sources: Sequence[SealedFiles], out: str, judge: Judge, aside: Sequence[SkippedRun], *, strict: bool
+    sources: Sequence[SealedFiles], out: str, judge: Judge, left_out: Sequence[SkippedRun], *, strict: bool
 ) -> tuple[Sequence[SealedFiles], Summary, Sequence[SkippedRun]]:
     """What is judged, what that comes to, and what is left out.
 
@@ -99,7 +99,7 @@ def _judged(
     What has been judged is not judged again: its units are in `out`.
     """
     for attempt in itertools.count():
-        _refuse_if(aside, strict=strict or not sources)
+        _refuse_if(left_out, strict=strict or not sources)
         summary = judge(planned(sources), out, sum(source.rows for source in sources))
         if summary.problems:
             raise UsageError("; ".join(dict.fromkeys(summary.problems)))
@@ -107,15 +107,15 @@ def _judged(
             break
         scratch = joined(out, "converted")
         sources, more = left_of(sources, summary.damaged, scratch, none=attempt > 0)
-        aside = [*aside, *more]
-    return sources, summary, aside
+        left_out = [*left_out, *more]
+    return sources, summary, left_out
 
 
-def _refuse_if(aside: Sequence[SkippedRun], *, strict: bool) -> None:
+def _refuse_if(left_out: Sequence[SkippedRun], *, strict: bool) -> None:
     """Raise `UsageError` for what cannot be judged, if that is wanted."""
-    if aside and strict:
-        more = f"; and {len(aside) - REFUSED_SHOWN} more" if len(aside) > REFUSED_SHOWN else ""
-        raise UsageError("; ".join(map(str, aside[:REFUSED_SHOWN])) + more)
+    if left_out and strict:
+        more = f"; and {len(left_out) - REFUSED_SHOWN} more" if len(left_out) > REFUSED_SHOWN else ""
+        raise UsageError("; ".join(map(str, left_out[:REFUSED_SHOWN])) + more)
 
 
 def _tidy(out: str, units: Sequence[Unit], summary: Summary) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from conformance.gate import WORSE, Change, GateRow, change_of, finding_of
 from conformance.pipeline.places import is_there, is_uri, joined, read, shown
-from conformance.results import Result, Verdict
+from conformance.results import RowResult, Verdict
 from fakebrokers.errors import UsageError
 from fakebrokers.files import content_of, unfit
 
@@ -166,7 +166,7 @@ def _often(cell: _Cell | None, name: str) -> tuple[int, int]:
     return judged.get(Verdict.FAIL.value, 0), sum(judged.values())
 
 
-def _result(place: _Place, cell: _Cell | None, name: str) -> Result | None:
+def _result(place: _Place, cell: _Cell | None, name: str) -> RowResult | None:
     """A cell as a row of results: it fails if any run does."""
     if cell is None:
         return None
@@ -175,4 +175,4 @@ def _result(place: _Place, cell: _Cell | None, name: str) -> Result | None:
     unsure = any(word in cell["verdicts"] for word in (Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR))
     none = Verdict.INCONCLUSIVE if unsure else Verdict.UNSUPPORTED
     verdict = Verdict.FAIL if failed else Verdict.PASS if runs else none
-    return Result(scenario, protocol, variant, "SHOULD", verdict, criterion=name)
+    return RowResult(scenario, protocol, variant, "SHOULD", verdict, criterion=name)

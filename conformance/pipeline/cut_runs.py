@@ -1,4 +1,4 @@
-"""Runs that stand in several sets of sealed files: copies of a run, or a run that was cut into pieces.
+"""Runs that are in several sets of sealed files: copies of a run, or a run that was cut into pieces.
 
 Sealing writes a run into one set. Who filters, splits or copies sealed files may do otherwise; the checks
 need all of a run, so that pieces are put together again, in the order of `seq`.

@@ -11,7 +11,7 @@ _LEFT_OUT = ("spark-mllib_",)
 
 
 def installed_spark() -> Path:
-    """The Spark that PySpark starts unless told otherwise: SPARK_HOME, or what came with the package."""
+    """The Spark that PySpark starts unless it is given another: SPARK_HOME, or what came with the package."""
     import pyspark
 
     return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)

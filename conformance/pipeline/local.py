@@ -16,7 +16,7 @@ def judge_here(units: Sequence[Unit], out: str, rows: int, progress: Callable[[i
 
     Args:
         rows: Of all units: a small journal is judged in this process.
-        progress: Told how many are done, whenever one is.
+        progress: Gets how many are done, whenever one is.
     """
     from conformance.pipeline.units import SMALL
 

@@ -27,7 +27,7 @@ def located(place: str) -> tuple[FileSystem, str]:
     """The file system of a place, and its path there.
 
     Raises:
-        UsageError: Nobody here knows such URIs.
+        UsageError: No library here knows such URIs.
     """
     import pyarrow as pa
     from pyarrow import fs

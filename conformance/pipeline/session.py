@@ -35,7 +35,7 @@ def spark_context(
     """A running Spark for as long as the block lasts.
 
     Args:
-        master: Spark's master; None for ``local[*]``, or, under spark-submit, what that was told.
+        master: Spark's master; None for ``local[*]``, or, under spark-submit, its own.
         java_home: Of the Java to use; see `java.find_java`.
         memory: Heap of a local JVM.
 

@@ -56,20 +56,20 @@ def journal_folder(place: str) -> str:
     raise UsageError(f"{shown(place)}: expected the folder of a journal, found no runs there")
 
 
-def sealed(folder: str, aside: list[SkippedRun] | None = None) -> tuple[str, ...]:
+def sealed(folder: str, left_out: list[SkippedRun] | None = None) -> tuple[str, ...]:
     """Seal what is left to seal, where that can be done (on this machine); the runs still being written.
 
     Args:
-        aside: Gets the runs whose files are damaged. These stay as they are.
+        left_out: Gets the runs whose files are damaged. These stay as they are.
 
     Raises:
-        UsageError: A file is damaged, and there is no `aside`.
+        UsageError: A file is damaged, and there is no `left_out`.
     """
     if not is_uri(folder):
-        done = seal(Path(folder), skip_damaged=aside is not None)
+        done = seal(Path(folder), skip_damaged=left_out is not None)
         for run, problem in done.damaged.items():
             file, _, problem = problem.partition(": ")
-            (aside if aside is not None else []).append(SkippedRun(run, file, problem))
+            (left_out if left_out is not None else []).append(SkippedRun(run, file, problem))
         return done.busy
     if any(name.endswith(_SEGMENTS) for name in names_in(folder)):
         raise UsageError(
@@ -101,7 +101,7 @@ def open_runs(folder: str, runs: Sequence[str], scratch: str) -> list[SealedFile
 
 
 def sources_in(
-    folders: Iterable[str], scratch: str, aside: list[SkippedRun] | None = None
+    folders: Iterable[str], scratch: str, left_out: list[SkippedRun] | None = None
 ) -> list[SealedFiles]:
     """The sets of sealed files in these folders.
 
@@ -110,20 +110,20 @@ def sources_in(
     `scratch`.
 
     Args:
-        aside: Gets the runs and files that cannot be read.
+        left_out: Gets the runs and files that cannot be read.
 
     Raises:
         UsageError: A file cannot be read, is of a version that is not known here, or its columns differ, and
-            there is no `aside`.
+            there is no `left_out`.
     """
     left: list[SkippedRun] = []
     found = _found(_sound(list(_sets(folders, left)), scratch, left), scratch)
     known = {run for _, runs in found for run in runs}
     left = [each for each in left if each.run not in known]  # a copy of it can be read
-    if left and aside is None:
+    if left and left_out is None:
         raise UsageError(str(left[0]))
-    if aside is not None:
-        aside += left
+    if left_out is not None:
+        left_out += left
     return [source for source, _ in found]
 
 
@@ -137,7 +137,7 @@ def left_of(
         none: Nothing of them.
     """
     left: list[SealedFiles] = []
-    aside: list[SkippedRun] = []
+    left_out: list[SkippedRun] = []
     for source in sources:
         if source.name not in damaged:
             left.append(source)
@@ -148,11 +148,11 @@ def left_of(
         except UsageError:
             none = True
         if none or not bad:
-            aside.append(whole)
+            left_out.append(whole)
         else:
-            aside += bad
+            left_out += bad
             left += [_source(paths, runs)] if runs else []
-    return left, aside
+    return left, left_out
 
 
 #: A set of files: its paths by table, and the runs in it.
@@ -160,7 +160,7 @@ _Set = tuple[dict[str, str], list[str]]
 
 
 def _sound(
-    sets: Sequence[tuple[dict[str, str], list[str], int]], scratch: str, aside: list[SkippedRun]
+    sets: Sequence[tuple[dict[str, str], list[str], int]], scratch: str, left_out: list[SkippedRun]
 ) -> list[_Set]:
     """The sets as of this version, without what cannot be read in those that are read before they are judged.
 
@@ -177,9 +177,9 @@ def _sound(
                 paths = _rewritten(paths, version, runs, joined(scratch, _digest([paths["runs"], "now"])))
             new, kept, bad = salvaged(paths, joined(scratch, _digest([paths["runs"], "left"])))
         except damage() as error:
-            aside += [SkippedRun(run, shown(paths["runs"]), why(error)) for run in runs]
+            left_out += [SkippedRun(run, shown(paths["runs"]), why(error)) for run in runs]
             continue
-        aside += bad
+        left_out += bad
         sound += [(new, kept)] if kept else []
     return sound
 
@@ -201,7 +201,9 @@ def _found(sets: Sequence[_Set], scratch: str) -> list[tuple[SealedFiles, list[s
     return found
 
 
-def _sets(folders: Iterable[str], aside: list[SkippedRun]) -> Iterator[tuple[dict[str, str], list[str], int]]:
+def _sets(
+    folders: Iterable[str], left_out: list[SkippedRun]
+) -> Iterator[tuple[dict[str, str], list[str], int]]:
     """All sets that can be opened, and their versions."""
     for folder in dict.fromkeys(_resolved(folder) for folder in folders):
         for name in filter(_is_sealed, names_in(folder)):
@@ -216,7 +218,7 @@ def _sets(folders: Iterable[str], aside: list[SkippedRun]) -> Iterator[tuple[dic
                     version = max(version, _checked(table, path)[0])
             except UsageError as error:
                 problem = str(error).removeprefix(f"{shown(place)}: ")
-                aside += [SkippedRun(run, shown(place), problem) for run in runs]
+                left_out += [SkippedRun(run, shown(place), problem) for run in runs]
             else:
                 yield paths, runs, version
 

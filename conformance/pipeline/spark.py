@@ -18,7 +18,7 @@ from conformance.pipeline.units import Unit
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-#: How often progress is looked at, and after how long without any task somebody should be told.
+#: How often progress is looked at, and after how long without any task it is reported.
 _LOOK_S, _PATIENCE_S = 1.0, 20.0
 
 
@@ -33,8 +33,8 @@ def judge_on_spark(
 
     Args:
         out: A folder that every worker can write: shared, or a URI.
-        progress: Told how many tasks are done.
-        say: Told what keeps the job from beginning.
+        progress: Gets how many tasks are done.
+        say: Gets what keeps the job from beginning.
     """
     if not units:
         return Summary()
@@ -111,16 +111,16 @@ def _merge() -> Callable[[tuple[bool, bytes], tuple[bool, bytes]], tuple[bool, b
 def _watch(
     context: SparkContext, over: threading.Event, progress: Callable[[int], None], say: Callable[[str], None]
 ) -> None:
-    """Tell how many tasks are done, and that none has begun."""
-    waited, told = 0.0, False
+    """Report how many tasks are done, and that none has begun."""
+    waited, reported = 0.0, False
     tracker = context.statusTracker()
     while not over.wait(_LOOK_S):
         stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage))]
         done = sum(info.numCompletedTasks for info in stages)
         begun = done or any(info.numActiveTasks for info in stages)
         waited = 0.0 if begun else waited + _LOOK_S
-        if waited >= _PATIENCE_S and not told:
-            told = True
+        if waited >= _PATIENCE_S and not reported:
+            reported = True
             say(
                 f"no task has begun for {waited:.0f} s: {context.master} has no free worker that can reach "
                 f"this driver at {context.getConf().get('spark.driver.host')} (set SPARK_LOCAL_IP to an "

@@ -16,7 +16,7 @@ from conformance.rules.anomalies.anomaly import NAMES
 #: Findings of one name that the JSON carries; the Parquet has them all.
 SHOWN = 200
 CELL = ("client", "client_version", "protocol", "variant", "scenario")
-#: Shares of the messages for which the latency is told.
+#: Shares of the messages for which the latency is reported.
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 Row = dict[str, Any]

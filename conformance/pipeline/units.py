@@ -1,5 +1,6 @@
 """The pieces of an analysis. Each is judged alone, and leaves its findings and its summary in the folder of
-results: whoever asks again takes them from there, so a second analysis of a growing folder does what is new.
+results: a caller that asks again takes them from there, so a second analysis of a growing folder does what is
+    new.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Unit(msgspec.Struct, frozen=True):
     source: str
     paths: dict[str, str]
     groups: tuple[str, ...]
-    tells: bool
+    reports: bool
     part: tuple[int, int] = WHOLE
 
 
@@ -85,7 +86,7 @@ def judged(unit: Unit, out: str) -> Summary:
     """
     import pyarrow as pa
 
-    pa.set_cpu_count(1)  # whoever spreads the work has a process for each core
+    pa.set_cpu_count(1)  # the caller has a process for each core
     earlier = kept(unit, out)
     if earlier is not None:
         return earlier
@@ -107,9 +108,9 @@ def _anew(unit: Unit) -> tuple[dict[str, pa.Table], Summary]:
     system, _ = located(unit.paths["runs"])
     files = FileSet({table: located(path)[1] for table, path in unit.paths.items()}, system, unit.part)
     findings, summary = Findings(), Summary()
-    if unit.tells:
+    if unit.reports:
         files.check()
-        _tell(files, summary)
+        _report(files, summary)
     for group in unit.groups:
         for check in GROUPS[group]:
             check(files, findings)
@@ -152,7 +153,7 @@ def anomalies_schema() -> pa.Schema:
     )
 
 
-def _tell(files: FileSet, summary: Summary) -> None:
+def _report(files: FileSet, summary: Summary) -> None:
     """Runs and metrics."""
     cells, faults = {}, files.faults
     for row in files.runs:

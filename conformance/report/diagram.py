@@ -119,7 +119,7 @@ def _row(step: Step, y: int, lanes: _Lanes) -> Markup:
         style=_style(step),
         y=y,
         title=_title(step),
-        time=_TIME.format(x=LEFT - 14, text=_moment(step, lanes.shares(step.connection))),
+        time=_TIME.format(x=LEFT - 14, text=_position(step, lanes.shares(step.connection))),
         what=_arrow(step, lanes) if step.dir else _state(step, lanes),
         fault=_FAULT.format(x=lanes.last + 12, name=name) if name else "",
     )
@@ -147,7 +147,7 @@ def _arrow(step: Step, lanes: _Lanes) -> Markup:
 
 
 def _state(step: Step, lanes: _Lanes) -> Markup:
-    """A pill that ends at the connection's lifeline; what is about the whole fake stands in the middle."""
+    """A pill that ends at the connection's lifeline; what is about the whole fake is in the middle."""
     text = _short(" ".join(part for part in (step.kind, step.label) if part), LABEL_MAX)
     width = 24 + 6.6 * len(text)
     is_one_of_several = bool(step.connection) and len(lanes.names) > 1
@@ -176,9 +176,9 @@ def _title(step: Step) -> Markup:
     return _TITLE.format(text=" · ".join(word for word in words if word))
 
 
-def _moment(step: Step, with_connection: bool) -> str:
-    moment = f"{step.t * 1000:,.1f} ms" if step.t < 10 else f"{step.t:,.2f} s"
-    return f"{step.connection} {moment}" if with_connection else moment
+def _position(step: Step, with_connection: bool) -> str:
+    position = f"{step.t * 1000:,.1f} ms" if step.t < 10 else f"{step.t:,.2f} s"
+    return f"{step.connection} {position}" if with_connection else position
 
 
 def _short(text: str, limit: int) -> str:

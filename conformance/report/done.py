@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.results import Result
+from conformance.results import RowResult
 from conformance.suite.story import fault_in_words
 
 
-def done_to(result: Result) -> list[str]:
+def done_to(result: RowResult) -> list[str]:
     """A line for each fault of the fake or of the proxy, then one for each frame that the script said itself.
 
-    Such a frame comes with the codes of its items: a reader sees what the client was told.
+    Such a frame comes with the codes of its items: a reader sees what the client got.
     """
     return [*map(fault_in_words, _faults(result.plan)), *(f"by hand: {text}" for text in result.by_hand)]
 

@@ -1,4 +1,4 @@
-"""Where the files stand that belong to a report: reproducers, the journal, JUnit, results, tables."""
+"""Where the files are that belong to a report: reproducers, the journal, JUnit, results, tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PageLinks:
         return self._first(f"reproducers/{name}", f"{cell.folder}/reproducers/{name}")
 
     def junit(self, cell: Cell) -> str:
-        """The JUnit file in which a result stands."""
+        """The JUnit file that has a result."""
         return self._first("junit.xml", f"{cell.folder}/junit.xml")
 
     def journal(self, cell: Cell) -> str:

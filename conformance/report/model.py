@@ -16,7 +16,7 @@ from conformance.report.charts import Chart, latency_charts
 from conformance.report.diagram import sequence
 from conformance.report.done import done_to
 from conformance.report.overview import Exit, FailureCounts, exit_of, judged_against, tally
-from conformance.results import Result, Results, RuleResult, Step, Verdict, alike, summarize
+from conformance.results import Results, RowResult, RuleResult, Step, Verdict, alike, summarize
 from conformance.rules.sentences import Rule
 from conformance.rules.sentences import rules as all_rules
 from conformance.suite.scenario import Key
@@ -57,7 +57,7 @@ class Cell(msgspec.Struct, frozen=True):
     """One client's result on one scenario."""
 
     client: str
-    result: Result
+    result: RowResult
     sign: str
     look: str
     diagram: Markup
@@ -74,7 +74,7 @@ class ScenarioRow(msgspec.Struct, frozen=True):
     """One scenario: what it asks, and each client's result (None where it was not run)."""
 
     anchor: str
-    scenario: Result
+    scenario: RowResult
     cells: tuple[Cell | None, ...]
     worst: str
     killed_by: tuple[str, ...] = ()
@@ -224,7 +224,7 @@ def _seconds(runs: Sequence[Results]) -> float:
     return max(ends, default=0.0) - min(begun, default=0.0)
 
 
-def anchor_of(result: Result) -> str:
+def anchor_of(result: RowResult) -> str:
     """The address of a scenario's page in the file."""
     return _anchor(result.key)
 
@@ -262,7 +262,7 @@ def _sections(
         yield ProtocolSection(protocol, clients, tuple(rows))
 
 
-def _cell(run: Results, result: Result, anomalies: Sequence[Mapping[str, Any]]) -> Cell:
+def _cell(run: Results, result: RowResult, anomalies: Sequence[Mapping[str, Any]]) -> Cell:
     sign, look, _ = LOOKS[result.verdict]
     steps, lines = list(result.diagram), list(result.journal)
     if result.verdict is Verdict.PASS:
@@ -294,7 +294,7 @@ def _cut(text: str, most: int = TEXT_MAX) -> str:
     return text if rest <= 0 else f"{text[:most]}\n… {rest:,} letters more, in results.json"
 
 
-def _story(result: Result) -> tuple[str, ...]:
+def _story(result: RowResult) -> tuple[str, ...]:
     lines = tuple(_cut(line, LINE_MAX) for line in result.story[:STORY_LINES])
     rest = len(result.story) - STORY_LINES
     return lines if rest <= 0 else (*lines, f"… {rest:,} lines more, in results.json")
@@ -372,8 +372,8 @@ def _broken(rules: Sequence[RuleResult]) -> Iterable[BrokenRule]:
 
 
 def _causes(findings: Sequence[tuple[str, Cell]]) -> list[Cause]:
-    """The findings by root cause: many rows of one defect are one thing to mend. Where it is not known, those
-    that fail by the same criterion stand together.
+    """The findings by root cause: many rows of one defect are one thing to repair. Where it is not known,
+    those that fail by the same criterion are together.
     """
     shared = alike(cell.result for _, cell in findings)
     groups: dict[tuple[str, str], list[tuple[str, Cell]]] = defaultdict(list)
@@ -386,7 +386,7 @@ def _causes(findings: Sequence[tuple[str, Cell]]) -> list[Cause]:
 
 
 def _sources(sections: Sequence[ProtocolSection]) -> Iterable[CoveredSentence]:
-    """Every sentence that a scenario names, with the scenarios that stand on it."""
+    """Every sentence that a scenario names, with the scenarios that rest on it."""
     covered: dict[tuple[str, str, str], list[ScenarioRow]] = {}
     for section in sections:
         for row in section.rows:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from conformance.results import Result, Results, RuleResult, Verdict
+from conformance.results import Results, RowResult, RuleResult, Verdict
 from conformance.suite.verdicts import scenarios
 from fakebrokers.commands import ExitCode
 
@@ -58,7 +58,7 @@ class FailureCounts(msgspec.Struct, frozen=True):
         return bool(self.new or self.rules)
 
 
-def tally(results: Sequence[Result], rules: Sequence[RuleResult] = ()) -> FailureCounts:
+def tally(results: Sequence[RowResult], rules: Sequence[RuleResult] = ()) -> FailureCounts:
     """Count them; a rule counts once, however many rows show it."""
     failed = [row for row in results if row.verdict is Verdict.FAIL]
     new = [row for row in failed if "expected" not in row.tags]

@@ -46,7 +46,7 @@ def write_report(
         analysis: The content of ``analysis.json``.
         mutants: What ``fakebrokers mutants --json`` printed, for the coverage of requirements; without it
             the report says what the project's tests prove.
-        staged: What sweep and chaos have found of each client, by stage; their pages stand in `out`.
+        staged: What sweep and chaos have found of each client, by stage; their pages are in `out`.
         note: A plain word at the top, such as what could not run here.
         upgrades: What differs between versions of a client.
 
@@ -77,7 +77,7 @@ def render(
     """The whole file. Everything that came from a client is escaped.
 
     Args:
-        out: The folder that it is for; files that stand there are linked, other reproducers are part of the
+        out: The folder that it is for; files that are there are linked, other reproducers are part of the
             page.
     """
 

@@ -58,13 +58,13 @@ def close_ends(case: Case) -> Iterator[Violation]:
     if done is None or done.ended is None:
         return
     for conn in case.conns.values():
-        if conn.deaf is not None or done.ended.t + case.slack_s >= case.ended_s:
+        if conn.reading_stopped is not None or done.ended.t + case.slack_s >= case.ended_s:
             continue  # the broker need not have seen the end of it
         if case.before(done.ended, conn.accepted):
             yield f"{conn.name} was opened after the close", conn.accepted
         elif conn.ended is None:
             yield f"{conn.name} is open after the close", conn.accepted
-    yield from _ops_behind(case, done.ended)
+    yield from _ops_after(case, done.ended)
     for heard in case.events:
         if heard.at > done.ended and heard.what in ("message", "session", "outcome"):
             yield f"an event {heard.what} after the close", heard.at
@@ -81,7 +81,7 @@ def _more_than(rest: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
     return {name: now[name] for name in LEFT if (now.get(name) or 0) > (rest.get(name) or 0)}
 
 
-def _ops_behind(case: Case, closed: Position) -> Iterator[Violation]:
+def _ops_after(case: Case, closed: Position) -> Iterator[Violation]:
     """A close ends all that is asked of the server, and nothing more can be asked."""
     asking = {*case.traits.questions.ops, "connect", "publish", "publish_many", "subscribe"}
     for done in case.ops:
@@ -177,9 +177,13 @@ def heeds_goodbyes(case: Case) -> Iterator[Violation]:
         if type(one.frame).spec.role_in("in") is not Role.CLOSE
     ]
     for conn, at in (*asked, *((one.conn, one.at) for one in case.facts.written)):
-        if conn.goodbye is None or conn.ready is None or conn.goodbye < conn.ready:
+        if conn.server_closing is None or conn.ready is None or conn.server_closing < conn.ready:
             continue
-        if case.before(conn.goodbye, at):
-            end = frame_at(conn, conn.goodbye)
-            yield f"the client asked or published on {conn.name} after the server's {end}", conn.goodbye, at
+        if case.before(conn.server_closing, at):
+            end = frame_at(conn, conn.server_closing)
+            yield (
+                f"the client asked or published on {conn.name} after the server's {end}",
+                conn.server_closing,
+                at,
+            )
             return

@@ -13,10 +13,10 @@ from conformance.run.view import Conn
 from fakebrokers.core.frames import Role, kind_of
 
 SLACK_S = 0.01
-TELLS_S = 1.0  #: what a client may take to tell of a loss
+TELLS_S = 1.0  #: what a client may take to report a loss
 DEADLINE_S = 0.3  #: how exactly deadlines are kept
 HANDSHAKE_S = 4.5  #: what every client grants a handshake
-GOODBYE_S = 0.25  #: the least that anybody waits for the answer to a goodbye
+GOODBYE_S = 0.25  #: the least that anybody waits for the answer to a close
 REST_S = 2.0  #: for the next bytes of a frame that has begun
 PARTING_ROLES = (Role.CLOSE, Role.HEARTBEAT, Role.MALFORMED, Role.HANDSHAKE)
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
@@ -105,17 +105,20 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     """
     if case.notes.has_several_sessions or case.notes.raises or case.traits.connecting.unseen_connections:
         return
-    told = case.session_events("connection_lost")
+    reported = case.session_events("connection_lost")
     lost, closing_too = _losses(case)
     most = len(lost) + closing_too
-    if case.slack_s and told and told[-1].at.t + case.slack_s > case.ended_s:
+    if case.slack_s and reported and reported[-1].at.t + case.slack_s > case.ended_s:
         most += 1  # of which the broker need not know yet
-    if len(told) > most:
-        text = f"{len(told)} losses were reported, there were {len(lost)}"
-        yield May("reads_odd" if _is_odd(case, told[-1].at) else "many_connections", text), told[-1].at
+    if len(reported) > most:
+        text = f"{len(reported)} losses were reported, there were {len(lost)}"
+        yield (
+            May("reads_odd" if _is_odd(case, reported[-1].at) else "many_connections", text),
+            reported[-1].at,
+        )
     sure = [conn for conn in lost if _has_to_be_reported(case, conn)]
-    if len(told) < len(sure):
-        text = f"{len(told)} losses were reported, there were {len(sure)}"
+    if len(reported) < len(sure):
+        text = f"{len(reported)} losses were reported, there were {len(sure)}"
         yield May("many_connections", text), sure[-1].ended
 
 
@@ -127,32 +130,39 @@ def _losses(case: Case) -> tuple[list[Conn], int]:
         if not conn.is_session or conn.ready is None or conn.ended is None:
             continue
         if closing is None or conn.ended < closing:
-            lost += [conn] if conn.parting is None or _was_hopeless(case, conn) else []
+            lost += [conn] if conn.client_closing is None or _was_hopeless(case, conn) else []
         elif conn.ended > closing:
             by_answer = case.traits.answers_in_order and _an_op_ended(case, conn.ended)
             closing_too += conn.lost() is not None or by_answer
-    lost += [conn for conn in case.conns.values() if conn.deaf is not None and conn not in lost]
+    lost += [conn for conn in case.conns.values() if conn.reading_stopped is not None and conn not in lost]
     return lost, closing_too
 
 
 def _has_to_be_reported(case: Case, conn: Conn) -> bool:
-    """Whether the client used it, knows nothing of a parting, and had the time to report the loss."""
-    if conn.ended is None or conn.parting is not None or not conn.lost() or not _works(conn, conn.ended):
+    """Whether the client used it, has not announced its close, and had the time to report the loss."""
+    if (
+        conn.ended is None
+        or conn.client_closing is not None
+        or not conn.lost()
+        or not _works(conn, conn.ended)
+    ):
         return False
     return not case.slack_s or conn.ended.t + TELLS_S + case.slack_s < case.ended_s
 
 
 def _was_hopeless(case: Case, conn: Conn) -> bool:
-    """Whether the client has said goodbye because it could not read on, or the answer did not come: that is a
+    """Whether the client has sent a close because it could not read on, or the answer did not come: that is a
     loss too."""
-    if conn.parting is None or (conn.goodbye is not None and conn.goodbye < conn.parting):
+    if conn.client_closing is None or (
+        conn.server_closing is not None and conn.server_closing < conn.client_closing
+    ):
         return False
-    was_garbage = conn.garbage is not None and conn.garbage < conn.parting
-    return was_garbage or (case.traits.answers_in_order and _an_op_ended(case, conn.parting))
+    was_garbage = conn.garbage is not None and conn.garbage < conn.client_closing
+    return was_garbage or (case.traits.answers_in_order and _an_op_ended(case, conn.client_closing))
 
 
 def _was_given_up(case: Case, at: Position) -> bool:
-    """Whether a close that did not work out had begun by then: it may end its connection as it stands."""
+    """Whether a close that did not work out had begun by then: it may end its connection at once."""
     return any(d.begun < at for d in case.done("close") if d.result is not None and not d.result.ok)
 
 
@@ -187,14 +197,15 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
 
 
 def _has_reason(case: Case, conn: Conn, ended: Position) -> bool:
-    """Whether the client may end a connection: by what it was told, by what the application did, by time."""
+    """Whether the client may end a connection: by what was reported to it, by what the application did, by
+    time."""
     closing = case.mark("close")
     return (
         # what the client makes of lies is its own affair
         (conn.name in case.touched and not case.is_truthful)
         or (case.notes.has_several_sessions and _was_given_up(case, ended))
         or (closing is not None and ended > closing)
-        or bool(conn.goodbye or conn.garbage or conn.turned_away or conn.parting)
+        or bool(conn.server_closing or conn.garbage or conn.turned_away or conn.client_closing)
         or conn.unwanted is not None
         or _needs_it_no_more(case, conn, ended)
         or was_quiet(case, conn, ended)
@@ -208,7 +219,7 @@ def _needs_it_no_more(case: Case, conn: Conn, ended: Position) -> bool:
     if conn.ready is None:
         closes = [done.begun for done in case.done("close", "abort")]
         if any(conn.accepted < begun < ended for begun in closes):
-            return True  # and there is nobody to say goodbye to
+            return True  # and there is no one to send a close to
         if _is_over(case, conn, ended):
             return True
     return (
@@ -281,7 +292,7 @@ def _is_over(case: Case, conn: Conn, ended: Position) -> bool:
 def _an_op_ended(case: Case, ended: Position) -> bool:
     """Whether an op ended then without its answer, by its deadline or because it was called off."""
     ends = [done.ended for done in case.ops if done.result is not None and not done.result.ok]
-    ends += [told.at for told in case.told if told.word == "unknown"]
+    ends += [reported.at for reported in case.reported if reported.word == "unknown"]
     return any(end is not None and abs(end.t - ended.t) < SLACK_S for end in ends)
 
 
@@ -311,7 +322,7 @@ def waits_for_its_answers(case: Case) -> Iterator[Violation]:
         conn, role = question.conn, type(question.frame).spec.role_in("in")
         if role is not Role.CLOSE or question.answered is not None or conn.ended_by != "client":
             continue
-        if conn.goodbye or conn.garbage or conn.partial or conn.ended is None:
+        if conn.server_closing or conn.garbage or conn.partial or conn.ended is None:
             continue
         waited_s = conn.ended.t - question.asked.t
         over = any(question.asked < begun < conn.ended for begun in aborts)
@@ -347,16 +358,16 @@ def silent_behind_goodbye(case: Case) -> Iterator[Violation]:
         rabbitmq-stream, blazingmq, narconi, moleculer
     """
     for conn in case.conns.values():
-        if conn.parting is None or conn.parting == conn.ended:
+        if conn.client_closing is None or conn.client_closing == conn.ended:
             continue
         for seen in conn.of("in"):
             kind = type(seen.frame)
             role = kind.spec.role_in("in")
             if role is Role.SHUT and kind in case.traits.connecting.set_up:
-                continue  # the goodbye is for other clients; so the server is told
+                continue  # the close is for other clients; so the server gets it
             if kind in case.traits.questions.questions.values():
                 continue
-            if seen.at > conn.parting and role not in PARTING_ROLES:
-                end = frame_at(conn, conn.parting)
-                yield f"{kind_of(seen.frame)} after its {end} on {conn.name}", conn.parting, seen.at
+            if seen.at > conn.client_closing and role not in PARTING_ROLES:
+                end = frame_at(conn, conn.client_closing)
+                yield f"{kind_of(seen.frame)} after its {end} on {conn.name}", conn.client_closing, seen.at
                 break

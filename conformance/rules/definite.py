@@ -46,14 +46,20 @@ def definite_for_a_reason(case: Case) -> Iterator[Violation]:
 def messages_are_undone_for_a_reason(case: Case) -> Iterator[Violation]:
     """A message that was written and has no answer may be stored: it is not reported as certainly refused."""
     refused = {one.place for one in case.facts.settled if not one.stored}
-    for told in case.told:
-        if told.word != "nacked" or told.body is None or told.at is None or not _is_sure(told.done):
+    for reported in case.reported:
+        if (
+            reported.word != "nacked"
+            or reported.body is None
+            or reported.at is None
+            or not _is_sure(reported.done)
+        ):
             continue
-        if sum(1 for other in case.told if other.body == told.body) > 1:
+        if sum(1 for other in case.reported if other.body == reported.body) > 1:
             continue
+        begun = reported.done.begun
         written = [
             one for one in case.facts.written
-            if one.body == told.body and told.done.begun < one.at < told.at and one.place not in refused
+            if one.body == reported.body and begun < one.at < reported.at and one.place not in refused
         ]  # fmt: skip
         if written:
-            yield f"{told}, and it had been written", written[0].at, told.at
+            yield f"{reported}, and it had been written", written[0].at, reported.at

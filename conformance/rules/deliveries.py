@@ -125,7 +125,7 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
     Example:
         a delivery was damaged, and no error was reported.
     """
-    told = [heard.at for heard in case.heard("error")]
+    reported = [heard.at for heard in case.heard("error")]
     targets = {done.args["sub"]: done.args["target"] for done in case.done("subscribe")}
     got = {(targets.get(heard["sub"]), str(heard["position"])) for heard in case.heard("message")}
     for window in case.facts.windows:
@@ -135,7 +135,7 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
                 continue  # nothing is missing
             until_s = arrival.at.t + DAMAGE_S + case.slack_s
             over = until_s > case.ended_s or (window.closed is not None and window.closed.t < until_s)
-            if arrival.damaged and not over and not any(at > arrival.at for at in told):
+            if arrival.damaged and not over and not any(at > arrival.at for at in reported):
                 yield May("skips_damaged", "a delivery was damaged, and no error was reported"), arrival.at
 
 
@@ -194,7 +194,7 @@ def credit_leak(case: Case) -> Iterator[Violation]:
         if not open_then or not window.conn.stands(at):
             continue
         arrived = sum(1 for arrival in window.arrivals if arrival.at.t < at.t - LOOK_BACK_S)
-        granted = sum(count for moment, count in window.granted if moment < at)
+        granted = sum(count for position, count in window.granted if position < at)
         if granted < arrived:
             text = f"{arrived} deliveries came, credit was sent for {granted}"
             yield May("own_credit", text), at
@@ -250,7 +250,7 @@ def surfaces_what_came(case: Case) -> Iterator[Violation]:
     """
     closing = case.mark("close")
     if len({done.args.get("session") for done in case.done(*case.traits.delivery.listening)}) > 1:
-        return  # what came for which session, nobody can tell
+        return  # what came for which session cannot be known
     for done in case.done(*case.traits.delivery.listening):
         if done.result is None or not done.result.ok or done.ended is None:
             continue
@@ -275,8 +275,8 @@ def surfaces_what_came(case: Case) -> Iterator[Violation]:
 
 def _is_event(case: Case, heard: ReportedEvent, at: Position, record: Record) -> bool:
     """Whether this is the event that came then."""
-    told = heard["body"]
-    is_it = is_body(told, record.body) or (
-        "sha256" not in told and case.traits.delivery.is_same(body_bytes(told), record.body)
+    reported = heard["body"]
+    is_it = is_body(reported, record.body) or (
+        "sha256" not in reported and case.traits.delivery.is_same(body_bytes(reported), record.body)
     )
     return bool(is_it and case.may_precede(at, heard.at))

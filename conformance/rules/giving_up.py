@@ -75,7 +75,7 @@ def _left(case: Case, question: Question) -> list[Position]:
         for dropped in case.facts.dropped
         if dropped.target == question.to and dropped.at > question.asked
         if dropped.conn is question.conn or case.is_one_session
-        if dropped.conn.goodbye is None or dropped.at < dropped.conn.goodbye
+        if dropped.conn.server_closing is None or dropped.at < dropped.conn.server_closing
     ]
 
 
@@ -203,9 +203,9 @@ def _has_lost_its_own(case: Case, done: RunOp) -> bool:
 def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
     """An op fails for lack of a connection only where one was lost, or none is there yet."""
     if case.facts.dropped or case.facts.refused or case.traits.questions.answers_move or not case.is_truthful:
-        return  # whoever was to answer may be gone, or is not where the client was told
+        return  # the one to answer may be gone, or is not at the address that the client got
     if case.notes.unreachable:
-        return  # an op that needs a connection of its own gets none, while the others stand
+        return  # an op that needs a connection of its own gets none, while the others are open
     for done in case.ops:
         result = done.result
         if result is None or result.word != "connection" or done.ended is None or done.op == "connect":
@@ -214,7 +214,7 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         standing = sum(conn.stands(done.begun) for conn in case.conns.values())
         if standing < case.notes.sessions:
-            continue  # whose connection it is that stands, nobody can tell
+            continue  # whose connection is open cannot be known
         if case.traits.connecting.unseen_connections and _has_lost(case, done):
             continue  # what it had of its own may have been lost with them, before it was in the trace
         if sound(case, done.begun, done.ended):
@@ -256,7 +256,7 @@ def _was_plain(conn: Conn, until: Position) -> bool:
 
 
 def sound(case: Case, begun: Position, ended: Position) -> bool:
-    """Whether each connection that there was stands all the time, or was replaced before."""
+    """Whether each connection that there was has been open all the time, or was replaced before."""
     conns = [conn for conn in case.conns.values() if conn.accepted < ended]
     serving = [conn for conn in conns if conn.serves(begun) and conn.serves(ended)]
     serving = [conn for conn in serving if not _ends_with(case, conn, ended)]
@@ -265,19 +265,19 @@ def sound(case: Case, begun: Position, ended: Position) -> bool:
     if gone and not case.reconnects:
         return False
     if len(serving) < case.notes.sessions:
-        return False  # it may be another session's connection that stands
+        return False  # it may be another session's connection that is open
     return since is not None and all(conn.ended is not None and conn.ended < since for conn in gone)
 
 
 def _ends_with(case: Case, conn: Conn, ended: Position) -> bool:
-    """Whether the broker sees the end of a connection so soon behind an op that the client was first."""
+    """Whether the broker sees the end of a connection so soon after an op that the client ended it first."""
     return conn.ended is not None and ended < conn.ended and conn.ended.t < ended.t + case.slack_s
 
 
 def _stood(case: Case, question: Question, done: RunOp) -> bool:
     """Whether a question's connection was sound until its op ended."""
     conn = question.conn
-    marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
+    marks = (conn.ended, conn.server_closing, conn.garbage, conn.client_closing, conn.reading_stopped)
     return done.ended is None or not any(mark and case.may_precede(mark, done.ended) for mark in marks)
 
 

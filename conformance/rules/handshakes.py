@@ -77,7 +77,7 @@ def greets_on_every_connection(case: Case) -> Iterator[Violation]:
         if conn.ready is None:
             continue
         until_s = conn.ready.t + GREETED_S + case.slack_s
-        marks = [mark.t for mark in (conn.lost(), conn.ended, conn.parting) if mark is not None]
+        marks = [mark.t for mark in (conn.lost(), conn.ended, conn.client_closing) if mark is not None]
         if until_s > min([*marks, *closes, case.ended_s]):
             continue
         said = {type(seen.frame) for seen in conn.of("in") if seen.at.t <= until_s}
@@ -128,7 +128,7 @@ def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
         ):
             continue  # each question may have made one
         if case.traits.connecting.unseen_connections and _replaced(case, times[at], times[at + most - 1]):
-            continue  # several sockets come back at once, each behind its own loss
+            continue  # several sockets come back at once, each after its own loss
         if times[at + most - 1] - times[at] < within_s:
             text = f"{most} connections in {times[at + most - 1] - times[at]:.2f} s"
             yield (May("many_connections", text),)

@@ -11,7 +11,7 @@ from conformance.run.case import Case
 from conformance.run.view import Conn, SeenFrame
 from fakebrokers.core.frames import Role
 
-LOSSES = ("connection_lost", "reconnecting", "disconnected", "target_closed")  #: as session events tell them
+LOSSES = ("connection_lost", "reconnecting", "disconnected", "target_closed")  #: as session events name them
 SIGNS = 6  #: of life within a second that nobody has agreed to
 
 
@@ -45,17 +45,19 @@ def beats(case: Case) -> Iterator[Violation]:
         if not beat or conn.ready is None:
             continue
         last = conn.ready.t + conn.agreed.start_s
-        ends = [mark.t for mark in (conn.ended, conn.parting, conn.deaf) if mark is not None]
+        ends = [
+            mark.t for mark in (conn.ended, conn.client_closing, conn.reading_stopped) if mark is not None
+        ]
         end = min(ends, default=case.ended_s)
         signs = conn.written if conn.signs is None else conn.signs
-        for moment in [*(t for t in signs if last <= t < end), end]:
-            if moment - last > 1.2 * beat + 0.25 + case.slack_s:
-                text = f"{moment - last:.1f} s without a heartbeat, one each {beat:g} s was agreed"
-                is_late = moment - last <= 2 * beat + 0.25 + case.slack_s
+        for position in [*(t for t in signs if last <= t < end), end]:
+            if position - last > 1.2 * beat + 0.25 + case.slack_s:
+                text = f"{position - last:.1f} s without a heartbeat, one each {beat:g} s was agreed"
+                is_late = position - last <= 2 * beat + 0.25 + case.slack_s
                 text = f"{conn.name}: {text}"
                 yield May("beats_late", text) if is_late else text, conn.ready
                 break
-            last = moment
+            last = position
 
 
 @invariant("no-storm", level="SHOULD")
@@ -102,22 +104,22 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
         last = conn.ready.t
         end = conn.ended.t if conn.ended is not None else case.ended_s
         heard = conn.handed if conn.answered is None else conn.answered
-        for moment in [*(t for t in heard if t >= last), end]:
+        for position in [*(t for t in heard if t >= last), end]:
             most = patience[1] + 1.0 + case.slack_s
-            if moment - last > most and not _is_told(case, conn, last, last + most):
-                what = f"{moment - last:.1f} s of silence, {patience[1]:g} s are the most that was agreed"
+            if position - last > most and not _is_reported(case, conn, last, last + most):
+                what = f"{position - last:.1f} s of silence, {patience[1]:g} s are the most that was agreed"
                 yield f"{conn.name}: {what}", conn.ready
                 break
-            last = moment
+            last = position
 
 
-def _is_told(case: Case, conn: Conn, since_s: float, until_s: float) -> bool:
+def _is_reported(case: Case, conn: Conn, since_s: float, until_s: float) -> bool:
     """Whether the application learnt of the loss: a broker that reads no more does not see how it ends."""
-    if conn.deaf is None or conn.deaf.t > until_s:
+    if conn.reading_stopped is None or conn.reading_stopped.t > until_s:
         return False
-    told = [heard.at.t for heard in case.session_events(*LOSSES)]
-    told += [done.ended.t for done in case.ops if done.ended is not None and _is_lost(done)]
-    return any(since_s <= at <= until_s for at in told)
+    reported = [heard.at.t for heard in case.session_events(*LOSSES)]
+    reported += [done.ended.t for done in case.ops if done.ended is not None and _is_lost(done)]
+    return any(since_s <= at <= until_s for at in reported)
 
 
 def _is_lost(done: RunOp) -> bool:

@@ -16,7 +16,7 @@ from conformance.run.trace import Position
 OWN_S = 12.0  #: what a client may wait for an answer that no op waits for
 ROUNDS = 4
 CALLED = ("message", "session")  #: callbacks that come with an event of the same name
-TOLD_S = 1.5  #: what a client may take to tell others of a change ...
+TOLD_S = 1.5  #: what a client may take to inform others of a change ...
 BUSY_TOLD_S = 4.0  #: ... where it is a process of its own, on a machine that may have much to do
 NOTHING = "nothing"
 DEAF_S = 1.0  #: and to listen to all that is for it
@@ -121,7 +121,11 @@ def pending_is_true(case: Case) -> Iterator[Violation]:
             for one in case.ops
         ):
             continue
-        if any(told.at is None or told.at > begun for told in case.told if told.done.begun < begun):
+        if any(
+            reported.at is None or reported.at > begun
+            for reported in case.reported
+            if reported.done.begun < begun
+        ):
             continue
         if _has_late(case, begun):
             continue
@@ -215,10 +219,10 @@ def failures_are_told(case: Case) -> Iterator[Violation]:
         called = [
             heard for heard in case.heard(kind) if done.ended < heard.at and (not end or heard.at < end)
         ]
-        told = sum(1 for heard in case.heard("error") if heard.at > done.ended)
-        if told < min(times, len(called)):
+        reported = sum(1 for heard in case.heard("error") if heard.at > done.ended)
+        if reported < min(times, len(called)):
             failed = counted(min(times, len(called)), f"{kind} callback")
-            text = f"{failed} failed, {counted(told, 'error')} reported"
+            text = f"{failed} failed, {counted(reported, 'error')} reported"
             yield May("logs_callbacks", text), done.ended
 
 
@@ -240,18 +244,18 @@ def complaints_are_told(case: Case) -> Iterator[Violation]:
     """
     ends = [done.begun for done in case.done("close", "abort", "unsubscribe", "connect")]
     for one in case.facts.complaints:
-        until_s = one.at.t + _told_s(case)
+        until_s = one.at.t + _reported_s(case)
         if not one.conn.serves(one.at) or any(end.t <= until_s for end in ends if end > one.at):
             continue
-        told = [heard["error"].get("code") for heard in case.heard("error") if heard.at > one.at]
-        told += [heard.event.fields.get("code") for heard in case.heard("session") if heard.at > one.at]
-        told += [each.code for each in case.told if may_be_about(case, each)]
-        if one.code not in told:
+        reported = [heard["error"].get("code") for heard in case.heard("error") if heard.at > one.at]
+        reported += [heard.event.fields.get("code") for heard in case.heard("session") if heard.at > one.at]
+        reported += [each.code for each in case.reported if may_be_about(case, each)]
+        if one.code not in reported:
             yield f"the server sent an error {one.code}, and the application did not get it", one.at
 
 
-def _told_s(case: Case) -> float:
-    """How long it may take to tell others."""
+def _reported_s(case: Case) -> float:
+    """How long it may take to inform others."""
     return BUSY_TOLD_S + case.slack_s if case.slack_s else TOLD_S
 
 
@@ -284,11 +288,11 @@ def tells_what_it_offers(case: Case) -> Iterator[Violation]:
             [mark.t for mark in (conn.lost(), conn.ended) if mark is not None] + closes + [case.ended_s]
         )
         for number, (since, what) in enumerate(offered):
-            due_s = max(since.t, conn.ready.t) + _told_s(case)
+            due_s = max(since.t, conn.ready.t) + _reported_s(case)
             if due_s > over_s or any(change <= due_s for change in changes[number + 1 :]):
                 continue
-            told = [one.what for one in case.facts.announced if one.conn is conn and one.at.t <= due_s]
-            last = _offer(told[-1]) if told else NOTHING
+            reported = [one.what for one in case.facts.announced if one.conn is conn and one.at.t <= due_s]
+            last = _offer(reported[-1]) if reported else NOTHING
             if last != _offer(what):  # who offers nothing need not say so
                 yield (
                     f"{conn.name}: the client announced {last}, the application offers {_offer(what)}",

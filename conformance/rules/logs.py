@@ -35,7 +35,7 @@ class Log:
         self.windows = windows
         self.got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
         self.next = 0  #: of `got`
-        self.position: int | None = None  #: behind the last message that was due, or skipped with right
+        self.position: int | None = None  #: after the last message that was due, or skipped with right
         self.last: int | None = None  #: of the last message that the application got
 
     @property
@@ -59,7 +59,7 @@ class Log:
             yield May("skips_damaged", text) if damaged else text, heard.at
 
     def _resumes(self, window: Window) -> Iterator[Violation]:
-        """A later life begins where the application stands, or at the message that it is at."""
+        """A later life begins where the application is, or at the message that it is at."""
         if self.position is None:
             return
         first = self._first(window)
@@ -76,9 +76,9 @@ class Log:
         wanted, ends = self._due(window)
         stood = self.position or 0
         count = yield from self._take(wanted, stood, until)
-        for places, behind in ends:
+        for places, next_position in ends:
             if places <= count:
-                self.position = max(self.position or 0, behind)
+                self.position = max(self.position or 0, next_position)
         while count < len(wanted) and self._need_not_come(wanted[count], stood):
             count += 1
         if count < len(wanted):
@@ -125,8 +125,8 @@ class Log:
                     for record in records
                     if (floor is None or record.position >= floor) and self._is_wanted(record)
                 ]
-            if arrival.behind is not None:
-                floor = max(floor or 0, arrival.behind)
+            if arrival.next_position is not None:
+                floor = max(floor or 0, arrival.next_position)
                 ends.append((len(wanted), floor))
         return wanted, ends
 
@@ -160,13 +160,13 @@ def _same(heard: ReportedEvent, record: Record) -> bool:
     return int(heard["position"]) == record.position and is_body(body, record.body)
 
 
-def _same_time(told: Any, ts: Any) -> bool:
-    """Whether a time is told as it is; as text, or as a number of another type."""
-    return str(told) == str(ts) or bool(told == ts)
+def _same_time(reported: Any, ts: Any) -> bool:
+    """Whether a time is reported as it is; as text, or as a number of another type."""
+    return str(reported) == str(ts) or bool(reported == ts)
 
 
-def is_body(told: Any, body: bytes) -> bool:
-    """Whether a body as it was told is this one; of a large one its size and a sum are told."""
-    if "sha256" in told:
-        return bool(told["len"] == len(body) and told["sha256"] == sha256(body).hexdigest())
-    return body_bytes(told) == body
+def is_body(reported: Any, body: bytes) -> bool:
+    """Whether a body as it was reported is this one; of a large one its size and a sum are reported."""
+    if "sha256" in reported:
+        return bool(reported["len"] == len(body) and reported["sha256"] == sha256(body).hexdigest())
+    return body_bytes(reported) == body

@@ -1,4 +1,4 @@
-"""What is told of messages is what the broker said of them, neither more nor less."""
+"""What is reported of messages is what the broker said of them, neither more nor less."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def one_outcome(case: Case) -> Iterator[Violation]:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
     single = {done.call.id for done in case.done("publish")}
-    reported: Counter[tuple[int, str]] = Counter()
+    counts: Counter[tuple[int, str]] = Counter()
     for heard in case.heard("outcome"):
         is_named = heard["key"] is not None
         place = heard["id"], str(heard["key"]) if is_named and heard["id"] not in single else ""
-        reported[place] += 1
-        if reported[place] > 1 and (is_named or heard["id"] in single):
+        counts[place] += 1
+        if counts[place] > 1 and (is_named or heard["id"] in single):
             name = shown(heard["key"]) if is_named else f"of publish {heard['id']}"
             yield f"message {name} got a second outcome, {heard['outcome']}", heard.at
     for done in case.done("publish_many"):
@@ -68,7 +68,7 @@ def one_outcome(case: Case) -> Iterator[Violation]:
                 yield f"{len(result.value['outcomes'])} outcomes of {wanted} messages", done.ended
         elif not done.args.get("subentry"):
             got = sum(1 for heard in case.heard("outcome") if heard["id"] == done.call.id)
-            got += sum(1 for row in result.value["outcomes"] if row["outcome"] != "sent")  # told at once
+            got += sum(1 for row in result.value["outcomes"] if row["outcome"] != "sent")  # reported at once
             if got != wanted:
                 yield f"{got} outcomes of {wanted} messages", done.ended
 
@@ -95,23 +95,28 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
     settled = _settled(case)
-    for told in case.told:
-        if told.word != "acked" or told.place is None or told.at is None or _is_unheard(case, told):
+    for reported in case.reported:
+        if (
+            reported.word != "acked"
+            or reported.place is None
+            or reported.at is None
+            or _is_unheard(case, reported)
+        ):
             continue
-        places = {told.place}
-        if told.done.args.get("subentry"):  # the messages of a batch have one id on the wire
-            places |= {other.place for other in case.told if other.done is told.done and other.place}
+        places = {reported.place}
+        if reported.done.args.get("subentry"):  # the messages of a batch have one id on the wire
+            places |= {other.place for other in case.reported if other.done is reported.done and other.place}
         confirms = [one for place in places for one in settled.get(place, ())]
-        if any(one.stored and case.may_precede(one.at, told.at) for one in confirms):
+        if any(one.stored and case.may_precede(one.at, reported.at) for one in confirms):
             continue
-        yield f"{told}, and no confirm for {named(told.place)} had come", told.at
+        yield f"{reported}, and no confirm for {named(reported.place)} had come", reported.at
 
 
-def _is_unheard(case: Case, told: ReportedOutcome) -> bool:
-    """Whether its message was written where nobody can say any more what the server answers: behind what
+def _is_unheard(case: Case, reported: ReportedOutcome) -> bool:
+    """Whether its message was written where nobody can say any more what the server answers: after what
     cannot be read, or is not whole."""
     for one in case.facts.written:
-        if one.place != told.place:
+        if one.place != reported.place:
             continue
         conn = one.conn
         if (conn.garbage is not None and conn.garbage < one.at) or (
@@ -128,24 +133,29 @@ def acked_is_written(case: Case) -> Iterator[Violation]:
     sent = (seen.frame for conn in case.conns.values() for seen in conn.of("in"))
     if None in written or case.facts.broken or any(isinstance(frame, Malformed) for frame in sent):
         return
-    for told in case.told:
-        if told.word == "acked" and told.place is None and told.body is not None and told.body not in written:
-            yield f"{told}, and it was never written", told.at
+    for reported in case.reported:
+        if (
+            reported.word == "acked"
+            and reported.place is None
+            and reported.body is not None
+            and reported.body not in written
+        ):
+            yield f"{reported}, and it was never written", reported.at
 
 
 @invariant("answer-value")
 def confirm_value(case: Case) -> Iterator[Violation]:
     """What else is reported of a message that was confirmed is what the confirm contains."""
     settled = _settled(case)
-    for told in case.told:
-        result = told.done.result
-        if told.word != "acked" or told.done.op != "publish" or result is None or not result.ok:
+    for reported in case.reported:
+        result = reported.done.result
+        if reported.word != "acked" or reported.done.op != "publish" or result is None or not result.ok:
             continue
-        said = [one.details for one in settled.get(told.place or (), ()) if one.stored and told.at]
+        said = [one.details for one in settled.get(reported.place or (), ()) if one.stored and reported.at]
         meta = result.value.get("meta") or {} if result.value else {}
         fits = [all(_same(meta[name], one[name]) for name in one if name in meta) for one in said]
         if fits and not any(fits):
-            yield f"{told} with {shown(meta)}, and its confirm has {shown(said[0])}", told.at
+            yield f"{reported} with {shown(meta)}, and its confirm has {shown(said[0])}", reported.at
 
 
 def _same(one: object, other: object) -> bool:
@@ -174,29 +184,34 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
     settled = _settled(case)
-    for told in case.told:
-        if told.word != "nacked" or told.code is None or told.place is None or told.at is None:
+    for reported in case.reported:
+        if (
+            reported.word != "nacked"
+            or reported.code is None
+            or reported.place is None
+            or reported.at is None
+        ):
             continue
         codes = [
             one.code
-            for one in settled.get(told.place, ())
-            if not one.stored and case.may_precede(one.at, told.at)
+            for one in settled.get(reported.place, ())
+            if not one.stored and case.may_precede(one.at, reported.at)
         ]
-        if not any(case.traits.questions.is_code(told.code, code) for code in codes) and not may_be_about(
-            case, told
+        if not any(case.traits.questions.is_code(reported.code, code) for code in codes) and not may_be_about(
+            case, reported
         ):
-            yield f"{told}, and no such refusal of {named(told.place)} had come", told.at
+            yield f"{reported}, and no such refusal of {named(reported.place)} had come", reported.at
 
 
-def may_be_about(case: Case, told: ReportedOutcome) -> bool:
+def may_be_about(case: Case, reported: ReportedOutcome) -> bool:
     """Whether an error with this code, of which the server says not what it is about, met the message on its
     way: a client that cannot know which of the two was first takes it for the answer."""
-    written = [one for one in case.facts.written if one.place == told.place]
-    return told.at is not None and any(
+    written = [one for one in case.facts.written if one.place == reported.place]
+    return reported.at is not None and any(
         said.conn is one.conn
-        and said.code == told.code
+        and said.code == reported.code
         and not case.before(said.at, one.at)
-        and case.may_precede(said.at, told.at)
+        and case.may_precede(said.at, reported.at)
         for one in written
         for said in case.facts.complaints
     )
@@ -205,14 +220,18 @@ def may_be_about(case: Case, told: ReportedOutcome) -> bool:
 @invariant("answer-counts")
 def answer_counts(case: Case) -> Iterator[Violation]:
     """The first intact confirm or refusal of a message, in time, is its outcome."""
-    for told, first in _answered(case):
-        yield from _reported_in_time(case, told, first)
-        if told.at is None or not case.before(first.at, told.at) or _was_called_off(case, told, first.at):
+    for reported, first in _answered(case):
+        yield from _reported_in_time(case, reported, first)
+        if (
+            reported.at is None
+            or not case.before(first.at, reported.at)
+            or _was_called_off(case, reported, first.at)
+        ):
             continue
         wanted = "acked" if first.stored else "nacked"
-        if told.word not in (wanted, "sent") and not may_be_about(case, told):
-            place = named(told.place or ())
-            yield f"{told}, and the broker had answered {wanted} for {place}", first.at, told.at
+        if reported.word not in (wanted, "sent") and not may_be_about(case, reported):
+            place = named(reported.place or ())
+            yield f"{reported}, and the broker had answered {wanted} for {place}", first.at, reported.at
 
 
 def _answered(case: Case) -> Iterator[tuple[ReportedOutcome, Settled]]:
@@ -221,30 +240,34 @@ def _answered(case: Case) -> Iterator[tuple[ReportedOutcome, Settled]]:
     writings = defaultdict(list)
     for one in case.facts.written:
         writings[one.place].append(one)
-    for told in case.told:
-        if told.place is None or not writings[told.place] or (told.at is None and told.word != "sent"):
+    for reported in case.reported:
+        if (
+            reported.place is None
+            or not writings[reported.place]
+            or (reported.at is None and reported.word != "sent")
+        ):
             continue
-        if told.done.result is not None and told.done.result.word == "cancelled":
+        if reported.done.result is not None and reported.done.result.word == "cancelled":
             continue  # the application does not wait for it
-        if len(writings[told.place]) != 1 and not case.traits.settlement.repeats:
+        if len(writings[reported.place]) != 1 and not case.traits.settlement.repeats:
             continue  # which of several copies an answer is for, is not for us to say
-        first = _first_answer(case, writings[told.place][0], settled.get(told.place, ()))
+        first = _first_answer(case, writings[reported.place][0], settled.get(reported.place, ()))
         if first is None or not first.is_open or not first.conn.serves(first.at):
             continue
-        if first.at >= told.done.begun and first.at.t <= told.deadline_s - SLACK_S - case.slack_s:
-            yield told, first
+        if first.at >= reported.done.begun and first.at.t <= reported.deadline_s - SLACK_S - case.slack_s:
+            yield reported, first
 
 
-def _reported_in_time(case: Case, told: ReportedOutcome, answer: Settled) -> Iterator[Violation]:
+def _reported_in_time(case: Case, reported: ReportedOutcome, answer: Settled) -> Iterator[Violation]:
     """The outcome of a publish that waits for nothing is reported soon after its answer, before the close."""
-    if told.at is None:
+    if reported.at is None:
         closing = case.mark("close")
         if closing is not None and answer.at.t + REPORTED_S + case.slack_s < closing.t:
-            yield f"no outcome of {message(told.body)} was reported, and it was answered", answer.at
-    elif not told.done.args.get("wait", True) and not case.notes.stopped:
-        late_s = told.at.t - answer.at.t
+            yield f"no outcome of {message(reported.body)} was reported, and it was answered", answer.at
+    elif not reported.done.args.get("wait", True) and not case.notes.stopped:
+        late_s = reported.at.t - answer.at.t
         if late_s > LATE_S + case.slack_s:
-            yield f"{told} {late_s:.1f} s after the broker had answered", answer.at, told.at
+            yield f"{reported} {late_s:.1f} s after the broker had answered", answer.at, reported.at
 
 
 def _first_answer(case: Case, written: Written, answers: Iterable[Settled]) -> Settled | None:
@@ -272,17 +295,19 @@ def failed_yet_stored(case: Case) -> Iterator[Violation]:
     """
     settled = _settled(case)
     stored = {target: Counter(body for _, body in rows) for target, rows in case.stored.items()}
-    told_well = Counter(told.body for told in case.told if told.word != "nacked")
-    published = Counter(told.body for told in case.told)
-    for told in case.told:
-        if told.word != "nacked" or told.body is None:
+    told_well = Counter(reported.body for reported in case.reported if reported.word != "nacked")
+    published = Counter(reported.body for reported in case.reported)
+    for reported in case.reported:
+        if reported.word != "nacked" or reported.body is None:
             continue
-        if told.place is None and published[told.body] > 1:
-            continue  # which of them is stored, nobody can tell
-        refused = told.place is not None and any(not one.stored for one in settled.get(told.place, ()))
-        there = stored.get(told.done.args["target"], Counter())[told.body]
-        if there and not refused and not told_well[told.body] and not may_be_about(case, told):
-            yield f"{told}, and it is stored", told.at
+        if reported.place is None and published[reported.body] > 1:
+            continue  # which of them is stored cannot be known
+        refused = reported.place is not None and any(
+            not one.stored for one in settled.get(reported.place, ())
+        )
+        there = stored.get(reported.done.args["target"], Counter())[reported.body]
+        if there and not refused and not told_well[reported.body] and not may_be_about(case, reported):
+            yield f"{reported}, and it is stored", reported.at
 
 
 @invariant("acked-not-stored")
@@ -305,20 +330,20 @@ def acked_not_stored(case: Case) -> Iterator[Violation]:
     """
     if not case.is_truthful or case.notes.forgets:
         return
-    # a confirm that was lost or came twice makes those behind it count for other messages
+    # a confirm that was lost or came twice makes those after it count for other messages
     moved = case.touched if case.traits.answers_in_order else frozenset()
     on = {one.place: one.conn.name for one in case.facts.written} if moved else {}
     exact = {target: {body for _, body in rows} for target, rows in case.stored.items()}
-    for told in case.told:
-        target = told.done.args["target"]
-        if on.get(told.place or ()) in moved:
+    for reported in case.reported:
+        target = reported.done.args["target"]
+        if on.get(reported.place or ()) in moved:
             continue
-        if told.word != "acked" or told.body is None or target not in case.stored:
+        if reported.word != "acked" or reported.body is None or target not in case.stored:
             continue
-        if told.body in exact[target]:
+        if reported.body in exact[target]:
             continue
-        if not any(told.body in body for _, body in case.stored[target]):  # a format may be around it
-            yield f"{told}, and it is not stored", told.at
+        if not any(reported.body in body for _, body in case.stored[target]):  # a format may be around it
+            yield f"{reported}, and it is not stored", reported.at
 
 
 @invariant("stored-twice")
@@ -343,16 +368,20 @@ def stored_twice(case: Case) -> Iterator[Violation]:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
     stored = {target: Counter(body for _, body in rows) for target, rows in case.stored.items()}
-    published = Counter((told.done.args["target"], told.body) for told in case.told)
+    published = Counter((reported.done.args["target"], reported.body) for reported in case.reported)
     written = Counter(one.body for one in case.facts.written)
-    for told in case.told:
-        target = told.done.args["target"]
-        if told.body is None or published[target, told.body] > 1 or told.body in case.published_besides:
+    for reported in case.reported:
+        target = reported.done.args["target"]
+        if (
+            reported.body is None
+            or published[target, reported.body] > 1
+            or reported.body in case.published_besides
+        ):
             continue
-        if case.traits.settlement.repeats and written[told.body] > 1:
+        if case.traits.settlement.repeats and written[reported.body] > 1:
             continue  # consumers have to cope with that
-        if stored.get(target, Counter())[told.body] > 1:
-            yield May("repeats", f"{told}, and it is stored twice"), told.at
+        if stored.get(target, Counter())[reported.body] > 1:
+            yield May("repeats", f"{reported}, and it is stored twice"), reported.at
 
 
 @invariant("written-once")
@@ -377,7 +406,7 @@ def written_once(case: Case) -> Iterator[Violation]:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
     settled = _settled(case)
-    published = Counter(told.body for told in case.told)
+    published = Counter(reported.body for reported in case.reported)
     seen: dict[tuple[object, ...], Written] = {}
     for one in case.facts.written:
         if one.body is None or one.is_deduplicated or published[one.body] > 1:
@@ -402,38 +431,43 @@ def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
     """A message whose outcome is given up before its deadline has lost its connection or its target, or was
     called off.
     """
-    for told in case.told:
-        if told.word != "unknown" or told.place is None or told.at is None or told.done.result is None:
-            continue
+    for reported in case.reported:
         if (
-            told.done.result.word in ("cancelled", "hang", "crashed")
-            or told.at.t >= told.deadline_s - SLACK_S - case.slack_s
+            reported.word != "unknown"
+            or reported.place is None
+            or reported.at is None
+            or reported.done.result is None
         ):
             continue
-        written = [one for one in case.facts.written if one.place == told.place and one.at < told.at]
-        if written and not any(_has_ended(case, one, told) for one in written):
-            after_s = told.at.t - told.done.begun.t
-            text = f"{told} after {after_s:.2f} s, and no connection was lost"
-            yield May("own_deadline", text) if after_s > OWN_S else text, told.at
+        if (
+            reported.done.result.word in ("cancelled", "hang", "crashed")
+            or reported.at.t >= reported.deadline_s - SLACK_S - case.slack_s
+        ):
+            continue
+        written = [one for one in case.facts.written if one.place == reported.place and one.at < reported.at]
+        if written and not any(_has_ended(case, one, reported) for one in written):
+            after_s = reported.at.t - reported.done.begun.t
+            text = f"{reported} after {after_s:.2f} s, and no connection was lost"
+            yield May("own_deadline", text) if after_s > OWN_S else text, reported.at
 
 
-def _has_ended(case: Case, written: Written, told: ReportedOutcome) -> bool:
-    assert told.at is not None
+def _has_ended(case: Case, written: Written, reported: ReportedOutcome) -> bool:
+    assert reported.at is not None
     conn = written.conn
-    ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
-    if any(end is not None and end < told.at for end in ends):
+    ends = (conn.ended, conn.server_closing, conn.garbage, conn.client_closing, conn.reading_stopped)
+    if any(end is not None and end < reported.at for end in ends):
         return True
-    if conn.ended is not None and conn.is_ended_with(told.at) and was_quiet(case, conn, conn.ended):
+    if conn.ended is not None and conn.is_ended_with(reported.at) and was_quiet(case, conn, conn.ended):
         return True  # which of the two comes first within the step is its own affair
     target = written.place[0]
-    if any(one.conn is conn and one.target == target and one.at < told.at for one in case.facts.dropped):
+    if any(one.conn is conn and one.target == target and one.at < reported.at for one in case.facts.dropped):
         return True
     if any(not one.stored and one.conn is conn and one.place[0] == target for one in case.facts.settled):
         return True  # a refusal may say that the broker does not know the producer
-    return _was_called_off(case, told, told.at)
+    return _was_called_off(case, reported, reported.at)
 
 
-def _was_called_off(case: Case, told: ReportedOutcome, until: Position) -> bool:
+def _was_called_off(case: Case, reported: ReportedOutcome, until: Position) -> bool:
     """Whether the application has ended the producer, or more, between its publish and that moment."""
     ops = (*case.traits.settlement.dropping, "close", "abort")
-    return any(told.done.begun < done.begun < until for done in case.done(*ops))
+    return any(reported.done.begun < done.begun < until for done in case.done(*ops))

@@ -1,4 +1,5 @@
-"""Queues: what was delivered is surfaced, and what the application is done with is confirmed, once."""
+"""Queues: what has come is delivered to the application, and what the application is done with is
+confirmed, once."""
 
 from __future__ import annotations
 
@@ -320,8 +321,8 @@ def _window_of(case: Case, done: RunOp) -> Window | None:
 
 def _was_cut_off(window: Window, ended: Position) -> bool:
     """Whether its connection was lost by then, and not because the client had parted."""
-    lost, parting = window.conn.lost(), window.conn.parting
-    return lost is not None and lost < ended and (parting is None or lost < parting)
+    lost, client_closing = window.conn.lost(), window.conn.client_closing
+    return lost is not None and lost < ended and (client_closing is None or lost < client_closing)
 
 
 def _not_confirmed(case: Case, window: Window) -> list[Any]:

@@ -21,7 +21,7 @@ STEADY_S = 15.0  #: a connection that lasts as long has worked out
 GROWS, PAUSE_S = 4.0, 2.0  #: pauses are drawn, so one may be a few times as long as another
 
 
-def _was_told_gone(case: Case, target: Any) -> bool:
+def _was_reported_gone(case: Case, target: Any) -> bool:
     """Whether the application knows that what it has of a target is gone."""
     if case.session_events("disconnected"):
         return True
@@ -85,11 +85,11 @@ def _fails_without_cause(case: Case, done: RunOp) -> bool:
     asked = any(done.begun < one.asked for one in case.facts.questions)
     if result.word == "refused" and (asked or not case.is_truthful):
         return False
-    return not _was_refused(case) and not _was_told_gone(case, done.args.get("target"))
+    return not _was_refused(case) and not _was_reported_gone(case, done.args.get("target"))
 
 
 def _has_given_up(case: Case) -> bool:
-    """Whether the client has told that it will not come back, as it may behind a refusal."""
+    """Whether the client has reported that it will not come back, as it may after a refusal."""
     return bool(case.session_events("disconnected")) and _was_refused(case)
 
 
@@ -111,9 +111,10 @@ def given_up_for_a_reason(case: Case) -> Iterator[Violation]:
     if not case.reconnects or _was_refused(case) or not case.is_truthful:
         return
     if any(
-        conn.goodbye and (conn.ready is None or conn.goodbye < conn.ready) for conn in case.conns.values()
+        conn.server_closing and (conn.ready is None or conn.server_closing < conn.ready)
+        for conn in case.conns.values()
     ):
-        return  # a goodbye in a handshake is a refusal
+        return  # a close in a handshake is a refusal
     unwanted = [conn.unwanted for conn in case.conns.values() if conn.unwanted is not None]
     for heard in case.session_events("disconnected"):
         if not any(at < heard.at for at in [*closes, *unwanted]):
@@ -139,7 +140,7 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
     """How many subscriptions of each target the application has at that time.
 
     Args:
-        or_asked: With those for which it still waits: their op has not told yet what has become of them.
+        or_asked: With those for which it still waits: their op has not reported yet what has become of them.
     """
     at = case.mark("subscribed")
     assert at is not None
@@ -156,7 +157,7 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
 
 
 def _is_kept(case: Case, target: str) -> bool:
-    """Whether the application has tried to close a target, and was told that it did not work out."""
+    """Whether the application has tried to close a target, and it was reported that this failed."""
     tries = [done for done in case.done(*case.traits.delivery.closing) if done.args["target"] == target]
     return bool(tries) and not any(done.result is not None and done.result.ok for done in tries)
 
@@ -181,7 +182,7 @@ def one_subscription_each(case: Case) -> Iterator[Violation]:
         return
     wanted, there = _wanted(case, or_asked=True), Counter(window.target for window in alive)
     for target, count in there.items():
-        if count > wanted[target] and not _was_told_gone(case, target) and not _is_kept(case, target):
+        if count > wanted[target] and not _was_reported_gone(case, target) and not _is_kept(case, target):
             there_ = counted(count, "subscription")
             text = f"{there_} of {target} on the wire, the application has {wanted[target]}"
             yield text, alive[-1].opened
@@ -201,7 +202,7 @@ def subscriptions_come_back(case: Case) -> Iterator[Violation]:
         refused = last[target].refused if target in last else None
         if refused is not None and refused not in case.traits.questions.passing:
             continue
-        if there[target] < count and not _was_told_gone(case, target):
+        if there[target] < count and not _was_reported_gone(case, target):
             mark = case.mark("subscribed")
             there_ = counted(there[target], "subscription")
             yield f"{there_} of {target} on the wire, the application has {count}", mark
@@ -367,7 +368,7 @@ def _same_start(ordered: Any, asked: Any) -> bool:
 
 
 def subscriptions(case: Case) -> list[tuple[Any, list[Window]]]:
-    """The ops that subscribe, each with its lives on the wire, where it can be told whose they are."""
+    """The ops that subscribe, each with its lives on the wire, where it is known whose they are."""
     if "subscriptions" not in case.shared:
         case.shared["subscriptions"] = list(_subscriptions(case))
     found: list[tuple[Any, list[Window]]] = case.shared["subscriptions"]
@@ -375,8 +376,8 @@ def subscriptions(case: Case) -> list[tuple[Any, list[Window]]]:
 
 
 def _ends(case: Case, subscribes: Iterable[Any]) -> dict[Any, list[Position]]:
-    """When subscriptions were ended, by name. Whoever ends one for which the client still asks ends nothing:
-    it may come yet."""
+    """When subscriptions were ended, by name. An op that ends one for which the client still asks ends
+    nothing: it may come yet."""
     asked = {done.args["sub"]: done for done in subscribes}
     ends: dict[Any, list[Position]] = defaultdict(list)
     for done in case.done("unsubscribe"):
@@ -416,7 +417,7 @@ def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
         end = min((at for at in ends[sub] if at > done.begun), default=None)
         others = [other for other in by_target[target] if end is None or other.begun < end]
         if any(not _had_ended(ends, other, done.begun) for other in others if other is not done):
-            continue  # which of the two a window is of, nobody can tell
+            continue  # of which of the two a window is cannot be known
         lives = _asked_between(case, target, done.begun, end)
         if not any(window.is_disputed for window in lives):
             yield done, lives

@@ -10,7 +10,7 @@ from conformance.run.case import Case
 from conformance.run.facts import Should
 from conformance.run.trace import Position
 
-#: What an invariant yields: a sentence, and the moments in the trace that prove it.
+#: What an invariant yields: a sentence, and the positions in the trace that prove it.
 Violation = tuple[str, *tuple[Position | None, ...]]
 Check = Callable[[Case], Iterable[Violation]]
 
@@ -23,7 +23,7 @@ class Finding(NamedTuple):
         detail: What happened, one sentence.
         rows: Rows of the trace that prove it.
         allowed: The word of the client's contract that allows it; "" if none does.
-        level: That of the invariant, but for what harms nobody (`conformance.run.facts.Should`).
+        level: That of the invariant, but for what harms no one (`conformance.run.facts.Should`).
     """
 
     name: str
@@ -122,8 +122,8 @@ def findings(case: Case) -> list[Finding]:
 
 def _findings(each: Invariant, case: Case) -> Iterator[Finding]:
     try:
-        for detail, *moments in each.check(case):
-            rows = tuple(moment.row for moment in moments if moment is not None)
+        for detail, *positions in each.check(case):
+            rows = tuple(position.row for position in positions if position is not None)
             word = detail.word if isinstance(detail, May) else ""
             allowed = word if word and case.contract.allows(word) else ""
             level: Level = "SHOULD" if isinstance(detail, Should) else each.level

@@ -150,7 +150,7 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
             if asks.apt is not None and not all(
                 asks.apt(done.args, one.answer) for one in _come(case, done, questions)
             ):
-                continue  # what ends it came behind the answer
+                continue  # what ends it came after the answer
             codes = [one.code for one in _come(case, done, questions)]
             codes += [flow.code for flow in case.facts.flows if flow.question in questions]
             codes += _turned_away(case, done)
@@ -273,7 +273,7 @@ def _ends_its_op(case: Case, done: RunOp, asks: Asks, one: Question, answered: P
 
 
 def has_twin(case: Case, done: RunOp) -> bool:
-    """Whether another op asked the same while this one was open: which question is whose cannot be told."""
+    """Whether another op asked the same while this one was open: which question is whose cannot be known."""
     for other in case.done(done.op):
         if other is done:
             continue
@@ -286,7 +286,7 @@ def has_twin(case: Case, done: RunOp) -> bool:
 
 def has_rival(case: Case, done: RunOp) -> bool:
     """Whether another session was there, or came, while this one connected: whose connection is whose
-    cannot be told."""
+    cannot be known."""
     return any(
         other is not done
         and other.args.get("session") != done.args.get("session")
@@ -335,10 +335,10 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
     for done, _, questions in asked_by_ops(case):
         given_s = done.args.get("timeout_ms", 0) / 1000
         for one in questions if given_s and not has_twin(case, done) else ():
-            told_s = case.traits.questions.deadline_of(one.frame)
-            differs = told_s is not None and abs(told_s - given_s) > SLACK_S
+            reported_s = case.traits.questions.deadline_of(one.frame)
+            differs = reported_s is not None and abs(reported_s - given_s) > SLACK_S
             if differs:
-                yield f"{done.op} has {given_s:g} s, its request {told_s:g} s", one.asked
+                yield f"{done.op} has {given_s:g} s, its request {reported_s:g} s", one.asked
 
 
 def _is_same_under_way(case: Case, asks: Asks, done: RunOp, other: RunOp) -> bool:
@@ -373,7 +373,7 @@ def untouched_works(case: Case) -> Iterator[Violation]:
     Example:
         publish failed, and nothing was sent: invalid (an empty body).
     """
-    if case.hits or case.touched or case.spec.changes or case.spec.asides or case.notes.oversized:
+    if case.hits or case.touched or case.spec.changes or case.spec.concurrent or case.notes.oversized:
         return
     if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
         return
@@ -400,7 +400,12 @@ def _not_sent(case: Case) -> Iterator[Violation]:
 def _not_written(case: Case) -> Iterator[Violation]:
     """Messages of unknown outcome that were never written, where all that was written could be read."""
     written = {one.body for one in case.facts.written}
-    for told in () if None in written else case.told:
-        is_late = told.done.phase in ("close", "closed")
-        if told.word == "unknown" and told.body is not None and told.body not in written and not is_late:
-            yield f"{told}, and it was never written whole", told.at
+    for reported in () if None in written else case.reported:
+        is_late = reported.done.phase in ("close", "closed")
+        if (
+            reported.word == "unknown"
+            and reported.body is not None
+            and reported.body not in written
+            and not is_late
+        ):
+            yield f"{reported}, and it was never written whole", reported.at

@@ -23,7 +23,7 @@ class Rule(NamedTuple):
     Attributes:
         sentences: What it demands; one for each of its checks.
         why: What an application suffers where it is broken.
-        rests_on: The clauses and facts behind it, one for each protocol where they differ.
+        rests_on: The clauses and facts that it rests on, one for each protocol where they differ.
         example: One violation, as it is reported.
         reason: Why its level is SHOULD; empty for MUST.
         protocols: Whose clients it judges; empty: those of all.

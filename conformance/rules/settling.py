@@ -1,4 +1,4 @@
-"""Messages that come again until they are settled: surfaced as they came, answered as was ordered."""
+"""Messages that come again until they are settled: delivered as they came, answered as was ordered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conformance.run.view import Conn
 from fakebrokers.server import WALL_ON_VIRTUAL_TIME
 
 DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
-WRITE_S = 1.0  #: what it may take to answer, or to tell
+WRITE_S = 1.0  #: what it may take to answer, or to report
 EARLY_S = 0.001
 
 
@@ -46,7 +46,7 @@ def _key(heard: ReportedEvent) -> bytes:
     return key_bytes(heard["position"]) or b""
 
 
-def _surfaced(case: Case) -> list[tuple[ReportedEvent, bytes, int]]:
+def _delivered(case: Case) -> list[tuple[ReportedEvent, bytes, int]]:
     """What the application got: the event, the key, and its ordinal in its subscription."""
     if "surfaced" not in case.shared:
         counts: Counter[str] = Counter()
@@ -54,8 +54,8 @@ def _surfaced(case: Case) -> list[tuple[ReportedEvent, bytes, int]]:
         for heard in case.heard("message"):
             counts[heard["sub"]] += 1
             found.append((heard, _key(heard), counts[heard["sub"]]))
-    surfaced: list[tuple[ReportedEvent, bytes, int]] = case.shared["surfaced"]
-    return surfaced
+    delivered: list[tuple[ReportedEvent, bytes, int]] = case.shared["surfaced"]
+    return delivered
 
 
 def _sleep_s(plan: dict[str, Any], ordinal: int) -> float:
@@ -83,7 +83,7 @@ def _orders_of(case: Case) -> list[SettleDecision]:
         if key is not None and done.result is not None:
             how = done.args.get("how", "ack")
             found.append(SettleDecision(key, how == "ack", done.begun, done.begun.t, done.result.ok))
-    for heard, key, ordinal in _surfaced(case):
+    for heard, key, ordinal in _delivered(case):
         plan = plans.get(heard["sub"], {})
         at_s = heard.at.t + _sleep_s(plan, ordinal)
         if plan.get("auto_settle") == "ack":
@@ -130,7 +130,7 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
     left: dict[bytes, list[Handed]] = defaultdict(list)
     for one in _whole(case):
         left[one.key].append(one)
-    for heard, key, _ in _surfaced(case):
+    for heard, key, _ in _delivered(case):
         body = _body(heard)
         fits = [one for one in left[key] if one.at < heard.at and body in (None, one.body)]
         if not fits:
@@ -140,10 +140,10 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
                 continue
             yield text, heard.at
             return
-        exact = [one for one in fits if _tells(heard, one)]
+        exact = [one for one in fits if _reports(heard, one)]
         if not exact:
             wanted = fits[0].details
-            names = [name for name in wanted if name in heard["meta"] and not _tells(heard, fits[0], name)]
+            names = [name for name in wanted if name in heard["meta"] and not _reports(heard, fits[0], name)]
             got = {name: heard["meta"][name] for name in names}
             text = f"message {shown(key)} was delivered with {shown(got)}"
             yield f"{text}, it has {shown({name: wanted[name] for name in names})}", heard.at
@@ -152,13 +152,13 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
 
 
 def _body(heard: ReportedEvent) -> bytes | None:
-    """None where it is too large to be told."""
+    """None where it is too large to be reported."""
     body: Any = heard["body"]
     parts = [body] if isinstance(body, dict) else body
     return None if any("sha256" in part for part in parts) else joined(body_parts(body))
 
 
-def _tells(heard: ReportedEvent, one: Handed, *names: str) -> bool:
+def _reports(heard: ReportedEvent, one: Handed, *names: str) -> bool:
     """Whether an event agrees with a delivery in these details, or in all that it has."""
     meta = heard["meta"]
     return all(str(meta[name]) == str(one.details[name]) for name in names or one.details if name in meta)
@@ -169,7 +169,7 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
     """The application gets all that was delivered to the client, but for what it has settled, or what is
     stale.
     """
-    plans, surfaced = _plans(case), _surfaced(case)
+    plans, delivered = _plans(case), _delivered(case)
     if not case.traits.settlement.redelivers or not plans:
         return
     may_be_stale = _filters(case) and (case.hits > 0 or not case.is_truthful)
@@ -178,7 +178,7 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
         if order.positive:
             settled.setdefault(order.key, order.at)
     got: dict[bytes, list[Position]] = defaultdict(list)
-    for heard, key, _ in surfaced:
+    for heard, key, _ in delivered:
         got[key].append(heard.at)
     due: Counter[bytes] = Counter()
     busy_s = 0.0  #: the callbacks for this one and for all that came before
@@ -232,7 +232,7 @@ def surfaced_in_order(case: Case) -> Iterator[Violation]:
     for number, one in enumerate(_whole(case)):
         first.setdefault(one.key, number)
     last = -1
-    for heard, key, _ in _surfaced(case):
+    for heard, key, _ in _delivered(case):
         at = first.pop(key, None)
         if at is not None:
             if at < last:
@@ -264,7 +264,7 @@ def settled_for_good(case: Case) -> Iterator[Violation]:
     for order in _orders(case):
         if order.positive and order.is_sure:
             first.setdefault(order.key, order)
-    for heard, key, _ in _surfaced(case):
+    for heard, key, _ in _delivered(case):
         if key in first and heard.at.t > first[key].at_s + DUE_S and heard.at > first[key].at:
             text = f"message {shown(key)} was delivered again, and had been settled"
             yield May("dedup", text), heard.at
@@ -329,20 +329,20 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
     """What cannot be read of a delivery, and each failure of a callback, is reported to the application."""
     if not case.traits.settlement.redelivers:
         return
-    told = [heard.at for heard in case.heard("error")]
+    reported = [heard.at for heard in case.heard("error")]
     for one in case.facts.handed:
         until_s = one.at.t + WRITE_S + case.slack_s
         if not one.damaged or _is_over(case, one.at, until_s):
             continue
-        if not any(one.at < at and at.t < until_s for at in told):
+        if not any(one.at < at and at.t < until_s for at in reported):
             yield "a delivery was damaged, and no error was reported", one.at
     plans = _plans(case)
-    for heard, _, ordinal in _surfaced(case):
+    for heard, _, ordinal in _delivered(case):
         plan = plans.get(heard["sub"], {})
         until_s = heard.at.t + _sleep_s(plan, ordinal) + WRITE_S + case.slack_s
         if ordinal not in plan.get("raise_on", ()) or _is_over(case, heard.at, until_s):
             continue
-        if not any(heard.at < at and at.t <= until_s for at in told):
+        if not any(heard.at < at and at.t <= until_s for at in reported):
             yield f"the callback for {shown(_key(heard))} failed, and no error was reported", heard.at
 
 
@@ -391,14 +391,21 @@ def asks_again(case: Case) -> Iterator[Violation]:
     if not case.traits.settlement.repeats:
         return
     count = Counter(one.body for one in case.facts.written)
-    for told in case.told:
-        result = told.done.result
-        if told.word != "unknown" or result is None or result.word != "timeout" or count[told.body] != 1:
+    for reported in case.reported:
+        result = reported.done.result
+        if (
+            reported.word != "unknown"
+            or result is None
+            or result.word != "timeout"
+            or count[reported.body] != 1
+        ):
             continue
-        [one] = [each for each in case.facts.written if each.body == told.body]
+        [one] = [each for each in case.facts.written if each.body == reported.body]
         ends = [conn.ended for conn in case.conns.values() if conn.socket == one.conn.socket]
-        if not any(end is not None and told.done.begun < end and end.t <= told.deadline_s for end in ends):
-            yield May("retry", f"{told}, and it was written only once"), one.at
+        if not any(
+            end is not None and reported.done.begun < end and end.t <= reported.deadline_s for end in ends
+        ):
+            yield May("retry", f"{reported}, and it was written only once"), one.at
 
 
 @invariant("ids-differ")

@@ -15,11 +15,11 @@ from conformance.run.traits import Asks
 
 SLACK_S = 0.05
 UNREAD_MAX = 2 << 20  #: bytes; a transport keeps some, and a piece or two may be under way
-ENDS_S = 5.0  #: behind its op; a client may read on what the application gives it, and send it
+ENDS_S = 5.0  #: after its op; a client may read on what the application gives it, and send it
 
 
 def _flows(case: Case, direction: str) -> Iterator[tuple[RunOp, Flow]]:
-    """The streams of one direction, each with the op that it belongs to, where that can be told."""
+    """The streams of one direction, each with the op that it belongs to, where it is known."""
     for done in case.ops:
         asks = case.traits.questions.ops.get(done.op)
         if asks is None or done.result is None:
@@ -69,7 +69,7 @@ def streams_are_read_whole(case: Case) -> Iterator[Violation]:
         was_whole = flow.whole is not None and flow.whole < done.ended
         if done.result.ok and (not was_whole or (flow.error is not None and not flow.has_two_ends)):
             yield f"{done.op} was ok, and its stream had not come to a proper end", done.ended
-        elif done.result.ok and case.is_truthful and not _is_told(got, flow):
+        elif done.result.ok and case.is_truthful and not _is_reported(got, flow):
             yield f"{done.op} returned {shown(got)}, what came was {shown(flow.body)}", done.ended
         elif (
             was_whole
@@ -83,7 +83,7 @@ def streams_are_read_whole(case: Case) -> Iterator[Violation]:
             yield f"{done.op} ended {done.result.word}, and its stream had come whole", flow.whole, done.ended
 
 
-def _is_told(got: Mapping[str, Any] | None, flow: Flow) -> bool:
+def _is_reported(got: Mapping[str, Any] | None, flow: Flow) -> bool:
     """Whether a returned stream is the one that came."""
     return got is not None and (flow.is_doubled or same_body(got, flow.body))
 

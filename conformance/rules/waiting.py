@@ -31,13 +31,13 @@ def asks_once_it_can(case: Case) -> Iterator[Violation]:
         rmqs.metadata was not sent, and there was a connection.
     """
     if case.traits.questions.answers_move:
-        return  # it may wait for somebody else
+        return  # it may wait for another
     for done, _, questions in asked_by_ops(case):
         result = done.result
         if result is None or result.word not in ("timeout", "hang") or questions or done.ended is None:
             continue
         late = Position(done.ended.row, 0, done.ended.t)
-        early = next((m for m, row in case.moments() if row.t > done.ended.t - ASKS_S), None)
+        early = next((m for m, row in case.positions() if row.t > done.ended.t - ASKS_S), None)
         if early is not None and early > done.begun and sound(case, early, late):
             yield f"{done.op} was not sent, and there was a connection", early, done.ended
 
@@ -48,15 +48,15 @@ def writes_once_it_can(case: Case) -> Iterator[Violation]:
     written = {one.body for one in case.facts.written}
     if None in written or not _nothing_holds_up(case):
         return  # what is in a packed message is not known
-    for told in case.told:
-        done, late = told.done, told.done.ended
-        if late is None or told.body in written or not _waited_in_vain(done):
+    for reported in case.reported:
+        done, late = reported.done, reported.done.ended
+        if late is None or reported.body in written or not _waited_in_vain(done):
             continue
-        early = next((m for m, row in case.moments() if row.t > late.t - WRITES_S), None)
+        early = next((m for m, row in case.positions() if row.t > late.t - WRITES_S), None)
         if early is None or early < done.begun or not sound(case, early, late):
             continue
         if all(one.answered is not None and one.answered < early for one in _asked_by(case, late)):
-            yield f"{told} was not written, and there was a connection", early, late
+            yield f"{reported} was not written, and there was a connection", early, late
 
 
 def _nothing_holds_up(case: Case) -> bool:

@@ -11,7 +11,7 @@ from conformance.run.showing import shown
 from fakebrokers.core.frames import Malformed, kind_of
 
 BUSY_S = 4.0  #: what an answer may take where the client is a process, on a machine that may have much to do
-PARTING_S = 0.05  #: what is asked this long before a client says goodbye is answered first
+PARTING_S = 0.05  #: what is asked this long before a client sends a close is answered first
 
 
 @invariant("wire-legal")
@@ -37,7 +37,7 @@ def wire_legal(case: Case) -> Iterator[Violation]:
     for conn in case.conns.values():
         for seen in conn.of("in"):
             if conn.turned_away is not None and case.may_precede(conn.turned_away[0], seen.at):
-                break  # what the client asks behind a refusal, a server that takes it for accepted misreads
+                break  # what the client asks after a refusal, a server that takes it for accepted misreads
             if isinstance(seen.frame, Malformed):
                 yield seen.frame.problem, seen.at
     for at, what in case.facts.broken:
@@ -156,7 +156,11 @@ def answers_questions(case: Case) -> Iterator[Violation]:
         conn = question.conn
         if question.answered is None:
             is_unreadable = conn.garbage is not None or conn.partial
-            if not is_unreadable and conn.goodbye in (None, question.asked) and _is_due(case, question):
+            if (
+                not is_unreadable
+                and conn.server_closing in (None, question.asked)
+                and _is_due(case, question)
+            ):
                 yield f"{_question(question)} got no answer", question.asked
         elif type(question.frame) in case.traits.questions.questions:
             after_s = question.answered.t - question.asked.t
@@ -181,23 +185,28 @@ def _question(question: Question) -> str:
 def _is_due(case: Case, question: Question) -> bool:
     """Whether the client had the time to answer, or has left without an answer."""
     conn, asked_s = question.conn, question.asked.t
-    parted = conn.parting is not None and asked_s + PARTING_S + case.slack_s < conn.parting.t
+    parted = conn.client_closing is not None and asked_s + PARTING_S + case.slack_s < conn.client_closing.t
     left_s = (case.ended_s if conn.ended is None else conn.ended.t) - asked_s
     had_time = left_s > case.traits.questions.answer_within_s + case.slack_s or parted
-    return (had_time and conn.deaf is None) or _was_left(case, question)
+    return (had_time and conn.reading_stopped is None) or _was_left(case, question)
 
 
 def _was_left(case: Case, question: Question) -> bool:
-    """Whether the client has ended a connection, by nothing but a goodbye that wants an answer.
+    """Whether the client has ended a connection, by nothing but a close that wants an answer.
 
-    Over sockets nobody can tell: a reset takes along what was written in front of it.
+    Over sockets it cannot be known: a reset takes along what was written in front of it.
     """
     conn, ended = question.conn, question.conn.ended
     if case.slack_s:
         return False
-    if ended is None or conn.ended_by != "client" or question.asked != conn.goodbye:
+    if ended is None or conn.ended_by != "client" or question.asked != conn.server_closing:
         return False
-    if conn.parting is not None or conn.garbage is not None or conn.deaf is not None or conn.ready is None:
+    if (
+        conn.client_closing is not None
+        or conn.garbage is not None
+        or conn.reading_stopped is not None
+        or conn.ready is None
+    ):
         return False
     return question.asked > conn.ready and not any(d.begun < ended for d in case.done("close", "abort"))
 

@@ -11,7 +11,7 @@
     specs      which act at which frame of which base
     bases      what base scripts work with
     walks      base scripts in a random order
-    asides     what an application does besides its base: closes, cancels, asks twice
+    concurrent_actions     what an application does besides its base: closes, cancels, asks twice
     inprocess  one spec: client and fake in this process, on virtual time
     pace       how long the pauses of a base last, where time is real
     stuck      clients in this process that do not end
@@ -21,24 +21,24 @@ How a protocol joins: its folder in ``scenarios``, or the package that its `Prot
 1.  ``traits.py`` with ``TRAITS``, a `traits.Traits` of parts:
 
     *   `traits.Reading`: decoders of what client and server are handed, strict and bound to no client;
-        ``track`` goes through a connection once and notes `Conn.ready`, `Conn.agreed`, `Conn.goodbye`,
-        `Conn.parting`, `Conn.turned_away`, and in `facts.Facts` messages written and settled, ids taken and
-        freed, lives of subscriptions with what was delivered in them, positions stored. Note only what the
-        frames say; a fact that a protocol does not have stays empty, and the rules about it are silent.
-        ``know`` adds what the application has asked for and no frame tells, and what several connections
-        tell together.
+        ``track`` goes through a connection once and notes `Conn.ready`, `Conn.agreed`, `Conn.server_closing`,
+        `Conn.client_closing`, `Conn.turned_away`, and in `facts.Facts` messages written and settled, ids
+        taken and freed, lives of subscriptions with what was delivered in them, positions stored. Note only
+        what the frames say; a fact that a protocol does not have stays empty, and the rules about it are
+        silent. ``know`` adds what the application has asked for and no frame says, and what several
+        connections tell together.
     *   `traits.Questions`: which frame answers which (`traits.Pairing` ties them together by the key of
         their specs), and the ops that ask one question each (`traits.Asks`).
-    *   `traits.FaultMaterial`: what acts need that no frame table tells.
+    *   `traits.FaultMaterial`: what acts need and no frame table says.
     *   `traits.Delivery`, `traits.Settlement`, `traits.Connecting`, `traits.Peers`, where the defaults do
         not fit. What cannot be said is left out: rules ask, and say nothing then.
 
 2.  ``sweep/bases.py``: base scripts, see `bases`. A base says what an application does, not what has to
-    come of it. It begins with ``stage.connect()`` and ends with ``stage.finale(...)``, whose probe is an op
-    that has to work once nothing disturbs the client; ``stage.mark("subscribed")`` says that from here on
-    all subscriptions have to be there. Bodies are unique within a base. What a base does to connections
-    itself it does by ``stage.kill``. What rules have to know of the run, and no frame shows, goes into
-    ``stage.notes`` (`notes.Notes`). A base with the phase ``rounds`` asks for ``stats`` in each round: what
+    come of it. It begins with ``context.connect()`` and ends with ``context.finale(...)``, whose probe is an
+    op that has to work once nothing disturbs the client; ``context.mark("subscribed")`` says that from here
+    on all subscriptions have to be there. Bodies are unique within a base. What a base does to connections
+    itself it does by ``context.kill``. What rules have to know of the run, and no frame shows, goes into
+    ``context.notes`` (`notes.Notes`). A base with the phase ``rounds`` asks for ``stats`` in each round: what
     they show must not grow, nor the pauses before the client connects again.
 
 How to write a walk: `walks.walks` makes bases of steps, functions over a `walks.Walk`, each with a weight.
@@ -46,14 +46,14 @@ Keep bodies unique, and one subscription of a target at a time: what cannot be t
 
 How to write an act: a function in a module of `acts`, marked with `acts.define.act`. Its ``params`` yield,
 for a frame of a run without faults, a class (for the drawing order) and a parameter of plain values; it does
-its work through the `Passage` of the fault pipe. It must stand any frame at its place: in other runs another
-one comes there. ``lies=True``: what the client is told may not be what the broker did.
+its work through the `Passage` of the fault pipe. It must work for any frame at its place: in other runs
+another one comes there. ``lies=True``: what the client gets may not be what the broker did.
 
 How to write a rule: a function in a module of `conformance.rules`, marked with
 ``@invariant(name)``; its docstring is the rule, with the sections ``Why``, ``Rests on`` and ``Example``,
 and ``Level`` where it is a SHOULD (`conformance.rules.sentences`). It gets a `case.Case` and yields a
-sentence, with values as `showing.shown` has them, and the moments that prove it. What is illegal and harms
-no receiver is a `facts.Should`. Compare `Moment`s, not times: they have the order in which things happened,
+sentence, with values as `showing.shown` has them, and the positions that prove it. What is illegal and harms
+no receiver is a `facts.Should`. Compare `Position`s, not times: they have the order in which things happened,
 within one segment too. Excuse by what is in the trace (a refusal came, the stream is out of step,
 `Case.is_clear`), never by the name of a fault. What a correct client of another design may do is a `May`,
 with the word of the contract that allows it (`conformance.clients.adapter.contract`). The rules judge runs of

@@ -3,13 +3,13 @@
 A base is an async function over a `ScriptContext`, about ten lines of ops of the adapter protocol::
 
     @base(role="publisher")
-    async def waited(stage):
+    async def waited(context):
         '''Publishes that wait for their outcomes.'''
-        stage.broker.create_stream("S")
-        await stage.connect()
-        calls = [stage.begin("publish", target="S", body=text(f"a{i}"), wait=True) for i in range(3)]
-        await stage.ended(calls)
-        await stage.finale("publish", target="S", body=text("probe"), wait=True)
+        context.broker.create_stream("S")
+        await context.connect()
+        calls = [context.begin("publish", target="S", body=text(f"a{i}"), wait=True) for i in range(3)]
+        await context.ended(calls)
+        await context.finale("publish", target="S", body=text("probe"), wait=True)
 
 Ops never raise for what the client does. What the base does not wait for is waited for at its end.
 """
@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 from conformance.clients.adapter.base import Adapter, Call
 from conformance.clients.adapter.limits import has_one_timeout, without_lacking
 from conformance.clients.adapter.result import Result
-from conformance.run.asides import ASIDES, HURRIED, UNIQUE, hurry, pass_turns
+from conformance.run.concurrent_actions import CONCURRENT, HURRIED, UNIQUE, hurry, pass_turns
 from conformance.run.notes import Notes
 from conformance.run.pace import Pace
-from conformance.run.specs import ArgumentChange, SideOp
+from conformance.run.specs import ArgumentChange, ConcurrentAction
 from conformance.run.trace import Position, Trace
 from fakebrokers.core.virtual import VirtualLoop
 
@@ -55,7 +55,7 @@ class Base(NamedTuple):
         server: Options of the fake.
         handshake: Whether faults are swept over the set-up of its first connection too. It is the same in
             most bases, so a few will do.
-        bends: Whether faults are swept over it; some bases need none to show what they are for.
+        injections: Whether faults are swept over it; some bases need none to show what they are for.
         costly: It runs for more than a tenth of a second: few specs, and not the first ones.
     """
 
@@ -65,7 +65,7 @@ class Base(NamedTuple):
     needs: tuple[str, ...] = ()
     server: Mapping[str, Any] = {}
     handshake: bool = False
-    bends: bool = True
+    injections: bool = True
     costly: bool = False
 
     @property
@@ -80,7 +80,7 @@ def base(
     needs: Iterable[str] = (),
     server: Mapping[str, Any] | None = None,
     handshake: bool = False,
-    bends: bool = True,
+    injections: bool = True,
     costly: bool = False,
     name: str = "",
 ) -> Callable[[Script], Base]:
@@ -88,7 +88,7 @@ def base(
 
     def make(script: Script) -> Base:
         own = name or script.__name__.replace("_", "-")
-        return Base(own, script, role, tuple(needs), server or {}, handshake, bends, costly)
+        return Base(own, script, role, tuple(needs), server or {}, handshake, injections, costly)
 
     return make
 
@@ -139,7 +139,7 @@ class ScriptContext:
         adapter: The client.
         endpoint: Where the client finds the broker.
         ops: All ops so far.
-        reconnects: Whether the session was told to connect again by itself.
+        reconnects: Whether the session was asked to connect again by itself.
         notes: What rules have to know of the run, and no frame shows.
         killed: Connections that the base itself has ended.
         lasts: Whether the faults go on for a while when the base wants calm.
@@ -155,7 +155,7 @@ class ScriptContext:
         changes: Iterable[ArgumentChange] = (),
         most: int | None = None,
         pace: Pace | None = None,
-        asides: Iterable[SideOp] = (),
+        concurrent: Iterable[ConcurrentAction] = (),
     ) -> None:
         self.broker = broker
         self.adapter = adapter
@@ -172,7 +172,7 @@ class ScriptContext:
         self._changes: dict[int, list[ArgumentChange]] = {}
         for change in changes:
             self._changes.setdefault(change.op, []).append(change)
-        self._asides = {aside.op: aside for aside in asides}
+        self._concurrent = {action.op: action for action in concurrent}
         self._besides: set[asyncio.Task[None]] = set()
         self._timeouts: dict[str, float] = {}  # seconds, by session, where one is for all of its calls
 
@@ -191,12 +191,12 @@ class ScriptContext:
             args = {"session": "s1", **args}
         for change in self._changes.get(len(self.ops) + 1, ()):
             args = changed(args, change.path.split("."), change.value)
-        aside = self._asides.get(len(self.ops) + 1) if not self.phase else None
-        if aside is not None and aside.what == HURRIED:
+        action = self._concurrent.get(len(self.ops) + 1) if not self.phase else None
+        if action is not None and action.what == HURRIED:
             timeout = hurry(self)
         done = self.take(op, args, timeout)
-        if aside is not None and aside.what in ASIDES:
-            ASIDES[aside.what](self, done, aside.turns)
+        if action is not None and action.what in CONCURRENT:
+            CONCURRENT[action.what](self, done, action.turns)
         return done.call
 
     def _is_enough(self) -> bool:
@@ -251,7 +251,7 @@ class ScriptContext:
         await self._pace.sleep(seconds)
 
     async def stand_still(self, seconds: float, *, stops_client: bool = False) -> None:
-        """The process of client and broker stands still.
+        """The process of client and broker is stopped.
 
         Args:
             stops_client: Where time is real and the broker goes on, stop a client in a process of its own;
@@ -353,7 +353,7 @@ class ScriptContext:
         await self.close()
 
     async def cut(self, turns: int) -> None:
-        """Close while the last op is under way; what is asked behind that has to fail."""
+        """Close while the last op is under way; what is asked after that has to fail."""
         last = self.ops[-1]
         await pass_turns(turns)
         await self.close()

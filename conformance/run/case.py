@@ -11,9 +11,9 @@ from conformance.clients.adapter.contract import Contract
 from conformance.run.acts import ACTS
 from conformance.run.bases import RunOp
 from conformance.run.facts import Facts
+from conformance.run.material import SweepProtocol
 from conformance.run.notes import Notes
 from conformance.run.reported import PUBLISHING, ReportedEvent, ReportedOutcome, bodies_in, outcomes
-from conformance.run.room import SweepProtocol
 from conformance.run.specs import Spec
 from conformance.run.trace import Position, TraceRow
 from conformance.run.traits import Traits
@@ -27,7 +27,7 @@ class Case:
     Attributes:
         rows: The trace.
         ops: In the order in which they were begun; all have a result unless there is an `error`.
-        events: What the client told unasked, in its order.
+        events: What the client reported unasked, in its order.
         marks: When the phases of the base began: ``calm``, ``probe``, ``close``, ``closed``.
         notes: What the script has said of the run.
         touched: Connections at which a fault acted, and those that the base has ended.
@@ -40,8 +40,8 @@ class Case:
         shared: What several rules look up, found once; by the name of the rule's function.
         contract: What the client may do besides what every client does.
         harness: What went wrong besides the client.
-        lies: The client was told, or the broker heard, what the other did not say.
-        rest: What ``stats`` told before anything began.
+        lies: The client got, or the broker heard, what the other did not say.
+        rest: What ``stats`` reported before anything began.
         ended_s: When the run ended, seconds.
         is_starved: The machine kept client or harness waiting for so long that it may be the reason.
         slack_s: What may lie between the moment at which a client is handed something and that at which it
@@ -49,10 +49,10 @@ class Case:
     """
 
     def __init__(
-        self, spec: Spec, room: SweepProtocol, rows: list[TraceRow], ops: list[RunOp], events: Any
+        self, spec: Spec, material: SweepProtocol, rows: list[TraceRow], ops: list[RunOp], events: Any
     ) -> None:
         self.spec = spec
-        self.room = room
+        self.material = material
         self.rows = rows
         self.ops = ops
         self.events: list[ReportedEvent] = list(events)
@@ -84,21 +84,22 @@ class Case:
 
     @property
     def is_one_session(self) -> bool:
-        """Whether the application has connected but once: what one session is told others need not know."""
+        """Whether the application has connected but once: what is reported to one session others need not
+        know."""
         return len(self._ops_by_name["connect"]) < 2
 
     def may_be_unread(self, conn: Conn, at: Position) -> bool:
-        """Whether a connection was reset so soon behind what had come that the system may have thrown that
+        """Whether a connection was reset so soon after what had come that the system may have thrown that
         away."""
         return conn.ended is not None and conn.was_reset and conn.ended.t - at.t < self.slack_s
 
     @property
     def traits(self) -> Traits:
         """What is known of the protocol."""
-        return self.room.traits
+        return self.material.traits
 
-    def moments(self) -> Iterator[tuple[Position, TraceRow]]:
-        """All rows with their moments."""
+    def positions(self) -> Iterator[tuple[Position, TraceRow]]:
+        """All rows with their positions."""
         for number, row in enumerate(self.rows):
             yield Position(number, 0, row.t), row
 
@@ -126,17 +127,17 @@ class Case:
 
     @property
     def reconnects(self) -> bool:
-        """Whether the session was told to connect again by itself."""
+        """Whether the session was asked to connect again by itself."""
         return self.notes.reconnects is not False
 
     @property
     def is_truthful(self) -> bool:
-        """Whether all that the client was told is what the broker did."""
-        return not self.lies and not any(ACTS[bend.act].lies for bend in self.spec.bends)
+        """Whether all that the client got is what the broker did."""
+        return not self.lies and not any(ACTS[injection.act].lies for injection in self.spec.injections)
 
     @cached_property
-    def told(self) -> list[ReportedOutcome]:
-        """What the application was told of each message that it published."""
+    def reported(self) -> list[ReportedOutcome]:
+        """What was reported to the application of each message that it published."""
         own_keys = self.contract.allows("own_keys")
         return list(outcomes(self.ops, self.events, self.facts.written, self.traits, own_keys))
 
@@ -171,8 +172,8 @@ class Case:
 
     @cached_property
     def is_clear(self) -> bool:
-        """Whether no connection that stands waits for the rest of a frame: a client that does so, because
-        the length field told it to, does nothing wrong."""
+        """Whether no connection that is open waits for the rest of a frame: a client that does so, because
+        the length field says so, does nothing wrong."""
         close = self.mark("close")
         return all(
             not conn.partial or (conn.ended is not None and (close is None or conn.ended < close))
@@ -204,7 +205,7 @@ class Case:
         return found
 
     def session_events(self, *whats: str) -> list[ReportedEvent]:
-        """What was told of sessions."""
+        """What was reported of sessions."""
         return [heard for heard in self.heard("session") if heard["what"] in whats]
 
     def mark(self, phase: str) -> Position | None:

@@ -1,6 +1,6 @@
 """What frames mean, in words that hold across protocols. A protocol's model notes them; invariants read them.
 
-Everything has a moment in the trace, so that a finding can point at its evidence.
+Everything has a position in the trace, so that a finding can point at its evidence.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Written(NamedTuple):
     """A message that the client has put on the wire.
 
     Attributes:
-        place: What its outcome is told by: target, name of the producer, id.
-        body: As it stands there; None where it is packed with others.
+        place: What its outcome is reported by: target, name of the producer, id.
+        body: As it is on the wire; None where it is packed with others.
         is_deduplicated: Whether the broker tells a second copy from a first.
         properties: What goes with the body, in the words of the adapter protocol; None: not to be compared.
     """
@@ -115,14 +115,14 @@ class ArrivedFrame(NamedTuple):
     """A frame with messages for a subscription.
 
     Attributes:
-        behind: The position that follows it, in a log.
-        damaged: Something of it cannot be read, and the application has to be told.
+        next_position: The position that follows it, in a log.
+        damaged: Something of it cannot be read, and it has to be reported to the application.
         doubtful: Messages that are intact in a damaged frame: the application may get them, and need not.
     """
 
     at: Position
     records: tuple[Record, ...]
-    behind: int | None = None
+    next_position: int | None = None
     damaged: bool = False
     doubtful: tuple[Record, ...] = ()
 
@@ -132,9 +132,9 @@ class Handed(NamedTuple):
 
     Attributes:
         key: What it is settled by.
-        body: See `told.joined`.
-        damaged: It cannot be read, and the application has to be told.
-        details: What else the application is told of it.
+        body: See `reported.joined`.
+        damaged: It cannot be read, and it has to be reported to the application.
+        details: What else is reported of it.
         stale_from_s: When it will have been handed to somebody again, as it says itself, seconds since 1970;
             None if it does not say so.
     """
@@ -193,7 +193,7 @@ class Window:
         closed: When the server or the client ended it, or the connection did.
         settings: What else was asked for, to compare with what was ordered.
         granted: How many further deliveries the client has allowed, and when.
-        is_disputed: The server has gone on behind what it had called the end.
+        is_disputed: The server has gone on after what it had called the end.
     """
 
     conn: Conn
@@ -221,7 +221,7 @@ class Noted(NamedTuple):
 
 
 class Confirmed(NamedTuple):
-    """The client has told the broker that it is done with a message; the key is `Record.position`."""
+    """The client has informed the broker that it is done with a message; the key is `Record.position`."""
 
     conn: Conn
     at: Position
@@ -230,7 +230,7 @@ class Confirmed(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A frame of the client for somebody else, and to whom it goes."""
+    """A frame of the client for another, and to whom it goes."""
 
     conn: Conn
     at: Position
@@ -247,7 +247,8 @@ class Configured(NamedTuple):
 
 
 class Listening(NamedTuple):
-    """The client has told a server to what it listens, where servers carry what clients say to each other."""
+    """The client has informed a server what it listens to, where servers carry what clients say to each
+    other."""
 
     conn: Conn
     at: Position
@@ -255,7 +256,7 @@ class Listening(NamedTuple):
 
 
 class Announced(NamedTuple):
-    """The client has told others what it offers; `what` can be compared with `Traits.offered`."""
+    """The client has informed others what it offers; `what` can be compared with `Traits.offered`."""
 
     conn: Conn
     at: Position
@@ -274,7 +275,7 @@ class Flow:
         pieces: By number, each once, as they came first.
         is_doubled: Whether a piece has come again before the end.
         has_two_ends: Whether the end has come again before all had come.
-        last: The number behind the last piece; None while nobody has said so.
+        last: The number after the last piece; None while nobody has said so.
         whole: When all pieces were there.
         error: With what it ended, if it broke off; None for a proper end.
         code: The code of that, if it has one.
@@ -320,8 +321,9 @@ class Facts:
             sentence, which may be a `Should`.
         configured: What subscriptions were given, where a protocol has frames of their own for that.
         unordered: What of that nobody has ordered; with a sentence.
-        deaf: Where the client does not listen to what it is spoken to by; with a sentence.
-        needless: Where the client asks what it was told, and no op wants it; with a sentence that says whom.
+        deaf: Where the client does not listen to what is sent to it; with a sentence.
+        needless: Where the client asks what it had been given, and no op wants it; with a sentence that says
+            whom.
         wrong: Answers of the client that do not say what the server has asked for; with a sentence.
     """
 

@@ -17,13 +17,13 @@ from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.adapter.last_words import last_words
 from conformance.run.acts import ACTS, InjectedEffect
-from conformance.run.asides import EarlyClose
 from conformance.run.bases import Base, Enough, RunOp, ScriptContext
 from conformance.run.case import Case
+from conformance.run.concurrent_actions import EarlyClose
+from conformance.run.material import SweepProtocol, material_of
 from conformance.run.pace import Pace, RealPace
 from conformance.run.reported import ReportedEvent
-from conformance.run.room import SweepProtocol, room_of
-from conformance.run.specs import EVERY, Bend, Spec
+from conformance.run.specs import EVERY, Injection, Spec
 from conformance.run.stuck import Stuck, run_or_stuck
 from conformance.run.trace import Trace
 from fakebrokers.faults.match import Match
@@ -59,8 +59,8 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
     Args:
         client: The adapter class; see `conformance.clients.reference.registry.without_sockets`.
     """
-    room = room_of(spec.protocol)
-    base = room.bases[spec.base]
+    material = material_of(spec.protocol)
+    base = material.bases[spec.base]
     found: list[Case] = []
     complaints = io.StringIO()
     trace = Trace(lambda: 0.0)
@@ -78,7 +78,7 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
         with redirect_stderr(complaints):
             run_or_stuck(work(), limit)
     except Stuck as problem:
-        case = Case(spec, room, trace.rows, [], [])
+        case = Case(spec, material, trace.rows, [], [])
         case.error = str(problem)
         return case
     case = found[0]
@@ -101,12 +101,12 @@ async def play(
         in_memory: Whether the fake is reached through memory.
         pause_s: What a pause of the base takes at most, where time is real; see `pace`.
     """
-    room = room_of(spec.protocol)
-    base = room.bases[spec.base]
+    material = material_of(spec.protocol)
+    base = material.bases[spec.base]
     broker = find_protocol(spec.protocol).load()(memory=in_memory, **base.server)
     broker._watcher = trace
     touched: list[str] = []
-    case = Case(spec, room, trace.rows, [], ())
+    case = Case(spec, material, trace.rows, [], ())
     await adapter.start()
     looked = await adapter.call("stats")
     case.contract = Contract(adapter.hello)
@@ -114,25 +114,27 @@ async def play(
     trace.rows.clear()
     broker.start()
     try:
-        counts = not (room.traits.connecting.unseen_connections or room.traits.connecting.connects_late)
+        counts = not (
+            material.traits.connecting.unseen_connections or material.traits.connecting.connects_late
+        )
         pace = Pace() if in_memory else RealPace(trace, touched, counts, lambda: adapter.alive, pause_s)
-        stage = ScriptContext(broker, adapter, trace, spec.changes, spec.ops, pace, spec.asides)
+        context = ScriptContext(broker, adapter, trace, spec.changes, spec.ops, pace, spec.concurrent)
         if not in_memory:
-            stage.until_s = asyncio.get_running_loop().time() + ENOUGH_S
-        stage.lasts = any(bend.connection == EVERY for bend in spec.bends)
-        for bend in spec.bends:
-            broker.faults.add(fault_of(bend, room, touched))
+            context.until_s = asyncio.get_running_loop().time() + ENOUGH_S
+        context.lasts = any(injection.connection == EVERY for injection in spec.injections)
+        for injection in spec.injections:
+            broker.faults.add(fault_of(injection, material, touched))
         try:
-            await asyncio.wait_for(_through(base, stage), LONGEST_S)
-            for done in stage.ops:
+            await asyncio.wait_for(_through(base, context), LONGEST_S)
+            for done in context.ops:
                 done.result = await done.call
         except Exception as error:
             case.error = "".join(traceback.format_exception(error)[-3:])
-        case.ops, case.notes = stage.ops, stage.notes
-        case.lies = stage.notes.lies
-        case.touched = frozenset(stage.killed.union(touched))
+        case.ops, case.notes = context.ops, context.notes
+        case.lies = context.notes.lies
+        case.touched = frozenset(context.killed.union(touched))
         case.hits = len(touched)
-        case.stored = room.traits.reading.stored(broker)
+        case.stored = material.traits.reading.stored(broker)
     finally:
         case.ended_s = asyncio.get_running_loop().time()
         broker.stop()
@@ -146,43 +148,47 @@ async def play(
         broker.check()
     except Exception as error:
         case.harness = f"the fake: {error!r}"
-    place_in_trace(case, stage.ops)
+    place_in_trace(case, context.ops)
     return case
 
 
-async def _through(base: Base, stage: ScriptContext) -> None:
+async def _through(base: Base, context: ScriptContext) -> None:
     try:
-        await base.script(stage)
+        await base.script(context)
     except Enough:
-        await stage.finale()
+        await context.finale()
     except EarlyClose as cut:
-        await stage.cut(cut.turns)
+        await context.cut(cut.turns)
 
 
 def place_in_trace(case: Case, ops: list[RunOp]) -> None:
-    """Give ops and events their moments."""
+    """Give ops and events their positions."""
     by_id = {done.call.id: done for done in ops}
     by_line = {heard.event.n: heard for heard in case.events}
-    for moment, row in case.moments():
+    for position, row in case.positions():
         if row.what == "answer" and row.data in by_id:
-            by_id[row.data].ended = moment
+            by_id[row.data].ended = position
         elif row.what == "event" and row.data in by_line:
-            by_line[row.data].at = moment
+            by_line[row.data].at = position
         elif row.what == "mark":
-            case.marks[row.data] = moment
+            case.marks[row.data] = position
 
 
-def fault_of(bend: Bend, room: SweepProtocol, touched: list[str]) -> Fault:
-    """A bend as a fault of the fake; `touched` collects the connections at which it acted."""
-    act = ACTS[bend.act]
+def fault_of(injection: Injection, material: SweepProtocol, touched: list[str]) -> Fault:
+    """An injection as a fault of the fake; `touched` collects the connections at which it acted."""
+    act = ACTS[injection.act]
     match = Match(
-        direction=bend.direction,  # type: ignore[arg-type] # one of two words
-        connection=None if act.lasting or bend.connection == EVERY else bend.connection,
-        nth=None if act.reach > 1 or act.lasting else bend.nth,
+        direction=injection.direction,  # type: ignore[arg-type] # one of two words
+        connection=None if act.lasting or injection.connection == EVERY else injection.connection,
+        nth=None if act.reach > 1 or act.lasting else injection.nth,
         scope="run" if act.lasting else None,
     )
     effect = InjectedEffect(
-        act=bend.act, param=bend.param, traits=room.traits, nth=bend.nth, hit=touched.append
+        act=injection.act,
+        param=injection.param,
+        traits=material.traits,
+        nth=injection.nth,
+        hit=touched.append,
     )
     return Fault(match=match, effects=(effect,))
 

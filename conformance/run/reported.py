@@ -1,4 +1,4 @@
-"""What the application was told: events, and the outcome of each message that it published."""
+"""What was reported to the application: events, and the outcome of each message that it published."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BORDER = b"\0|\0"  #: between the parts of a body that has several
 
 
 class ReportedEvent:
-    """An event of the client, with its moment in the trace."""
+    """An event of the client, with its position in the trace."""
 
     def __init__(self, event: Event) -> None:
         self.event = event
@@ -38,7 +38,7 @@ class ReportedOutcome(NamedTuple):
 
     Attributes:
         word: ``acked``, ``nacked``, ``unknown``, or ``sent`` where nothing was reported.
-        place: See `facts.Written`; None if it is not known: no key was told, and nothing was written.
+        place: See `facts.Written`; None if it is not known: no key was returned, and nothing was written.
         at: When it was reported; None if it never was.
         body: What was to be published; None where an event does not say for which message it is.
     """
@@ -61,7 +61,7 @@ class ReportedOutcome(NamedTuple):
 
 
 class _Places:
-    """By what outcomes are told (`facts.Written.place`), found by what the application knows."""
+    """By what outcomes are reported (`facts.Written.place`), found by what the application knows."""
 
     def __init__(self, written: Sequence[Written], traits: Traits, own_keys: bool) -> None:
         self._traits = traits
@@ -101,10 +101,10 @@ def outcomes(
     traits: Traits,
     own_keys: bool = False,
 ) -> Iterator[ReportedOutcome]:
-    """One row per message that was published with an outcome to be told.
+    """One row per message that was published with an outcome to be reported.
 
     Args:
-        own_keys: What the client tells as a key need not be the one on the wire.
+        own_keys: What the client returns as a key need not be the one on the wire.
     """
     by_place = _bodies_by_place(written)
     by_op: dict[int, list[ReportedEvent]] = {}

@@ -41,7 +41,7 @@ def counted(count: int, what: str) -> str:
 
 
 def frame_at(conn: Conn, at: Position | None) -> str:
-    """The kind of the frame that came on a connection at that moment; ``the end`` if none did."""
+    """The kind of the frame that came on a connection at that position; ``the end`` if none did."""
     return next((kind_of(seen.frame) for seen in conn.frames if seen.at == at), "the end")
 
 

@@ -1,4 +1,4 @@
-"""What a run of the sweep is, as plain values: a base script, faults, changed arguments, asides."""
+"""A run of the sweep as plain values: a base script, faults, changed arguments, concurrent actions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PLAIN, ORDER = "plain", "order"  #: in place of acts: no fault, and another argu
 EVERY = "*"  #: in place of a connection: all of them, until the faults are cleared
 
 
-class Bend(msgspec.Struct, frozen=True, array_like=True):
+class Injection(msgspec.Struct, frozen=True, array_like=True):
     """One fault of a spec.
 
     Attributes:
@@ -40,12 +40,12 @@ class ArgumentChange(msgspec.Struct, frozen=True, array_like=True):
     value: Any
 
 
-class SideOp(msgspec.Struct, frozen=True, array_like=True):
+class ConcurrentAction(msgspec.Struct, frozen=True, array_like=True):
     """What the application does besides, around the n-th op of a base, from 1.
 
     Attributes:
-        what: See `asides`.
-        turns: How many turns of the loop behind the beginning of the op it comes.
+        what: See `concurrent_actions`.
+        turns: How many turns of the loop after the beginning of the op it comes.
     """
 
     op: int
@@ -57,32 +57,34 @@ class SideOp(msgspec.Struct, frozen=True, array_like=True):
         return f"{self.what} at op {self.op}{later}"
 
 
-class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
+class Spec(
+    msgspec.Struct, frozen=True, omit_defaults=True, rename={"injections": "bends", "concurrent": "asides"}
+):
     """One run. Equal specs run alike, byte for byte.
 
     Attributes:
         ops: How many ops the base begins before it goes on to a plain end; None: all.
-        asides: What the application does besides its base.
+        concurrent: What the application does besides its base.
     """
 
     protocol: str
     base: str
-    bends: tuple[Bend, ...] = ()
+    injections: tuple[Injection, ...] = ()
     changes: tuple[ArgumentChange, ...] = ()
     ops: int | None = None
-    asides: tuple[SideOp, ...] = ()
+    concurrent: tuple[ConcurrentAction, ...] = ()
 
     @property
     def acts(self) -> list[str]:
         """What is done, in words that expectations and reports use; ``plain`` where nothing is."""
-        found = [bend.act for bend in self.bends]
-        found += [ORDER for _ in self.changes] + [f"aside-{aside.what}" for aside in self.asides]
+        found = [injection.act for injection in self.injections]
+        found += [ORDER for _ in self.changes] + [f"aside-{action.what}" for action in self.concurrent]
         return found or [PLAIN]
 
     def __str__(self) -> str:
-        said = [str(bend) for bend in self.bends]
+        said = [str(injection) for injection in self.injections]
         said += [f"op {change.op} with {change.path} = {change.value!r}" for change in self.changes]
-        said += [str(aside) for aside in self.asides]
+        said += [str(action) for action in self.concurrent]
         if self.ops is not None:
             said.append(f"its first {self.ops} ops")
         return f"{self.base}: {', '.join(said) or 'no fault'}"

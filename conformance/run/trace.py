@@ -35,7 +35,7 @@ class TraceRow(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A place in the trace. Moments compare in the order in which things happened.
+    """A place in the trace. Positions compare in the order in which things happened.
 
     Attributes:
         row: Number of the row.

@@ -55,7 +55,7 @@ class Conn:
         socket: Which of the fake's sockets it came to, where there are several that speak otherwise.
         accepted: When it came.
         frames: What passed, in order.
-        ended, ended_by: When and by whom (``client``, ``broker``) it was ended first; None while it stands.
+        ended, ended_by: When and by whom (``client``, ``broker``) it was ended first; None while it is open.
         was_reset: By a reset, which makes the other side lose what it has not read yet.
         left_open: From when until when the server had ended its side, and the client not its own.
         garbage: From here on the client cannot tell where frames begin, and has to give the connection up.
@@ -68,12 +68,13 @@ class Conn:
         ready: The handshake is done. This and all that follows is noted by the protocol's traits.
         agreed: See `Agreed`.
         turned_away: The server has refused the handshake; with its code.
-        goodbye: The server has said that it will end the connection.
-        parting: The client has said so.
-        deaf: The broker has stopped to read: what the client did from here on came late, or not at all.
+        server_closing: The server has said that it will end the connection.
+        client_closing: The client has said so.
+        reading_stopped: The broker has stopped to read: what the client did from here on came late, or not at
+            all.
         unwanted: Something has come because of which the client may end the connection, and the session.
-        is_session: Whether the session hangs on it: its end is told as a loss. Not so where a connection
-            carries one request at a time, and another one does as well.
+        is_session: Whether the session depends on it: its end is reported as a loss. Not so where a
+            connection carries one request at a time, and another one does as well.
     """
 
     def __init__(self, name: str, accepted: Position, socket: str = "") -> None:
@@ -95,10 +96,10 @@ class Conn:
         self.ready: Position | None = None
         self.agreed = Agreed()
         self.turned_away: tuple[Position, Any] | None = None
-        self.goodbye: Position | None = None
-        self.parting: Position | None = None
+        self.server_closing: Position | None = None
+        self.client_closing: Position | None = None
         self.unwanted: Position | None = None
-        self.deaf: Position | None = None
+        self.reading_stopped: Position | None = None
         self.is_session = True
 
     def __repr__(self) -> str:
@@ -112,7 +113,7 @@ class Conn:
         """Whether a correct client can use it at a moment: its handshake is done, and nothing is wrong."""
         if self.ready is None or not self.ready < at or not self.stands(at):
             return False
-        marks = (self.garbage, self.goodbye, self.parting, self.deaf)
+        marks = (self.garbage, self.server_closing, self.client_closing, self.reading_stopped)
         return all(mark is None or at < mark for mark in marks)
 
     def is_ended_with(self, at: Position) -> bool:
@@ -125,7 +126,7 @@ class Conn:
 
     def lost(self) -> Position | None:
         """When the client can have known first that it is over; None if it has ended it by itself."""
-        marks = [self.goodbye, self.garbage, self.ended if self.ended_by == "broker" else None]
+        marks = [self.server_closing, self.garbage, self.ended if self.ended_by == "broker" else None]
         return min((mark for mark in marks if mark is not None), default=None)
 
 
@@ -142,7 +143,7 @@ def read_trace(rows: list[TraceRow], traits: Traits) -> dict[str, Conn]:
             continue
         conn = conns[row.connection]
         if row.what == "reads":
-            conn.deaf = conn.deaf or (None if row.data else Position(number, 0, row.t))
+            conn.reading_stopped = conn.reading_stopped or (None if row.data else Position(number, 0, row.t))
             continue
         if row.what == "end":
             if conn.ended is None:

@@ -23,14 +23,14 @@ class Walk:
     """One walk.
 
     Attributes:
-        stage: What the steps work with.
+        context: What the steps work with.
         random: Everything is drawn from it.
         calls: Ops that are not waited for yet.
         state: What steps have to remember, by name.
     """
 
-    def __init__(self, stage: ScriptContext, seed: str) -> None:
-        self.stage = stage
+    def __init__(self, context: ScriptContext, seed: str) -> None:
+        self.context = context
         self.random = Random(seed)
         self.calls: list[Call] = []
         self.state: dict[str, Any] = {}
@@ -52,22 +52,22 @@ class Walk:
 
     def begin(self, op: str, timeout: float = 2.0, **args: Any) -> None:
         """Begin an op that is waited for later."""
-        self.calls.append(self.stage.begin(op, timeout, **args))
+        self.calls.append(self.context.begin(op, timeout, **args))
 
     async def ended(self) -> None:
         """Wait for all that is open."""
         calls, self.calls = self.calls, []
-        await self.stage.ended(calls)
+        await self.context.ended(calls)
 
     async def kill(self) -> None:
         """The server ends all connections, or one of them."""
-        standing = sorted(self.stage.broker.engine.connections)
+        standing = sorted(self.context.broker.engine.connections)
         one = self.pick(None, *standing) if standing else None
-        self.stage.kill(self.pick(*KILLS), one)
+        self.context.kill(self.pick(*KILLS), one)
 
     async def rest(self) -> None:
         """Nothing happens for a while."""
-        await self.stage.sleep(self.pick(1.0, 5.0))
+        await self.context.sleep(self.pick(1.0, 5.0))
 
 
 Step = Callable[[Walk], Awaitable[None]]
@@ -101,15 +101,15 @@ def _walk(
     name: str,
     server: Mapping[str, Any] | None,
 ) -> Base:
-    async def script(stage: ScriptContext) -> None:
+    async def script(context: ScriptContext) -> None:
         """Steps in an order drawn by lot."""
-        walk = Walk(stage, f"{name}-{number}")
+        walk = Walk(context, f"{name}-{number}")
         await begin(walk)
         chosen = walk.random.choices([step for _, step in steps], [weight for weight, _ in steps], k=LENGTH)
         for step in chosen:
             await step(walk)
-            await stage.sleep(walk.pick(*PAUSES_S))
+            await context.sleep(walk.pick(*PAUSES_S))
         await walk.ended()
         await end(walk)
 
-    return base(role=role, server=server, bends=False, name=f"{name}-{number}")(script)
+    return base(role=role, server=server, injections=False, name=f"{name}-{number}")(script)

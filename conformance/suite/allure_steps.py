@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.printing import plain
-from conformance.results import Result, Verdict
+from conformance.results import RowResult, Verdict
 from conformance.suite.judgement import Judgement
 from conformance.suite.present import STORY_LINES
-from conformance.suite.story import story, told
+from conformance.suite.story import reported, story
 from fakebrokers.pytest_allure import attach, attach_journal, step
 
 
-def show(judgement: Judgement, row: Result, broken: Iterable[str]) -> None:
+def show(judgement: Judgement, row: RowResult, broken: Iterable[str]) -> None:
     """Steps and attachments of the test that runs now.
 
     Args:
         broken: What violated a rule for all runs.
     """
-    for line in told(story(judgement))[:STORY_LINES]:
+    for line in reported(story(judgement))[:STORY_LINES]:
         step(line)
     for criterion in judgement.met:
         step(plain(f"criterion met: {criterion}"))

@@ -22,7 +22,7 @@ Endpoints = str | Sequence[str] | Mapping[str, str | list[str]]
 
 
 class Client:
-    """One client process (or object) behind its adapter.
+    """One client process (or object), driven by its adapter.
 
     Ops never raise for what the client does: they return a `Result`. The ``begin_*`` forms start an op
     and return at once; await the `Call` for its result. Times are seconds.

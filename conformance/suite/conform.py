@@ -16,7 +16,7 @@ from conformance.clients.adapter.messages import Hello
 from conformance.clients.adapter.profile import missing_ops
 from conformance.known.defects import KnownDefects, Part
 from conformance.known.files import load
-from conformance.results import Result, Results, RuleResult, summarize
+from conformance.results import Results, RowResult, RuleResult, summarize
 from conformance.suite import expectations
 from conformance.suite.console import RunProgress
 from conformance.suite.judge import Judgement
@@ -62,11 +62,11 @@ def conform(order: SuiteRequest, console: Console) -> Results:
         NothingExecuted: There is no scenario to run, or nothing at the other end.
     """
     run = _Run(order)
-    with interruptible() as told:
+    with interruptible() as interrupts:
         try:
             _judge([run], console, order.parallel)
         except KeyboardInterrupt:
-            raise CutShort(run.results(told.exit_code), len(run.chosen)) from None
+            raise CutShort(run.results(interrupts.exit_code), len(run.chosen)) from None
     if run.runner.refused is not None:
         raise run.runner.refused
     return run.results()
@@ -75,7 +75,7 @@ def conform(order: SuiteRequest, console: Console) -> Results:
 def conform_all(
     orders: Sequence[SuiteRequest],
     console: Console,
-    told: Interrupts,
+    interrupts: Interrupts,
     *,
     parallel: int | None,
     on_done: Callable[[SuiteRequest, Results], None],
@@ -84,7 +84,7 @@ def conform_all(
     """Judge several clients side by side, within one limit.
 
     Args:
-        told: What ends the command.
+        interrupts: What ends the command.
         parallel: How many scenarios at once, of all clients.
         on_done: Gets the results of each client as soon as they are complete; when all is cut short, also
             what there is of the others. On a thread of its own.
@@ -104,7 +104,7 @@ def conform_all(
     except KeyboardInterrupt:
         for run in runs:
             if run.has_begun and not run.is_done:
-                on_done(run.order, run.results(told.exit_code))
+                on_done(run.order, run.results(interrupts.exit_code))
         raise
     for run in runs:
         if run.runner.refused is not None:
@@ -150,8 +150,8 @@ class _Run:
         self._started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self._begun_s = self._ended_s = 0.0
         self._hello: list[Hello] = []
-        self._bare: list[Result] = []
-        self._rows: dict[Key, Future[Result]] = {}
+        self._bare: list[RowResult] = []
+        self._rows: dict[Key, Future[RowResult]] = {}
         self._rules: dict[Key, list[RuleResult]] = {}
         self._kept_s = 0.0
         self.chosen: list[Scenario] = []
@@ -191,7 +191,7 @@ class _Run:
 
         Args:
             beside: Where rows of results are made.
-            is_named: Whether progress tells whose scenario it is.
+            is_named: Whether progress says whose scenario it is.
         """
         who = self.order.client if is_named else ""
 
@@ -213,14 +213,14 @@ class _Run:
             self._known.check_client(self.order.expect, self.order.client, hello)
             self._hello.append(hello)
 
-        bench = RecordingPool(self.order.make_adapter, greeted)
+        pool = RecordingPool(self.order.make_adapter, greeted)
         options: dict[str, Any] = {
             "known": self._known,
             "on_begin": begin,
             "on_again": lambda item: progress.again(item, who),
             "on_end": end,
         }
-        self.runner = runner_for(self.order, bench, self._hello, options)
+        self.runner = runner_for(self.order, pool, self._hello, options)
         return self.runner
 
     def _keep(self) -> None:
@@ -229,7 +229,7 @@ class _Run:
         if self.order.keep is not None:
             self.order.keep(self._results(self._bare, ended_by=ExitCode.INCONCLUSIVE))
 
-    def _row(self, judgement: Judgement) -> Result:
+    def _row(self, judgement: Judgement) -> RowResult:
         about = self._hello[0] if self._hello else None
         order = self.order
         row = to_result(
@@ -243,7 +243,7 @@ class _Run:
         rows = [self._rows[item.key].result() for item in self.chosen if item.key in self._rows]
         return self._results(rows, ended_by)
 
-    def _results(self, rows: list[Result], ended_by: int | None) -> Results:
+    def _results(self, rows: list[RowResult], ended_by: int | None) -> Results:
         about = self._hello[0] if self._hello else None
         rows = expectations.apply(rows, self._known)
         found = joined(each for item in self.chosen for each in self._rules.get(item.key, ()))
@@ -268,10 +268,10 @@ class _Run:
         )
 
 
-def _bare(judgement: Judgement) -> Result:
+def _bare(judgement: Judgement) -> RowResult:
     """A row without diagrams and journals."""
     item = judgement.scenario
-    return Result(
+    return RowResult(
         item.id,
         item.protocol,
         item.variant,

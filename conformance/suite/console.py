@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from conformance.printing import plain
-from conformance.results import Result, Results, RuleResult, Step, Verdict, alike
+from conformance.results import Results, RowResult, RuleResult, Step, Verdict, alike
 from conformance.suite.expectations import causes
 from conformance.suite.judge import Judgement
 from conformance.suite.scenario import Key, Scenario
@@ -50,7 +50,7 @@ class RunProgress:
         self._running: dict[tuple[str, Key], tuple[str, float]] = {}
         self._counts: Counter[Verdict] = Counter()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
+        self._thread = threading.Thread(target=self._report, name="progress", daemon=True)
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(),
@@ -103,7 +103,7 @@ class RunProgress:
         parts = [f"{now - self._begun_at:4.0f} s  {counts.total()} of {self._total}"]
         return "; ".join(parts + [verdicts] * bool(verdicts) + [f"running {running}"] * bool(running))
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         while not self._ended.wait(self._period_s):
             self._console.print(self.line(), markup=False, highlight=False, soft_wrap=True)
 
@@ -113,7 +113,7 @@ class RunProgress:
         self._bar.update(self._task, running=" ".join(shown) + (f" +{more}" if more else ""))
 
 
-def print_failure(console: Console, row: Result) -> None:
+def print_failure(console: Console, row: RowResult) -> None:
     """One failure: the adapter's own trouble, what is required and was done, what came of it, the frames."""
     style = STYLES[row.verdict]
     tags = f" ({', '.join(row.tags)})" if row.tags else ""
@@ -244,7 +244,7 @@ def print_results(console: Console, results: Results) -> None:
     console.print()
     console.print(plain(f"{results.client} {results.client_version}"), markup=False, style="bold")
     console.print(table)
-    every: list[Result | RuleResult] = [*results.results, *results.rules]
+    every: list[RowResult | RuleResult] = [*results.results, *results.rules]
     defects = causes(every)
     if defects:
         known = sum(bool(row.cause) for row in every)
@@ -271,7 +271,7 @@ def _many(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
-def _count(rows: list[Result], verdict: Verdict) -> str:
+def _count(rows: list[RowResult], verdict: Verdict) -> str:
     found = [r for r in rows if r.verdict is verdict]
     known = sum("expected" in r.tags for r in found)
     return f"{len(found)} ({known} known)" if known else str(len(found) or "")

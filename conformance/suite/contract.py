@@ -1,6 +1,6 @@
 """What a run of a scenario promises of its messages: the protocol's word, less what its faults took back.
 
-The words are those of `conformance.rules.anomalies.anomaly`. Whoever analyses the journal blames the client
+The words are those of `conformance.rules.anomalies.anomaly`. An analysis of the journal blames the client
 only for what the contract does not allow, so this leaves room for everything that a fault may have done.
 """
 
@@ -23,7 +23,7 @@ ANSWERS = {Role.CONFIRM, Role.REJECT}
 BEFORE_FAULTS = Tap.RECEIVED | Tap.SAID
 AFTER_FAULTS = Tap.HEARD | Tap.SENT
 BY_HAND = "by hand"
-#: The client also spoke to somebody whose words are in no journal.
+#: The client also spoke to a peer whose frames are in no journal.
 ELSEWHERE = {"at-most-once", "by-hand"}
 
 
@@ -53,13 +53,13 @@ def contract(item: AnyRun, journal: Journal, *, resumed: bool = False) -> str:
 
     Args:
         journal: The fake's, at the end of the run.
-        resumed: The client has told that it goes on by itself on a new connection: then a cut alone is
+        resumed: The client has reported that it goes on by itself on a new connection: then a cut alone is
             no excuse for what is missing.
     """
     words = set(promise(item.protocol).split())
     records = [part for record in journal.records() for part in _parts(record)]
     if journal.dropped or item.server.get("proxied"):
-        words.add("at-most-once")  # not all that happened stands in the journal
+        words.add("at-most-once")  # not all that happened is in the journal
     if item.sockets:
         words |= ELSEWHERE
     if any(record.fault for record in records):
@@ -101,7 +101,7 @@ def _of_state(record: Record, answers: set[str], *, resumed: bool, asked: bool) 
 
 
 def _of_faults(records: Sequence[Record]) -> set[str]:
-    """What faults take back that changed frames or their order. A lost answer is no such thing: whoever
+    """What faults take back that changed frames or their order. A lost answer is no such thing: a client that
     takes it for one has to be blamed. An answer that nobody meant lies about its message.
     """
     words: set[str] = set()

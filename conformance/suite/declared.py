@@ -1,7 +1,7 @@
 """Which ids the criteria of a scenario can have.
 
-An id stands beside its criterion, so it is a constant of the script's code, or of what of the scenarios the
-script uses. All constants there are taken for ids: that is more than there is, and never less.
+An id is written beside its criterion, so it is a constant of the script's code, or of what of the scenarios
+the script uses. All constants there are taken for ids: that is more than there is, and never less.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _texts(*start: object) -> Iterator[str]:
 
 
 def _used(function: FunctionType) -> Iterator[object]:
-    """What stands in a function, and what its names stand for."""
+    """What is in a function, and what its names mean."""
     yield from (function.__defaults__, function.__kwdefaults__ or ())
     codes = [function.__code__]
     for code in codes:

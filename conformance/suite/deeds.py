@@ -51,7 +51,7 @@ class Deeds:
     """Listens to what is asked of a fake (its methods, faults and proxy) on the thread that made this.
 
     Args:
-        clock: Tells the time.
+        clock: Returns the time.
     """
 
     def __init__(self, broker: Any, clock: Callable[[], float]) -> None:

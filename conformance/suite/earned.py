@@ -59,7 +59,7 @@ def was_there(broker: Any) -> bool:
 
 
 def demand_confirmed(broker: Any, acked: int) -> None:
-    """Raise `Violated` if the client calls more acknowledged than the wire can have told it.
+    """Raise `Violated` if the client calls more acknowledged than the wire can have carried it.
 
     Not where some of it is in no journal, or was said by hand as something that may be a confirm in pieces.
     """
@@ -74,7 +74,7 @@ def demand_confirmed(broker: Any, acked: int) -> None:
             published += items
         elif record.role == Role.CONFIRM and record.tap & Tap.SENT:
             confirmed += items
-    # where one confirm stands for a batch, more messages are acked than were published one by one
+    # where one confirm is for a batch, more messages are acked than were published one by one
     if (min(acked, published) if confirmed else acked) > confirmed:
         raise Violated(
             "what the client calls acked was confirmed on the wire",

@@ -23,7 +23,7 @@ from fakebrokers.journal.record import Meaning, State, states_that
 
 #: A failure by time alone is the harness's fault when its own loop stood still for that long (seconds).
 LAG_LIMIT_S = 0.15
-#: The adapter is to blame, not the library behind it.
+#: The adapter is to blame, not its library.
 ADAPTER = "adapter"
 #: What a script may stumble over when a client does what no correct one does.
 _STUMBLES = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
@@ -179,8 +179,8 @@ def _is_stumble(error: Exception) -> bool:
         return False
     places = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
     known = (*_WELL_KNOWN, *(folder.path for folder in outside.folders()))
-    told = [place for place in places if _is_below(place, known) or not _is_below(place, _OTHERS)]
-    return bool(told) and not _is_below(told[-1], _OURS)
+    reported = [place for place in places if _is_below(place, known) or not _is_below(place, _OTHERS)]
+    return bool(reported) and not _is_below(reported[-1], _OURS)
 
 
 def died(actual: str) -> Violated:

@@ -131,8 +131,10 @@ class Expect:
         """A condition that should hold; if it does not, the verdict is at most ``non-strict``."""
         if condition:
             self.met.append(criterion)
-        elif (told := f"{criterion}: {_text(actual)}" if actual != "" else criterion) not in self.tolerated:
-            self.tolerated.append(told)
+        elif (
+            reported := f"{criterion}: {_text(actual)}" if actual != "" else criterion
+        ) not in self.tolerated:
+            self.tolerated.append(reported)
             self.tolerated_ids.append(id)
         return bool(condition)
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from conformance.known.defects import PASSED, Key, KnownDefects, KnownRow
-from conformance.results import Result, RuleResult, Verdict
+from conformance.results import RowResult, RuleResult, Verdict
 from conformance.rules import INVARIANTS, Finding
 from conformance.suite.judge import Judgement
 from conformance.suite.verdicts import was_executed
@@ -33,7 +33,7 @@ def news(known: KnownDefects, judgement: Judgement) -> list[Finding]:
     return [each for each in judgement.broken if known.knows(each.name, judgement.scenario.key) is None]
 
 
-def apply(results: Iterable[Result], known: KnownDefects) -> list[Result]:
+def apply(results: Iterable[RowResult], known: KnownDefects) -> list[RowResult]:
     """Tag what was expected (``expected``) and what was expected to fail and passed (``unexpected pass``)."""
     entries: dict[Key, list[KnownRow]] = defaultdict(list)
     for each in known.rows:
@@ -41,7 +41,7 @@ def apply(results: Iterable[Result], known: KnownDefects) -> list[Result]:
     return [_marked(row, entries[row.key]) if row.key in entries else row for row in results]
 
 
-def _marked(row: Result, entries: list[KnownRow]) -> Result:
+def _marked(row: RowResult, entries: list[KnownRow]) -> RowResult:
     for entry in entries:
         if entry.fits(row.verdict, row.criterion):
             reason = f"{row.reason} [known: {entry.why}]"
@@ -58,7 +58,7 @@ def _marked(row: Result, entries: list[KnownRow]) -> Result:
 
 
 def apply_rules(
-    rules: Iterable[RuleResult], known: KnownDefects, results: Iterable[Result]
+    rules: Iterable[RuleResult], known: KnownDefects, results: Iterable[RowResult]
 ) -> list[RuleResult]:
     """Tag what was expected, and split what was expected in some of its rows only.
 
@@ -111,6 +111,6 @@ def _unseen(known: KnownRow) -> RuleResult:
     )
 
 
-def causes(results: Iterable[Result | RuleResult]) -> list[str]:
-    """The root causes behind the known failures: how many defects there are."""
+def causes(results: Iterable[RowResult | RuleResult]) -> list[str]:
+    """The root causes of the known failures: how many defects there are."""
     return list(dict.fromkeys(row.cause for row in results if row.cause))

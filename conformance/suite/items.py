@@ -13,21 +13,21 @@ import pytest
 
 from conformance.known.defects import KnownDefects
 from conformance.printing import SafeConsole, plain
-from conformance.results import Result, RuleResult, Verdict
+from conformance.results import RowResult, RuleResult, Verdict
 from conformance.suite import expectations
 from conformance.suite.clients import ClientUnderTest
 from conformance.suite.console import print_failure
+from conformance.suite.harness import ClientHarness
 from conformance.suite.judgement import Judgement
 from conformance.suite.present import replay_command, to_result
 from conformance.suite.scenario import Scenario
-from conformance.suite.station import ClientHarness
 from conformance.suite.verdicts import SKIPPED
 from fakebrokers.pytest_settings import has_allure
 
 WIDTH = 160  #: of the lines that are cut
 
 
-class KnownFailure(pytest.fail.Exception):  # type: ignore[misc, name-defined] # a class behind a variable
+class KnownFailure(pytest.fail.Exception):  # type: ignore[misc, name-defined] # a class in a variable
     """A failure that the expectation file lists."""
 
 
@@ -54,7 +54,7 @@ class ScenarioItem:
         self._known = known
         self._seed = seed
         self._folder = folder
-        self._row: Result | None = None
+        self._row: RowResult | None = None
         self._judgement: Judgement | None = None  #: for Allure's report, where one is written
         self._rules: list[RuleResult] = []
         self._commands: list[str] = []
@@ -91,9 +91,9 @@ class ScenarioItem:
         judgement, row = self._judge()
         self._row, self._judgement = row, judgement if has_allure(node.config) else None
         self._commands = self._again(node)
-        told = [("level", row.level), ("verdict", row.verdict.value), ("criterion", row.criterion)]
-        told += [("tag", tag) for tag in row.tags]
-        node.user_properties += [(name, value) for name, value in told if value]
+        reported = [("level", row.level), ("verdict", row.verdict.value), ("criterion", row.criterion)]
+        reported += [("tag", tag) for tag in row.tags]
+        node.user_properties += [(name, value) for name, value in reported if value]
         if row.verdict in SKIPPED:
             pytest.skip(row.reason)
         if row.verdict is Verdict.HARNESS_ERROR:
@@ -101,7 +101,7 @@ class ScenarioItem:
             pytest.fail(account(row, self._commands), pytrace=False)
         return self
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Pass, or fail with the evidence; in the call of a test, where failures of the client belong.
 
         A violated rule fails the first test that shows it, whatever the scenario itself says: no test is
@@ -126,7 +126,7 @@ class ScenarioItem:
             show(self._judgement, self._row, [rule.reason for rule in self._rules])
         self._judgement = None
 
-    def _judge(self) -> tuple[Judgement, Result]:
+    def _judge(self) -> tuple[Judgement, RowResult]:
         judgement = self._station.judge(self.scenario)
         self._rules = [rule for rule in self._station.new_rules if rule.is_new and rule.level == "MUST"]
         hello = self._station.hello
@@ -166,7 +166,7 @@ def _from(path: Path, here: Path) -> str:
     return os.path.relpath(path, here)
 
 
-def account(row: Result, commands: Sequence[str]) -> str:
+def account(row: RowResult, commands: Sequence[str]) -> str:
     """What a failure says: why, in the first line, then everything.
 
     Args:

@@ -79,7 +79,7 @@ async def judge(
         adapter: A client that has said hello and was reset.
         make_broker: Makes the fake, not started; or something in its place for a real broker.
         note: Where the run is written down, wire and ops; closed at the end.
-        endpoint: Tells where clients connect; default what the fake says (`FakeServer.where`).
+        endpoint: Returns where clients connect; default what the fake says (`FakeServer.where`).
         invariants: Whether the rules of `conformance.rules` judge the run besides.
     """
     loop = asyncio.get_running_loop()
@@ -225,7 +225,7 @@ async def _play(
         try:
             await _supervised(scenario, broker, client, expect)
         except Exception as error:
-            await client.adapter.settle(patiently=leaves_open(error))  # while the fake still stands
+            await client.adapter.settle(patiently=leaves_open(error))  # while the fake still runs
             raise
         _look_around(client, expect)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from conformance.printing import plain
-from conformance.results import Result, Results, Verdict
+from conformance.results import Results, RowResult, Verdict
 from conformance.suite.rule_results import as_row
 
 
@@ -36,7 +36,7 @@ def junit(results: Results) -> bytes:
     return text + b"\n"
 
 
-def _case(row: Result) -> ElementTree.Element:
+def _case(row: RowResult) -> ElementTree.Element:
     where = "/".join(part for part in (row.protocol, row.variant) if part)
     case = ElementTree.Element(
         "testcase", classname=plain(where), name=plain(f"{row.id} {row.title}"), time=f"{row.seconds:.3f}"
@@ -51,7 +51,7 @@ def _case(row: Result) -> ElementTree.Element:
     return case
 
 
-def account(row: Result) -> list[str]:
+def account(row: RowResult) -> list[str]:
     """A row in full, for those who read it elsewhere."""
     return [
         *(f"Adapter: {text}" for text in row.adapter),
@@ -65,10 +65,10 @@ def account(row: Result) -> list[str]:
     ]
 
 
-def _is_failure(row: Result) -> bool:
+def _is_failure(row: RowResult) -> bool:
     return row.verdict is Verdict.FAIL and "expected" not in row.tags
 
 
-def _is_skipped(row: Result) -> bool:
+def _is_skipped(row: RowResult) -> bool:
     expected = row.verdict is Verdict.FAIL and "expected" in row.tags
     return expected or row.verdict in (Verdict.UNSUPPORTED, Verdict.PROFILE, Verdict.INCONCLUSIVE)

@@ -64,10 +64,10 @@ class LagMeter:
     Attributes:
         worst_s: The longest that the loop stood still.
         waited_s: How long that thread of the client, and that of the harness, waited for a processor which
-            waited longest; 0 where the system does not tell.
+            waited longest; 0 where the system does not say.
         others_s: CPU time of everything that is neither the client nor the harness.
         steal: Share of the CPU time of all processors that a hypervisor took away, 0 to 1, at the end of
-            the block; None where the system does not tell.
+            the block; None where the system does not say.
     """
 
     def __init__(self, adapter: Adapter | None = None) -> None:
@@ -135,7 +135,7 @@ class LagMeter:
 def times_of(pid: int) -> dict[int, Times]:
     """Of each thread of a process and of its children, how long it has run and waited for a processor so far.
 
-    By the thread's id. Empty where the system does not tell, or there is no such process.
+    By the thread's id. Empty where the system does not say, or there is no such process.
     """
     found: dict[int, Times] = {}
     processes = [pid]
@@ -162,7 +162,7 @@ def _read(path: str) -> str:
 
 
 def _jiffies() -> tuple[int, ...]:
-    """CPU time of all processors so far, by use; empty where the system does not tell."""
+    """CPU time of all processors so far, by use; empty where the system does not say."""
     try:
         first = _STAT.read_text(encoding="ascii").partition("\n")[0]
         return tuple([int(word) for word in first.split()[1 : _STEAL + 2]])
@@ -171,7 +171,7 @@ def _jiffies() -> tuple[int, ...]:
 
 
 def _busy_s(before: tuple[int, ...], after: tuple[int, ...]) -> float:
-    """CPU time that was used meanwhile, by whomever; 0 where the system does not tell."""
+    """CPU time that was used meanwhile, by any process; 0 where the system does not say."""
     spent = [later - sooner for sooner, later in zip(before, after, strict=False)]
     return (sum(spent) - sum(spent[_IDLE])) / _TICKS_PER_S
 

@@ -49,7 +49,7 @@ def remove_folder(folder: outside.Folder) -> None:
 
 @cache
 def _all_scenarios(folders: tuple[outside.Folder, ...]) -> tuple[Scenario, ...]:
-    families()  # a catalogue that is wrong is told before the scripts that rest on it
+    families()  # a catalogue that is wrong is reported before the scripts that rest on it
     for module in pkgutil.walk_packages(own_package("scenarios").__path__, "scenarios."):
         import_module(module.name)
     for folder in folders:

@@ -19,7 +19,7 @@ _MARKS = frozenset({"scenario"})
 
 
 class Import(msgspec.Struct, frozen=True):
-    """What a name in a module stands for: a module, or a name in one."""
+    """What a name in a module means: a module, or a name in one."""
 
     module: str
     name: str | None

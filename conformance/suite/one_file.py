@@ -19,7 +19,7 @@ from conformance.suite.modules import Definition, Import, Module, Scan, load, re
 from fakebrokers.errors import UsageError
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-#: What stands above the parts of the file, by `OneFile._rank`.
+#: What comes above the parts of the file, by `OneFile._rank`.
 _PARTS = {1: "The scenario.", 2: "The calls of the library.", 3: "What carries the calls and judges them."}
 
 Key = tuple[str, str]  #: module and name
@@ -105,7 +105,7 @@ class OneFile:
         return self._resolve(found.module, found.name)
 
     def _named_in(self, module: str, scan: Scan) -> Iterator[tuple[ast.expr, Key | Import]]:
-        """The names in a part that stand for something in the file, with the nodes that say so."""
+        """The names in a part that name something in the file, with the nodes that say so."""
         for node, name in scan.names:
             found = self._resolve(module, name)
             said: ast.expr = node.value if isinstance(node, ast.Attribute) else node
@@ -180,7 +180,7 @@ class OneFile:
         return names
 
     def _sorted(self) -> list[Key]:
-        """What runs when the file is loaded stands behind what it needs; machinery stands last if it can."""
+        """What runs when the file is loaded comes after what it needs; machinery comes last if it can."""
         found: dict[Key, None] = {}
         begun: set[Key] = set()
 

@@ -1,4 +1,4 @@
-"""Writes one scenario's run into the journal: what the client was asked and told, beside the wire."""
+"""Writes one scenario's run into the journal: what the client was asked and answered, beside the wire."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _Notes:
         self._slow: set[str] = set()  #: subscriptions whose callbacks take time
         self._partial: set[str] = set()  #: those to several logs, or to parts of one: positions have gaps
         self._long: dict[tuple[str, str], str | None] = {}  #: their messages whose callbacks run
-        self.resumed = False  #: the client has told that it works again after a loss
+        self.resumed = False  #: the client has reported that it works again after a loss
 
     def take(self, now: float, way: str, line: Mapping[str, Any]) -> None:
         """One line of the exchange."""
@@ -95,7 +95,7 @@ class _Notes:
             if line.get("op") not in SKIPPED:
                 self._begin(now, line)
         elif "event" in line:
-            self._told(now, line.get("fields", line) | {"event": line["event"]})
+            self._reported(now, line.get("fields", line) | {"event": line["event"]})
         elif line.get("id") in self._asked:
             self._end(now, self._asked.pop(line["id"]), line)
 
@@ -153,7 +153,7 @@ class _Notes:
             error=error.get("kind"),
         )
 
-    def _told(self, now: float, event: Mapping[str, Any]) -> None:
+    def _reported(self, now: float, event: Mapping[str, Any]) -> None:
         if event["event"] == "message":
             self._delivered(now, event)
         elif event["event"] == "returned":

@@ -13,9 +13,9 @@ import msgspec
 from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.messages import Hello
 from conformance.results import Results
-from conformance.suite.bench import AdapterPool
 from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.op_journal import open_run
+from conformance.suite.pool import AdapterPool
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import FakeBrokerError, UsageError
@@ -35,7 +35,7 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
         target: URL of a real broker instead of the fake.
         journal: Folder in which every run is written down; None writes nothing.
         keep: Called with what is known so far, at the beginning and every few seconds: a run that is killed
-            leaves that behind, marked as not complete.
+            leaves that, marked as not complete.
         parallel: How many scenarios at once; None: as many as the machine carries.
     """
 
@@ -56,7 +56,7 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
 
 
 class NothingExecuted(FakeBrokerError):
-    """Nobody was judged: the run says nothing about the client."""
+    """No client was judged: the run says nothing about the client."""
 
 
 def reach(target: str) -> None:
@@ -84,7 +84,7 @@ def name_of(order: SuiteRequest, about: Hello | None) -> str:
 
 
 class RecordingPool(AdapterPool):
-    """Tells what the client said about itself."""
+    """Passes on what the client said about itself."""
 
     def __init__(self, make: Callable[[], Adapter], greeted: Callable[[Hello], None]) -> None:
         super().__init__(make)
@@ -97,7 +97,7 @@ class RecordingPool(AdapterPool):
 
 
 def runner_for(
-    order: SuiteRequest, bench: AdapterPool, noted: list[Hello], options: Mapping[str, Any]
+    order: SuiteRequest, pool: AdapterPool, noted: list[Hello], options: Mapping[str, Any]
 ) -> Runner:
     """The runner of an order.
 
@@ -124,13 +124,13 @@ def runner_for(
 
         options["open_run"] = open_journal
     if order.target is None:
-        return Runner(bench, fake_for(seed=order.seed), **options)
+        return Runner(pool, fake_for(seed=order.seed), **options)
     host, port = _place(order.target)
     url = urlsplit(order.target if "//" in order.target else f"//{order.target}")
     login = {"user": unquote(url.username or ""), "password": unquote(url.password or "")}
     real = RealBroker(host, port, {})
     return Runner(
-        bench,
+        pool,
         lambda _: real,
         endpoint=lambda broker: f"{broker.host}:{broker.port}",
         connect_options={key: value for key, value in login.items() if value},

@@ -66,7 +66,7 @@ def is_bundled(module: str) -> bool:
 
 
 def use(path: str | Path) -> Folder:
-    """Add a folder; harmless if it is there. Nothing of it is loaded before somebody asks.
+    """Add a folder; harmless if it is there. Nothing of it is loaded before it is asked for.
 
     Raises:
         UsageError: It is no folder, or has no catalogue.

@@ -25,8 +25,8 @@ _ROW = re.compile(r"(?P<table>\w+)\[(?P<index>\d+)\](?:\.(?P<key>\w+))?")
 _NAMED = re.compile(r"unknown field `(?P<key>\w+)`")
 
 
-class _File:
-    """One file of a catalogue, and where things stand in it."""
+class _CatalogueFile:
+    """One file of a catalogue, and where its parts are."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -77,7 +77,7 @@ def check_scripts(folder: Folder, scripts: Mapping[str, Script], stated: Sequenc
         family = msgspec.convert(tomllib.loads(text), Family)
         listed = [item.id for item in family.scenarios]
         own = [*listed, *(each for each in stated if each.startswith(f"{family.family}-"))]
-        file = _File(path, text)
+        file = _CatalogueFile(path, text)
         if not own:
             file.refuse(
                 f"expected at least one [[scenarios]], or a script that states one of {family.family}"
@@ -115,7 +115,7 @@ def _family(path: Path, known: Mapping[str, Family]) -> Family:
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         raise UsageError(f"{path}:{line[1] if line else 1}: expected TOML: {error}") from None
-    file = _File(path, text)
+    file = _CatalogueFile(path, text)
     try:
         family = msgspec.convert(rows, Family)
     except msgspec.ValidationError as error:
@@ -129,7 +129,7 @@ def _family(path: Path, known: Mapping[str, Family]) -> Family:
     return family
 
 
-def _misfit(file: _File, text: str) -> NoReturn:
+def _misfit(file: _CatalogueFile, text: str) -> NoReturn:
     """Raise for what does not have the shape of a catalogue."""
     at = _AT.search(text)
     problem = text[: at.start()] if at else text
@@ -144,7 +144,7 @@ def _misfit(file: _File, text: str) -> NoReturn:
     file.refuse(problem, row["table"] if row else "", int(row["index"]) if row else 0, key or "")
 
 
-def _check_family(file: _File, family: Family, known: Mapping[str, Family]) -> None:
+def _check_family(file: _CatalogueFile, family: Family, known: Mapping[str, Family]) -> None:
     name = family.family
     if not re.fullmatch("[A-Z][A-Z0-9]*", name):
         file.refuse(f"expected a family in capital letters, such as ACME, got {name!r}", key="family")
@@ -164,7 +164,7 @@ def _check_family(file: _File, family: Family, known: Mapping[str, Family]) -> N
             file.refuse(f"expected codes of your own; {problem}", key=code)
 
 
-def _check_protocols(file: _File, family: Family, ids: Sequence[str]) -> None:
+def _check_protocols(file: _CatalogueFile, family: Family, ids: Sequence[str]) -> None:
     for protocol, covered in family.protocols.items():
         table = f"protocols.{protocol}"
         if family.protocol:

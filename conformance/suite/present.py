@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from conformance.results import Result, Step, Verdict
+from conformance.results import RowResult, Step, Verdict
 from conformance.suite import outside
 from conformance.suite.catalogue import fault_of, sources
 from conformance.suite.contract import BY_HAND
 from conformance.suite.judge import Judgement
 from conformance.suite.reproducer import python_client, reproducer
 from conformance.suite.scenario import Scenario
-from conformance.suite.story import failures, story, told
+from conformance.suite.story import failures, reported, story
 from fakebrokers.journal import Record, Tap
 
 DIAGRAM_STEPS = 40
@@ -29,7 +29,7 @@ BY_HAND_LINES = 24
 
 def to_result(
     judgement: Judgement, *, client: str, seed: int, who: Sequence[str] = (), target: str | None = None
-) -> Result:
+) -> RowResult:
     """Everything that is known about one scenario's run.
 
     Args:
@@ -42,7 +42,7 @@ def to_result(
     failed = judgement.verdict in (Verdict.FAIL, Verdict.HARNESS_ERROR)
     who = who or ("--client", client)
     is_bundled = who[0] == "--client"
-    result = Result(
+    result = RowResult(
         id=item.id,
         protocol=item.protocol,
         variant=item.variant,
@@ -70,11 +70,13 @@ def to_result(
         run=judgement.run,
         fault=fault_of(wanted, item.protocol),
         adapter=_adapter(judgement),
-        story=tuple(told(story(judgement))[:STORY_LINES]) if judgement.verdict is not Verdict.PASS else (),
+        story=tuple(reported(story(judgement))[:STORY_LINES])
+        if judgement.verdict is not Verdict.PASS
+        else (),
         began_at=round(judgement.began_at, 3),
         by_hand=tuple(by_hand(judgement.records)),
     )
-    return msgspec.convert(_readable(msgspec.to_builtins(result)), Result)
+    return msgspec.convert(_readable(msgspec.to_builtins(result)), RowResult)
 
 
 def _readable(value: Any) -> Any:
@@ -179,7 +181,7 @@ def _frame(record: Record, tap: Tap | None = None) -> tuple[Any, ...]:
 
 
 def _is_lost(record: Record, newest: Mapping[Any, int]) -> bool:
-    """Whether a frame was said and never left, or came in and was never heard."""
+    """Whether a frame was said and never sent, or received and never heard."""
     if not record.fault or record.tap not in (Tap.SAID, Tap.RECEIVED):
         return False
     other = Tap.SENT if record.tap is Tap.SAID else Tap.HEARD

@@ -20,7 +20,7 @@ from conformance.suite.catalogue import fault_of
 from conformance.suite.deeds import SourceWriter
 from conformance.suite.judge import Judgement
 from conformance.suite.one_file import OneFile
-from conformance.suite.story import Asked, story, told
+from conformance.suite.story import Asked, reported, story
 from conformance.suite.unnamed import expect_for
 from fakebrokers.errors import UsageError
 from fakebrokers.extras import installing
@@ -113,7 +113,7 @@ test_{name} = scenarios(
 
 
 class PythonClient(msgspec.Struct, frozen=True):
-    """A client whose calls can stand in the file.
+    """A client whose calls can be written into the file.
 
     Attributes:
         imports: Statement that imports what `make` uses.
@@ -157,7 +157,7 @@ def reproducer(
     """The text of the file.
 
     Args:
-        client: Whose calls can stand in the file; None: run it with its adapter.
+        client: Whose calls can be written into the file; None: run it with its adapter.
         who: The option that names the client on the command line, and its value; none for an adapter class,
             of which there is no file.
         folder: Where the adapter's command is run; default: here.
@@ -194,7 +194,7 @@ def _head(judgement: Judgement, how: str, what: str) -> list[str]:
         f"Run it:   {how}; pytest {reproducer_name(judgement.scenario)}",
         "",
         "What happened in the run that failed (seconds, who, what):",
-        *told(story(judgement))[:60],
+        *reported(story(judgement))[:60],
     ]
     return [f"# {_ascii(plain(line))}".rstrip() for line in lines]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from conformance.clients.adapter.profile import ops_of
-from conformance.results import Level, Result, RuleResult, Verdict
+from conformance.results import Level, RowResult, RuleResult, Verdict
 from conformance.rules import INVARIANTS, Finding
 from conformance.suite.judgement import Judgement
 
@@ -47,10 +47,10 @@ def _kind_of(rule: RuleResult) -> str:
     return re.sub(r"\w+", lambda word: "_" if word[0] in ops else word[0], words)
 
 
-def as_row(rule: RuleResult) -> Result:
+def as_row(rule: RuleResult) -> RowResult:
     """The violation as a row among those of scenarios, for what shows rows alone."""
     count = f"{len(rule.rows)} row{'s' * (len(rule.rows) != 1)}"
-    return Result(
+    return RowResult(
         id=rule.rule,
         protocol=rule.protocol,
         variant=rule.variant,

@@ -21,10 +21,10 @@ from conformance.clients.adapter.base import Adapter, AdapterFailed
 from conformance.known.defects import KnownDefects
 from conformance.results import Verdict
 from conformance.rules import Finding
-from conformance.suite.bench import AdapterPool
 from conformance.suite.expectations import foresee, news
 from conformance.suite.judge import Judgement, judge, unfit
-from conformance.suite.room import MOST, Limiter, width_here
+from conformance.suite.limiter import MOST, Limiter, width_here
+from conformance.suite.pool import AdapterPool
 from conformance.suite.scenario import Key, Scenario
 from fakebrokers.errors import FakeBrokerError, JournalError
 from fakebrokers.journal import RunJournal
@@ -40,7 +40,7 @@ class Runner:
     is late once is no client that hangs.
 
     Args:
-        bench: Where the clients come from.
+        pool: Where the clients come from.
         make_broker: Makes the fake of a scenario.
         open_run: Opens the journal on disk for a run; None writes none.
         parallel: How many scenarios at once; None: as many as the machine carries (`room`). The adapter's
@@ -55,7 +55,7 @@ class Runner:
 
     def __init__(
         self,
-        bench: AdapterPool,
+        pool: AdapterPool,
         make_broker: Callable[[Scenario], Any],
         *,
         parallel: int | None = 4,
@@ -68,7 +68,7 @@ class Runner:
         on_again: Callable[[Scenario], None] = lambda _: None,
         on_end: Callable[[Judgement], None] = lambda _: None,
     ) -> None:
-        self._bench = bench
+        self._pool = pool
         self._make_broker = make_broker
         self._parallel = parallel
         self._endpoint = endpoint
@@ -100,7 +100,7 @@ class Runner:
     async def greet(self, scenarios: Sequence[Scenario]) -> None:
         """Start the client, and sort the scenarios by what it says about itself."""
         try:
-            hello = await self._bench.hello()
+            hello = await self._pool.hello()
         except FakeBrokerError as error:
             self.refused = error
             return
@@ -112,20 +112,20 @@ class Runner:
                 (self._alone if item.alone else self._crowd).append(item)
         self._most = int(min(self._parallel or MOST, hello.limits.get("processes", MOST)))
 
-    async def crowd(self, room: Limiter, rank: int) -> None:
+    async def crowd(self, limiter: Limiter, rank: int) -> None:
         """Run what may run beside others; clients of a lower `rank` go first."""
-        is_alone = min(room.most, self._most) == 1
-        self._few = await self._together(self._crowd, room, rank, apart=is_alone, final=is_alone)
+        is_alone = min(limiter.most, self._most) == 1
+        self._few = await self._together(self._crowd, limiter, rank, apart=is_alone, final=is_alone)
         self._crowd = []
 
-    async def few(self, room: Limiter, rank: int) -> None:
+    async def few(self, limiter: Limiter, rank: int) -> None:
         """Run again what was late, or was kept waiting, in the crowd."""
-        self._alone = await self._together(self._few, room, rank, apart=True) + self._alone
+        self._alone = await self._together(self._few, limiter, rank, apart=True) + self._alone
         self._few = []
 
-    async def alone(self, room: Limiter, rank: int) -> None:
+    async def alone(self, limiter: Limiter, rank: int) -> None:
         """Run what nothing may run beside."""
-        await self._together(self._alone, room, rank, apart=True, final=True)
+        await self._together(self._alone, limiter, rank, apart=True, final=True)
         self._alone = []
 
     @property
@@ -135,10 +135,10 @@ class Runner:
 
     async def rest(self) -> None:
         """End the client's processes; what is run next starts others."""
-        await self._bench.close()
+        await self._pool.close()
 
     async def _together(
-        self, items: Sequence[Scenario], room: Limiter, rank: int, *, apart: bool, final: bool = False
+        self, items: Sequence[Scenario], limiter: Limiter, rank: int, *, apart: bool, final: bool = False
     ) -> list[Scenario]:
         """Run them, as many at once as there is room for.
 
@@ -158,13 +158,13 @@ class Runner:
                 else:
                     self._end(judgement)
             finally:
-                room.leave()
+                limiter.leave()
                 processes.release()
 
         async with asyncio.TaskGroup() as group:
             for item in items:
                 await processes.acquire()
-                await room.enter(rank)
+                await limiter.enter(rank)
                 group.create_task(one(item))
         return again
 
@@ -255,7 +255,7 @@ class Runner:
         adapter: Adapter | None = None
         judgement: Judgement | None = None
         try:
-            adapter = await self._bench.take(fresh=fresh)
+            adapter = await self._pool.take(fresh=fresh)
             judgement = await judge(
                 item,
                 adapter,
@@ -270,7 +270,7 @@ class Runner:
         finally:
             if adapter is not None:
                 healthy = judgement is not None and judgement.verdict in GOOD
-                await self._bench.give_back(adapter, healthy=healthy)
+                await self._pool.give_back(adapter, healthy=healthy)
         return judgement
 
 
@@ -310,7 +310,7 @@ async def run_together(
     Args:
         clients: Each with its scenarios; the first ones go first.
         parallel: How many scenarios at once; None: as many as the machine carries.
-        on_done: Told of each client when nothing is left to run of it.
+        on_done: Gets each client when nothing is left to run of it.
     """
     most = parallel or MOST
     crowd = Limiter(parallel or width_here(), most, follows_lag=parallel is None)
@@ -324,7 +324,7 @@ async def run_together(
             crowd.leave()
         await runner.crowd(crowd, rank)
 
-    async def round_of(room: Limiter, step: Callable[[Runner, int], Awaitable[None]]) -> None:
+    async def round_of(limiter: Limiter, step: Callable[[Runner, int], Awaitable[None]]) -> None:
         async def work(runner: Runner, rank: int) -> None:
             await step(runner, rank)
             if len(clients) > 1:  # its processes would stay for the next round
@@ -333,7 +333,7 @@ async def run_together(
                 done.add(runner)
                 on_done(runner)
 
-        async with room, asyncio.TaskGroup() as group:
+        async with limiter, asyncio.TaskGroup() as group:
             for rank, runner in enumerate(clients):
                 if runner not in done:
                     group.create_task(work(runner, rank))

@@ -351,7 +351,7 @@ def _row(
 
 
 def forget(is_gone: Callable[[str], bool]) -> None:
-    """Take those out whose scripts stand in such a module, by its name, with what they state."""
+    """Take those out whose scripts are in such a module, by its name, with what they state."""
     forget_stated(is_gone)
     for key in [key for key, each in _declared.items() if is_gone(each.script.__module__)]:
         del _declared[key]

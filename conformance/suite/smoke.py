@@ -66,7 +66,7 @@ def cover(rows: Iterable[Key], found: Mapping[Key, set[tuple[str, ...]]], count:
 def computed(scenarios: Sequence[Scenario], slow: Sequence[str]) -> dict[str, list[str]]:
     """The rows of the file: by protocol, and by variant where there are any.
 
-    Where a client may be of one of several transporters, those of the first stand for all.
+    Where a client may be of one of several transporters, those of the first count for all.
     """
     found = finds({client.name: client.protocols for client in bundled()})
     fit = [

@@ -40,8 +40,8 @@ def story(judgement: Judgement) -> list[Deed | Asked]:
     return sorted([*judgement.deeds, *_asked(judgement.transcript)], key=lambda each: each.at_s)
 
 
-def told(steps: Iterable[Deed | Asked]) -> list[str]:
-    """One line for each step that can be written down; what comes several times in a row is told once."""
+def reported(steps: Iterable[Deed | Asked]) -> list[str]:
+    """One line for each step that can be written down; what comes several times in a row is written once."""
     steps = [each for each in steps if one_line(each)]
     lines = []
     for (who, text), same in groupby(steps, key=lambda each: (type(each), one_line(each))):
@@ -94,8 +94,8 @@ def _asked(transcript: Iterable[bytes]) -> list[Asked]:
 
 
 def _op(line: Mapping[str, Any]) -> str:
-    told = {k: v for k, v in line.get("args", {}).items() if k != "endpoints" and v not in (None, {}, [])}
-    arguments = ", ".join(f"{k}={_value(v)}" for k, v in told.items())
+    reported = {k: v for k, v in line.get("args", {}).items() if k != "endpoints" and v not in (None, {}, [])}
+    arguments = ", ".join(f"{k}={_value(v)}" for k, v in reported.items())
     limit = line.get("timeout_ms")
     within = f" within {limit / 1000:g} s" if limit else ""
     return plain(f"{line['op']} {_short(arguments, _ARGUMENTS_MAX)}{within}")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
-from conformance.run.room import package_of
+from conformance.run.material import package_of
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol, protocol_names
 

@@ -1,7 +1,7 @@
 """A run of a scenario as the invariants judge it: a trace of bytes, ops and events, read as a `Case`.
 
 What a base script says of itself (`conformance.run`) is read here from what the script did and from the wire
-journal: which connections a fault touched, whether the client was told the truth, how many sessions
+journal: which connections a fault touched, whether the client got the truth, how many sessions
 there are, when the last one was closed.
 """
 
@@ -19,9 +19,9 @@ from conformance.clients.adapter.messages import Event, Hello
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.inprocess import place_in_trace
+from conformance.run.material import material_of
 from conformance.run.notes import Notes
 from conformance.run.reported import ReportedEvent
-from conformance.run.room import room_of
 from conformance.run.specs import Spec
 from conformance.run.trace import Trace
 from conformance.run.traits import Traits
@@ -101,13 +101,13 @@ class TracedRun:
         if len(rows) > MOST_ROWS or bulk > MOST_BYTES:
             return "the run is too long to be read a second time"
         try:
-            room = room_of(scenario.protocol)
+            material = material_of(scenario.protocol)
         except UsageError as error:
             return str(error)
         is_known = isinstance(broker, find_protocol(scenario.protocol).load())
         return (
             ""
-            if is_known and room.traits.reading.reads(broker)
+            if is_known and material.traits.reading.reads(broker)
             else "there is no model of what is spoken here"
         )
 
@@ -121,8 +121,8 @@ class TracedRun:
         """
         spec = Spec(scenario.protocol, scenario.id)
         events = [ReportedEvent(event) for event in self._events]
-        _rename(self.ops, events, room_of(scenario.protocol).traits)
-        case = Case(spec, room_of(scenario.protocol), self.trace.rows, self.ops, events)
+        _rename(self.ops, events, material_of(scenario.protocol).traits)
+        case = Case(spec, material_of(scenario.protocol), self.trace.rows, self.ops, events)
         case.contract = Contract(self._adapter.hello)
         case.notes = _notes(self.ops, records, self._adapter.hello)
         case.touched = frozenset(touched(records))
@@ -172,7 +172,7 @@ def _cuts(record: Record) -> bool:
 
 
 def _is_lie(record: Record) -> bool:
-    """Whether the client was told what the broker did not mean, or the broker heard what it did not say."""
+    """Whether the client got what the broker did not mean, or the broker heard what it did not say."""
     if record.tap is Tap.STATE:
         return record.kind == State.BYTES
     return record.tap in (Tap.SENT, Tap.HEARD)
@@ -212,7 +212,7 @@ def _raises(ops: Sequence[RunOp]) -> bool:
 
 
 def _set_phases(case: Case) -> None:
-    """Behind the begin of the last close that nothing follows, ops belong to the end."""
+    """After the begin of the last close that nothing follows, ops belong to the end."""
     last = max((n for n, done in enumerate(case.ops) if done.op in ("connect", "close")), default=None)
     if last is None or case.ops[last].op != "close":
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from conformance.results import Result, RuleResult, Verdict
+from conformance.results import RowResult, RuleResult, Verdict
 from fakebrokers.commands import ExitCode
 
 #: Share of the MUST scenarios for the declared roles that has to be executed.
@@ -14,7 +14,7 @@ SKIPPED = (Verdict.UNSUPPORTED, Verdict.PROFILE)
 PRECEDENCE = (ExitCode.USAGE, ExitCode.HARNESS, ExitCode.FAILED, ExitCode.INCONCLUSIVE, ExitCode.REGRESSION)
 
 
-def executed_share(results: Iterable[Result]) -> float:
+def executed_share(results: Iterable[RowResult]) -> float:
     """Share of the MUST scenarios that were run: not skipped for a missing capability, not inconclusive.
 
     Where no MUST is for this client, 1 if anything was run at all.
@@ -26,13 +26,13 @@ def executed_share(results: Iterable[Result]) -> float:
     return sum(map(was_executed, rows)) / len(rows)
 
 
-def was_executed(row: Result) -> bool:
+def was_executed(row: RowResult) -> bool:
     """Whether the client was judged by it."""
     return row.verdict in (Verdict.PASS, Verdict.NON_STRICT, Verdict.FAIL)
 
 
 def exit_code(
-    results: Iterable[Result],
+    results: Iterable[RowResult],
     rules: Iterable[RuleResult] = (),
     *,
     strict: bool = False,
@@ -43,7 +43,7 @@ def exit_code(
 
 
 def judged(
-    results: Iterable[Result],
+    results: Iterable[RowResult],
     rules: Iterable[RuleResult] = (),
     *,
     strict: bool = False,

@@ -52,7 +52,7 @@ class Node(NamedTuple):
 
 
 def parse(data: bytes) -> Node:
-    """The outermost element; bytes behind it are not looked at.
+    """The outermost element; bytes after it are not looked at.
 
     Raises:
         WireError: The bytes are no BER, or end too early.

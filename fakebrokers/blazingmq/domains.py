@@ -30,7 +30,7 @@ Mode = Literal["priority", "fanout", "broadcast"]
 
 #: Apps of a fanout domain that nobody configured; those of the broker's own examples.
 EXAMPLE_APPS = ("foo", "bar", "baz")
-#: What may stand behind the mode in the name of a domain: strong consistency.
+#: What may stand after the mode in the name of a domain: strong consistency.
 _SUFFIX = ".sc"
 
 _ROUTING = {

@@ -40,7 +40,7 @@ _IMPLICIT_PAYLOAD = int(PushFlag.IMPLICIT_PAYLOAD)
 
 
 def padded(data: bytes) -> bytes:
-    """The data with 1 to 4 bytes behind them, each of which says how many there are."""
+    """The data with 1 to 4 bytes after them, each of which says how many there are."""
     return data + _PADS[_WORD - len(data) % _WORD]
 
 

@@ -85,7 +85,7 @@ def refuse_negotiation(category: int = Category.E_REFUSED, **match: Any) -> Faul
 
 
 def late_answer(kind: str, seconds: float, **match: Any) -> Fault:
-    """An answer such as ``openQueueResponse`` comes late; what is behind it overtakes it."""
+    """An answer such as ``openQueueResponse`` comes late; what comes after it overtakes it."""
     return delay(seconds, kind=kind, direction="out", **match)
 
 

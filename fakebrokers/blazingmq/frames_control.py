@@ -146,7 +146,7 @@ class StatusResponse(Response, frozen=True):
 
 
 class Disconnect(Request, frozen=True):
-    """The client ends its session; nothing it sends behind is looked at."""
+    """The client ends its session; nothing it sends after is looked at."""
 
     kind = "disconnect"
     spec = FrameSpec(Role.CLOSE, key="r_id")
@@ -210,7 +210,7 @@ class CloseQueue(Request, frozen=True):
 
 
 class CloseQueueResponse(Response, frozen=True):
-    """No delivery and no ACK of that handle comes behind it."""
+    """No delivery and no ACK of that handle comes after it."""
 
     way = "out"
     kind = "closeQueueResponse"

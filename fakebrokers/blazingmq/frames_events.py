@@ -25,7 +25,7 @@ class EventFrame(Frame, frozen=True, gc=False):
 class Batch(EventFrame, frozen=True):
     """An event of several `messages`.
 
-    Its `rest` is what stands behind the last message that can be read: a broker takes the messages before
+    Its `rest` is what stands after the last message that can be read: a broker takes the messages before
     it, and drops the rest.
     """
 

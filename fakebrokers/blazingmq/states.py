@@ -3,7 +3,7 @@
 Rules: docs/protocols/blazingmq.md, 7. What the table cannot say:
 
 * **Before the client has said who it is**, any other frame ends the connection; an authenticationRequest is
-  answered and changes nothing. A client that is refused gets its brokerResponse, and the end behind it.
+  answered and changes nothing. A client that is refused gets its brokerResponse, and the end after it.
 * **Requests without a number**, answers, and control messages that cannot be read are ignored, and so are
   events of types that clients do not send: the connection stays.
 * **Bytes that cannot be an event header** end the connection in every state.
@@ -48,7 +48,7 @@ class Row(NamedTuple):
     Attributes:
         reads: What happens to frames.
         due: The frame that leads on.
-        next: The state behind it.
+        next: The state after it.
         delivers: Whether messages are pushed.
     """
 

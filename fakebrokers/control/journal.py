@@ -38,7 +38,7 @@ class Feed:
     def __init__(self, server: FakeServer) -> None:
         self.newest = server.journal.last_seq
         self._server = server
-        self._from = self.newest  #: every record behind this one is kept
+        self._from = self.newest  #: every record after this one is kept
         self._records: list[Record] = []
         self._lines: list[bytes] = []
         self._joined: dict[tuple[Wanted, int], bytes] = {}
@@ -47,7 +47,7 @@ class Feed:
         self._looking: asyncio.Task[None] | None = None
 
     async def behind(self, wanted: Wanted, seq: int) -> AsyncGenerator[bytes, None]:
-        """The lines of what fits behind record `seq`, until the broker stops; b"" now and then in between."""
+        """The lines of what fits after record `seq`, until the broker stops; b"" now and then in between."""
         self._listeners += 1
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())

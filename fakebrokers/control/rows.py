@@ -104,7 +104,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     Attributes:
         match: Which ones.
         name: Of the fault that keeps them.
-        behind: Everything behind them waits too.
+        behind: Everything after them waits too.
         for_s: Or until this many seconds have passed.
     """
 

@@ -77,7 +77,7 @@ class Awaiting(Parts):
 
         Args:
             condition, kind, role, connection, since: As in `wait_for`.
-            tap: Where it has to be seen; left out: where it goes over the wire, behind all faults.
+            tap: Where it has to be seen; left out: where it goes over the wire, after all faults.
             count: How many, exactly; 0 for none.
             at_least, at_most: How many, instead; without any number at least one.
             unit: Whether frames are counted, or the single messages (``item``) of batches.

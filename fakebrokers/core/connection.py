@@ -154,7 +154,7 @@ class Connection:
         self.session.closed(now)
 
     def input_ended(self, now: float) -> None:
-        """The client has sent FIN, and may still read; the session hears of it behind what came before."""
+        """The client has sent FIN, and may still read; the session hears of it after what came before."""
         if self.alive and not self._send_path.shut:
             self.journal.state(now, self.name, State.HALF_CLOSED, "by client")
             self._input_end_waits = True
@@ -197,14 +197,14 @@ class Connection:
             self.pipe.refresh()
 
     def hang_up(self, how: HangUp = HangUp.FIN) -> None:
-        """The broker ends the connection, behind everything it said."""
+        """The broker ends the connection, after everything it said."""
         if self._send_path.gone:
             return
         self._send_path.put(Parcel(end=how), self._owner.now)
         self._request_flush()
 
     def end_output(self) -> None:
-        """FIN behind everything that was said; the client may go on sending."""
+        """FIN after everything that was said; the client may go on sending."""
         if not self._send_path.gone:
             self._send_path.put(Parcel(end=HangUp.FIN, half=True), self._owner.now)
             self._request_flush()
@@ -226,7 +226,7 @@ class Connection:
         self._receive_path.unblock("session")
 
     def inject(self, what: Frame | Any) -> None:
-        """Send a frame, or a raw unit, that the broker never said: past all faults, behind what waits."""
+        """Send a frame, or a raw unit, that the broker never said: past all faults, after what waits."""
         frame, unit = (what, None) if isinstance(what, Frame) else (None, what)
         self._send_path.put(Parcel(frame=frame, raw=unit, fault="by hand", final=True), self._owner.now)
         self._request_flush()

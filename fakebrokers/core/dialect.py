@@ -49,7 +49,7 @@ class Known(NamedTuple):
 
     Attributes:
         command, fake, real: Regular expressions, searched in the last command of the smallest sequence, and
-            in what was heard behind it.
+            in what was heard after it.
         reason: Why it stays.
     """
 
@@ -129,7 +129,7 @@ class Dialect(ABC):
         return False
 
     def joined(self, frames: Sequence[Frame]) -> Sequence[Frame]:
-        """What a client heard behind one command, with those as one that a server may cut as it likes."""
+        """What a client heard after one command, with those as one that a server may cut as it likes."""
         return frames
 
     def is_unordered(self, first: Frame, second: Frame) -> bool:

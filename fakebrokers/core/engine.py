@@ -259,7 +259,7 @@ class Engine:
     def crash(self, how: HangUp, keep_state: bool, now: float, ends_itself: str = "") -> None:
         """End all connections at once; at the end of the step forget everything unless `keep_state`.
 
-        `ends_itself` names the connection that ends behind the frame that set the crash off.
+        `ends_itself` names the connection that ends after the frame that set the crash off.
         """
         self.now = now
         self.journal.state(now, "", "crash", "state kept" if keep_state else "state lost")

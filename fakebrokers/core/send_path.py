@@ -24,10 +24,10 @@ class Transport(Protocol):
         """Send these units, in order, in as few writes as possible."""
 
     def hang_up(self, how: HangUp) -> None:
-        """End it behind what was written."""
+        """End it after what was written."""
 
     def end_output(self) -> None:
-        """Send FIN behind what was written, and read on."""
+        """Send FIN after what was written, and read on."""
 
     def stop_reading(self) -> None:
         """Let the client's bytes pile up."""
@@ -105,7 +105,7 @@ class SendPath:
             self.drain(now)
 
     def put(self, parcel: Parcel, now: float) -> None:
-        """Send something on its way, past all rules, behind what waits."""
+        """Send something on its way, past all rules, after what waits."""
         self._pipe.put("out", parcel, now)
         self.drain(now)
 
@@ -123,7 +123,7 @@ class SendPath:
                 self._put_out(parcel, now)
 
     def _finish(self, now: float) -> None:
-        """End our direction, behind what has left."""
+        """End our direction, after what has left."""
         if not self.finished:
             self._journal.state(now, self._name, State.HALF_CLOSED, "by broker")
             self.finished = True
@@ -147,7 +147,7 @@ class SendPath:
             self._journal.state(now, self._name, "bytes", f"{parcel.size} B{what}", parcel.fault)
 
     def end(self, how: HangUp, fault: str, now: float) -> None:
-        """End the connection at once, behind what has left."""
+        """End the connection at once, after what has left."""
         self._journal.state(now, self._name, how.value, "", fault)
         if how is HangUp.HALF_OPEN:
             self.mute = True

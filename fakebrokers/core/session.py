@@ -89,10 +89,10 @@ class Link(Protocol):
         """Send a frame; it passes the fault pipe first."""
 
     def hang_up(self, how: HangUp = HangUp.FIN) -> None:
-        """End the connection behind everything that was said."""
+        """End the connection after everything that was said."""
 
     def end_output(self) -> None:
-        """Send FIN behind everything that was said, and read on. Nothing can be said after that."""
+        """Send FIN after everything that was said, and read on. Nothing can be said after that."""
 
     def ready(self) -> None:
         """Tell that the client is set up (handshake done): the moment ``ready`` of fault plans."""

@@ -404,7 +404,7 @@ class TcpListener:
             for filler in self._fillers:
                 filler.close()
             self._fillers.clear()
-            self.refuse()  # what queued up behind them has to connect again
+            self.refuse()  # what queued up after them has to connect again
 
     def sockets(self) -> list[socket.socket]:
         """Every socket that this process has here."""

@@ -1,4 +1,4 @@
-"""What an onlooker between a fake and its clients is told: bytes as they pass, behind all faults.
+"""What an onlooker between a fake and its clients is told: bytes as they pass, after all faults.
 
 The journal speaks of frames; what a fault has cut, replaced or made up is "bytes" there. An onlooker gets all
 of it as the client does, and hears who ended a connection first.

@@ -25,7 +25,7 @@ def black_hole(for_s: float | None = None, **fault: Unpack[FaultArgs]) -> Fault:
 
 @builder(effects.Coalesce)
 def coalesce(frames: int | None = None, within_s: float = 0.02, **fault: Unpack[FaultArgs]) -> Fault:
-    """This frame and the next ones leave in one write; an end of the connection comes behind them."""
+    """This frame and the next ones leave in one write; an end of the connection comes after them."""
 
 
 @builder(effects.Corrupt)
@@ -53,7 +53,7 @@ def crash(
 
 @builder(effects.Delay)
 def delay(seconds: float, jitter: float = 0.0, **fault: Unpack[FaultArgs]) -> Fault:
-    """The frame is late, the ones behind it pass."""
+    """The frame is late, the ones after it pass."""
 
 
 @builder(effects.Drop)
@@ -63,7 +63,7 @@ def drop(**fault: Unpack[FaultArgs]) -> Fault:
 
 @builder(effects.Duplicate)
 def duplicate(times: int = 1, **fault: Unpack[FaultArgs]) -> Fault:
-    """The frame comes again, `times` times, right behind itself."""
+    """The frame comes again, `times` times, right after itself."""
 
 
 @builder(effects.Extend)
@@ -105,7 +105,7 @@ def inject(
 
 @builder(effects.Latency)
 def latency(seconds: float, jitter: float = 0.0, **fault: Unpack[FaultArgs]) -> Fault:
-    """The frame and everything behind it waits; order is kept."""
+    """The frame and everything after it waits; order is kept."""
 
 
 @builder(effects.Refuse)
@@ -181,7 +181,7 @@ def stall(for_s: float | None = None, **fault: Unpack[FaultArgs]) -> Fault:
 
 @builder(effects.Throttle)
 def throttle(bytes_per_s: int, **fault: Unpack[FaultArgs]) -> Fault:
-    """So many bytes per second, this frame and everything behind it in line."""
+    """So many bytes per second, this frame and everything after it in line."""
 
 
 @builder(effects.Truncate)
@@ -191,4 +191,4 @@ def truncate(
     share: float = 0.5,
     **fault: Unpack[FaultArgs],
 ) -> Fault:
-    """Only the first bytes of the frame leave. Usually an end of the connection comes behind it."""
+    """Only the first bytes of the frame leave. Usually an end of the connection comes after it."""

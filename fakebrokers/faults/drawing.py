@@ -143,7 +143,7 @@ def draw_fault(
     match = draw_match(fitting, random, rare=template.rare)
     effects: list[Row] = [template.effect(random)]
     if template.name == "truncate":
-        effects.append({"type": "rst"})  # half a frame and nothing behind it, ever, is no network
+        effects.append({"type": "rst"})  # half a frame and nothing after it, ever, is no network
     row: Row = {"match": match, "effect": effects[0] if len(effects) == 1 else effects}
     return row if _fits(row, protocol) else None
 

@@ -81,7 +81,7 @@ class Passage(Protocol):
         """What the fault remembers of this connection."""
 
     def pass_through(self, delay: float = 0.0) -> None:
-        """Let what is at hand go on as it is; with a delay (seconds) what is behind may overtake it."""
+        """Let what is at hand go on as it is; with a delay (seconds) what comes after it may overtake it."""
 
     def pass_on(self, frame: Frame, delay: float = 0.0) -> None:
         """Let this frame go on instead."""
@@ -93,10 +93,10 @@ class Passage(Protocol):
         """Let the bytes go on in writes of their own, `gaps` seconds after each; order stays."""
 
     def pass_slowly(self, seconds: float) -> None:
-        """Let what is at hand go on, `seconds` behind what is before it in line."""
+        """Let what is at hand go on, `seconds` after what is before it in line."""
 
     def push_back(self, seconds: float) -> None:
-        """What is passed on after this call, and everything behind it, waits `seconds`; order stays."""
+        """What is passed on after this call, and everything after it, waits `seconds`; order stays."""
 
     def forget(self) -> None:
         """Pass nothing on, not even what effects before this one passed on."""
@@ -123,7 +123,7 @@ class Passage(Protocol):
         """Say a raw unit to the client; no fault touches it."""
 
     def hang_up(self, how: HangUp, delay: float = 0.0) -> None:
-        """End the connection behind everything that was passed on."""
+        """End the connection after everything that was passed on."""
 
     def stop_reading(self, seconds: float | None) -> None:
         """Read nothing more from this client; None until the fault is released."""
@@ -170,7 +170,7 @@ class Effect(
         needs_bytes: Whether it works on a byte stream only, not on a wire that a library owns.
         takes_raw: Whether it can also act on what an effect before it has turned into bytes.
         once: Whether it acts once, not on each of the frames that rules before it made of one.
-        last: Whether it comes behind all others of its fault, once (an end of the connection).
+        last: Whether it comes after all others of its fault, once (an end of the connection).
         per_run: Whether ``nth`` and ``first`` count in the whole run unless the match says otherwise: after
             the end of a connection the client's next one would set it off again, without end.
         direction: The only direction in which it makes sense, or "" for both.

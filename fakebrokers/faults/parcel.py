@@ -26,8 +26,8 @@ class Parcel(msgspec.Struct, kw_only=True, eq=False):
         final: No fault touches it any more.
         alone: It leaves in a write of its own.
         delay_s: Seconds by which it leaves later; others may overtake it.
-        hold_s: Seconds before which neither it nor anything behind it leaves.
-        transmit_s: Seconds that it needs behind what is before it in line.
+        hold_s: Seconds before which neither it nor anything after it leaves.
+        transmit_s: Seconds that it needs after what is before it in line.
         gap_s: Seconds after it before which nothing follows.
         size: Bytes on the wire, for the lane's account.
         total: Of the last of several pieces: the bytes of all.

@@ -181,7 +181,7 @@ class PipePassage:
             self._pipe.put("out", parcel, self.now)
 
     def _answer(self, parcel: Parcel) -> None:
-        """Send to the client; behind what goes on if that goes there too."""
+        """Send to the client; after what goes on if that goes there too."""
         if self.direction == "out":
             self._out.append(parcel)
         else:

@@ -34,7 +34,7 @@ def _text(value: str) -> str:
 
 
 def inline(value: Any) -> str:
-    """A value as it stands behind an equals sign."""
+    """A value as it stands after an equals sign."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

@@ -87,7 +87,7 @@ class _Capture:
             self._state(row, told)
         elif row.tap in ("in", "received", "out", "sent"):
             self._frame(row, told)
-        else:  # what was heard or said behind a fault did not go over the wire like that
+        else:  # what was heard or said after a fault did not go over the wire like that
             self._put(row, row.direction, ACK, b"", told)
 
     def _state(self, row: FrameRow, told: str) -> None:

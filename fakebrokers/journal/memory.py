@@ -62,7 +62,7 @@ class Journal:
         body_limit: Frames of more bytes than this that carry message bodies are kept without
             the frame itself: kind, keys and size stay.
 
-    What is inside an envelope has a record of its own, behind the envelope's. It is opened when somebody
+    What is inside an envelope has a record of its own, after the envelope's. It is opened when somebody
     looks: a watcher or the sink at once, a reader later.
     """
 

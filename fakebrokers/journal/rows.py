@@ -19,7 +19,7 @@ from fakebrokers.schemas import DIALECT, components
 Unsigned = Annotated[int, msgspec.Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"})]
 
 
-#: Stands in a run's identity behind its name.
+#: Stands in a run's identity after its name.
 MARK = "~"
 
 
@@ -49,7 +49,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
         memory_peak: Most resident memory of the client's process during the run, bytes; None in process, or
             where the system does not tell.
         may: What the client may do besides, by its hello: words of its contract.
-        findings: The rules for all runs that this one violated; behind a colon the word that allows it.
+        findings: The rules for all runs that this one violated; after a colon the word that allows it.
     """
 
     run: str

@@ -306,7 +306,7 @@ def _remove_segments(folder: Path, runs: Iterable[str]) -> None:
 
 
 def _plain(hint: Any) -> Any:
-    """The type behind ``X | None``."""
+    """The type after ``X | None``."""
     if isinstance(hint, UnionType) or get_origin(hint) is Union:
         return next(part for part in get_args(hint) if part is not NoneType)
     return hint

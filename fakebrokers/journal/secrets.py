@@ -21,7 +21,7 @@ _NAME = re.compile(
     r"|(api|access|private|shared|account|signing|subscription)[-_]?key",
     re.IGNORECASE,
 )
-#: Words of a command behind which credentials come without a name.
+#: Words of a command after which credentials come without a name.
 _SCHEME = re.compile(r"(bearer|basic|negotiate|digest)[:=,]?$", re.IGNORECASE)
 #: Words that are a password by their first letter, in the ACLs of Redis.
 _MARKED = (">", "<", "#", "!")

@@ -152,7 +152,7 @@ class RunStream:
 
     @property
     def renamed(self) -> bool:
-        """Whether the run was given another identity behind rows that have the first one."""
+        """Whether the run was given another identity after rows that have the first one."""
         return str(self._attributes["run"]) != self._named
 
     def __iter__(self) -> Iterator[tuple[str, pa.Table]]:

@@ -192,7 +192,7 @@ def repeat_chunk(seq: int, kind: str = "Response", **match: Any) -> Fault:
 
 
 def late_chunk(seq: int, seconds: float, kind: str = "Response", **match: Any) -> Fault:
-    """One chunk of a stream comes late; those behind it pass."""
+    """One chunk of a stream comes late; those after it pass."""
     return delay(seconds, kind=kind, where={"seq": seq}, **match)
 
 

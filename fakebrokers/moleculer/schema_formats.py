@@ -92,7 +92,7 @@ class ProtoBuf(Schema):
 
 
 class Avro(Schema):
-    """Avro: fields in order; numbers zigzag; optional ones behind the number of their branch."""
+    """Avro: fields in order; numbers zigzag; optional ones after the number of their branch."""
 
     name = "Avro"
 

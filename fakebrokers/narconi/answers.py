@@ -38,13 +38,13 @@ _CODES = {
 
 
 def keeps_alive(request: f.HttpRequest) -> bool:
-    """Whether the connection stays open behind the answer."""
+    """Whether the connection stays open after the answer."""
     wish = (request.header("connection") or "").lower()
     return wish != "close" if request.minor else wish == "keep-alive"
 
 
 def closes(response: f.HttpResponse) -> bool:
-    """Whether the connection ends behind this answer."""
+    """Whether the connection ends after this answer."""
     return ("Connection", "close") in response.headers
 
 
@@ -102,7 +102,7 @@ class Answers:
     ) -> R:
         """An answer; `headers` come first.
 
-        A body of None has no length (204). One that is not chunked has its length behind the other
+        A body of None has no length (204). One that is not chunked has its length after the other
         headers, unless `headers` hold it already.
         """
         alive = keeps_alive(request)

@@ -23,7 +23,7 @@ _MESSAGES_KINDS: dict[str, type[f.HttpRequest]] = {"POST": f.HttpPublish, "DELET
 class NarconiCodec(Codec):
     """See the module's text.
 
-    What WebSocket messages mean depends on the sub-protocol of the upgrade: behind ``publish`` a JSON
+    What WebSocket messages mean depends on the sub-protocol of the upgrade: after ``publish`` a JSON
     object begins a message, else it is a command of a consumer.
     """
 

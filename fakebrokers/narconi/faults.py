@@ -38,7 +38,7 @@ class HttpAnswer(Effect, frozen=True, tag="http-answer"):
         body: Its text.
         content_type: Of the text; "" for no such header.
         headers: Further ones, such as ``Location``.
-        close: Whether the connection ends behind it.
+        close: Whether the connection ends after it.
     """
 
     status: int
@@ -252,7 +252,7 @@ End = Literal["fin", "rst", "half-open"]
 
 
 def lose_consume_response(end: End = "fin", keep: int | None = None, **match: Any) -> Fault:
-    """The message is taken and the connection ends before its answer, or behind `keep` bytes of body."""
+    """The message is taken and the connection ends before its answer, or after `keep` bytes of body."""
     if keep is None:
         return fault(_end(end, pass_frame=False), kind="HttpDeliver", direction="out", **match)
     return fault(CutBody(keep=keep), _end(end), kind="HttpDeliver", direction="out", **match)

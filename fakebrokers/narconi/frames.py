@@ -330,7 +330,7 @@ class WsClose(Frame, frozen=True, gc=False):
 
     Attributes:
         code: None for an empty close frame.
-        reason: Text behind the code.
+        reason: Text after the code.
     """
 
     spec = FrameSpec(Role.CLOSE, status="code")

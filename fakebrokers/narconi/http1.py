@@ -1,7 +1,7 @@
 """HTTP/1.x as a server reads and writes it: bytes to requests, and both kinds of message to bytes.
 
 Own code, because a fake answers as the recorded server does, not as a good one. It takes and refuses what
-node 0.10 did: bare line feeds, blank lines in front of a request, a body behind an upgrade; heads up to its
+node 0.10 did: bare line feeds, blank lines in front of a request, a body after an upgrade; heads up to its
 limit. It answers with the headers of the recording, in their order, and faults write responses that no
 library would.
 
@@ -61,7 +61,7 @@ class Request(NamedTuple):
 
     @property
     def upgrades(self) -> bool:
-        """Whether it asks for WebSocket, so that the bytes behind it are no HTTP."""
+        """Whether it asks for WebSocket, so that the bytes after it are no HTTP."""
         return self.method == "GET" and any(v.lower() == "websocket" for v in self.values("upgrade"))
 
 
@@ -70,7 +70,7 @@ class ContinueExpected(NamedTuple):
 
 
 class BadRequest(NamedTuple):
-    """Bytes that are no request; nothing behind them can be read."""
+    """Bytes that are no request; nothing after them can be read."""
 
     data: bytes
     problem: str
@@ -137,7 +137,7 @@ class RequestReader:
             self._events.clear()
 
     def take_rest(self) -> bytes:
-        """The bytes behind a request that upgrades."""
+        """The bytes after a request that upgrades."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         return rest

@@ -21,7 +21,7 @@ class State(StrEnum):
 
     NEW = "new"
     HTTP = "http"  #: requests and answers
-    PUBLISHING = "publishing"  #: behind a 101, with the sub-protocol ``publish``
+    PUBLISHING = "publishing"  #: after a 101, with the sub-protocol ``publish``
     CONSUMING = "consuming"  #: likewise, ``consume``
     CLOSED = "closed"
 

@@ -15,7 +15,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         confirm_on_request: WebSocket confirms only for a URL with ``ack`` (0.2.0-pre).
         chunked: Answers without a length are chunked; else they carry ``Content-Length``.
         chunked_delivery: The same for the 200 of a consume (node 20 knows its length).
-        keep_alive: Value of a ``Keep-Alive`` header behind ``Connection``; "" for none.
+        keep_alive: Value of a ``Keep-Alive`` header after ``Connection``; "" for none.
         idle_s: Seconds after which an idle HTTP connection is closed; None for never.
         error_word: The body of an HTTP error has the word ``code`` in front of ``message``.
         discovery: OPTIONS on a queue answers with its WebSocket endpoint; else 405.

@@ -187,7 +187,7 @@ class ServerCodec(Codec):
         return f.WsReject(values.get("error"), _code(values), self._confirmed), message.size
 
     def _to_consumer(self, message: websocket.Message) -> _Pair | None:
-        """Metadata, or the payload behind them."""
+        """Metadata, or the payload after them."""
         pending, size = self._metadata, self._metadata_size + message.size
         self._metadata, self._metadata_size = None, 0
         if pending is not None:

@@ -45,7 +45,7 @@ class NarconiSession(Session):
             f.HttpConsume: self._consume,
             f.OtherRequest: self._other,
         }
-        # faults may bring requests behind an upgrade and WebSocket frames before it
+        # faults may bring requests after an upgrade and WebSocket frames before it
         common: Handlers = {
             **dict.fromkeys(self._routes, self._request),
             f.WsUpgrade: self._upgrade,

@@ -6,7 +6,7 @@
     {"at": 0.009, "connection": "c1", "what": "said", "kind": "CreateResponse", ..., "data": "AAAACoAN..."}
     {"at": 0.100, "connection": "c1", "what": "end", "by": "client"}
 
-``heard`` is what reached the server, behind all faults, and ``said`` what it said, before all faults. Of the
+``heard`` is what reached the server, after all faults, and ``said`` what it said, before all faults. Of the
 client's frames only what a replay tells them apart by is kept. Frames with credentials are kept without them.
 """
 
@@ -200,7 +200,7 @@ def read_recording(path: Path) -> tuple[Head, Sequence[Line]]:
         raise UsageError(f"{path}:1: expected a recording of version {VERSION}, got {head.recording}")
     decoder = msgspec.json.Decoder(Line)
     lines = []
-    for number, row in enumerate(rows[1:-1], 2):  # behind the last end of line is nothing, or a torn line
+    for number, row in enumerate(rows[1:-1], 2):  # after the last end of line is nothing, or a torn line
         try:
             line = decoder.decode(row)
         except (msgspec.MsgspecError, RecursionError) as error:

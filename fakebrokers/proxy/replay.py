@@ -138,7 +138,7 @@ def _exchanged(value: Any, keys: Mapping[bytes, bytes]) -> Any:
 
 
 class Replay(FakeServer):
-    """Plays a recording: the n-th client gets the n-th recorded connection, and those behind the last one
+    """Plays a recording: the n-th client gets the n-th recorded connection, and those after the last one
     get that one again.
 
     Args:

@@ -98,7 +98,7 @@ class _Answer:
 
     Args:
         asked: For each of its keys the question, as far as there is one.
-        behind: The frame of the client behind which it was said.
+        behind: The frame of the client after which it was said.
     """
 
     def __init__(self, line: Line, asked: Sequence[_Asked | None], behind: _Question | None) -> None:
@@ -213,7 +213,7 @@ def _answered_signs(lines: Sequence[Line]) -> dict[str, tuple[Line, Line]]:
     """By its kind: a sign of life of the client, and the server's answer to it.
 
     That is the one with its key. Signs without keys belong together by time alone. What the client says right
-    behind a sign of the server is an answer itself: to answer it would go round in circles.
+    after a sign of the server is an answer itself: to answer it would go round in circles.
     """
     found: dict[str, tuple[Line, Line]] = {}
     with_key: dict[tuple[Any, ...], Line] = {}

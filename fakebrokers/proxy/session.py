@@ -17,10 +17,10 @@ class Upstream(Protocol):
         """Send to the server; `ProxySession.server_writable` tells when too much is waiting."""
 
     def end_output(self) -> None:
-        """FIN to the server, behind what was written; its bytes still come."""
+        """FIN to the server, after what was written; its bytes still come."""
 
     def close(self) -> None:
-        """End the connection to the server, behind what was written."""
+        """End the connection to the server, after what was written."""
 
     def stop_reading(self) -> None:
         """Leave the server's bytes in its socket."""

@@ -126,7 +126,7 @@ class SlicerToxic(msgspec.Struct):
 
 
 class LimitDataToxic(msgspec.Struct):
-    """Ends the connection behind `bytes` bytes."""
+    """Ends the connection after `bytes` bytes."""
 
     bytes: int = 0
 
@@ -202,7 +202,7 @@ class Toxic(msgspec.Struct):
         return {}
 
     def fault_names(self) -> list[str]:
-        """The names of `faults`: the toxic's, and with a number behind it from the second on."""
+        """The names of `faults`: the toxic's, and with a number after it from the second on."""
         numbers = range(len(self.attributes.effects()))
         return [self.name if number == 0 else f"{self.name} ({number + 1})" for number in numbers]
 

@@ -32,7 +32,7 @@ def _malformed(parts: Parts, expected: str, code: str) -> Malformed:
 
 
 def _split(parts: Parts, start: int) -> tuple[Parts, Parts | None]:
-    """What stands from `start` up to the first empty part, and what stands behind it."""
+    """What stands from `start` up to the first empty part, and what stands after it."""
     try:
         at = parts.index(b"", start)
     except ValueError:

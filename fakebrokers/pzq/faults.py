@@ -28,7 +28,7 @@ class StoreFailure(Effect, frozen=True, tag="store-failure"):
     """The message is not stored; the producer is told why.
 
     Attributes:
-        reason: The text behind the delimiter.
+        reason: The text after the delimiter.
     """
 
     direction = "in"

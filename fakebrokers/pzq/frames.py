@@ -24,7 +24,7 @@ class Produce(Frame, frozen=True, gc=False):
     Attributes:
         id: The producer's own name for the message; any bytes, may be empty.
         headers: Parts before the delimiter, none of them empty.
-        body: Parts behind the delimiter, empty ones included; None without a delimiter.
+        body: Parts after the delimiter, empty ones included; None without a delimiter.
     """
 
     spec = FrameSpec(Role.PUBLISH, key="id", keys=KeyType.BYTES, bulk=("body",))
@@ -40,7 +40,7 @@ class ProduceAck(Frame, frozen=True, gc=False):
         id: The producer's id, bytewise.
         status: ``1``; None leaves the part out.
         headers: Further protocol parts; the daemon sends none, the seed announces them.
-        texts: Descriptive messages behind the delimiter; None without a delimiter.
+        texts: Descriptive messages after the delimiter; None without a delimiter.
     """
 
     spec = FrameSpec(Role.CONFIRM, key="id", keys=KeyType.BYTES, status="code")
@@ -62,7 +62,7 @@ class ProduceNack(Frame, frozen=True, gc=False):
         id: The producer's id, bytewise.
         status: ``0``; None leaves the part out.
         headers: Further protocol parts; the daemon sends none, the seed announces them.
-        texts: Behind the delimiter: the reason, as text; None without a delimiter.
+        texts: After the delimiter: the reason, as text; None without a delimiter.
     """
 
     spec = FrameSpec(Role.REJECT, key="id", keys=KeyType.BYTES, status="code")
@@ -86,7 +86,7 @@ class Delivery(Frame, frozen=True, gc=False):
             sent as they are; None leaves the part out.
         timeout: Ack timeout in microseconds; as `sent`.
         headers: Further protocol parts; the daemon sends none, the seed announces them.
-        body: Parts behind the delimiter; None without a delimiter.
+        body: Parts after the delimiter; None without a delimiter.
     """
 
     spec = FrameSpec(Role.DELIVER, key="key", keys=KeyType.BYTES, bulk=("body",))
@@ -103,7 +103,7 @@ class ConsumerAck(Frame, frozen=True, gc=False):
     Attributes:
         key: As it was delivered.
         status: Exactly ``1`` is positive; everything else is negative.
-        extra: Parts behind the status; ignored.
+        extra: Parts after the status; ignored.
     """
 
     spec = FrameSpec(Role.ACK, key="key", keys=KeyType.BYTES, status="code")
@@ -136,7 +136,7 @@ class MonitorReply(Frame, frozen=True, gc=False):
 
     Attributes:
         text: Lines ``key: value``.
-        extra: Parts behind the text; the daemon sends none.
+        extra: Parts after the text; the daemon sends none.
     """
 
     way = "out"

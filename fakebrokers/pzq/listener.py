@@ -234,7 +234,7 @@ class ZmqListener(ABC):
             self._socket = None
             if self._path:
                 with contextlib.suppress(OSError):
-                    os.unlink(self._path)  # libzmq leaves it behind
+                    os.unlink(self._path)  # libzmq leaves it
             if self.port:
                 _wait_until_free(self._host, self.port)
         self._reading = True

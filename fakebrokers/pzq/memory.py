@@ -54,7 +54,7 @@ class Line(Protocol):
         """What one read gives: parts of a message, or several."""
 
     def lost(self) -> None:
-        """The connection has ended behind what came."""
+        """The connection has ended after what came."""
 
 
 class MemoryZmqListener:

@@ -56,7 +56,7 @@ class Piece:
 
 
 def pieces(parts: Parts, points: Iterable[int]) -> list[Piece]:
-    """A message cut behind so many bytes; points outside it cut nothing."""
+    """A message cut after so many bytes; points outside it cut nothing."""
     data = b"".join(frames_of(parts))
     inside = sorted({point for point in points if 0 < point < len(data)})
     spans = pairwise((0, *inside, len(data)))

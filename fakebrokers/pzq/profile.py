@@ -22,7 +22,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         refused: The same for: not stored.
         positive: Statuses of a consumer that mean "processed"; all others are negative.
         monitor_keys: Keys of the monitor's reply, in order.
-        monitor_end: What stands behind the last line of that reply.
+        monitor_end: What stands after the last line of that reply.
         empty_db_size: The monitor's ``db_size`` with no message stored, in bytes.
         empty_inflight_size: The monitor's size of the in-flight table with nothing in flight, in bytes.
         identity: Routing id of the send socket, which consumers then see as part 0 of a delivery;

@@ -95,7 +95,7 @@ class PZQ(FakeServer):
     Args:
         port: Of the receive socket; 0 takes free ports for all three. With the usual port, 11131, the
             monitor is at its usual place too.
-        send_port: Of the send socket; None: free if `port` is 0, else the one behind it.
+        send_port: Of the send socket; None: free if `port` is 0, else the one after it.
         monitor: Endpoint of the monitor socket, such as ``ipc:///tmp/pzq-monitor``; None: any free port.
         ack_timeout_s: Seconds until an unacknowledged delivery expires.
         reaper_interval_s: Seconds between two looks for expired ones; 0: each comes again exactly in

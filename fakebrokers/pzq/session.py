@@ -1,7 +1,7 @@
 """The three sockets' state machines (docs/protocols/pzq.md, "Sockets", "Producer", "Consumer", "Monitor").
 
 A producer and a monitoring client are known by their routing id, so each has a session of its own. The
-send socket is a DEALER, which hides its peers and deals messages out by itself: all consumers behind it
+send socket is a DEALER, which hides its peers and deals messages out by itself: all consumers after it
 are one session.
 
     new -> open -> closed

@@ -125,7 +125,7 @@ _STREAM_CODES = frozenset(
 )
 _NONE: tuple[int, Callable[[Reader], object] | None] = (0, None)
 
-#: by command: smallest size behind the correlation id for which there is a rule, and the rule
+#: by command: smallest size after the correlation id for which there is a rule, and the rule
 _SHAPES: dict[int, tuple[int, Callable[[Reader], object] | None]] = {
     0x05: (10, _fixed(10)),
     0x0B: (10, _fixed(10)),

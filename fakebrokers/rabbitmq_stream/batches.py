@@ -56,7 +56,7 @@ def batch_problem(entries: bytes, start: int = 0) -> str | None:
 def first_bad(entries: bytes) -> int | None:
     """Index of the first entry that a 4.3 server refuses; None if it takes them all.
 
-    That server answers PublishError 17 for this entry and for every one behind it in the frame. Frames
+    That server answers PublishError 17 for this entry and for every one after it in the frame. Frames
     whose `Publish.batches` is 0 need not be asked.
     """
     for index, span in enumerate(spans(entries)):

@@ -1,7 +1,7 @@
 """A chunk: the unit in which a stream stores, replicates and delivers messages.
 
 Layout of the 48-byte header: docs/protocols/rabbitmq-stream.md, 7 (osiris log format, version 0). The data
-behind it holds the entries back to back (see `entries`), without publishing ids. Trailer and bloom filter
+after it holds the entries back to back (see `entries`), without publishing ids. Trailer and bloom filter
 exist only in a real broker's log: their lengths are announced to consumers, their bytes are never sent.
 """
 
@@ -90,7 +90,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def parse(cls, raw: bytes | bytearray | memoryview, start: int = 0, end: int | None = None) -> Chunk:
-        """The chunk that fills ``raw[start:end]``: everything behind the header is data.
+        """The chunk that fills ``raw[start:end]``: everything after the header is data.
 
         CRC and data length are taken as they come: see `crc_ok` and `length_ok`.
 
@@ -125,7 +125,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def next_offset(self) -> int:
-        """The offset behind the last record."""
+        """The offset after the last record."""
         return self.first_offset + self.records
 
     @property

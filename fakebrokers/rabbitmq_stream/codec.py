@@ -1,9 +1,9 @@
 """Bytes to frames and back, for both sides of a connection (docs/protocols/rabbitmq-stream.md, 2 and 3).
 
-A server reads as strictly as RabbitMQ 4.3.6; a client skips bytes behind what it knows, as every
+A server reads as strictly as RabbitMQ 4.3.6; a client skips bytes after what it knows, as every
 well-made client does. What cannot be read comes out as `Malformed` with one of these codes:
 
-    too-large   size prefix above `max_frame`; nothing behind it is read any more
+    too-large   size prefix above `max_frame`; nothing after it is read any more
     empty       a frame of size 0 or 1
     unknown     key, version or shape that the receiver does not know: a server answers Close 13
     crash       a server's process would crash: the connection ends without a frame

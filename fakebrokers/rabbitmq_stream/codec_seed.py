@@ -32,7 +32,7 @@ _SIZE = Struct(">I")
 _DELIVER = Struct(">IHIBBHIQQII")
 _ANSWER = Struct(">HHI")
 
-#: where the first string of Subscribe and of DeclarePublisher begins, behind the key
+#: where the first string of Subscribe and of DeclarePublisher begins, after the key
 _STRING_AT = 9
 _VALUE_SIZE = 8
 

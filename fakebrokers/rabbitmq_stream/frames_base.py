@@ -1,6 +1,6 @@
 """What all frames of this protocol have in common.
 
-A class is the wire layout: its fields stand in wire order behind key and version, each with its wire
+A class is the wire layout: its fields stand in wire order after key and version, each with its wire
 type (see `wiretypes`). Only `Publish` and `Deliver` are read and written by hand, because most traffic is
 theirs.
 """

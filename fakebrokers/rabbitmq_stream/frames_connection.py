@@ -111,7 +111,7 @@ class Close(Request, frozen=True):
 
 
 class CloseResponse(Response, frozen=True):
-    """Answers Close; the server hangs up behind it, whichever side has asked."""
+    """Answers Close; the server hangs up after it, whichever side has asked."""
 
     spec = FrameSpec(Role.CLOSE, key="correlation_id", status="code")
     KEY: ClassVar = 0x8016

@@ -225,7 +225,7 @@ class Unsubscribe(Request, frozen=True):
 
 
 class UnsubscribeResponse(Response, frozen=True):
-    """No Deliver comes behind it. 4: no such subscription."""
+    """No Deliver comes after it. 4: no such subscription."""
 
     KEY: ClassVar = 0x800C
 

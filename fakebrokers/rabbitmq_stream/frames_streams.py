@@ -44,7 +44,7 @@ class Delete(Request, frozen=True):
 
 
 class DeleteResponse(Response, frozen=True):
-    """2: no such stream. The MetadataUpdate of the connection that deletes comes behind it."""
+    """2: no such stream. The MetadataUpdate of the connection that deletes comes after it."""
 
     KEY: ClassVar = 0x800E
 

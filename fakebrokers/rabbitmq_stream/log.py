@@ -152,7 +152,7 @@ class Log:
         return Chunk.join(self._headers[index], self._data[index])
 
     def next_id(self, at_least: int) -> int | None:
-        """Id of the first chunk at or behind an offset."""
+        """Id of the first chunk at or after an offset."""
         index = bisect_left(self._ids, at_least)
         return self._ids[index] if index < len(self._ids) else None
 
@@ -165,7 +165,7 @@ class Log:
         return self._filters.get(chunk_id)
 
     def trailer_of(self, chunk_id: int) -> bytes:
-        """What stands behind the data of the chunk of that id."""
+        """What stands after the data of the chunk of that id."""
         return self._trailers.get(chunk_id, b"")
 
     def __iter__(self) -> Iterator[Chunk]:

@@ -115,7 +115,7 @@ class SessionBase(Session):
             self.say(response)
 
     def end(self) -> None:
-        """End the connection without a Close frame, behind everything that was sent."""
+        """End the connection without a Close frame, after everything that was sent."""
         if self.state is State.ENDED:
             return
         self.state = State.ENDED

@@ -90,7 +90,7 @@ class Publishing:
         batch = Batch(frame.publishing_ids, frame.entries, frame.count, frame.records, frame.filter_values)
         bad = first_bad(frame.entries) if frame.batches and self._session.profile.validates_batches else None
         if bad is not None:
-            # code 17 for a bad batch and for every entry behind it in the frame; those before it are stored
+            # code 17 for a bad batch and for every entry after it in the frame; those before it are stored
             self._refuse(frame, Code.PRECONDITION_FAILED, frame.publishing_ids[8 * bad :])
             batch = batch.select(list(range(bad)), frame.publishing_ids[: 8 * bad])
         claimed = frame.count if frame.claimed is None else frame.claimed

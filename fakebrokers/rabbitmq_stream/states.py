@@ -64,7 +64,7 @@ class Row(NamedTuple):
     Attributes:
         reads: What happens to frames.
         due: The frame that leads on; None: no single one does.
-        next: The state behind it.
+        next: The state after it.
         repeats: The frame that led here and may come again.
         skips: The frame that leads to `OPEN` from here, though it is not due.
         says: Whether the server still sends frames.

@@ -30,7 +30,7 @@ class Binding(msgspec.Struct, frozen=True):
     def index(self) -> int | None:
         """The place that consumers of the partition have; None: none is known.
 
-        A server without the argument takes the number behind the last hyphen of the stream's name.
+        A server without the argument takes the number after the last hyphen of the stream's name.
         """
         if self.order is not None:
             return self.order

@@ -123,7 +123,7 @@ def _read_sasl_data(reader: Reader) -> bytes | None:
 
 @_crashing
 def _read_offset(reader: Reader, offset_type: int) -> int | None:
-    """The value behind the offset type of Subscribe and ResolveOffsetSpec."""
+    """The value after the offset type of Subscribe and ResolveOffsetSpec."""
     if offset_type == OffsetType.OFFSET:
         return reader.u64()
     if offset_type == OffsetType.TIMESTAMP:

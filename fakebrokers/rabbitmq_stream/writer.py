@@ -7,7 +7,7 @@ A chunk may also be left open until the step ends that its messages came in (see
 
 A segment that is full is closed by the next chunk. Where something is tracked that is a snapshot, which is
 written as soon as the writer has anything to do, and answering a question is enough (see `Writer.touch`).
-Retention is applied behind the chunks that a new segment begins with, and counts them.
+Retention is applied after the chunks that a new segment begins with, and counts them.
 """
 
 from __future__ import annotations

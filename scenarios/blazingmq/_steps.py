@@ -157,8 +157,8 @@ def posts(
 def acked_on_the_wire(broker: BlazingMQ, data: bytes, since: int = 0) -> bool:
     """Whether a message with these data came since then, and its ACK left."""
     keys = {message.key for _, message in posts(broker, since=since) if data in message.data}
-    told = [r.frame for r in sent(broker, "ACK", since=since)]
-    return any(each.key in keys for f in told if isinstance(f, Ack) for each in f.messages)
+    reported = [r.frame for r in sent(broker, "ACK", since=since)]
+    return any(each.key in keys for f in reported if isinstance(f, Ack) for each in f.messages)
 
 
 def confirms(broker: BlazingMQ, *, since: int = 0, connection: str | None = None) -> list[ConfirmMessage]:
@@ -385,9 +385,9 @@ def losses(client: Client, *, since: int = 0) -> list[Event]:
 
 def tellings(client: Client, *, since: int = 0) -> list[Event]:
     """How a client reports its losses: each by its first event, whichever word that has."""
-    told_by = [e for e in client.events[since:] if e.event == "session" and e["what"] in LOSS_WORDS]
-    first = next((word for word in LOSS_WORDS if any(e["what"] == word for e in told_by)), "")
-    return [e for e in told_by if e["what"] == first]
+    reported_by = [e for e in client.events[since:] if e.event == "session" and e["what"] in LOSS_WORDS]
+    first = next((word for word in LOSS_WORDS if any(e["what"] == word for e in reported_by)), "")
+    return [e for e in reported_by if e["what"] == first]
 
 
 async def lost_within(client: Client, expect: Expect, seconds: float, criterion: str, *, id: str) -> None:
@@ -398,7 +398,7 @@ async def lost_within(client: Client, expect: Expect, seconds: float, criterion:
     expect.that(found, criterion, [str(e.fields) for e in client.events][-3:], id=id)
 
 
-def told(client: Client, *, since: int = 0) -> bool:
+def reported(client: Client, *, since: int = 0) -> bool:
     """Whether an error event came."""
     return any(e.event == "error" for e in client.events[since:])
 

@@ -36,11 +36,11 @@ from scenarios.blazingmq._steps import (
     reader,
     ready,
     received,
+    reported,
     say,
     say_raw,
     settle,
     survives,
-    told,
     widest_gap_s,
 )
 from scenarios.blazingmq.queues import consumer_of, opens
@@ -225,7 +225,7 @@ async def redelivered(broker: BlazingMQ, client: Client, expect: Expect) -> None
 
 
 async def then_a_normal_one(
-    broker: BlazingMQ, client: Client, expect: Expect, surfaced: tuple[bytes, ...] = ()
+    broker: BlazingMQ, client: Client, expect: Expect, already: tuple[bytes, ...] = ()
 ) -> None:
     """After something odd the next message is delivered, perhaps on a new connection."""
     broker.publish(Q, b"normal")
@@ -236,7 +236,7 @@ async def then_a_normal_one(
     done = await eventually(lambda: normal() or not client.alive, SECOND_CHANCE_S)
     await survives(client, expect)
     expect.that(done and normal(), "the next message is delivered", id="the-next-message-is-delivered")
-    extra = {body_bytes(m.body) for m in client.messages()} - {b"normal", *surfaced}
+    extra = {body_bytes(m.body) for m in client.messages()} - {b"normal", *already}
     expect.that(not extra, "nothing else is delivered", extra, id="nothing-else-is-delivered")
 
 
@@ -281,9 +281,9 @@ async def implicit_payload(broker: BlazingMQ, client: Client, expect: Expect) ->
     await ready(client, expect, READ)
     normal = write_push(Push((push_message(broker, expect, b"normal", 2),)))
     say_raw(broker, expect, event_bytes(EventType.PUSH, [implicit(broker, expect), *normal]))
-    await eventually(lambda: len(client.messages()) == 2 or (client.messages() and told(client)), 2.0)
+    await eventually(lambda: len(client.messages()) == 2 or (client.messages() and reported(client)), 2.0)
     bodies = [body_bytes(m.body) for m in client.messages()]
-    fits = bodies == [b"", b"normal"] or (bodies == [b"normal"] and told(client))
+    fits = bodies == [b"", b"normal"] or (bodies == [b"normal"] and reported(client))
     expect.that(
         fits,
         "the first is delivered empty or told, the second as it is",
@@ -571,7 +571,7 @@ async def callback_raises(broker: BlazingMQ, client: Client, expect: Expect) -> 
         "all are confirmed but the one whose callback threw",
         id="all-are-confirmed-but-the-one-whose-callback-threw",
     )
-    if not expect.tolerate(told(client), "an error event tells it", id="an-error-event-tells-it"):
+    if not expect.tolerate(reported(client), "an error event tells it", id="an-error-event-tells-it"):
         expect.that(client.adapter.stderr()[mark:].strip(), "or at least the log", id="or-at-least-the-log")
 
 

@@ -180,7 +180,7 @@ async def heartbeats_stop(broker: BlazingMQ, client: Client, expect: Expect) -> 
 
 
 @scenario("BMQ-5.05", "SHOULD", "medium", basis=["B16"], server=WATCHED, revision=2)
-async def told_once(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+async def reported_once(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Loss is reported once.
 
     Fault: As above, wait 5 more periods

@@ -43,11 +43,11 @@ from scenarios.blazingmq._steps import (
     quiet,
     ready,
     received,
+    reported,
     say_raw,
     sent,
     survives,
     tellings,
-    told,
 )
 from scenarios.blazingmq.negotiation import Nodes, connect_with
 from scenarios.blazingmq.queue_answers import answer_to, asked
@@ -77,9 +77,9 @@ async def closes(broker: BlazingMQ, name: str, within_s: float = 1.5) -> bool:
     return await eventually(lambda: broker.client_holds(name) is False, within_s)
 
 
-async def tells(client: Client, since: int) -> bool:
+async def reports(client: Client, since: int) -> bool:
     """Whether the client reports a loss or an error."""
-    return await eventually(lambda: tellings(client, since=since) or told(client, since=since), 1.0)
+    return await eventually(lambda: tellings(client, since=since) or reported(client, since=since), 1.0)
 
 
 @scenario("BMQ-7.01", "MUST", "high", basis=["B19", "W1"], roles=PUBLISHER)
@@ -109,7 +109,9 @@ async def length_below_header(broker: BlazingMQ, client: Client, expect: Expect)
             id="the-client-closes-the-connection",
         )
         expect.that(
-            await tells(client, events), "and reports a loss or an error", id="and-reports-a-loss-or-an-error"
+            await reports(client, events),
+            "and reports a loss or an error",
+            id="and-reports-a-loss-or-an-error",
         )
         result = await call
         if result.ok:
@@ -307,7 +309,7 @@ async def broken_control_body(broker: BlazingMQ, client: Client, expect: Expect)
         expect.that(again, "it is repeated on a new connection", id="it-is-repeated-on-a-new-connection")
     else:
         expect.failed(result, LOST, "else the op ends as connection", id="else-the-op-ends-as-connection")
-    expect.tolerate(told(client), "an error event tells it", id="an-error-event-tells-it")
+    expect.tolerate(reported(client), "an error event tells it", id="an-error-event-tells-it")
 
 
 def long_number(known: Nodes) -> Nodes:

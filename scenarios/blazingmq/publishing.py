@@ -29,10 +29,10 @@ from scenarios.blazingmq._steps import (
     quiet,
     ready,
     received,
+    reported,
     say,
     sent,
     still_works,
-    told,
     withhold,
 )
 
@@ -420,7 +420,7 @@ async def refusal_without_request(broker: BlazingMQ, client: Client, expect: Exp
     await quiet()
     broker.faults.clear()
     await still_works(broker, client, expect, "the next post is acked", id="the-next-post-is-acked")
-    shown = told(client) or any(e.event == "outcome" for e in client.events)
+    shown = reported(client) or any(e.event == "outcome" for e in client.events)
     expect.tolerate(shown, "the refusal is told by an event", id="the-refusal-is-told-by-an-event")
 
 

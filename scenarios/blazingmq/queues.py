@@ -86,7 +86,7 @@ def configure_answers(broker: BlazingMQ, *, since: int = 0) -> list[Record]:
     return [r for r in broker.journal.select(tap=Tap.SENT, since=since) if r.kind in kinds]
 
 
-def ended_behind(broker: BlazingMQ, result: Result, record: Record) -> bool:
+def ended_after(broker: BlazingMQ, result: Result, record: Record) -> bool:
     """Whether an op ended only after a frame had left."""
     return result.ended_ns / 1e9 >= record.at + broker.journal.started_at
 
@@ -162,7 +162,7 @@ async def open_for_read(broker: BlazingMQ, client: Client, expect: Expect) -> No
         id="it-is-configurestream-where-the-broker-offers-that",
     )
     answers = configure_answers(broker)
-    waited = answers and ended_behind(broker, result, answers[0])
+    waited = answers and ended_after(broker, result, answers[0])
     expect.that(
         waited,
         "the open is reported after the configure answer",

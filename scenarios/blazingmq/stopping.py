@@ -74,11 +74,11 @@ async def graceful_stop(broker: BlazingMQ, client: Client, expect: Expect) -> No
     expect.that(
         answers, "the client waits for disconnectResponse", id="the-client-waits-for-disconnectresponse"
     )
-    goodbye = answers[0]
-    await eventually(lambda: ends(broker, goodbye.connection), 2.0)
-    ended = ends(broker, goodbye.connection)
+    stop = answers[0]
+    await eventually(lambda: ends(broker, stop.connection), 2.0)
+    ended = ends(broker, stop.connection)
     expect.that(
-        ended and ended[0].seq > goodbye.seq,
+        ended and ended[0].seq > stop.seq,
         "the client closes TCP after disconnectResponse",
         id="the-client-closes-tcp-after-disconnectresponse",
     )

@@ -276,8 +276,8 @@ class BlazingQuestions(Questions):
             return StatusResponse(frame.r_id, category, -1, "contrary")
         return None
 
-    def is_code(self, told: Any, said: Any) -> bool:
-        return told == said or (said in AckStatus.__members__ and told == AckStatus[said])
+    def is_code(self, reported: Any, said: Any) -> bool:
+        return reported == said or (said in AckStatus.__members__ and reported == AckStatus[said])
 
 
 class BlazingDelivery(Delivery):
@@ -340,7 +340,7 @@ class BlazingFaultMaterial(FaultMaterial):
             pass  # what an earlier fault has left of it
         return found
 
-    def goodbye(self) -> None:
+    def close_frame(self) -> None:
         """A broker ends connections without a word."""
 
 

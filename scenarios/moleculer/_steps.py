@@ -109,12 +109,12 @@ async def offering(broker: Moleculer) -> list[Node]:
     cores = [core for core in broker.broker.nodes.values() if core.services and core.options.answers_discover]
     nodes = [Node(broker, core) for core in cores]
 
-    def told() -> list[Node]:
+    def reported() -> list[Node]:
         infos = {packet.sender for record, packet in broker.packets("Info") if record.tap & Tap.SENT}
         return [node for node in nodes if node.id in infos]
 
-    await until(lambda: len(told()) == len(nodes), TOLD_S)
-    return told()
+    await until(lambda: len(reported()) == len(nodes), TOLD_S)
+    return reported()
 
 
 def introduce(broker: Moleculer, *nodes: Node) -> None:
@@ -123,10 +123,10 @@ def introduce(broker: Moleculer, *nodes: Node) -> None:
     Over Redis a client asks on one connection, and listens on another: the server may read the first one
     before the second (docs/protocols/moleculer.md, 2).
     """
-    told = {packet.sender for record, packet in broker.packets("Info") if record.tap & Tap.SENT}
+    reported = {packet.sender for record, packet in broker.packets("Info") if record.tap & Tap.SENT}
     if broker.packets("Discover"):
         for node in nodes:
-            if node.id not in told:
+            if node.id not in reported:
                 node.send_info(NODE)
 
 

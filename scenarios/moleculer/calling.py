@@ -418,9 +418,9 @@ async def odd_responses(broker: Moleculer, client: Client, expect: Expect) -> No
             id=slug("an-answer-with-{}-the-call-ends-with-an-error", name),
         )
         if name == "an unknown error" and result.error is not None:
-            told = (result.code, "odd one" in result.error.text)
+            reported = (result.code, "odd one" in result.error.text)
             expect.equal(
-                told,
+                reported,
                 ("E_ODD", True),
                 "an unknown error keeps message and code",
                 id="an-unknown-error-keeps-message-and-code",

@@ -135,16 +135,16 @@ async def discover_then_info(broker: Moleculer, client: Client, expect: Expect) 
     expect.tolerate(
         len(discovers) == 1, "one DISCOVER broadcast", len(discovers), id="one-discover-broadcast"
     )
-    told = await came(broker, "Info", within_s=limit(4.0), where=lambda p: services_in(p) == ["s"])
-    told = [each for each in told if is_broadcast(each)]
+    reported = await came(broker, "Info", within_s=limit(4.0), where=lambda p: services_in(p) == ["s"])
+    reported = [each for each in reported if is_broadcast(each)]
     expect.that(
-        told,
+        reported,
         "an INFO broadcast holds all services within 4 s",
         "none",
         id="an-info-broadcast-holds-all-services-within-n-s",
     )
     expect.within(
-        when(broker, told[0][0]) - begun,
+        when(broker, reported[0][0]) - begun,
         limit(4.0),
         "an INFO broadcast comes within 4 s",
         id="an-info-broadcast-comes-within-n-s",
@@ -258,8 +258,8 @@ async def own_packets_echoed(broker: Moleculer, client: Client, expect: Expect) 
         to_itself,
         id="no-info-or-discover-is-for-the-own-id",
     )
-    told = [event for event in client.events if event.event == "error" or event["what"] == "disconnected"]
-    expect.that(not told, "no conflict is reported", told, id="no-conflict-is-reported")
+    reported = [event for event in client.events if event.event == "error" or event["what"] == "disconnected"]
+    expect.that(not reported, "no conflict is reported", reported, id="no-conflict-is-reported")
     if client.has("mol.registry"):
         nodes = (await client.prepare("mol.registry", session="s1"))["nodes"]
         own_rows = [each for each in nodes if each["id"] == NODE]

@@ -133,14 +133,14 @@ async def own_stop(broker: Moleculer, client: Client, expect: Expect) -> None:
         expect.that(
             last.seq > before.seq, "its seq is higher", (before.seq, last.seq), id="its-seq-is-higher"
         )
-    goodbyes = [each for each in said(broker, "Disconnect", since) if is_broadcast(each)]
-    expect.equal(len(goodbyes), 1, "then a DISCONNECT broadcast", id="then-a-disconnect-broadcast")
+    closes = [each for each in said(broker, "Disconnect", since) if is_broadcast(each)]
+    expect.equal(len(closes), 1, "then a DISCONNECT broadcast", id="then-a-disconnect-broadcast")
     expect.that(
-        goodbyes[0][0].seq > infos[-1][0].seq,
+        closes[0][0].seq > infos[-1][0].seq,
         "DISCONNECT comes behind INFO",
         id="disconnect-comes-behind-info",
     )
-    end = goodbyes[0][0]
+    end = closes[0][0]
     await expect.socket_closed(
         broker, end.connection, "then the connection ends", within_s=2.0, id="then-the-connection-ends"
     )

@@ -62,9 +62,9 @@ async def info_fields(broker: Moleculer, client: Client, expect: Expect) -> None
     for number, name in enumerate(("s", "t")):
         await serve(client, {"echo": "echo"}, name)
         wanted = ["s", "t"][: number + 1]
-        told = await came(broker, "Info", within_s=4.0, where=lambda p, w=wanted: services_in(p) == w)  # type: ignore[misc]
+        reported = await came(broker, "Info", within_s=4.0, where=lambda p, w=wanted: services_in(p) == w)  # type: ignore[misc]
         expect.exercised(
-            told, "the client does not tell of its services", id="the-client-tells-of-its-services"
+            reported, "the client does not tell of its services", id="the-client-tells-of-its-services"
         )
     node.discover(NODE)
     await settled(node)
@@ -153,14 +153,14 @@ async def info_after_services_started(broker: Moleculer, client: Client, expect:
     starting = client.begin(
         "mol.serve", 8.0, session="s1", service="b", actions={"echo": "echo"}, start_delay_ms=2000
     )
-    told: list[Topical] = []
+    reported: list[Topical] = []
     asked_often = 0
-    while not told and now() < begun + 2.0 + limit(2.5):
+    while not reported and now() < begun + 2.0 + limit(2.5):
         node.discover(NODE)
         asked_often += 1
         await asyncio.sleep(0.25)
-        told = said(broker, "Info", where=lambda p: services_in(p) == ["a", "b"])
-        told = [each for each in told if is_broadcast(each)]
+        reported = said(broker, "Info", where=lambda p: services_in(p) == ["a", "b"])
+        reported = [each for each in reported if is_broadcast(each)]
     expect.ok(await starting, "the service starts", id="the-service-starts")
     early = [r for r, p in said(broker, "Info") if "b" in services_in(p)]
     expect.that(
@@ -177,7 +177,7 @@ async def info_after_services_started(broker: Moleculer, client: Client, expect:
         asked_often > 4, "the peer did not ask during the start", id="the-peer-asked-during-the-start"
     )
     expect.that(
-        told,
+        reported,
         "an INFO broadcast holds both services within 2.5 s after the start",
         "none",
         id="an-info-broadcast-holds-both-services-within-n-n-s-after",
@@ -340,10 +340,10 @@ async def service_added_and_removed(broker: Moleculer, client: Client, expect: E
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
-    await _told_in_time(broker, expect, ["s"], "the added service")  # the demand: it is announced
+    await _reported_in_time(broker, expect, ["s"], "the added service")  # the demand: it is announced
     before = packets(broker, "Info")[-1]
     await serve(client, {"echo": "echo"}, "t")
-    added = await _told_in_time(broker, expect, ["s", "t"], "the added service")
+    added = await _reported_in_time(broker, expect, ["s", "t"], "the added service")
     expect.that(
         _higher(added, before),
         "seq is higher after a service was added",
@@ -360,7 +360,7 @@ async def service_added_and_removed(broker: Moleculer, client: Client, expect: E
     if not client.has("mol.unserve"):
         return
     await client.prepare("mol.unserve", session="s1", service="t")
-    removed = await _told_in_time(broker, expect, ["s"], "the removed service", since=mark(broker))
+    removed = await _reported_in_time(broker, expect, ["s"], "the removed service", since=mark(broker))
     expect.that(
         _higher(removed, added),
         "seq is higher after a service was removed",
@@ -373,7 +373,7 @@ def _higher(later: Info, earlier: Info) -> bool:
     return isinstance(later.seq, int) and isinstance(earlier.seq, int) and later.seq > earlier.seq
 
 
-async def _told_in_time(
+async def _reported_in_time(
     broker: Moleculer, expect: Expect, wanted: list[str], what: str, since: int = 0
 ) -> Info:
     found = await came(

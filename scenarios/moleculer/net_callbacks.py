@@ -64,7 +64,7 @@ async def callbacks_that_raise(subject: MoleculerSubject, client: Client, expect
         if not (await client.prepare("raise_next", callback=callback))["armed"]:
             continue
         tried += 1
-        is_told = await attempt(subject, session)
+        is_reported = await attempt(subject, session)
         expect.that(
             client.alive,
             f"{kind}: the process lives on",
@@ -72,7 +72,7 @@ async def callbacks_that_raise(subject: MoleculerSubject, client: Client, expect
             id=slug("{}-the-process-lives-on", kind),
         )
         shown = lambda heard=heard, written=written: is_visible(client, heard, written)  # noqa: E731
-        visible = is_told or await subject.until(shown, 1.0)
+        visible = is_reported or await subject.until(shown, 1.0)
         expect.that(
             visible,
             f"{kind}: the exception is visible",
@@ -137,10 +137,10 @@ async def _raising_error_listener(subject: MoleculerSubject, session: str) -> bo
             foreign_version("1", kind="Event", direction="out", nth=1, name=f"foreign {number}")
         )
         subject.put(queue, [b"of another protocol"])
-        told = await subject.client.event("error", 3.0, mark)
+        reported = await subject.client.event("error", 3.0, mark)
         criterion = "error listener: the next callback of that kind runs"
         expect.that(
-            told,
+            reported,
             criterion,
             f"no error event {number}",
             id="error-listener-the-next-callback-of-that-kind-runs",
@@ -161,10 +161,10 @@ async def _raising_session_listener(subject: MoleculerSubject, session: str) -> 
     for number in (1, 2):
         mark = len(client.events)
         subject.broker.kill(how="rst")
-        told = await client.event("session", 5.0, mark, session=session)
+        reported = await client.event("session", 5.0, mark, session=session)
         criterion = "session listener: the next callback of that kind runs"
         expect.that(
-            told,
+            reported,
             criterion,
             f"no event of loss {number}",
             id="session-listener-the-next-callback-of-that-kind-runs",

@@ -55,8 +55,8 @@ async def garbage_first(subject: MoleculerSubject, client: Client, expect: Expec
             "connect ends as protocol or connection, or works",
             id="connect-ends-as-protocol-or-connection-or-works",
         )
-    surfaced = [event for event in client.events[mark:] if event.event == "message"]
-    expect.that(not surfaced, "nothing is surfaced", surfaced[:1], id="nothing-is-surfaced")
+    delivered = [event for event in client.events[mark:] if event.event == "message"]
+    expect.that(not delivered, "nothing is surfaced", delivered[:1], id="nothing-is-surfaced")
     await subject.run("clean", case="clean connection afterwards")
 
 

@@ -194,8 +194,8 @@ async def node_id_conflict(broker: Moleculer, client: Client, expect: Expect) ->
             id="a-process-that-ends-for-a-conflict-has-a-status-other-than-n",
         )
         return
-    told = [e for e in client.events[seen:] if e.event == "error" or e["what"] == "disconnected"]
-    if told:
+    reported = [e for e in client.events[seen:] if e.event == "error" or e["what"] == "disconnected"]
+    if reported:
         await asyncio.sleep(1.0)
         later = mark(broker)
         found = await came(broker, "Heartbeat", since=later, within_s=2.5 * beat_s)

@@ -184,7 +184,7 @@ async def gossip_with_a_schema(broker: Moleculer, client: Client, expect: Expect
     await joined(broker, client)
     gossip = ("GossipRequest", "GossipResponse")
 
-    def told() -> list[Any]:
+    def reported() -> list[Any]:
         return [packet for kind in gossip for packet in packets(broker, kind)]
 
     def found_by_client() -> bool:
@@ -201,7 +201,7 @@ async def gossip_with_a_schema(broker: Moleculer, client: Client, expect: Expect
             {"n": 1},
             id="a-call-to-each-peer-is-answered",
         )
-    maps = [each for packet in told() for each in (packet.online, packet.offline) if each is not UNSET]
+    maps = [each for packet in reported() for each in (packet.online, packet.offline) if each is not UNSET]
     expect.exercised(maps, "the client does not gossip", id="the-client-does-not-gossip")
     wrong = [each for each in maps if not isinstance(each, dict)]
     expect.that(not wrong, "online and offline are maps", wrong[:1], id="online-and-offline-are-maps")
@@ -262,8 +262,8 @@ async def calls_with_a_schema(broker: Moleculer, client: Client, expect: Expect)
         error,
         id="an-action-s-error-is-reported",
     )
-    told = {name: error.error.get(name) for name in ERROR}
-    expect.equal(told, ERROR, "with message, code, type and data", id="with-message-code-type-and-data")
+    reported = {name: error.error.get(name) for name in ERROR}
+    expect.equal(reported, ERROR, "with message, code, type and data", id="with-message-code-type-and-data")
     all_in_it(broker, expect, [node])
 
 

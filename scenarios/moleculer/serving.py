@@ -391,26 +391,26 @@ async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -
     expect.ok(await closing, "close completes", id="close-completes")
     await asyncio.sleep(2.0)
     answers = said(broker, "Response", where=lambda p: p.id == id)
-    goodbyes = said(broker, "Disconnect")
+    closes = said(broker, "Disconnect")
     expect.that(
-        answers or goodbyes,
+        answers or closes,
         "the connection closes with a RESPONSE or a DISCONNECT",
         "neither",
         id="the-connection-closes-with-a-response-or-a-disconnect",
     )
-    if answers and goodbyes:
-        in_order = answers[0][0].seq < goodbyes[0][0].seq
+    if answers and closes:
+        in_order = answers[0][0].seq < closes[0][0].seq
         expect.that(in_order, "no RESPONSE behind DISCONNECT", id="no-response-behind-disconnect")
     expect.tolerate(
         answers, "the RESPONSE comes before DISCONNECT", "none", id="the-response-comes-before-disconnect"
     )
-    if goodbyes:
-        last = goodbyes[0][0].seq
-        behind = [r.kind for r, p in broker.packets(since=last) if r.tap & Tap.RECEIVED]
+    if closes:
+        last = closes[0][0].seq
+        next_position = [r.kind for r, p in broker.packets(since=last) if r.tap & Tap.RECEIVED]
         expect.that(
-            not behind,
+            not next_position,
             "nothing is published behind DISCONNECT",
-            behind,
+            next_position,
             id="nothing-is-published-behind-disconnect",
         )
 

@@ -97,7 +97,9 @@ OPS = {
         lambda args, frame: True,
         lambda answer: {"from": answer.sender},
         apt=lambda args, answer: answer.sender == args.get("node"),
-        none=lambda told: all(one.get("rtt_ms", 0) is None for one in told.get("nodes") or [told]),
+        none=lambda reported: all(
+            one.get("rtt_ms", 0) is None for one in reported.get("nodes") or [reported]
+        ),
     ),
 }
 
@@ -242,9 +244,9 @@ class MoleculerDelivery(Delivery):
     def due(self, case: Any, args: Args, begun: Position) -> list[tuple[Position, Record]]:
         return due(case, args, begun)
 
-    def is_same(self, told: bytes, due: bytes) -> bool:
+    def is_same(self, reported: bytes, due: bytes) -> bool:
         """Data are reported as JSON: only the values count."""
-        return bool(json.loads(told) == json.loads(due))
+        return bool(json.loads(reported) == json.loads(due))
 
 
 class MoleculerPeers(Peers):
@@ -269,15 +271,15 @@ class MoleculerPeers(Peers):
         data = result.value.get("data") if result is not None and result.ok else None
         return (source if given or objects else None), _stream_in(data)
 
-    def wrong_roster(self, case: Any, told: Args, begun: Position, ended: Position) -> str:
-        return wrong_roster(case, told, begun, ended)
+    def wrong_roster(self, case: Any, reported: Args, begun: Position, ended: Position) -> str:
+        return wrong_roster(case, reported, begun, ended)
 
 
 class MoleculerFaultMaterial(FaultMaterial):
     """What faults are made of here."""
 
     # an event that is sent twice looks like two, and a call has its own limit among its arguments
-    asides = ("close", "cancel", "loss")
+    concurrent = ("close", "cancel", "loss")
     specimens = SPECIMENS
     unasked = UNASKED
     noise = NOISE
@@ -298,7 +300,7 @@ class MoleculerFaultMaterial(FaultMaterial):
     def said_by_server(self) -> Sequence[type[Frame]]:
         return list(PACKETS)
 
-    def goodbye(self) -> Frame:
+    def close_frame(self) -> Frame:
         return Err("Stale Connection")
 
 

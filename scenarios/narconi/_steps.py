@@ -141,9 +141,9 @@ def stored(broker: Narconi, queue: str = QUEUE) -> list[bytes]:
     return []
 
 
-def the_message(broker: Narconi, expect: Expect, behind: int = 0) -> Stored:
+def the_message(broker: Narconi, expect: Expect, next_position: int = 0) -> Stored:
     """The one message that waits in the queue, after so many that were there before."""
-    found = broker.messages(PROJECT, QUEUE)[behind:]
+    found = broker.messages(PROJECT, QUEUE)[next_position:]
     expect.equal(len(found), 1, "one message is stored", id="one-message-is-stored")
     return found[0]
 
@@ -292,8 +292,8 @@ async def subscription_refused(
     if not (result.ok and client.can("lazy_subscribe")):
         upgrade_refused(expect, result, code, criterion, id=id)
         return
-    told = await client.event("error", 2.0, since, sub=sub)
-    expect.that(told, criterion, "no error event", id=id)
+    reported = await client.event("error", 2.0, since, sub=sub)
+    expect.that(reported, criterion, "no error event", id=id)
 
 
 def upgrade_refused(expect: Expect, result: Result, code: int, criterion: str, *, id: str) -> None:

@@ -26,7 +26,7 @@ from scenarios.narconi._steps import (
     stored,
     subscribed,
 )
-from scenarios.narconi.consume import surfaced
+from scenarios.narconi.consume import delivered
 
 
 async def outstanding(
@@ -37,7 +37,7 @@ async def outstanding(
     await subscribed(broker, client, QUEUE, ack=True, **options)
     for number in range(1, count + 1):
         broker.publish(PROJECT, QUEUE, b"%d" % number)
-    return await surfaced(client, expect, count)
+    return await delivered(client, expect, count)
 
 
 async def subscribed_again(broker: Narconi, client: Client, sub: str) -> str:
@@ -203,7 +203,7 @@ async def implicit_mode(broker: Narconi, client: Client, expect: Expect) -> None
     await subscribed(broker, client, QUEUE)
     for number in range(3):
         broker.publish(PROJECT, QUEUE, b"%d" % number)
-    await surfaced(client, expect, 3)
+    await delivered(client, expect, 3)
     await asyncio.sleep(0.3)
     frames = [*acks(broker), *malformed(broker)]
     expect.that(not frames, "no ack frames without ack", frames[:1], id="no-ack-frames-without-ack")

@@ -233,10 +233,10 @@ async def unparsable_error(broker: Narconi, client: Client, expect: Expect) -> N
     result = await call
     expect.failed(result, ("protocol", *EITHER), "what is pending ends", id="what-is-pending-ends")
     if result.word != "protocol":  # then the application has to hear of it otherwise
-        told = await client.event("error", 1.0, mark)
-        reported = told is not None and told.error.kind.value == "protocol"
+        reported = await client.event("error", 1.0, mark)
+        is_named = reported is not None and reported.error.kind.value == "protocol"
         expect.that(
-            reported,
+            is_named,
             "a protocol error is reported, not only a lost connection",
             str(result),
             id="a-protocol-error-is-reported-not-only-a-lost-connection",
@@ -441,13 +441,13 @@ async def error_without_cause(broker: Narconi, client: Client, expect: Expect) -
     mark = len(client.events)
     broker.lose_backend()
     await expect.reached(broker, "no error was sent", kind="WsError", tap=Tap.SENT, id="no-error-was-sent")
-    told: object = await client.event("session", 1.0, mark) or await client.event("error", 0.1, mark)
+    reported: object = await client.event("session", 1.0, mark) or await client.event("error", 0.1, mark)
     for number in (1, 2):
         since = broker.journal.last_seq
         result = await publish(client, b"%d" % number)
-        told = told or not result.ok  # who reads only while it publishes learns of it there
+        reported = reported or not result.ok  # who reads only while it publishes learns of it there
         expect.that(
-            told, "the error or the loss is reported", "no event", id="the-error-or-the-loss-is-reported"
+            reported, "the error or the loss is reported", "no event", id="the-error-or-the-loss-is-reported"
         )
         if result.ok:
             confirms = sent(broker, "WsConfirm", since=since)

@@ -35,7 +35,7 @@ from scenarios.narconi._steps import (
 )
 
 
-async def surfaced(client: Client, expect: Expect, count: int, sub: str = "c1") -> list[Message]:
+async def delivered(client: Client, expect: Expect, count: int, sub: str = "c1") -> list[Message]:
     """The messages as soon as there are `count`; fewer count as a failed preparation of what follows."""
     found = await client.wait_messages(count, sub)
     expect.that(
@@ -93,7 +93,7 @@ async def consume_with_ack(broker: Narconi, client: Client, expect: Expect) -> N
     expect.ok(result, "subscribe ends well", id="subscribe-ends-well")
     for body in (b"1", b"2"):
         broker.publish(PROJECT, QUEUE, body)
-    messages = await surfaced(client, expect, 2)
+    messages = await delivered(client, expect, 2)
     bodies_are(expect, messages, [b"1", b"2"], "both messages are surfaced", id="both-messages-are-surfaced")
     expect.equal(
         [m.position for m in messages],
@@ -141,11 +141,11 @@ async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     messages = await client.wait_messages(100, within_s=8.0)
     numbers = [header(message.headers, "x-msg-x-n") for message in messages]
     wanted = list(range(100))
-    told = [event for event in client.events[mark:] if event.event in ("session", "error")]
+    reported = [event for event in client.events[mark:] if event.event in ("session", "error")]
     reads_text = bool({str(n) for n in wanted[2::3]} & {str(number) for number in numbers})
-    if in_text and told and not reads_text:
+    if in_text and reported and not reads_text:
         expect.tolerate(
-            False, "a payload in a text frame is read", told[0], id="a-payload-in-a-text-frame-is-read"
+            False, "a payload in a text frame is read", reported[0], id="a-payload-in-a-text-frame-is-read"
         )
         wanted = [n for n in wanted if str(n) in numbers]
     bodies_are(
@@ -280,8 +280,8 @@ async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect)
         say(broker, newest(broker), WsDeliver(b"%d" % number, ack_id=str(number)))
     messages = await client.wait_messages(5, within_s=2.0)
     if len(messages) < 5:
-        told = await client.event("error", 1.0)
-        fits = told is not None and told.error.kind.value == "protocol"
+        reported = await client.event("error", 1.0)
+        fits = reported is not None and reported.error.kind.value == "protocol"
         expect.that(
             fits,
             "all 5 are surfaced, or a protocol error is reported",
@@ -322,15 +322,15 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
         await subscribed(broker, client, queue, sub, ack=True)
         connection, mark = newest(broker), len(client.events)
         broker.publish(PROJECT, queue, b"hello")
-        [message] = await surfaced(client, expect, 1, sub)
+        [message] = await delivered(client, expect, 1, sub)
         if text == "queue deleted":
             text = "Unable to send message to client."
             broker.delete_queue(PROJECT, queue)
         else:
             say(broker, connection, WsError(text, 500), WsClose())
             end(broker, connection, HangUp.FIN)
-        told = await client.event("error", 2.0, mark)
-        shown = [(told.error.code, text in told.error.text)] if told is not None else []
+        reported = await client.event("error", 2.0, mark)
+        shown = [(reported.error.code, text in reported.error.text)] if reported is not None else []
         for event in client.events[mark:]:  # or as the reason of the loss
             if event.event == "session" and event["what"] in LOSSES:
                 shown.append((event["code"], text in str(event["text"])))

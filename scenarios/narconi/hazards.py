@@ -23,7 +23,7 @@ from scenarios.narconi._steps import (
     say,
     subscribed,
 )
-from scenarios.narconi.consume import surfaced
+from scenarios.narconi.consume import delivered
 
 
 @scenario("NARC-3.17", "SHOULD", "high", basis=["N14"], needs=["keepalive"], roles=CONSUMER)
@@ -43,10 +43,10 @@ async def ping_unanswered(broker: Narconi, client: Client, expect: Expect) -> No
     await asyncio.sleep(period_s / 2)
     mark, before = len(client.events), client.adapter.now_ns()
     end(broker, newest(broker), HangUp.HALF_OPEN)
-    told = await client.event("session", 6 * period_s, mark, what="connection_lost")
+    reported = await client.event("session", 6 * period_s, mark, what="connection_lost")
     seconds = (client.adapter.now_ns() - before) / 1e9
     expect.that(
-        told,
+        reported,
         "connection_lost within 3 s of the first unanswered ping",
         f"no event in {6 * period_s:g} s",
         id="connection-lost-within-n-s-of-the-first-unanswered-ping",
@@ -83,7 +83,7 @@ async def ping_from_server(broker: Narconi, client: Client, expect: Expect) -> N
     await ready(broker, client)
     expect.prepared(await client.subscribe(QUEUE, on_message={"mode": "event", "sleep_ms": 3000}))
     broker.publish(PROJECT, QUEUE, b"hello")
-    await surfaced(client, expect, 1)
+    await delivered(client, expect, 1)
     connection, mark = newest(broker), broker.journal.last_seq
 
     def answered(number: int) -> bool:
@@ -116,9 +116,9 @@ async def ends_it(broker: Narconi, client: Client, expect: Expect, case: str, ma
         within_s=2.0,
         id=slug("{}-the-client-ends-the-connection", case),
     )
-    told = await client.event("session", 1.0, mark) or await client.event("error", 0.1, mark)
+    reported = await client.event("session", 1.0, mark) or await client.event("error", 0.1, mark)
     expect.that(
-        told,
+        reported,
         f"{case}: a loss or a protocol error is reported",
         "no event",
         id=slug("{}-a-loss-or-a-protocol-error-is-reported", case),

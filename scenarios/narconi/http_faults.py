@@ -307,9 +307,9 @@ async def backend_down_then_up(broker: Narconi, client: Client, expect: Expect) 
                 id=slug("{}-in-the-outage-ends-refused", name),
             )
             assert result.error is not None
-            told = "Cannot connect to the AMQP backend." in result.error.text
+            reported = "Cannot connect to the AMQP backend." in result.error.text
             expect.that(
-                told,
+                reported,
                 f"{name} in the outage reports the server's message",
                 result.error.text,
                 id=slug("{}-in-the-outage-reports-the-server-s-message", name),

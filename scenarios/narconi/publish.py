@@ -460,9 +460,9 @@ async def custom_names(broker: Narconi, client: Client, expect: Expect) -> None:
             )
             continue
         kept = the_message(broker, expect, before + 1).headers
-        told = any(event.event == "error" for event in client.events[mark:])
+        reported = any(event.event == "error" for event in client.events[mark:])
         expect.that(
-            told or "2" in kept.values(),
+            reported or "2" in kept.values(),
             criterion,
             "it is silently lost",
             id=slug("{}-a-name-without-prefix-is-refused-locally-gets-it-or-an-event-tells", way),

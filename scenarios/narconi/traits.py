@@ -295,7 +295,7 @@ class NarconiFaultMaterial(FaultMaterial):
     def said_by_server(self) -> Sequence[type[Frame]]:
         return [*SPECIMENS, f.WsConfirm, f.WsPing, f.WsPong]
 
-    def goodbye(self) -> Frame:
+    def close_frame(self) -> Frame:
         return f.WsClose(1000)
 
     def last_of(self, frame: Frame) -> Frame | None:

@@ -76,8 +76,8 @@ async def callbacks_that_raise(subject: Subject, client: Client, expect: Expect)
 
 def is_visible(client: Client, heard: int, written: int) -> bool:
     """Whether a callback's exception shows since so many events and so much on stderr."""
-    told = any(event.event == "error" for event in client.events[heard:])
-    return told or "raise_next" in client.adapter.stderr(written)
+    reported = any(event.event == "error" for event in client.events[heard:])
+    return reported or "raise_next" in client.adapter.stderr(written)
 
 
 async def _raising_message(subject: Subject, session: str) -> None:
@@ -109,9 +109,9 @@ async def _raising_confirm(subject: Subject, session: str) -> None:
         result = await call
         subject.expect.ok(result, f"confirm: publish {number} is taken", id="confirm-publish-n-is-taken")
         if number == 2:
-            told = await subject.told_outcome(result, mark)
+            reported = await subject.reported_outcome(result, mark)
             subject.expect.that(
-                told,
+                reported,
                 "confirm: the next callback of that kind runs",
                 "no outcome",
                 id="confirm-the-next-callback-of-that-kind-runs",
@@ -123,9 +123,9 @@ async def _raising_session(subject: Subject, session: str) -> None:
     for number in (1, 2):
         mark = len(client.events)
         subject.broker.kill(how="rst")
-        told = await client.event("session", 5.0, mark, session=session)
+        reported = await client.event("session", 5.0, mark, session=session)
         expect.that(
-            told,
+            reported,
             "session: the next callback of that kind runs",
             f"no event of loss {number}",
             id="session-the-next-callback-of-that-kind-runs",
@@ -150,9 +150,9 @@ async def _raising_error(subject: Subject, session: str) -> None:
         mark = len(client.events)
         subject.bad_delivery()
         subject.put(queue, [b"a bad one"])
-        told = await client.event("error", 3.0, mark)
+        reported = await client.event("error", 3.0, mark)
         subject.expect.that(
-            told,
+            reported,
             "error: the next callback of that kind runs",
             f"no error event {number}",
             id="error-the-next-callback-of-that-kind-runs",

@@ -196,8 +196,8 @@ async def long_run(subject: Subject, client: Client, expect: Expect) -> None:
         return
     there = len(subject.stored(subject.queue))
     await subject.wait_messages(there, within_s=30.0)
-    await subject.until(lambda: _surfaced(subject) >= there, 30.0)  # some of those came more than once
-    seen = _surfaced(subject)
+    await subject.until(lambda: _delivered(subject) >= there, 30.0)  # some of those came more than once
+    seen = _delivered(subject)
     expect.that(
         seen >= there,
         "every stored message is surfaced",
@@ -208,7 +208,7 @@ async def long_run(subject: Subject, client: Client, expect: Expect) -> None:
     expect.note(f"{len(acked)} of {len(bodies)} acked, {there} stored")
 
 
-def _surfaced(subject: Subject) -> int:
+def _delivered(subject: Subject) -> int:
     """How many messages the application got, without what came again after a reset."""
     return len({subject.identity(message) for message in subject.messages("c1")})
 

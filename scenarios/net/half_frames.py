@@ -144,10 +144,10 @@ class HalfFrame:
         taken = await self.subject.play_phase(self.phase, self.queue, self.session, PATIENCE_S)
         await self._ended(taken)
         self._struck()
-        surfaced = taken.ok and taken.value["message"] is not None
+        delivered = taken.ok and taken.value["message"] is not None
         criterion = f"{self.phase}: nothing of half a body is surfaced"
         self.subject.expect.that(
-            not surfaced, criterion, str(taken), id=slug("{}-nothing-of-half-a-body-is-surfaced", self.phase)
+            not delivered, criterion, str(taken), id=slug("{}-nothing-of-half-a-body-is-surfaced", self.phase)
         )
 
     async def _close(self) -> None:

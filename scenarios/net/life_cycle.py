@@ -224,18 +224,18 @@ async def graceful_close_by_the_server(subject: Subject, client: Client, expect:
     late = result.ended_ns / 1e9 - begun
     expect.within(late, 1.45, "the pending op ends within 1 s", id="the-pending-op-ends-within-n-s")
     await asyncio.sleep(0.3)
-    told = [e for e in client.events[seen:] if e.event == "session" and e["what"] in TOLD]
+    reported = [e for e in client.events[seen:] if e.event == "session" and e["what"] in TOLD]
     expect.equal(
-        len(told),
+        len(reported),
         1,
         "exactly one disconnected or connection_lost event",
         id="exactly-one-disconnected-or-connection-lost-event",
     )
-    complete = told[0]["code"] == subject.maintenance_code and "maintenance" in str(told[0]["text"])
+    complete = reported[0]["code"] == subject.maintenance_code and "maintenance" in str(reported[0]["text"])
     expect.tolerate(
         complete,
         "with code and reason",
-        f"code {told[0]['code']}, text {told[0]['text']!r}",
+        f"code {reported[0]['code']}, text {reported[0]['text']!r}",
         id="with-code-and-reason",
     )
 

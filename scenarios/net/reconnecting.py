@@ -251,12 +251,14 @@ async def restart_without_state(subject: Subject, client: Client, expect: Expect
     subject.add_queue(subject.queue)
     for number in range(80):
         subject.put(subject.queue, [b"new %d" % number])
-        if len(await subject.wait_messages(seen + 1, within_s=0.5)) > seen or subject.told_of_the_end(mark):
+        if len(await subject.wait_messages(seen + 1, within_s=0.5)) > seen or subject.reported_of_the_end(
+            mark
+        ):
             break
     got = subject.messages("c1")[seen:]
-    told = subject.told_of_the_end(mark)
+    reported = subject.reported_of_the_end(mark)
     expect.that(
-        got or told,
+        got or reported,
         "the subscription is made again, or the application is told, within 40 s",
         "neither",
         id="the-subscription-is-made-again-or-the-application-is-told",

@@ -268,11 +268,11 @@ async def trouble_of_another_session(subject: Subject, client: Client, expect: E
             number,
             id="what-the-clean-session-was-told-is-acked-is-at-the-broker",
         )
-        told = [e for e in client.events[mark:] if e.event == "session" and e["session"] == "clean"]
+        reported = [e for e in client.events[mark:] if e.event == "session" and e["session"] == "clean"]
         expect.that(
-            not told,
+            not reported,
             "no session event on the clean session",
-            told[:1],
+            reported[:1],
             id="no-session-event-on-the-clean-session",
         )
 

@@ -141,7 +141,7 @@ def with_body(client: Client, *body: bytes, sub: str = "c1") -> list[Message]:
     return [message for message in client.messages(sub) if parts_are(message, body)]
 
 
-async def surfaced(
+async def delivered(
     client: Client,
     expect: Expect,
     *body: bytes,
@@ -192,7 +192,7 @@ async def acknowledged(
 async def works_on(broker: PZQ, client: Client, expect: Expect, body: bytes = b"a good one") -> None:
     """A good message after all that is delivered."""
     broker.publish(body)
-    await surfaced(
+    await delivered(
         client,
         expect,
         body,

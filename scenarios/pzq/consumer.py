@@ -23,6 +23,7 @@ from scenarios.pzq._steps import (
     acks,
     auto,
     consuming,
+    delivered,
     deliveries,
     key_of,
     microseconds,
@@ -30,7 +31,6 @@ from scenarios.pzq._steps import (
     settle,
     shown,
     statuses,
-    surfaced,
     with_body,
     works_on,
 )
@@ -51,7 +51,7 @@ async def delivery_layout(broker: PZQ, client: Client, expect: Expect) -> None:
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
-    (message, *_) = await surfaced(
+    (message, *_) = await delivered(
         client, expect, b"hello", criterion="the body is surfaced", id="the-body-is-surfaced"
     )
     expect.equal(key_of(message), key, "the key is surfaced", id="the-key-is-surfaced")
@@ -182,7 +182,7 @@ async def not_expired_at_the_edge(broker: PZQ, client: Client, expect: Expect) -
     options = {"filter_expired": True} if client.can("filter_expired") else {}
     await consuming(client, expect, **options)
     broker.publish(b"half of its time is left")
-    await surfaced(
+    await delivered(
         client, expect, b"half of its time is left", criterion="it is surfaced", id="it-is-surfaced"
     )
 
@@ -313,7 +313,7 @@ async def large_times(broker: PZQ, client: Client, expect: Expect) -> None:
         body = b"sent %d" % sent
         broker.publish(body)
         criterion = f"a delivery from the far future (sent {sent}) is surfaced"
-        (message, *_) = await surfaced(
+        (message, *_) = await delivered(
             client,
             expect,
             body,
@@ -338,7 +338,7 @@ async def malformed_delivery(broker: PZQ, client: Client, expect: Expect) -> Non
     """
     await consuming(client, expect, on_message=auto())
     key = broker.publish(b"before")
-    await surfaced(
+    await delivered(
         client, expect, b"before", criterion="a good message is surfaced", id="a-good-message-is-surfaced"
     )
     connection = deliveries(broker, key)[0].connection
@@ -448,7 +448,7 @@ async def opaque_keys(broker: PZQ, client: Client, expect: Expect) -> None:
     odd = (b"\0", b"1", b"a\0b|\xff" * 51)
     keys = [broker.publish(b"0"), *(broker.publish(b"%d" % n, key=key) for n, key in enumerate(odd, 1))]
     for n, key in enumerate(keys):
-        (message, *_) = await surfaced(
+        (message, *_) = await delivered(
             client,
             expect,
             b"%d" % n,

@@ -18,10 +18,10 @@ from scenarios.pzq._steps import (
     acknowledged,
     acks,
     auto,
+    delivered,
     deliveries,
     settle,
     statuses,
-    surfaced,
     with_body,
 )
 
@@ -51,7 +51,7 @@ async def came_from(client: Client, expect: Expect, body: bytes, instance: int, 
     """A message of an instance is delivered; the newest of so many copies."""
     name = NAMES[instance]
     criterion = f"a message of the {name} instance is surfaced"
-    copies = await surfaced(
+    copies = await delivered(
         client,
         expect,
         body,
@@ -193,7 +193,7 @@ async def one_of_three_restarts(broker: PZQ, client: Client, expect: Expect) -> 
             expect.ended(await client.close(), "close ends by its deadline", id="close-ends-by-its-deadline")
             await consuming_from(client, expect, brokers)
         criterion = "the message of the instance that is back is surfaced again"
-        copies = await surfaced(
+        copies = await delivered(
             client,
             expect,
             b"1",

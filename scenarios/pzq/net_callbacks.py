@@ -7,7 +7,7 @@ from conformance.suite.expect import slug
 from fakebrokers import PZQ
 from scenarios._common import second_fake
 from scenarios.net.callbacks import inner_ops_work, is_visible
-from scenarios.pzq._steps import statuses, surfaced
+from scenarios.pzq._steps import delivered, statuses
 from scenarios.pzq.subject import PzqSubject
 from scenarios.subjects import ROLES
 
@@ -62,14 +62,14 @@ async def _raising_message(broker: PZQ, subject: PzqSubject) -> None:
     key = broker.publish(b"it raises")
     broker.publish(b"the next one")
     criterion = "message: the next callback of that kind runs"
-    await surfaced(
+    await delivered(
         client,
         expect,
         b"it raises",
         criterion="message: the first one is surfaced",
         id="message-the-first-one-is-surfaced",
     )
-    await surfaced(
+    await delivered(
         client, expect, b"the next one", criterion=criterion, id="message-the-next-callback-of-that-kind-runs"
     )
     await subject.until(lambda: statuses(broker, key), 1.0)
@@ -88,15 +88,15 @@ async def _raising_error(broker: PZQ, subject: PzqSubject) -> None:
         mark = len(client.events)
         subject.bad_delivery()
         broker.publish(b"a bad one")
-        told = await client.event("error", 3.0, mark)
+        reported = await client.event("error", 3.0, mark)
         expect.that(
-            told,
+            reported,
             "error: the next callback of that kind runs",
             f"no error event {number}",
             id="error-the-next-callback-of-that-kind-runs",
         )
     broker.publish(b"a good one")
-    await surfaced(
+    await delivered(
         client,
         expect,
         b"a good one",

@@ -105,7 +105,7 @@ class Cut:
         if not (waits and self._client.reconnects("consumer")):
             await self._subscribed_again(session)
         subject.put(subject.queue, [b"after the greeting"])
-        came = await self._surfaced(b"after the greeting", session, BACK_S)
+        came = await self._delivered(b"after the greeting", session, BACK_S)
         self._expect.that(
             came,
             f"{self._name}: the next connection works",
@@ -143,7 +143,7 @@ class Cut:
         self._expect.prepared(await subject.subscribe(subject.queue, session, session))
         fake.publish(b"to connect")
         self._expect.exercised(
-            await self._surfaced(b"to connect", session, PATIENCE_S),
+            await self._delivered(b"to connect", session, PATIENCE_S),
             "no delivery came",
             id="no-delivery-came",
         )
@@ -179,7 +179,7 @@ class Cut:
         await connected_again(self._client, self._expect, session)
         self._expect.prepared(await self._subject.subscribe(self._subject.queue, session, session))
 
-    async def _surfaced(self, body: bytes, sub: str, within_s: float) -> bool:
+    async def _delivered(self, body: bytes, sub: str, within_s: float) -> bool:
         """Whether the application gets a message."""
         return await self._subject.until(lambda: with_body(self._client, body, sub=sub), within_s)
 

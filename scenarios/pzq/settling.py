@@ -16,12 +16,12 @@ from scenarios.pzq._steps import (
     auto,
     connected_again,
     consuming,
+    delivered,
     deliveries,
     key_of,
     microseconds,
     settle,
     statuses,
-    surfaced,
     with_body,
     works_on,
 )
@@ -39,7 +39,7 @@ async def positive_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
-    (message, *_) = await surfaced(
+    (message, *_) = await delivered(
         client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
     )
     await asyncio.sleep(0.3)
@@ -87,7 +87,7 @@ async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
-    (first, *_) = await surfaced(
+    (first, *_) = await delivered(
         client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
     )
     await settle(client, first, "nack")
@@ -108,7 +108,7 @@ async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
         statuses(broker, key)[0] == b"0", "its status is 0", str(statuses(broker, key)), id="its-status-is-n"
     )
     criterion = "the second delivery is surfaced"
-    copies = await surfaced(
+    copies = await delivered(
         client, expect, b"hello", count=2, criterion=criterion, id="the-second-delivery-is-surfaced"
     )
     expect.equal(key_of(copies[1]), key, "with the same position", id="with-the-same-position")
@@ -139,7 +139,7 @@ async def no_ack_on_failure(broker: PZQ, client: Client, expect: Expect) -> None
     """
     await consuming(client, expect, on_message={"mode": "event", "raise_on": [1]})
     key = broker.publish(b"hello")
-    copies = await surfaced(
+    copies = await delivered(
         client,
         expect,
         b"hello",
@@ -179,7 +179,7 @@ async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
-    (first, *_) = await surfaced(
+    (first, *_) = await delivered(
         client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
     )
     await until(lambda: len(with_body(client, b"hello")) > 1, 2.5)
@@ -221,7 +221,7 @@ async def duplicate_suppression(broker: PZQ, client: Client, expect: Expect) -> 
     await consuming(client, expect, on_message=auto())
     broker.faults.add(lose_consumer_ack(nth=1))
     key = broker.publish(b"hello")
-    await surfaced(
+    await delivered(
         client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
     )
     await until(lambda: len(deliveries(broker, key)) > 1, 3.0)
@@ -257,7 +257,7 @@ async def ack_to_a_vanished_instance(broker: PZQ, client: Client, expect: Expect
     """
     await consuming(client, expect)
     broker.publish(b"hello")
-    (message, *_) = await surfaced(
+    (message, *_) = await delivered(
         client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
     )
     broker.crash()
@@ -284,14 +284,14 @@ async def consumer_restart(broker: PZQ, client: Client, expect: Expect) -> None:
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
-    await surfaced(
+    await delivered(
         client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
     )
     early = list(statuses(broker, key))
     await client.adapter.restart()
     await consuming(client, expect)
     criterion = "the message is received again after the restart"
-    (message, *_) = await surfaced(
+    (message, *_) = await delivered(
         client, expect, b"hello", criterion=criterion, id="the-message-is-received-again-after-the-restart"
     )
     expect.that(
@@ -366,7 +366,7 @@ async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
     """
     await consuming(client, expect, on_message=auto(sleep_ms=2500, sleep_on=[1]))
     slow = broker.publish(b"slow")
-    (message, *_) = await surfaced(
+    (message, *_) = await delivered(
         client, expect, b"slow", criterion="the message is surfaced", id="the-message-is-surfaced"
     )
     times = (microseconds(message, "sent_us"), microseconds(message, "timeout_us"))
@@ -376,12 +376,12 @@ async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
         str(times),
         id="sent-us-and-timeout-us-are-there-before-settling",
     )
-    behind = broker.publish(b"behind it")
+    next_position = broker.publish(b"behind it")
     criterion = "a message behind it is surfaced"
-    await surfaced(
+    await delivered(
         client, expect, b"behind it", criterion=criterion, within_s=8.0, id="a-message-behind-it-is-surfaced"
     )
-    await acknowledged(broker, expect, behind, "and acknowledged", within_s=5.0, id="and-acknowledged")
+    await acknowledged(broker, expect, next_position, "and acknowledged", within_s=5.0, id="and-acknowledged")
     copies = with_body(client, b"slow")[1:]
     await until(lambda: len(statuses(broker, slow)) >= len(copies), 3.0)
     answers = statuses(broker, slow)
@@ -406,7 +406,7 @@ async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None
     await consuming(client, expect, on_message=auto())
     broker.faults.add(lose_consumer_ack(nth=1))
     key = broker.publish(b"hello")
-    await surfaced(
+    await delivered(
         client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
     )
     await until(lambda: len(deliveries(broker, key)) > 1, 3.0)
@@ -416,7 +416,7 @@ async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None
         id="the-message-was-not-sent-again",
     )
     if not client.can("dedup"):
-        await surfaced(
+        await delivered(
             client,
             expect,
             b"hello",
@@ -456,7 +456,7 @@ async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
     await consuming(client, expect)
     keys = [broker.publish(b"%d" % n) for n in range(5)]
     for n in range(5):
-        (message, *_) = await surfaced(
+        (message, *_) = await delivered(
             client, expect, b"%d" % n, criterion=f"message {n} is surfaced", id="message-n-is-surfaced"
         )
         if n < 3:
@@ -484,7 +484,7 @@ async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
         )
         await client.subscribed("")
     for n in expected:
-        copies = await surfaced(
+        copies = await delivered(
             client,
             expect,
             b"%d" % n,

@@ -14,9 +14,9 @@ from scenarios.pzq._steps import (
     auto,
     begun,
     connected_again,
+    delivered,
     process_ends,
     publish,
-    surfaced,
 )
 
 UNKNOWN = ("timeout", "connection")
@@ -160,7 +160,7 @@ async def cut_by_rst(broker: PZQ, client: Client, expect: Expect) -> None:
             "the client did not come back after the RST",
             id="the-client-did-not-come-back-after-the-rst",
         )
-        await surfaced(
+        await delivered(
             client,
             expect,
             b"whole",

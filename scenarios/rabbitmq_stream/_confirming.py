@@ -50,12 +50,12 @@ def publisher_of(broker: RabbitMQStream, expect: Expect) -> tuple[str, int]:
 def confirmed(broker: RabbitMQStream, body: bytes, since: int = 0) -> bool:
     """Whether a message with that body was published since then, and its id confirmed where it was."""
     confirms = broker.journal.select(kind="PublishConfirm", tap=Tap.SENT, since=since)
-    told = {(r.connection, r.frame.publisher_id, int(key)) for r in confirms for key in r.keys}  # type: ignore[union-attr]
+    reported = {(r.connection, r.frame.publisher_id, int(key)) for r in confirms for key in r.keys}  # type: ignore[union-attr]
     for record in received(broker, "Publish", since=since):
         frame = record.frame
         if isinstance(frame, Publish) and body in frame.entries:
             ids = {(record.connection, frame.publisher_id, int(key)) for key in record.keys}
-            if ids & told:
+            if ids & reported:
                 return True
     return False
 

@@ -167,7 +167,9 @@ def start_of(broker: RabbitMQStream, offset_type: int, value: int | None, stream
 # what came of it
 
 
-async def surfaced(client: Client, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
+async def delivered_messages(
+    client: Client, count: int, sub: str = "c1", within_s: float = 5.0
+) -> list[Message]:
     """What the application got: wait for `count` messages, then a little for more than those."""
     found = await client.wait_messages(count, sub, within_s)
     if len(found) < count:
@@ -205,11 +207,14 @@ def complaints(client: Client, after: int = 0) -> list[str]:
 async def error_reported(client: Client, expect: Expect, after: int, stderr: int) -> None:
     """The client reports an error or a loss to the application in time; a line in its log does not count."""
     await until(lambda: complaints(client, after) or not client.alive, 2.0)
-    told, logged = complaints(client, after), client.adapter.stderr(stderr).strip()
+    reported, logged = complaints(client, after), client.adapter.stderr(stderr).strip()
     expect.that(client.alive, "the process lives on", "it ended", id="the-process-lives-on")
     only = f"to the log only: {logged[-200:]}" if logged else "nothing"
     expect.that(
-        told, "an error is reported to the application", only, id="an-error-is-reported-to-the-application"
+        reported,
+        "an error is reported to the application",
+        only,
+        id="an-error-is-reported-to-the-application",
     )
 
 

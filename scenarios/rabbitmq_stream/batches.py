@@ -15,12 +15,12 @@ from scenarios.rabbitmq_stream._deliveries import (
     QUIET_S,
     begin_at,
     bodies_of,
+    delivered_messages,
     error_reported,
     good_chunk,
     numbered,
     positions,
     record,
-    surfaced,
     write,
     write_entries,
 )
@@ -48,7 +48,7 @@ async def sub_batch_entries(broker: RabbitMQStream, client: Client, expect: Expe
     await client.connected()
     await client.subscribed(STREAM, offset=FIRST)
     write_entries(broker, entries, 4, 10)
-    messages = await surfaced(client, 10, within_s=3.0)
+    messages = await delivered_messages(client, 10, within_s=3.0)
     expect.equal(bodies_of(messages), sent_bodies, "10 messages in order", id="n-messages-in-order")
     expect.equal(positions(messages), [*range(100, 110)], "with positions 100..109", id="with-positions-n-n")
 

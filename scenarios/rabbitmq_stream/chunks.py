@@ -23,6 +23,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     asked,
     bodies_of,
     complaints,
+    delivered_messages,
     error_reported,
     good_chunk,
     model,
@@ -31,7 +32,6 @@ from scenarios.rabbitmq_stream._deliveries import (
     record,
     subscribed_with_backlog,
     subscribes,
-    surfaced,
     write,
 )
 from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
@@ -55,7 +55,7 @@ async def chunk_split_at_each_offset(broker: RabbitMQStream, client: Client, exp
     for first in range(0, count, 2):
         write(broker, client, numbered(first, 2))
     await client.subscribed(STREAM, offset=FIRST)
-    got = await surfaced(client, count, within_s=10.0)
+    got = await delivered_messages(client, count, within_s=10.0)
     expect.equal(
         bodies_of(got),
         numbered(0, count),
@@ -65,7 +65,7 @@ async def chunk_split_at_each_offset(broker: RabbitMQStream, client: Client, exp
     broker.faults.remove("cuts")
     broker.faults.add(slice_(1, gap_s=0.0005, kind="Deliver", name="bytes"))
     write(broker, client, numbered(count, 3))
-    got = await surfaced(client, count + 3)
+    got = await delivered_messages(client, count + 3)
     expect.equal(
         bodies_of(got),
         numbered(0, count + 3),
@@ -123,7 +123,7 @@ async def crc_with_the_top_bit(broker: RabbitMQStream, client: Client, expect: E
     await client.connected()
     mark = len(client.events)
     await client.subscribed(STREAM, offset=FIRST)
-    got = bodies_of(await surfaced(client, 6))
+    got = bodies_of(await delivered_messages(client, 6))
     expect.equal(
         got,
         wanted,
@@ -179,17 +179,17 @@ async def data_length_does_not_match(broker: RabbitMQStream, client: Client, exp
             delivered, f"{case}: nothing was delivered", id=slug("{}-nothing-was-delivered", case)
         )
         gone = not broker.client_holds(delivered[0].connection)
-        told = complaints(client, mark)
+        reported = complaints(client, mark)
         expect.that(
-            good[-1] in got or (gone and told),
+            good[-1] in got or (gone and reported),
             f"{case}: the next chunk is surfaced, or the connection is closed with an error within 2 s",
-            f"surfaced {got}, {'closed' if gone else 'open'}, reported {told}",
+            f"surfaced {got}, {'closed' if gone else 'open'}, reported {reported}",
             id=slug(
                 "{}-the-next-chunk-is-surfaced-or-the-connection-is-closed-with-an-error-within-n-s", case
             ),
         )
         expect.tolerate(
-            not set(got) & set(odd) or told,
+            not set(got) & set(odd) or reported,
             f"{case}: the chunk is not surfaced without an error",
             "the intact entries were",
             id=slug("{}-the-chunk-is-not-surfaced-without-an-error", case),
@@ -249,19 +249,19 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
                 id=slug("{}-the-next-user-chunk-is-surfaced", case),
             )
             continue
-        told = complaints(client, mark)
+        reported = complaints(client, mark)
         delivered = sent(broker, "Deliver")[-1].connection
         gone = not broker.client_holds(delivered)
         expect.that(
-            told and gone,
+            reported and gone,
             f"{case}: the next user chunk is surfaced, the credit comes back; or a loud end",
-            f"surfaced {got}, {'closed' if gone else 'open'}, reported {told}",
+            f"surfaced {got}, {'closed' if gone else 'open'}, reported {reported}",
             id=slug("{}-the-next-user-chunk-is-surfaced-the-credit-comes-back-or-a-loud-end", case),
         )
         expect.tolerate(
             False,
             f"{case}: the chunk is skipped",
-            f"reported {told[0]}",
+            f"reported {reported[0]}",
             id=slug("{}-the-chunk-is-skipped", case),
         )
 
@@ -291,7 +291,7 @@ async def gaps_between_chunks(broker: RabbitMQStream, client: Client, expect: Ex
     await client.connected()
     mark = len(client.events)
     await client.subscribed(STREAM, offset=FIRST)
-    messages = await surfaced(client, 6, within_s=3.0)
+    messages = await delivered_messages(client, 6, within_s=3.0)
     wanted = [0, 1, 4, 5, 6, 9]
     expect.equal(
         positions(messages),
@@ -328,7 +328,7 @@ async def sizes_without_their_bytes(broker: RabbitMQStream, client: Client, expe
     await client.connected()
     broker.faults.add(coalesce(frames=2, kind="Deliver", nth=1, scope="run"))
     await client.subscribed(STREAM, offset=FIRST, credit=10)
-    messages = sorted(await surfaced(client, 5, within_s=3.0), key=lambda m: int(m.position))
+    messages = sorted(await delivered_messages(client, 5, within_s=3.0), key=lambda m: int(m.position))
     expect.equal(
         positions(messages),
         [*range(5)],
@@ -352,7 +352,7 @@ async def deliver_version_2(broker: RabbitMQStream, client: Client, expect: Expe
         write(broker, client, numbered(first, 4))
     await client.connected()
     await client.subscribed(STREAM, offset=FIRST)
-    messages = await surfaced(client, 8, within_s=3.0)
+    messages = await delivered_messages(client, 8, within_s=3.0)
     delivered = sent(broker, "Deliver")
     expect.exercised(delivered, "nothing was delivered", id="nothing-was-delivered")
     versions = {record.frame.version for record in delivered}  # type: ignore[union-attr]

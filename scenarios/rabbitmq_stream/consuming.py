@@ -25,6 +25,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     begin_at,
     bodies_of,
     complaints,
+    delivered_messages,
     model,
     numbered,
     positions,
@@ -32,7 +33,6 @@ from scenarios.rabbitmq_stream._deliveries import (
     store,
     subscribe_error,
     subscribes,
-    surfaced,
     write,
 )
 from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, say, say_if_open, stream_exists
@@ -58,7 +58,7 @@ async def subscribe_and_deliver(broker: RabbitMQStream, client: Client, expect: 
     sent = numbered(first, 10)
     await store(broker, client, sent)
     expect.ok(await client.subscribe(STREAM, offset=FIRST), "subscribe succeeds", id="subscribe-succeeds")
-    messages = await surfaced(client, 10)
+    messages = await delivered_messages(client, 10)
     expect.equal(bodies_of(messages), sent, "10 messages are surfaced", id="n-messages-are-surfaced")
     expect.equal(
         positions(messages),
@@ -81,7 +81,7 @@ async def many_entries(broker: RabbitMQStream, client: Client, expect: Expect) -
     for first, count in ((0, 2), (2, 3), (5, 1000)):
         await store(broker, client, numbered(first, count))
     await client.subscribed(STREAM, offset=FIRST)
-    messages = await surfaced(client, 1005)
+    messages = await delivered_messages(client, 1005)
     lost = sorted({*range(1005)} - {*positions(messages)})
     expect.that(not lost, "no message is lost", f"{len(lost)} lost, from {lost[:1]}", id="no-message-is-lost")
     expect.equal(len(messages), 1005, "none is doubled", id="none-is-doubled")
@@ -295,7 +295,7 @@ async def two_subscriptions_on_one_connection(broker: RabbitMQStream, client: Cl
         write(broker, client, [b"a%d" % number], STREAM)
         write(broker, client, [b"b%d" % number], OTHER)
     for sub in ("a", "b"):
-        got = bodies_of(await surfaced(client, 6, sub))
+        got = bodies_of(await delivered_messages(client, 6, sub))
         wanted = [b"one", *(b"%s%d" % (sub.encode(), number) for number in range(5))]
         expect.equal(
             got,
@@ -357,11 +357,11 @@ async def subscription_id_exists(broker: RabbitMQStream, client: Client, expect:
     found = subscribes(broker)
     expect.exercised(found, "no Subscribe came", id="no-subscribe-came")
     if refused is not None:
-        told = refused.code == 3
+        reported = refused.code == 3
         if refused.code is None and refused.kind.value == "refused":  # the library has one error for them all
-            expect.tolerate(told, "the op fails with code 3", refused, id="the-op-fails-with-code-n")
+            expect.tolerate(reported, "the op fails with code 3", refused, id="the-op-fails-with-code-n")
         else:
-            expect.that(told, "the op fails with code 3", refused, id="the-op-fails-with-code-n")
+            expect.that(reported, "the op fails with code 3", refused, id="the-op-fails-with-code-n")
         stray = Deliver(asked(found[0]).subscription_id, _stray(client, b"stray"))
         say_if_open(broker, found[0].connection, stray)
         await asyncio.sleep(QUIET_S)
@@ -487,13 +487,13 @@ async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect
     write(broker, client, numbered(10, 5))
     await client.connected()
     await client.subscribed(STREAM, offset=FIRST, credit=1, on_message={"mode": "event", "raise_on": [3]})
-    got = positions(await surfaced(client, 15, within_s=3.0))
+    got = positions(await delivered_messages(client, 15, within_s=3.0))
     expect.exercised(len(got) >= 3, "message 3 was never surfaced", id="message-n-was-never-surfaced")
     expect.that(client.alive, "the process lives on", "it ended", id="the-process-lives-on")
     if got == [0, 1, 2]:
-        told = complaints(client)
+        reported = complaints(client)
         expect.that(
-            told,
+            reported,
             "messages 4 to 10 are surfaced, or the consumer stops loudly",
             "a silent stop",
             id="messages-n-to-n-are-surfaced-or-the-consumer-stops-loudly",
@@ -501,7 +501,7 @@ async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect
         expect.tolerate(
             False,
             "messages 4 to 10 are surfaced",
-            f"the consumer stops: {told[0]}",
+            f"the consumer stops: {reported[0]}",
             id="messages-n-to-n-are-surfaced",
         )
         return

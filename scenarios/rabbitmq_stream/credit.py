@@ -14,10 +14,10 @@ from scenarios.rabbitmq_stream._deliveries import (
     CHUNK_PER_CREDIT,
     complaints,
     credits_given,
+    delivered_messages,
     numbered,
     positions,
     subscribed_with_backlog,
-    surfaced,
     write,
 )
 from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
@@ -47,7 +47,7 @@ async def credit_is_returned(broker: RabbitMQStream, client: Client, expect: Exp
     credit = await subscribed_with_backlog(
         broker, client, expect, lambda credit: _single(broker, client, 5 * credit), credit=2
     )
-    messages = await surfaced(client, 5 * credit, within_s=10.0)
+    messages = await delivered_messages(client, 5 * credit, within_s=10.0)
     expect.equal(
         positions(messages),
         [*range(5 * credit)],
@@ -121,7 +121,7 @@ async def credit_starvation_recovered(broker: RabbitMQStream, client: Client, ex
     await client.connected()
     slow = {"mode": "event", "sleep_ms": 200}
     await client.subscribed(STREAM, offset={"type": "first"}, credit=4, on_message=slow)
-    messages = await surfaced(client, 20, within_s=15.0)
+    messages = await delivered_messages(client, 20, within_s=15.0)
     expect.equal(
         positions(messages),
         [*range(20)],
@@ -145,7 +145,7 @@ async def over_delivery(broker: RabbitMQStream, client: Client, expect: Expect) 
     credit = await subscribed_with_backlog(
         broker, client, expect, lambda credit: _single(broker, client, credit + 3), credit=2
     )
-    got = positions(await surfaced(client, credit + 3, within_s=3.0))
+    got = positions(await delivered_messages(client, credit + 3, within_s=3.0))
     if got == [*range(credit + 3)]:
         expect.that(True, "all chunks are handled", id="all-chunks-are-handled")
         return
@@ -182,7 +182,7 @@ async def single_credits_are_held_back(broker: RabbitMQStream, client: Client, e
         broker, client, expect, lambda credit: _single(broker, client, max(40, 4 * credit))
     )
     count = max(40, 4 * credit)
-    got = positions(await surfaced(client, count, within_s=10.0))
+    got = positions(await delivered_messages(client, count, within_s=10.0))
     given = credits_given(broker)
     what = f"the client gave {given} credits for {len(got)} chunks; C = {credit}"
     expect.that(

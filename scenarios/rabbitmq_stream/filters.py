@@ -43,7 +43,7 @@ def _wanted_by(found: Record) -> tuple[list[str], bool]:
     return values, properties.get("match-unfiltered", "false") == "true"
 
 
-async def _surfaced(client: Client, expect: Expect, wanted: Sequence[str], sub: str = "c1") -> None:
+async def _delivered(client: Client, expect: Expect, wanted: Sequence[str], sub: str = "c1") -> None:
     """These messages are delivered, and nothing else."""
     await client.wait_messages(len(wanted), sub)
     await client.wait_messages(len(wanted) + 1, sub, QUIET_S)
@@ -109,7 +109,7 @@ async def filter_of_subscribe(broker: RabbitMQStream, client: Client, expect: Ex
     expect.equal(
         wanted, (["blue", "red"], False), "Subscribe names the filter's values", id="subscribe-has-the-filter"
     )
-    await _surfaced(client, expect, ["red:1", "blue:3"])
+    await _delivered(client, expect, ["red:1", "blue:3"])
 
 
 @scenario("RMQS-8.03", "SHOULD", "high", basis=["R9", "R21"], needs=["filters"], roles=CONSUMER)
@@ -135,7 +135,7 @@ async def messages_without_a_value(broker: RabbitMQStream, client: Client, expec
         expect.equal(
             found, (["red"], unfiltered), criterion, id="subscribe-says-whether-unfiltered-are-wanted"
         )
-        await _surfaced(client, expect, wanted, sub)
+        await _delivered(client, expect, wanted, sub)
 
 
 @scenario(
@@ -160,12 +160,12 @@ async def filter_again(broker: RabbitMQStream, client: Client, expect: Expect) -
     _write(broker, client, "red:0", "green:1", "plain 2", "red:3")
     await client.connected()
     await client.subscribed(STREAM, offset=FIRST, credit=2, filter=RED)
-    await _surfaced(client, expect, ["red:0", "red:3"])
+    await _delivered(client, expect, ["red:0", "red:3"])
     given = asked(await attached(broker, expect)).credit
     for number in range(2 * given + 2):
         _write(broker, client, f"green:{number}")
     _write(broker, client, "red:last")
-    await _surfaced(client, expect, ["red:0", "red:3", "red:last"])
+    await _delivered(client, expect, ["red:0", "red:3", "red:last"])
     expect.equal(
         positions(client, "c1"),
         [0, 3, 2 * given + 6],
@@ -194,7 +194,7 @@ async def filter_after_a_loss(broker: RabbitMQStream, client: Client, expect: Ex
         _write(broker, client, body)
     await reconnecting(client)
     await client.subscribed(STREAM, offset=FIRST, filter=RED)
-    await _surfaced(client, expect, ["red:0"])
+    await _delivered(client, expect, ["red:0"])
     mark = broker.journal.last_seq
     broker.kill(how="rst")
     for body in ("green:2", "red:3"):

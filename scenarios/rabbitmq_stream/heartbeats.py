@@ -108,9 +108,9 @@ async def loss_by_heartbeat(broker: RabbitMQStream, client: Client, expect: Expe
         result = await client.publish(STREAM, b"first of the new one", timeout=10.0)
         done = result.ok and used_again(broker, client, mark)  # some declare with the next message only
     if not done:
-        told = losses(client, events) and not (await client.state())["open"]
+        reported = losses(client, events) and not (await client.state())["open"]
         expect.that(
-            told,
+            reported,
             "within 8 T + 5 s a new connection, handshake and Subscribe or DeclarePublisher, "
             "or a loss event with state.open false",
             f"nothing in {limit} s",

@@ -60,9 +60,9 @@ async def server_close(broker: RabbitMQStream, client: Client, expect: Expect) -
         id="the-client-s-socket-is-closed-within-n-s-of-the-fin",
     )
     patience = 10.0 if client.can("auto_reconnect") else 2.0
-    told = await until(lambda: losses(client, events) or received(broker, "Open", since=mark), patience)
+    reported = await until(lambda: losses(client, events) or received(broker, "Open", since=mark), patience)
     expect.that(
-        told,
+        reported,
         "one close or loss event, or a reconnect",
         "neither",
         id="one-close-or-loss-event-or-a-reconnect",
@@ -297,13 +297,13 @@ async def fin_while_idle(broker: RabbitMQStream, client: Client, expect: Expect)
     publishes_again = client.reconnects("producer")
     broker.kill()
 
-    def told(session: str) -> bool:
+    def reported(session: str) -> bool:
         return bool(losses(client, events, session))
 
     def noticed() -> bool:
-        consumer = told("c") or (consumes_again and bool(received(broker, "Subscribe", since=mark)))
+        consumer = reported("c") or (consumes_again and bool(received(broker, "Subscribe", since=mark)))
         # some declare their publishers with the next message only
-        return consumer and (told("p") or publishes_again)
+        return consumer and (reported("p") or publishes_again)
 
     criterion = "a loss event for each within 2 s, or a new Subscribe within 30 s"
     expect.that(
@@ -322,14 +322,14 @@ async def fin_while_idle(broker: RabbitMQStream, client: Client, expect: Expect)
             criterion,
             id="the-next-publish-ends-as-connection-or-closed-or-acked-on",
         )
-    producer = told("p") or received(broker, "DeclarePublisher", since=mark)
+    producer = reported("p") or received(broker, "DeclarePublisher", since=mark)
     expect.that(
         producer,
         "a loss event for each, or a new DeclarePublisher",
         "none for the producer",
         id="a-loss-event-for-each-or-a-new-declarepublisher",
     )
-    if consumes_again and publishes_again and not told("c"):
+    if consumes_again and publishes_again and not reported("c"):
         await goes_on(
             broker,
             client,

@@ -384,17 +384,17 @@ async def string_beyond_the_frame(broker: RabbitMQStream, client: Client, expect
     asking = client.begin("rmqs.metadata", 5.0, session="s1", targets=[STREAM])
     asked = (await expect.reached(broker, "no Metadata came", kind="Metadata", id="no-metadata-came"))[0]
     creating = client.begin("rmqs.create", 5.0, session="s1", target="next")
-    behind = await until(lambda: received(broker, "Create", connection=asked.connection), 1.0)
+    next_position = await until(lambda: received(broker, "Create", connection=asked.connection), 1.0)
     say_raw(broker, expect, asked.connection, _host_beyond_the_frame(asked.keys[0]))
     begun_s = asyncio.get_running_loop().time()
-    if behind:  # the good answer comes right after it: its bytes may not become those of the host
+    if next_position:  # the good answer comes right after it: its bytes may not become those of the host
         broker.faults.release("answer to Create")
     result = await asking
     expect.that(
         not result.ok and not result.hang, "the Metadata op fails", str(result), id="the-metadata-op-fails"
     )
     broker.faults.remove("answer to Create")
-    if not behind:
+    if not next_position:
         expect.note("the library asks for one thing at a time, or on several connections")
     created = await creating
     if created.ok:

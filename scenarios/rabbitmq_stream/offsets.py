@@ -23,11 +23,11 @@ from scenarios.rabbitmq_stream._deliveries import (
     attached,
     begin_at,
     bodies_of,
+    delivered_messages,
     numbered,
     positions,
     record,
     store,
-    surfaced,
     write,
     write_entries,
 )
@@ -103,7 +103,7 @@ async def chunk_before_the_asked_offset(broker: RabbitMQStream, client: Client, 
     for first in (0, 32):
         await store(broker, client, numbered(first, 32))
     await client.subscribed(STREAM, offset={"type": "offset", "value": 45})
-    messages = await surfaced(client, 19)
+    messages = await delivered_messages(client, 19)
     expect.exercised(messages, "nothing was surfaced", id="nothing-was-surfaced")
     expect.equal(
         positions(messages)[0], 45, "the first message surfaced is 45", id="the-first-message-surfaced-is-n"
@@ -144,7 +144,7 @@ async def _consumed(broker: RabbitMQStream, client: Client, expect: Expect, coun
     """Subscribe from the first message until `count` are delivered; returns the connection."""
     await client.connected(auto_reconnect=True)
     await client.subscribed(STREAM, offset=FIRST)
-    messages = await surfaced(client, count)
+    messages = await delivered_messages(client, count)
     expect.exercised(
         len(messages) == count,
         f"{len(messages)} of {count} messages were surfaced",
@@ -231,7 +231,7 @@ async def loss_before_the_first_message(broker: RabbitMQStream, client: Client, 
         id="the-new-subscribe-has-type-n-or-type-n-and-a-value-of-n-or",
     )
     write(broker, client, numbered(100, 3))
-    got = positions(await surfaced(client, 3, within_s=2.0))
+    got = positions(await delivered_messages(client, 3, within_s=2.0))
     expect.that(
         not got or min(got) >= 100, "nothing below 100 is surfaced", got, id="nothing-below-n-is-surfaced"
     )
@@ -268,7 +268,7 @@ async def resume_counts_records(broker: RabbitMQStream, client: Client, expect: 
     found = await _lost_and_back(broker, client, expect, connection)
     _resumes(expect, found, 19, 20)
     write(broker, client, numbered(20, 2))
-    got = positions(await surfaced(client, 12, within_s=3.0))[10:]
+    got = positions(await delivered_messages(client, 12, within_s=3.0))[10:]
     again = [position for position in got if position < 19]
     expect.that(not again, "none of 10..18 is surfaced again", again, id="none-of-n-n-is-surfaced-again")
     expect.equal(
@@ -355,7 +355,7 @@ async def query_offset_not_found(broker: RabbitMQStream, client: Client, expect:
         broker.faults.add(reply(code=Code.NO_OFFSET, kind="QueryOffset", name="no offset"))
         expect.may_not_fire("no offset", "a consumer with a start given need not ask")
     await client.subscribed(STREAM, offset={"type": "offset", "value": 3}, name="app")
-    got = positions(await surfaced(client, 7))
+    got = positions(await delivered_messages(client, 7))
     expect.equal(
         got,
         [*range(3, 10)],

@@ -209,14 +209,14 @@ async def offsets_of_each_partition(broker: RabbitMQStream, client: Client, expe
 
 def _updates(broker: RabbitMQStream, partition: str, active: int) -> list[Record]:
     """What the server has said to consumers of a partition: begin, or stop."""
-    told = []
+    reported = []
     for found in subscribes(broker, partition):
         for record in sent(broker, "ConsumerUpdate", connection=found.connection):
             frame = record.frame
             assert isinstance(frame, ConsumerUpdate)
             if frame.active == active and frame.subscription_id == asked(found).subscription_id:
-                told.append(record)
-    return told
+                reported.append(record)
+    return reported
 
 
 async def _all_answered(broker: RabbitMQStream, expect: Expect, updates: list[Record]) -> None:

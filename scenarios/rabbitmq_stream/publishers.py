@@ -67,9 +67,9 @@ async def unconfirmed_at_disconnect(broker: RabbitMQStream, client: Client, expe
                 id="message-n-is-acked-only-after-it-was-published-again-and",
             )
         elif result.hang:
-            told = [e for e in client.events[events:] if e["what"] in ("connection_lost", "disconnected")]
+            reported = [e for e in client.events[events:] if e["what"] in ("connection_lost", "disconnected")]
             expect.that(
-                told,
+                reported,
                 f"message {number + 1} is reported",
                 "no outcome, and no connection_lost event",
                 id="message-n-is-reported",

@@ -358,15 +358,15 @@ async def write_failure(broker: RabbitMQStream, client: Client, expect: Expect) 
         what = f"a request, {session},"
         questions.ended_by_loss(expect, await call, "c", what, since=mark, lost_s=asked_s)
     if client.has_role("publisher") and client.can("named_publisher"):
-        await _loss_behind_an_answer(broker, client, expect)
+        await _loss_after_an_answer(broker, client, expect)
 
 
-async def _loss_behind_an_answer(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+async def _loss_after_an_answer(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """The RST follows the answer to DeclarePublisher: what is asked next (the sequence) has no connection."""
     broker.create_stream("lost")
     await client.connected("publisher")
-    behind = rst(kind="DeclarePublisherResponse", nth=1, scope="run", name="RST behind the answer")
-    broker.faults.add(behind)
+    next_position = rst(kind="DeclarePublisherResponse", nth=1, scope="run", name="RST behind the answer")
+    broker.faults.add(next_position)
     result = await client.publish("lost", b"x", session="publisher", name="ref", timeout=8.0)
     expect.exercised(
         broker.faults.fired("RST behind the answer"),

@@ -16,10 +16,10 @@ from scenarios.rabbitmq_stream._deliveries import (
     FIRST,
     asked,
     attached,
+    delivered_messages,
     numbered,
     positions,
     start_of,
-    surfaced,
     write,
 )
 from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, say
@@ -99,7 +99,7 @@ async def single_active_consumer(broker: RabbitMQStream, client: Client, expect:
     start = _position(broker, expect, answer)
     await asyncio.sleep(0.1)
     write(broker, client, numbered(10, 2))
-    got = positions(await surfaced(client, 12 - start))
+    got = positions(await delivered_messages(client, 12 - start))
     expect.equal(
         got,
         [*range(start, 12)],

@@ -37,7 +37,7 @@ from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, say, say_i
 MANY = ("a", "b", "c", "missing")
 
 
-async def _told_or_refused(client: Client, expect: Expect, events: int, role: str) -> None:
+async def _reported_or_refused(client: Client, expect: Expect, events: int, role: str) -> None:
     """The end of a stream is reported, or its producer's or consumer's next op fails."""
     if any(STREAM in str(event.fields) or event.event == "error" for event in losses(client, events)):
         return
@@ -86,7 +86,7 @@ async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect)
     broker.delete_stream(STREAM)
     await until(lambda: losses(client, events), 5.0)
     for role in ("publisher", "consumer"):
-        await _told_or_refused(client, expect, events, role)
+        await _reported_or_refused(client, expect, events, role)
     await asyncio.sleep(max(0.0, 2.0 - (broker.now - begun)))
     elapsed = broker.now - begun
     again = len(tries(broker, since=mark)) + len(received(broker, "Metadata", since=mark))
@@ -295,9 +295,9 @@ async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Ex
     created = await client.op("rmqs.create", session="s1", target="new")
     expect.ok(created, "Create is answered", id="create-is-answered")
     expect.exercised(broker.faults.fired("code 99"), "no Create came", id="no-create-came")
-    told = {record.connection for record in received(broker, "Create")}
+    reported = {record.connection for record in received(broker, "Create")}
     for name in users_before:
-        if name not in told:
+        if name not in reported:
             say_if_open(broker, name, MetadataUpdate(99, STREAM))
     await asyncio.sleep(0.2)
     expect.that(client.alive, "no crash", "the process ended", id="no-crash")
@@ -462,7 +462,7 @@ async def own_delete(broker: RabbitMQStream, client: Client, expect: Expect) -> 
         id="at-most-n-tries-to-create-them-again-in-n-s",
     )
     for role in ("publisher", "consumer"):
-        await _told_or_refused(client, expect, events, role)
+        await _reported_or_refused(client, expect, events, role)
     await goes_on(
         broker,
         client,

@@ -311,7 +311,7 @@ class StreamFaultMaterial(FaultMaterial):
                 found[name + shape] = len(body).to_bytes(4) + body
         return found
 
-    def goodbye(self) -> Frame:
+    def close_frame(self) -> Frame:
         return Close(99, Code.OK, "bye")
 
 

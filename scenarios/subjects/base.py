@@ -88,7 +88,7 @@ class Subject(Facts):
         """
         return outcomes(self.client, since)
 
-    async def told_outcome(self, result: Result, since: int) -> bool:
+    async def reported_outcome(self, result: Result, since: int) -> bool:
         """Whether the library reported the outcome of a publish that did not wait."""
         return await self.client.event("outcome", 3.0, since, id=result.id) is not None
 
@@ -349,7 +349,7 @@ class Subject(Facts):
             and session in (None, event.fields.get("session"))
         ]
 
-    def told_of_the_end(self, since: int) -> list[Event]:
+    def reported_of_the_end(self, since: int) -> list[Event]:
         """Events that report that a subscription is over for good."""
         return [
             event

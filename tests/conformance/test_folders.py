@@ -45,11 +45,11 @@ def test_a_folder_is_free_when_the_command_has_ended(tmp_path: Path) -> None:
 
 
 def test_a_process_that_is_killed_lets_go(tmp_path: Path) -> None:
-    ready, tell = os.pipe()
+    ready, report = os.pipe()
     child = os.fork()
     if not child:
         with reserved(tmp_path):
-            os.write(tell, b"x")
+            os.write(report, b"x")
             signal.pause()
         os._exit(0)
     os.read(ready, 1)
@@ -60,4 +60,4 @@ def test_a_process_that_is_killed_lets_go(tmp_path: Path) -> None:
     with reserved(tmp_path):
         pass
     os.close(ready)
-    os.close(tell)
+    os.close(report)

@@ -15,7 +15,7 @@ from conformance.cli.gate import SHOWN, gate_command, show, summary_of, workflow
 from conformance.gate import Change, Decision, decide
 from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.printing import SafeConsole
-from conformance.results import Result, Results, RuleResult, Verdict, dump
+from conformance.results import Results, RowResult, RuleResult, Verdict, dump
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
@@ -23,13 +23,13 @@ PASS, FAIL, LOOSE = Verdict.PASS, Verdict.FAIL, Verdict.NON_STRICT
 UNSUPPORTED, UNSURE, BROKEN = Verdict.UNSUPPORTED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR
 
 
-def row(verdict: Verdict, level: Any = "MUST", number: int = 1, **more: Any) -> Result:
+def row(verdict: Verdict, level: Any = "MUST", number: int = 1, **more: Any) -> RowResult:
     criterion = "confirm-comes" if verdict is FAIL else ""
     base = {"criterion": criterion, "reason": "no confirm came" if criterion else "", "title": "Publish"}
-    return Result(f"RMQS-3.{number:02}", "rabbitmq-stream", "", level, verdict, **{**base, **more})
+    return RowResult(f"RMQS-3.{number:02}", "rabbitmq-stream", "", level, verdict, **{**base, **more})
 
 
-def run(*rows: Result, version: str = "1.0", complete: bool = True) -> Results:
+def run(*rows: RowResult, version: str = "1.0", complete: bool = True) -> Results:
     stamp = "2026-01-01T00:00:00Z"
     return Results("mylib", version, "0.1.0", 0, stamp, 1.0, tuple(rows), complete=complete)
 
@@ -70,7 +70,9 @@ def known(criterion: str = "confirm-comes", **more: Any) -> KnownDefects:
         (row(PASS, "SHOULD"), row(BROKEN, "SHOULD"), Change.UNJUDGED, ExitCode.HARNESS),
     ],
 )
-def test_one_row(before: Result | None, now: Result | None, change: Change | None, code: ExitCode) -> None:
+def test_one_row(
+    before: RowResult | None, now: RowResult | None, change: Change | None, code: ExitCode
+) -> None:
     other = row(PASS, number=9)
     then = run(other, *([before] if before else []))
     decision = decide([run(other, *([now] if now else []))], baseline=then)
@@ -92,7 +94,7 @@ def test_one_row(before: Result | None, now: Result | None, change: Change | Non
     ],
 )
 def test_the_command_names_each_row(
-    tmp_path: Path, before: Result | None, now: Result | None, word: str, code: ExitCode
+    tmp_path: Path, before: RowResult | None, now: RowResult | None, word: str, code: ExitCode
 ) -> None:
     other = row(PASS, number=9)
     then = write(tmp_path, "then", run(other, *([before] if before else [])))

@@ -9,8 +9,8 @@ import pytest
 
 from conformance.results import (
     RESULTS_VERSION,
-    Result,
     Results,
+    RowResult,
     Step,
     Verdict,
     dump,
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
     step = Step(0.5, "out", "Confirm", "#1", "lose it", "c1", lost=True)
-    result = Result(
+    result = RowResult(
         "RMQS-3.09", "rabbitmq-stream", "", "MUST", Verdict.FAIL, diagram=(step,), plan={"seed": 1}
     )
     results = Results("c", "1.0", "0.1", 7, "2026-01-01T00:00:00Z", 1.5, (result,), summarize([result]), 1)
@@ -51,7 +51,7 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_the_summary_is_in_the_order_of_the_verdicts_without_zeros() -> None:
     verdicts = [Verdict.FAIL, Verdict.PASS, Verdict.UNSUPPORTED, Verdict.PASS]
-    results = [Result("X", "p", "", "MUST", verdict) for verdict in verdicts]
+    results = [RowResult("X", "p", "", "MUST", verdict) for verdict in verdicts]
     assert list(summarize(results).items()) == [("pass", 2), ("fail", 1), ("skipped: unsupported", 1)]
 
 
@@ -95,7 +95,7 @@ def test_the_schema_accepts_a_written_file_and_refuses_another_version() -> None
 
 
 def test_a_source_is_split_between_its_codes_only() -> None:
-    row = Result(
+    row = RowResult(
         "A", "p", "", "MUST", Verdict.PASS, source="R1: size, content; key, version; R2: the top bit"
     )
     assert row.sources == ["R1: size, content; key, version", "R2: the top bit"]

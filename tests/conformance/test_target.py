@@ -13,9 +13,9 @@ from conformance.clients.adapter.process import ProcessAdapter
 from conformance.clients.adapters.registry import find
 from conformance.known.defects import Part
 from conformance.known.files import load
-from conformance.suite.bench import AdapterPool
 from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.load import all_scenarios
+from conformance.suite.pool import AdapterPool
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
 from tests.pages import TOP
@@ -47,8 +47,8 @@ def broker() -> Iterator[RealRabbit]:
 
 def runner(make_broker: Any, **options: Any) -> Runner:
     client = find("rstream")
-    bench = AdapterPool(lambda: ProcessAdapter(client.command, PROTOCOL, env=client.env))
-    return Runner(bench, make_broker, **options)
+    harness = AdapterPool(lambda: ProcessAdapter(client.command, PROTOCOL, env=client.env))
+    return Runner(harness, make_broker, **options)
 
 
 async def judged(real: RealRabbit, items: list[Scenario], here_at_once: int) -> dict[str, tuple[str, str]]:

@@ -13,18 +13,20 @@ from rich.console import Console
 from conformance.cli.versions import judge_versions, versions_of
 from conformance.clients.adapter.base import AdapterFailed
 from conformance.gate import Change
-from conformance.results import Result, Results, Verdict
+from conformance.results import Results, RowResult, Verdict
 from conformance.upgrade import upgrade, upgrades
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
 
-def row(id: str, verdict: str, **fields: Any) -> Result:
+def row(id: str, verdict: str, **fields: Any) -> RowResult:
     given = {"level": "MUST", "title": f"title of {id}", "criterion": "" if verdict == "pass" else "c"}
-    return Result(id=id, protocol="rabbitmq-stream", variant="", verdict=Verdict(verdict), **(given | fields))
+    return RowResult(
+        id=id, protocol="rabbitmq-stream", variant="", verdict=Verdict(verdict), **(given | fields)
+    )
 
 
-def run(version: str, *rows: Result, **fields: Any) -> Results:
+def run(version: str, *rows: RowResult, **fields: Any) -> Results:
     code = 1 if any(each.verdict is Verdict.FAIL for each in rows) else 0
     about = {"suite_version": "1", "seed": 0, "started": "2026-01-01T00:00:00Z", "seconds": 1.0}
     return Results(

@@ -41,7 +41,7 @@ class EchoClient(asyncio.Protocol):
             self.wire = await self.runtime.network.dial(self.endpoint, lambda: self)
         except OSError as error:
             raise ClientError("connection", str(error)) from None
-        self.runtime.callbacks.tell("connected")
+        self.runtime.callbacks.report("connected")
 
     async def put(self, name: str, timeout: float | None) -> None:
         """Raises `ClientError`: refused with the code of the answer, timeout, connection, closed."""
@@ -74,7 +74,7 @@ class EchoClient(asyncio.Protocol):
             if not answer.done():
                 answer.set_exception(ClientError("connection", "the connection is gone"))
         if not self.runtime.is_closed:
-            self.runtime.callbacks.tell("connection_lost", "")
+            self.runtime.callbacks.report("connection_lost", "")
 
     async def close(self, timeout: float | None) -> None:
         self.abort()

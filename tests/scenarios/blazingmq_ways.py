@@ -203,9 +203,9 @@ class Lingering(Posts):
 class FlushingClient(BlazingClient):
     """Writes what waits before it closes."""
 
-    async def goodbye(self, link: Link, deadline: float) -> None:
+    async def send_disconnect(self, link: Link, deadline: float) -> None:
         await asyncio.sleep(0.03)
-        await super().goodbye(link, deadline)
+        await super().send_disconnect(link, deadline)
 
 
 class ConfirmsTogether(Deliveries):
@@ -249,11 +249,11 @@ class AtOnce(Deliveries):
         super().__init__(client)
         self.running: set[asyncio.Task[None]] = set()
 
-    async def surface(self, delivery: Delivery) -> None:
+    async def deliver_message(self, delivery: Delivery) -> None:
         if delivery.queue.callback is None:
-            await super().surface(delivery)
+            await super().deliver_message(delivery)
         else:
-            self.running.add(task := asyncio.ensure_future(super().surface(delivery)))
+            self.running.add(task := asyncio.ensure_future(super().deliver_message(delivery)))
             task.add_done_callback(self.running.discard)
 
 
@@ -321,10 +321,10 @@ class ClosesDirectly(Queues):
 class OnlyDisconnects(BlazingClient):
     """Its goodbye is the disconnect, which gives all queues back."""
 
-    async def goodbye(self, link: Link, deadline: float) -> None:
+    async def send_disconnect(self, link: Link, deadline: float) -> None:
         for queue in tuple(self.queues.by_name.values()):
             self.queues.forget(queue)
-        await super().goodbye(link, deadline)
+        await super().send_disconnect(link, deadline)
 
 
 class ConfiguresWriters(Queues):

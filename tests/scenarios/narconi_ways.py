@@ -233,8 +233,8 @@ class SubscribesLater(AdapterBase):
             await asyncio.sleep(0.1)
             await super()._perform(request)
         except ClientError as error:
-            told = self.classify(error).report()
-            self.emit("error", session="s1", sub=request["args"]["sub"], where="other", error=told)
+            reported = self.classify(error).report()
+            self.emit("error", session="s1", sub=request["args"]["sub"], where="other", error=reported)
 
 
 WAYS: Mapping[str, Manner] = {

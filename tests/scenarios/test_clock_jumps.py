@@ -37,7 +37,7 @@ CHOSEN = [
 ]
 
 
-def told(item: Scenario) -> tuple[Any, ...]:
+def reported(item: Scenario) -> tuple[Any, ...]:
     """The verdict, and what went over the wire at which moment of virtual time."""
     judged = run(item, None, invariants=True)
     wire = [(record.at, record.connection, record.tap, record.kind) for record in judged.records]
@@ -49,7 +49,7 @@ def test_it_goes_on_as_if_nothing_had_happened(protocol: str) -> None:
     items = [item for item in CHOSEN if item.protocol == protocol]
     assert len(items) > 10
     for item in items:
-        as_ever = told(item)
+        as_ever = reported(item)
         with jumps():
             assert abs(clock.wall() - clock.wall()) > YEAR_S
-            assert told(item) == as_ever, item.label
+            assert reported(item) == as_ever, item.label

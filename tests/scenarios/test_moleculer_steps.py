@@ -21,7 +21,7 @@ def command(*words: bytes) -> bytes:
 
 @pytest.mark.parametrize("listens_first", [True, False])
 def test_who_asks_before_it_listens_is_told_again(listens_first: bool) -> None:
-    def told() -> int:
+    def reported() -> int:
         return sum(1 for record, _ in broker.packets("Info") if record.tap & Tap.SENT)
 
     with (
@@ -35,6 +35,6 @@ def test_who_asks_before_it_listens_is_told_again(listens_first: bool) -> None:
             connection.sendall(command(*words))
             connection.settimeout(PATIENCE_S)
             assert connection.recv(1000)  # the server has taken it in
-        assert told() == listens_first
+        assert reported() == listens_first
         introduce(broker, node)
-        assert told() == 1
+        assert reported() == 1

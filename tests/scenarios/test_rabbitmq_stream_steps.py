@@ -10,7 +10,7 @@ from tests.rabbitmq_stream.test_say_close import Client
 
 
 def test_a_connection_is_kept_however_much_came_on_it() -> None:
-    async def scene() -> None:
+    async def context() -> None:
         with RabbitMQStream(memory=True, journal_limit=3) as broker:
             client = Client(broker)
             await client.log_in()
@@ -20,4 +20,4 @@ def test_a_connection_is_kept_however_much_came_on_it() -> None:
             client.link.close()
             assert kept(broker) == []
 
-    virtual.run(scene())
+    virtual.run(context())

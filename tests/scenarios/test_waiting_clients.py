@@ -51,17 +51,17 @@ class Once(BareSocket):
                 writer.close()
             raise EOFError("the peer has gone")
         except (OSError, EOFError) as error:
-            self._tell(f"{type(error).__name__}: {error}")
+            self._report(f"{type(error).__name__}: {error}")
         self.lost()
 
     def feed(self, data: bytes) -> None:
         if b"Socket-Type\0\0\0\x03PUB" in data:
-            self._tell("the peer is a PUB")
+            self._report("the peer is a PUB")
         elif not self.up.done():
             self.up.set_result(None)
         super().feed(data)
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         if not self.up.done():
             self.up.set_exception(ClientError("connection", text))
 

@@ -1,6 +1,6 @@
 """What adapters say, held against the types of the ops; and what scripts say, before it leaves.
 
-Whoever says ``ok`` and means something else breaks the adapter protocol.
+Who says ``ok`` and means something else breaks the adapter protocol.
 """
 
 from __future__ import annotations

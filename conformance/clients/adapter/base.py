@@ -1,4 +1,4 @@
-"""One client under test behind its adapter, whatever carries the lines."""
+"""One client under test and its adapter, whatever carries the lines."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Adapter(ABC):
     Attributes:
         hello: What the adapter said about itself; there after `start`.
         on_violation: Called when the adapter breaks the protocol; its word is worth nothing from then on.
-        onlooker: Is told of every op and line in the moment in which it passes; None: nobody.
+        onlooker: Gets every op and line as it passes; None: no one.
         hung: The ops since the last reset that got no answer in time.
         ended_ns: When it ended, on the runner's clock; None while it lives.
         acked: How many messages the client has called acknowledged since then; a batch that is confirmed
@@ -287,7 +287,7 @@ class Adapter(ABC):
             self.inbox.add(line)
 
     def _came(self, line: Response | Event) -> None:
-        """Tell the onlooker of a line, where it was not told when the client wrote it."""
+        """Give the onlooker a line that it did not get when the client wrote it."""
         if self.onlooker is not None:
             self.onlooker.wrote(line.event if isinstance(line, Event) else line.id, line.n)
 
@@ -324,7 +324,7 @@ class Adapter(ABC):
         self._end(call, answer=line)
 
     def _take(self, call: Call, result: Any) -> None:
-        """What an answer tells besides: messages, acknowledgements."""
+        """What an answer has besides: messages, acknowledgements."""
         match result:
             case NextResult(messages=messages):
                 for message in messages:

@@ -13,7 +13,7 @@ from conformance.clients.adapter.result import Result
 
 
 class ProcessFacts(msgspec.Struct, frozen=True):
-    """A child process from outside; None where the system does not tell.
+    """A child process from outside; None where the system does not say.
 
     Attributes:
         cpu_s: User and system time so far, in seconds.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 VIOLATIONS_KEPT = 20
 VIOLATION_LENGTH = 500
-VIOLATIONS_MAX = 200  #: whoever breaks the protocol as often is not worth reading any more
+VIOLATIONS_MAX = 200  #: an adapter that breaks the protocol as often is not worth reading any more
 #: What an adapter may write between two resets; no scenario makes a client write a third of it.
 LINES_MAX = 150_000
 BYTES_MAX = 64 << 20

@@ -11,7 +11,7 @@ from conformance.clients.adapter.base import AdapterFailed
 from conformance.clients.adapter.messages import PROTOCOL_VERSION
 from conformance.clients.adapter.process import ProcessAdapter
 
-HELLO_S = 4.5  #: so that whoever waits knows within 5 s
+HELLO_S = 4.5  #: so that a caller knows within 5 s
 NEEDED = ("adapter", "library", "library_version", "language", "protocols", "roles", "ops")
 CLEAN_STDOUT = "send what the library or its log prints to stderr"
 

@@ -53,7 +53,7 @@ class InProcessAdapter(Adapter):
             self.onlooker.wrote(line["event"] if "event" in line else line["id"], line["n"])
 
     def _came(self, line: Response | Event) -> None:
-        """It was told when the client wrote the line."""
+        """The onlooker got it when the client wrote the line."""
 
     def _send(self, request: Request) -> None:
         assert self._adapter is not None

@@ -6,9 +6,9 @@ import re
 
 LINE_MAX = 200  #: characters of a client's last words
 ABOUT = 6  #: lines that are shown from its last words on
-BEFORE = 2  #: and before them, where runtimes tell the place first
+BEFORE = 2  #: and before them, where runtimes say the place first
 
-#: How runtimes begin the line that tells why they end, and how loggers mark it; Rust tells of a panic in two.
+#: How runtimes begin the line that says why they end, and how loggers mark it; Rust reports a panic in two.
 FATAL = re.compile(
     r"^(?:(?:(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b|.*\bFATAL\b).*"
     r"|thread '.*panicked at .*\n.*|memory allocation of .*)",
@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 
 
 def last_words(stderr: str) -> str:
-    """What a client's stderr tells of why it has ended, in one line; "" if it tells nothing."""
+    """Why a client has ended, by its stderr, in one line; "" if that says nothing."""
     found = FATAL.findall(plain(stderr))
     return " ".join(found[-1].split())[:LINE_MAX] if found else ""
 

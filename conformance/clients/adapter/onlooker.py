@@ -1,4 +1,4 @@
-"""What is told of a client while it runs: ops when they are sent, its lines when they come."""
+"""What an onlooker gets of a client while it runs: ops when they are sent, its lines when they come."""
 
 from __future__ import annotations
 

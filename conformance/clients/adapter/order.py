@@ -9,17 +9,18 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.check_fixture import NAME, CheckFixture
 from conformance.clients.adapter.messages import body_bytes
 from conformance.clients.adapter.profile import module_of
-from conformance.clients.adapter.stage import NAME, CheckFixture
 
 OPS = 100
 DEADLINE_MS = 5000.0
-BYTES_MAX = 8 << 10  # all of them fit one frame, whoever packs them together
+BYTES_MAX = 8 << 10  # all of them fit one frame, in whatever packing
 NEEDLE_BYTES = 16
 
 
-#: They get shorter and shorter: whoever makes each on a thread of its own hands the short ones over first.
+#: They get shorter and shorter: a client that makes each on a thread of its own hands the short ones over
+#: first.
 BODIES = [{"gen": "rand", "seed": n, "len": BYTES_MAX * (OPS - n) // OPS} for n in range(OPS)]
 
 
@@ -28,36 +29,40 @@ async def order(adapter: Adapter) -> list[int]:
 
     Empty where there is nothing to be seen: no fake, no publisher, no connection, no message.
     """
-    stage = find_stage(adapter.protocol)
-    if stage is None or "publisher" not in adapter.hello.roles:
+    fixture = find_check_fixture(adapter.protocol)
+    if fixture is None or "publisher" not in adapter.hello.roles:
         return []
-    async with stage.broker:
-        args = {"session": NAME, "target": stage.prepare()}
-        connect = {"session": NAME, "endpoints": stage.endpoints(), "options": stage.options()}
+    async with fixture.broker:
+        args = {"session": NAME, "target": fixture.prepare()}
+        connect = {"session": NAME, "endpoints": fixture.endpoints(), "options": fixture.options()}
         first = {**args, "body": {"text": "the one that makes the publisher"}}
-        for op, needed in (("connect", connect), *stage.steps, ("publish", first)):
+        for op, needed in (("connect", connect), *fixture.steps, ("publish", first)):
             if not (await adapter.call(op, needed, DEADLINE_MS)).ok:
                 return []
         await asyncio.gather(
             *(adapter.begin("publish", {**args, "body": body}, DEADLINE_MS) for body in BODIES)
         )
-        places = [_place(record) for record in stage.stored()]
+        places = [_place(record) for record in fixture.stored()]
         await adapter.reset()
     return [place for place in places if place is not None]
 
 
-def find_stage(protocol: str) -> CheckFixture | None:
+def find_check_fixture(protocol: str) -> CheckFixture | None:
     """The fake of a protocol, made for a burst; None if there is none."""
     package = module_of(protocol)
     spec = find_spec(package)
-    if spec is None or spec.submodule_search_locations is None or find_spec(f"{package}.stage") is None:
+    if (
+        spec is None
+        or spec.submodule_search_locations is None
+        or find_spec(f"{package}.check_fixture") is None
+    ):
         return None
-    found: CheckFixture = import_module(f"{package}.stage").stage()
+    found: CheckFixture = import_module(f"{package}.check_fixture").check_fixture()
     return found
 
 
 def overtaken(places: Sequence[int]) -> tuple[int, int] | None:
-    """The first message that came behind a later one: the later one's place, and its own.
+    """The first message that came after a later one: the later one's place, and its own.
 
     Of one that came again, as its confirm was lost, the first copy counts.
     """
@@ -65,7 +70,7 @@ def overtaken(places: Sequence[int]) -> tuple[int, int] | None:
 
 
 def _place(record: bytes) -> int | None:
-    """Which message of the burst a record holds; it may stand in an envelope."""
+    """Which message of the burst a record holds; it may be in an envelope."""
     return next((place for place, needle in enumerate(_NEEDLES) if needle in record[:1024]), None)
 
 

@@ -1,4 +1,4 @@
-"""A client behind an adapter that is a child process of its own.
+"""A client whose adapter is a child process of its own.
 
 The process leads its own session: Ctrl-C does not reach it, and everything in its process group is killed
 with it. What has left the group (``setsid``) is found by a mark in its environment, where there is a /proc;

@@ -21,7 +21,7 @@ from conformance.clients.adapter.ops import core
 from conformance.clients.adapter.ops.define import EVERY_ROLE, Arguments, Nothing, Op
 from conformance.clients.adapter.ops.events import EVENTS
 from conformance.clients.adapter.profile import profiles
-from conformance.clients.adapter.schema import camel, structs_in, told
+from conformance.clients.adapter.schema import camel, reported, structs_in
 
 GUIDE_FILE = Path(__file__).parents[2] / "ADAPTER.md"
 
@@ -35,7 +35,7 @@ def guide(text: str) -> str:
     """The guide with its tables as they should be.
 
     Args:
-        text: The guide; tables stand between ``<!-- written from the types: NAME -->`` and ``<!-- end -->``.
+        text: The guide; tables are between ``<!-- written from the types: NAME -->`` and ``<!-- end -->``.
 
     Raises:
         KeyError: There is no table of such a name.
@@ -85,7 +85,7 @@ def _events() -> list[str]:
     shown = {
         name: "those of a message" if kind is Message else _members(kind) for name, kind in EVENTS.items()
     }
-    rows = [(_code([name]), shown[name], told(kind)[0]) for name, kind in EVENTS.items()]
+    rows = [(_code([name]), shown[name], reported(kind)[0]) for name, kind in EVENTS.items()]
     return _table(("event", "members", ""), rows)
 
 
@@ -94,7 +94,9 @@ def _ops(ops: Mapping[str, type[Arguments]]) -> list[str]:
     rows = []
     for name, each in ops.items():
         if not _is_more(each):
-            rows.append((_code([name]), _need(each.spec), _members(each), _result(each.spec), told(each)[0]))
+            rows.append(
+                (_code([name]), _need(each.spec), _members(each), _result(each.spec), reported(each)[0])
+            )
         elif members := _members(each):
             rows.append((_code([name]), "", members, "", _about(each)))
     return _table(("op", "", "args", "result", ""), rows)
@@ -131,7 +133,7 @@ def _result(op: Op) -> str:
 
 def _members(kind: Struct) -> str:
     """The members that it has of its own, those that may be left out with a question mark."""
-    about = told(kind)[1]
+    about = reported(kind)[1]
     return ", ".join(_member(field, about.get(field.encode_name, "")) for field in _own(kind))
 
 

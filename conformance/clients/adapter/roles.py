@@ -6,10 +6,10 @@ import asyncio
 from typing import NamedTuple
 
 from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.check_fixture import NAME, CheckFixture, Op
 from conformance.clients.adapter.messages import Kind
-from conformance.clients.adapter.order import find_stage
+from conformance.clients.adapter.order import find_check_fixture
 from conformance.clients.adapter.result import Result
-from conformance.clients.adapter.stage import NAME, CheckFixture, Op
 from fakebrokers.journal import Tap
 
 DEADLINE_MS = 5000.0
@@ -32,31 +32,31 @@ class Tried(NamedTuple):
 
 async def tried(adapter: Adapter) -> Tried:
     """Connect to the fake of the protocol, and do one op of each declared role."""
-    stage = find_stage(adapter.protocol)
-    if stage is None:
+    fixture = find_check_fixture(adapter.protocol)
+    if fixture is None:
         return Tried(left=(f"there is no fake broker for {adapter.protocol} to connect to",))
-    async with stage.broker:
-        target = stage.prepare()
-        failed, left = await _tried(adapter, stage, target)
+    async with fixture.broker:
+        target = fixture.prepare()
+        failed, left = await _tried(adapter, fixture, target)
         await adapter.reset()
-        reached = any(record.tap & Tap.RECEIVED for record in stage.broker.journal.records())
+        reached = any(record.tap & Tap.RECEIVED for record in fixture.broker.journal.records())
     if not failed and not reached:
         return Tried(left=(PRETENDS,))
     return Tried(failed, tuple(left))
 
 
-async def _tried(adapter: Adapter, stage: CheckFixture, target: str) -> tuple[str, list[str]]:
+async def _tried(adapter: Adapter, fixture: CheckFixture, target: str) -> tuple[str, list[str]]:
     left: list[str] = []
-    connect = ("connect", {"session": NAME, "endpoints": stage.endpoints(), "options": stage.options()})
+    connect = ("connect", {"session": NAME, "endpoints": fixture.endpoints(), "options": fixture.options()})
     result = await _done(adapter, connect)
     if not result.ok:
         return f"connect: {result}", left
-    steps = stage.steps
+    steps = fixture.steps
     for role in adapter.hello.roles:
-        if role not in stage.tries:
+        if role not in fixture.tries:
             left.append(f"{role}: no op is known to try it with")
             continue
-        for op in (*steps, *stage.tries[role](target)):
+        for op in (*steps, *fixture.tries[role](target)):
             result = await _done(adapter, op)
             if result.kind is Kind.UNSUPPORTED:
                 left.append(f"{role}: {result.error.text if result.error else op[0]}")

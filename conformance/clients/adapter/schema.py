@@ -105,7 +105,7 @@ def structs_in(kinds: list[Any]) -> list[type[msgspec.Struct]]:
 
 def _described(found: Json, kind: type[msgspec.Struct]) -> Json:
     """A definition with what its docstring says, and without what msgspec adds."""
-    about, members = told(kind)
+    about, members = reported(kind)
     own = getattr(kind, "schema", {})
     if "anyOf" in own:
         return {"description": about, **own}
@@ -116,7 +116,7 @@ def _described(found: Json, kind: type[msgspec.Struct]) -> Json:
     return {"description": about, "type": "object", "properties": properties, **required, **own}
 
 
-def told(kind: type[msgspec.Struct]) -> tuple[str, dict[str, str]]:
+def reported(kind: type[msgspec.Struct]) -> tuple[str, dict[str, str]]:
     """What the docstring of a struct says of itself, and of its members.
 
     A struct that adds members to one of the same name is that one, as far as it itself is concerned.
@@ -190,16 +190,16 @@ def _renamed(rule: Any, names: Mapping[str, str]) -> Any:
 
 
 def _with_names(rule: Any, named: Json, *, top: bool = False) -> Any:
-    """With a reference wherever a type stands that has a name."""
+    """With a reference wherever a type is that has a name."""
     if isinstance(rule, list):
         return [_with_names(each, named) for each in rule]
     if not isinstance(rule, dict):
         return rule
-    aside = {name: rule[name] for name in ("description", "default") if isinstance(rule.get(name), str)}
-    core = {name: each for name, each in rule.items() if name not in aside}
+    action = {name: rule[name] for name in ("description", "default") if isinstance(rule.get(name), str)}
+    core = {name: each for name, each in rule.items() if name not in action}
     name = next((name for name, each in named.items() if each == core), "")
     if name and not top:
-        return {**aside, "$ref": f"#/$defs/{name}"}
+        return {**action, "$ref": f"#/$defs/{name}"}
     return {name: _with_names(each, named) for name, each in rule.items()}
 
 
@@ -215,7 +215,7 @@ def camel(name: str) -> str:
 
 
 def _tell_names(hello: Json) -> None:
-    """Put into the hello which protocols, roles and formats there are, and what types alone do not tell."""
+    """Put into the hello which protocols, roles and formats there are, and what types alone do not say."""
     members, found = hello["properties"], list(profiles().values())
     roles = dict.fromkeys(role for profile in found for role in profile.roles)
     formats = dict.fromkeys(word for profile in found for word in profile.formats)

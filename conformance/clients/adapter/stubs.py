@@ -9,7 +9,7 @@ from msgspec import structs
 
 from conformance.clients.adapter.ops.define import Arguments, Nothing
 from conformance.clients.adapter.profile import ops_of
-from conformance.clients.adapter.schema import told
+from conformance.clients.adapter.schema import reported
 
 #: What begins a line of a comment, with its indentation.
 COMMENTS: Mapping[str, str] = {
@@ -86,7 +86,7 @@ def _comment(language: str, name: str, kind: type[Arguments]) -> list[str]:
     result = kind.spec.result
     given = [f"{field.encode_name}{'' if field.required else '?'}" for field in structs.fields(result)]
     gives = "{}" if result is Nothing else ", ".join(given)
-    sentence = told(kind)[0].replace("`", '"')
+    sentence = reported(kind)[0].replace("`", '"')
     text = f"{sentence} Takes {', '.join(fields)}; gives {gives}."
     lead = COMMENTS[language]
     return [f"{lead}{line}" for line in textwrap.wrap(f"{name}: {text}", _WIDTH - len(lead))]

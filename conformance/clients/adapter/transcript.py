@@ -101,7 +101,7 @@ class Inbox:
         self._wake()
 
     def close(self) -> None:
-        """Nothing more will come: whoever waits goes on at once."""
+        """Nothing more will come: those that wait go on at once."""
         self.closed = True
         self._wake()
 
@@ -112,7 +112,7 @@ class Inbox:
     def find(
         self, name: str, where: Callable[[Event], bool] | None = None, *, after: int = 0, **fields: Any
     ) -> Event | None:
-        """The first event of that name behind position `after` whose members equal `fields`."""
+        """The first event of that name after position `after` whose members equal `fields`."""
         for event in self.events[after:]:
             fits = event.event == name and all(event[key] == value for key, value in fields.items())
             if fits and (where is None or where(event)):

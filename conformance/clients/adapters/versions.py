@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fakebrokers.errors import UsageError
 
-#: What may stand behind ``==``; it becomes part of a path and of a command.
+#: What may follow ``==``; it becomes part of a path and of a command.
 _VERSION = re.compile(r"\d+[A-Za-z0-9.+!]*")
 
 
@@ -41,7 +41,7 @@ def fetched(library: str, version: str) -> Path:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as place:
         packages = Path(place) / "packages"
         _install(f"{library}=={version}", packages)
-        if not folder.is_dir():  # somebody else may have been quicker
+        if not folder.is_dir():  # another process may have been quicker
             shutil.move(packages, folder)
     return folder
 

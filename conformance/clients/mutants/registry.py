@@ -63,7 +63,7 @@ class Mutant(NamedTuple):
 
     @property
     def adapter(self) -> type[AdapterBase]:
-        """The client behind its adapter."""
+        """The client of an adapter."""
         return adapter_of(definition(self.protocol), (self.part, *self.also), self.part.__name__)
 
     @property
@@ -84,7 +84,7 @@ def mutant(
     """Declare a mutant; its docstring says what is wrong with it. See `Mutant` for the arguments.
 
     Args:
-        protocols: Whose clients can have the defect; by default the one in whose package the class stands.
+        protocols: Whose clients can have the defect; by default the one in whose package the class is.
     """
 
     def register(part: T) -> T:

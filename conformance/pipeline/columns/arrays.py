@@ -1,6 +1,7 @@
 """Columns as numpy arrays, and what a group-by needs of them.
 
-Texts become codes (`Codes`); signed numbers have `NONE` where nothing stands; unsigned ones come with a mask.
+Texts become codes (`Codes`); signed numbers have `NONE` where there is nothing; unsigned ones come with a
+mask.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     Unsigned = npt.NDArray[np.uint64]
     Mask = npt.NDArray[np.bool_]
 
-#: Stands for "nothing" among signed numbers.
+#: "Nothing" among signed numbers.
 NONE = np.int64(-(2**63))
 _GREATEST = np.iinfo(np.int64).max
 #: Rows whose intermediate results stay in a processor's cache.
@@ -26,7 +27,7 @@ _AT_ONCE = 1 << 15
 
 
 class Codes:
-    """A column of text: a code for each row, -1 where nothing stands.
+    """A column of text: a code for each row, -1 where there is nothing.
 
     Args:
         empty: Nothing means the empty text.
@@ -59,7 +60,7 @@ class Codes:
         return str(self.names[int(code)])
 
     def text(self, row: int) -> str | None:
-        """What stands in a row."""
+        """What a row has."""
         code = self.codes[row]
         return None if code < 0 else self[code]
 
@@ -81,9 +82,9 @@ def _in_one_piece(column: Any) -> Any:
 
 
 def parts_of(column: Any, parts: int) -> Ints:
-    """For each text of a column one of so many parts: the same wherever that text stands; 0 for nothing.
+    """For each text of a column one of so many parts: the same for that text in any row; 0 for nothing.
 
-    Told by the length and the first and last eight bytes, where names of messages differ.
+    Told apart by the length and the first and last eight bytes, where names of messages differ.
     """
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     pieces = [
@@ -122,7 +123,7 @@ def numbers(column: Any) -> Ints:
 
 
 def unsigned(column: Any) -> tuple[Unsigned, Mask]:
-    """A column of unsigned numbers, and where one stands."""
+    """A column of unsigned numbers, and where there is one."""
     if not len(column):
         return np.zeros(0, np.uint64), np.zeros(0, bool)
     whole = column.combine_chunks()

@@ -16,7 +16,7 @@ from conformance.pipeline.columns.messages import COLUMNS, Fates, OpColumns
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-#: Messages of a run that are told of for each name of an anomaly.
+#: Messages of a run that are reported for each name of an anomaly.
 PER_RUN = 100
 #: Findings of these names do not name a message: a key on the wire, a connection, an operation.
 _OTHERS = frozenset({"phantom-confirm", "missed-heartbeat-ignored", "stuck-request"})
@@ -43,17 +43,17 @@ def messages_in(files: FileSet, found: Iterable[Found]) -> pa.Table:
     values = pa.array(sorted({value for _, _, value in wanted}), pa.string())
     rows = files.read_where("ops", COLUMNS, "value", lambda column: pc.is_in(column, values))
     fates = Fates(OpColumns(lambda name: rows[name]))
-    told: list[dict[str, Any]] = []
+    reported: list[dict[str, Any]] = []
     for i, row in enumerate(fates.where.tolist()):
         ops = fates.ops
         message = (ops.run.text(row) or "", ops.key.text(row) or "", ops.value.text(row) or "")
         numbers = _numbers(fates, i)
-        told += [
+        reported += [
             {**dict(zip(("run", "key", "value"), message, strict=True)), "anomaly": name, **numbers}
             for name in wanted.get(message, ())
         ]
-    told.sort(key=lambda row: (row["run"], row["anomaly"], row["sent_seq"] or row["delivered_seq"] or 0))
-    return pa.Table.from_pylist(told, schema())
+    reported.sort(key=lambda row: (row["run"], row["anomaly"], row["sent_seq"] or row["delivered_seq"] or 0))
+    return pa.Table.from_pylist(reported, schema())
 
 
 def _wanted(found: Iterable[Found]) -> Mapping[tuple[str, str, str], list[str]]:
@@ -70,13 +70,13 @@ def _wanted(found: Iterable[Found]) -> Mapping[tuple[str, str, str], list[str]]:
 
 
 def _numbers(fates: Fates, i: int) -> dict[str, int | None]:
-    told: dict[str, int | None] = {name: int(getattr(fates, name)[i]) for name in COUNTS}
+    reported: dict[str, int | None] = {name: int(getattr(fates, name)[i]) for name in COUNTS}
     for name in (*SEQS, *TIMES):
-        told[name] = _or_none(getattr(fates, name)[i])
-    told["lowest"] = int(fates.lowest[i]) if fates.placed[i] else None
-    told["highest"] = int(fates.highest[i]) if fates.placed[i] else None
-    told["acked_offset"] = int(fates.acked_offset[i]) if fates.has_acked_offset[i] else None
-    return told
+        reported[name] = _or_none(getattr(fates, name)[i])
+    reported["lowest"] = int(fates.lowest[i]) if fates.placed[i] else None
+    reported["highest"] = int(fates.highest[i]) if fates.placed[i] else None
+    reported["acked_offset"] = int(fates.acked_offset[i]) if fates.has_acked_offset[i] else None
+    return reported
 
 
 def _or_none(value: npt.NDArray[Any]) -> int | None:

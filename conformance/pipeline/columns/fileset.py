@@ -63,7 +63,7 @@ class FileSet:
         return {run: sorted(names) for run, names in found.items()}
 
     def read(self, table: str, *columns: str) -> pa.Table:
-        """Columns of a table. No threads: whoever spreads the work has a process for each core."""
+        """Columns of a table. No threads: the caller spreads the work and has a process for each core."""
         with self._opened(table, columns) as file:
             return file.read(columns=list(columns), use_threads=False)
 
@@ -116,9 +116,9 @@ class FileSet:
         taken: list[dict[str, Any]] = self.read(table, *columns).take(pa.array(places)).to_pylist()
         return taken
 
-    def by_run(self, runs: Codes, tell: Callable[[dict[str, Any]], Any], default: Any) -> Any:
+    def by_run(self, runs: Codes, report: Callable[[dict[str, Any]], Any], default: Any) -> Any:
         """What `tell` says of each run that `runs` names, by code; the last element is `default`."""
-        known = {row["run"]: tell(row) for row in self.runs}
+        known = {row["run"]: report(row) for row in self.runs}
         return np.array([known.get(name, default) for name in runs.names.to_pylist()] + [default])
 
     def check(self) -> None:

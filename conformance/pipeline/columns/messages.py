@@ -37,7 +37,7 @@ COLUMNS = ("run", "seq", "t_ns", "process", "f", "outcome", "key", "value", "off
 
 
 class OpColumns:
-    """The columns of the table ``ops`` that tell of messages.
+    """The columns of the table ``ops`` about messages.
 
     Args:
         column: Reads one of `COLUMNS`.
@@ -66,7 +66,7 @@ class OpColumns:
         return Codes(pc.if_else(pa.array(mask), self.texts, pa.scalar(None, pa.string())))
 
     def with_the_values_of(self, mask: Mask) -> OpColumns:
-        """The same rows, where only the messages stand that one of these rows names."""
+        """The same rows, with only the messages that one of these rows names."""
         names = pc.unique(self.texts.filter(pa.array(mask)))
         other = copy(self)
         other.value = self._only(np.asarray(pc.is_in(self.texts, pc.drop_null(names))))

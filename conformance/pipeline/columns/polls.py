@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Ops:
-    """The columns of the table ``ops`` that tell of positions."""
+    """The columns of the table ``ops`` about positions."""
 
     def __init__(self, files: FileSet) -> None:
         rows = files.read("ops", "run", "seq", "process", "f", "outcome", "key", "offset")

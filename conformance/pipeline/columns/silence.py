@@ -38,8 +38,8 @@ class _Times:
         ends = tap.are("state") & Codes(frames["kind"]).are(*states_that(Meaning.END))
         self.is_end = ~self.is_said & (ends | closes)
         op_ns, metric_ns = numbers(ops["t_ns"]), numbers(metrics["t_ns"])
-        told = np.flatnonzero(Codes(ops["outcome"]).are("event") & Codes(ops["f"]).are(*NOTICED))
-        self.told_run, self.told_ns = op_run[told], op_ns[told]
+        reported = np.flatnonzero(Codes(ops["outcome"]).are("event") & Codes(ops["f"]).are(*NOTICED))
+        self.reported_run, self.reported_ns = op_run[reported], op_ns[reported]
         many = len(self.runs)
         all_runs = np.concatenate([self.run, op_run, metric_run])
         self.end_ns = np.maximum(most(many, all_runs, np.concatenate([self.t_ns, op_ns, metric_ns])), 0)
@@ -68,7 +68,7 @@ def judge(files: FileSet, findings: Findings) -> None:
     deadline = times.t_ns[rows] + budget[times.run[rows]]
     late = np.flatnonzero((over > deadline) & ~times.is_handshake[rows])
     noticed = _any_between(
-        times.told_run, times.told_ns, times.run[rows[late]], times.t_ns[rows[late]], deadline[late]
+        times.reported_run, times.reported_ns, times.run[rows[late]], times.t_ns[rows[late]], deadline[late]
     )
     ended = _ended(times, rows[late], deadline[late])
     for i in late[~(noticed | ended)]:

@@ -179,7 +179,7 @@ def _by_number(
 def _keys(traffic: _Traffic, acks: _Acks) -> tuple[Ints, Ints, Ints]:
     """The frame and the code of each key on the wire, and the code of each acknowledgement's key (or -1).
 
-    Keys are compared as text, but most are consecutive numbers of which only the first stands there: those
+    Keys are compared as text, but most are consecutive numbers of which only the first is there: those
     stay numbers, and so does every text that is a number as `str` writes it.
     """
     counts = np.where(traffic.has_numbers, np.maximum(traffic.items, 0), 0)
@@ -196,7 +196,7 @@ def _keys(traffic: _Traffic, acks: _Acks) -> tuple[Ints, Ints, Ints]:
 
 
 def _coded(numbers: Unsigned, columns: Sequence[Any]) -> tuple[Ints, list[Ints]]:
-    """One numbering for numbers and for columns of text, in which "7" is 7; -1 where nothing stands."""
+    """One numbering for numbers and for columns of text, in which "7" is 7; -1 where there is nothing."""
     plain = [_numbers_among(column) for column in columns]
     code, many = dense(np.concatenate([numbers, *(as_number[is_number] for is_number, as_number in plain)]))
     rest = [

@@ -18,7 +18,7 @@ NAMES = (
 
 #: Words of a contract and what they allow. `ordered` is special: without it order is not judged, unless
 #: nothing at all was promised away. `false-answers`: faults confirmed or rejected what the fake did not;
-#: `by-hand`: a script has sent what may be a confirm, and nobody can tell.
+#: `by-hand`: a script has sent what may be a confirm; whether it is one cannot be known.
 ALLOWED_BY = {
     "at-most-once": frozenset({"lost-write", "unseen"}),
     "at-least-once": frozenset({"duplicate"}),
@@ -37,9 +37,9 @@ LAG = "loop_lag_ms"
 #: The metric of the share of CPU time that a hypervisor took away, 0 to 1.
 STEAL = "cpu_steal"
 
-#: Events of a client that tell that it noticed the end of a connection.
+#: Events of a client that report that it noticed the end of a connection.
 NOTICED = ("connection_lost", "reconnecting", "disconnected")
-#: Taps that tell that a frame came from the client, and that one left for it.
+#: Taps that report that a frame came from the client, and that one left for it.
 ARRIVED = ("in", "received")
 LEFT = ("out", "sent")
 #: Ops that let a client read a log from another place on, and events that do so for all its logs.

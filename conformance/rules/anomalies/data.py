@@ -1,6 +1,6 @@
 """What became of the messages: judged from the client's operations alone.
 
-Names and conditions are Jepsen's where it has them. Whatever is unknown supports no claim.
+Names and conditions are Jepsen's where it has them. What is unknown supports no claim.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class Fate(msgspec.Struct):
         sent, acked, failed, delivered: How often; `acked` and `failed` are definite, all else is unknown.
         sent_seq, acked_seq, failed_seq, delivered_seq: The first of each; None if there was none.
         last_delivered_seq: The last delivery.
-        offsets: Where it sits in the log, as deliveries and confirms told.
+        offsets: Where it sits in the log, as deliveries and confirms reported.
         acked_offset: Where the confirm put it.
     """
 

@@ -46,9 +46,9 @@ def stuck_request(log: RunLog) -> Iterator[Anomaly]:
 def phantom_confirm(log: RunLog) -> Iterator[Anomaly]:
     """The client counts a publish as confirmed although the confirm never left the fake.
 
-    Judged key by key where the client names keys that stand in publish frames; besides, the client may
+    Judged key by key where the client names keys that are in publish frames; besides, the client may
     not count more publishes as confirmed than confirms were sent. A confirm counts for what was published at
-    its place, which is the peer (where none is told: the connection) and the scope: another publisher may
+    its place, which is the peer (where none is reported: the connection) and the scope: another publisher may
     use the same numbers. One number may stand for a batch of messages, so that more are acknowledged than
     were published: those beyond count for nothing.
     """

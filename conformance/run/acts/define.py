@@ -15,7 +15,7 @@ class InjectionPoint(NamedTuple):
     """A frame of a run, where an act can take place.
 
     Attributes:
-        connection, direction, nth: Which frame; as in `specs.Bend`.
+        connection, direction, nth: Which frame; as in `specs.Injection`.
         size: Bytes on the wire.
         ordinal: The how manieth frame of its kind and direction this is in the run, from 1.
         data: Its unit on the wire.
@@ -48,10 +48,10 @@ class Act(NamedTuple):
         about: What it does, for people; the docstring of its function.
         params: What it can be done with at a place; nothing where it makes no sense.
         apply: Does it.
-        reach: With how many frames it has to do: that at hand, and those behind it.
+        reach: With how many frames it has to do: that at hand, and those after it.
         by_kind: Whether it is another thing at another kind of frame, for the drawing order.
         lasting: It goes on, on all connections, until the faults are cleared.
-        lies: What the client is told then may not be what the broker did: nothing that the broker holds
+        lies: What the client gets then may not be what the broker did: nothing that the broker holds
             can be compared with it.
     """
 
@@ -110,7 +110,7 @@ def choices(*values: Any, few: bool = True, direction: str = "out") -> Params:
 
 
 class InjectedEffect(Effect, frozen=True, tag="bent"):
-    """An act as an effect of a fault. `hit` is told the connection when it takes place."""
+    """An act as an effect of a fault. `hit` gets the connection when it takes place."""
 
     takes_raw = True
 

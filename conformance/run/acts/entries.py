@@ -13,7 +13,7 @@ from conformance.run.traits import Traits
 from fakebrokers.core.frames import Frame
 from fakebrokers.faults.effect import Passage
 
-#: What may stand in place of a value, by class.
+#: What may replace a value, by class.
 INSTEAD: Mapping[str, Any] = {
     "null": None,
     "true": True,

@@ -21,7 +21,7 @@ NUMBERS: Mapping[str, tuple[int, ...]] = {
 }
 #: What may be added to the value that is there.
 STEPS = (1, -1, 5)
-#: Texts by class; "foreign" is no UTF-8 on the wire, and so stands in a spec as its bytes.
+#: Texts by class; "foreign" is no UTF-8 on the wire, and so a spec has its bytes.
 TEXTS: Mapping[str, Any] = {"blank": "", "long": "x" * 300, "foreign": {"hex": "fffe"}, "umlauts": "äöü€"}
 FEW_ITEMS = 2  #: of an array
 
@@ -77,7 +77,7 @@ def _changed(value: Any, new: Any) -> Any:
     return value + new["add"] if isinstance(new, Mapping) else new
 
 
-def bent(frame: Frame, param: Any) -> Frame:
+def injected(frame: Frame, param: Any) -> Frame:
     """The frame with the change of a parameter: a path and a value. Raises LookupError, TypeError."""
     path, new = param
     changed: Frame = replaced(frame, tuple(path), new)
@@ -85,7 +85,7 @@ def bent(frame: Frame, param: Any) -> Frame:
 
 
 def other_values(value: Any) -> Iterator[tuple[str, Any]]:
-    """What may stand in place of a value, each with its class."""
+    """What may replace a value, each with its class."""
     if isinstance(value, str):
         yield from ((word, text) for word, text in TEXTS.items() if text != value)
     elif isinstance(value, bool):
@@ -109,7 +109,7 @@ def fields(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
         where = ".".join(str(part) for part in path[:3])
         for word, new in other_values(value):
             try:
-                changed = bent(place.frame, (path, new))
+                changed = injected(place.frame, (path, new))
                 if not traits.faults.is_bearable(changed):
                     continue
                 data = _bytes(codec.encode(changed))
@@ -129,7 +129,7 @@ def field(passage: Passage, param: Any, traits: Traits) -> None:
     """A field has another value."""
     assert passage.frame is not None
     try:
-        data = passage.encode(bent(passage.frame, param))
+        data = passage.encode(injected(passage.frame, param))
     except Exception:  # another frame than in the run without faults, which has no such field
         passage.pass_through()
         return
@@ -153,7 +153,7 @@ def payload(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 @act("payload", payload, lies=True)
 def change_payload(passage: Passage, param: Any, traits: Traits) -> None:
-    """A byte of the messages in a frame is another one; sizes and checksums are mended."""
+    """A byte of the messages in a frame is another one; sizes and checksums are recomputed."""
     offset, change = param
     start = traits.faults.payload_at(passage.frame) if passage.frame is not None else None
     data = bytearray(passage.data)

@@ -1,7 +1,7 @@
 """Faults that stay: from one frame on, every frame of its kind meets the same act, on every connection.
 
 A fault that comes once shows how a client gets over it; one that stays shows whether it makes pauses, how
-long it tries, and what it tells meanwhile.
+long it tries, and what it reports meanwhile.
 """
 
 from __future__ import annotations

@@ -20,14 +20,14 @@ BATCHES = (Role.PUBLISH, Role.CONFIRM, Role.REJECT, Role.DELIVER)
 
 @act("rst", always)
 def rst(passage: Passage, param: Any, traits: Traits) -> None:
-    """The connection is reset right behind the frame."""
+    """The connection is reset right after the frame."""
     passage.pass_through()
     passage.hang_up(HangUp.RST)
 
 
 @act("fin", always)
 def fin(passage: Passage, param: Any, traits: Traits) -> None:
-    """The server ends the connection right behind the frame."""
+    """The server ends the connection right after the frame."""
     passage.pass_through()
     passage.hang_up(HangUp.FIN)
 
@@ -38,17 +38,17 @@ def rst_before(passage: Passage, param: Any, traits: Traits) -> None:
     passage.hang_up(HangUp.RST)
 
 
-def goodbyes(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
+def closes(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     """At every frame, if servers say so at all."""
-    if traits.faults.goodbye() is not None:
+    if traits.faults.close_frame() is not None:
         yield from (("fin", "fin"), ("stays", "stays"))
 
 
-@act("goodbye", goodbyes)
-def goodbye(passage: Passage, param: Any, traits: Traits) -> None:
-    """The server says that it ends the connection, behind the frame; it may end it at once."""
+@act("goodbye", closes)
+def close_frame(passage: Passage, param: Any, traits: Traits) -> None:
+    """The server says that it ends the connection, after the frame; it may end it at once."""
     passage.pass_through()
-    said = traits.faults.goodbye()
+    said = traits.faults.close_frame()
     if said is not None:
         passage.answer(said)
     if param == "fin":
@@ -63,7 +63,7 @@ def lasts(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 @act("last", lasts)
 def last(passage: Passage, param: Any, traits: Traits) -> None:
-    """The frame says that the server ends the connection behind it; it may do so at once."""
+    """The frame says that the server ends the connection after it; it may do so at once."""
     said = traits.faults.last_of(passage.frame) if passage.frame is not None else None
     if said is None:
         passage.pass_through()
@@ -100,7 +100,7 @@ def cuts(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 
 def _around_messages(place: InjectionPoint, traits: Traits) -> set[int]:
-    """Where what a frame carries begins, and a little before and behind that."""
+    """Where what a frame carries begins, and a little before and after that."""
     start = traits.faults.payload_at(place.frame) if place.ordinal <= 2 else None
     return set() if start is None else {start - 4, start - 2, start, start + 1}
 

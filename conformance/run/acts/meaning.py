@@ -30,7 +30,7 @@ def answers(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 @act("contradict", answers, lies=True)
 def contradict(passage: Passage, param: Any, traits: Traits) -> None:
-    """The opposite answer comes: instead of the answer, before it, or behind it."""
+    """The opposite answer comes: instead of the answer, before it, or after it."""
     where, code = param
     other = traits.questions.opposite(passage.frame, code) if passage.frame is not None else None
     if other is None:
@@ -125,7 +125,7 @@ def bits(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 @act("bit", bits, lies=True)
 def flip_bit(passage: Passage, param: int, traits: Traits) -> None:
-    """A bit at the beginning of the frame is the other one; nothing else is mended."""
+    """A bit at the beginning of the frame is the other one; nothing else is recomputed."""
     data = bytearray(passage.data)
     if param < 8 * len(data):
         data[param // 8] ^= 0x80 >> param % 8
@@ -145,7 +145,7 @@ def numbers(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 @act("number", numbers, lies=True, by_kind=False)
 def number(passage: Passage, param: Any, traits: Traits) -> None:
-    """A number in the head of the frame is wrong; nothing else is mended."""
+    """A number in the head of the frame is wrong; nothing else is recomputed."""
     offset, width, value = param
     data = bytes(passage.data)
     if offset + width > len(data):

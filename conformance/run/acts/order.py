@@ -27,7 +27,7 @@ def twice(passage: Passage, param: Any, traits: Traits) -> None:
 
 @act("swap", outwards, reach=2)
 def swap(passage: Passage, param: Any, traits: Traits) -> None:
-    """The frame behind this one comes before it."""
+    """The frame after this one comes before it."""
     frame = passage.frame
     assert frame is not None
     if not passage.memory.get("parked"):
@@ -42,7 +42,7 @@ def swap(passage: Passage, param: Any, traits: Traits) -> None:
 
 @act("glue", choices(2, 5))
 def glue(passage: Passage, param: int, traits: Traits) -> None:
-    """The frame and those behind it come in one write."""
+    """The frame and those after it come in one write."""
     passage.gather(param, GATHER_S)
     passage.pass_through()
 
@@ -100,7 +100,7 @@ def joinable(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 @act("join", joinable, reach=JOINED)
 def join(passage: Passage, param: Any, traits: Traits) -> None:
-    """The messages of the frame and of those of its kind behind it come in one frame."""
+    """The messages of the frame and of those of its kind after it come in one frame."""
     frame = passage.frame
     assert frame is not None
     back = passage.unpark()

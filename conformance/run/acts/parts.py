@@ -10,7 +10,7 @@ from conformance.run.traits import Traits
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults.effect import Passage
 
-#: What may stand in place of a part, by name.
+#: What may replace a part, by name.
 INSTEAD = {
     "empty": b"",
     "zero": b"0",
@@ -29,25 +29,25 @@ def with_parts(
     """The parts with a change at one of them. Raises LookupError where there is none of that number.
 
     Args:
-        more: What may stand in place of a part besides `INSTEAD`.
+        more: What may replace a part besides `INSTEAD`.
     """
     part = parts[at]
-    before, behind = parts[:at], parts[at + 1 :]
+    before, next_position = parts[:at], parts[at + 1 :]
     if how == "without":
-        return (*before, *behind)
+        return (*before, *next_position)
     if how == "twice":
-        return (*before, part, part, *behind)
+        return (*before, part, part, *next_position)
     if how == "blank before":
-        return (*before, b"", part, *behind)
+        return (*before, b"", part, *next_position)
     if how == "more before":
-        return (*before, b"more", part, *behind)
+        return (*before, b"more", part, *next_position)
     if how == "none behind":
         return (*before, part)
     if how == "newline":
-        return (*before, part + b"\n", *behind)
+        return (*before, part + b"\n", *next_position)
     if how == "longer":
-        return (*before, part + b"\x00", *behind)
-    return (*before, {**INSTEAD, **(more or {})}[how], *behind)
+        return (*before, part + b"\x00", *next_position)
+    return (*before, {**INSTEAD, **(more or {})}[how], *next_position)
 
 
 def changes(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
@@ -85,7 +85,7 @@ def change_part(passage: Passage, param: Any, traits: Traits) -> None:
 
 
 def tears(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
-    """At the borders of the parts of a message, and a little behind them."""
+    """At the borders of the parts of a message, and a little after them."""
     if place.direction != "out" or place.ordinal > 2 or not isinstance(place.data, tuple):
         return
     for number, point in enumerate(traits.faults.borders(place.frame, place.data)[:FEW_PARTS], 1):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from conformance.run.acts.define import InjectionPoint, Param, act
-from conformance.run.acts.fields import bent, fields
+from conformance.run.acts.fields import fields, injected
 from conformance.run.acts.parts import changes, with_parts
 from conformance.run.traits import Traits
 from fakebrokers.faults.effect import Passage
@@ -43,7 +43,7 @@ def odd_refusal(passage: Passage, param: Any, traits: Traits) -> None:
         return
     try:
         if what == "field":
-            data: Any = passage.encode(bent(other, change))
+            data: Any = passage.encode(injected(other, change))
         else:
             how, at = change
             parts = passage.encode(other)

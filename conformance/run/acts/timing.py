@@ -9,19 +9,19 @@ from conformance.run.traits import Traits
 from fakebrokers.faults.effect import Passage
 
 PIECES = 8
-#: Behind the time-out of ops in base scripts (2 s), before and behind that of most clients.
+#: After the time-out of ops in base scripts (2 s), before and after that of most clients.
 LATE_S = 3.0
 
 
 @act("late", outwards)
 def late(passage: Passage, param: Any, traits: Traits) -> None:
-    """The frame comes 3 s late, and what is behind it overtakes it."""
+    """The frame comes 3 s late, and what comes after it overtakes it."""
     passage.pass_through(LATE_S)
 
 
 @act("latency", choices(0.3, LATE_S, 30.0))
 def latency(passage: Passage, param: float, traits: Traits) -> None:
-    """The frame and everything behind it come late."""
+    """The frame and everything after it come late."""
     passage.push_back(param)
     passage.pass_through()
 
@@ -46,6 +46,6 @@ def trickle(passage: Passage, param: float, traits: Traits) -> None:
 
 @act("silent", choices(None, LATE_S))
 def silent(passage: Passage, param: float | None, traits: Traits) -> None:
-    """Nothing comes behind the frame, for 3 s or until the faults are cleared."""
+    """Nothing comes after the frame, for 3 s or until the faults are cleared."""
     passage.pass_through()
     passage.silence((), param)

@@ -1,4 +1,4 @@
-"""Frames that nobody asked for, and things that happen to the broker."""
+"""Unasked frames, and things that happen to the broker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STRANGE_KEY = 0x7777
 
 
 def unasked(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
-    """Every frame that the server can say, for nobody; behind the first frame of each kind."""
+    """Every frame that the server can send, unasked; after the first frame of each kind."""
     if place.direction != "out" or place.ordinal > 1:
         return
     for kind in traits.faults.said_by_server():
@@ -40,7 +40,7 @@ def _fits(frame: Frame | None, traits: Traits) -> bool:
 
 @act("unasked", unasked, lies=True, by_kind=False)
 def say_unasked(passage: Passage, param: Any, traits: Traits) -> None:
-    """A frame comes that nobody has asked for, behind the one at hand."""
+    """An unasked frame comes, after the one at hand."""
     name, key = param
     passage.pass_through()
     if key == "noise":
@@ -71,7 +71,7 @@ def happenings(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 @act("happens", happenings)
 def happens(passage: Passage, param: Any, traits: Traits) -> None:
-    """Something happens to the broker behind the frame; the connection may be reset in the same step."""
+    """Something happens to the broker after the frame; the connection may be reset in the same step."""
     name, after = param
     passage.pass_through()
     passage.host(Happening(traits, name))

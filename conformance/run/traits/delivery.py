@@ -18,10 +18,10 @@ class Delivery:
     Attributes:
         is_log: Whether targets are logs with positions in order.
         crediting: The ops by which the application itself allows deliveries.
-        closing: The ops that close a target, so that nothing of it is surfaced any more.
+        closing: The ops that close a target, so that nothing of it is delivered any more.
         storing: The ops that store a position with the broker.
-        last_position: The last one that a log has; nothing is claimed of what lies behind it.
-        drains_on_close: Whether a close surfaces first all that has come.
+        last_position: The last one that a log has; nothing is claimed of what comes after it.
+        drains_on_close: Whether a close delivers first all that has come.
         listening: The ops that listen without a question to the server.
         last_words: With what a client says that it wants no more, before it ends a subscription gracefully.
     """
@@ -36,7 +36,7 @@ class Delivery:
     last_words: ClassVar[type[Frame] | None] = None
 
     def properties_of(self, heard: Any) -> Any:
-        """What an event ``message`` tells besides the body; see `Record.properties`."""
+        """What an event ``message`` has besides the body; see `Record.properties`."""
         return heard["meta"].get("properties") or {}
 
     def start_of(self, options: Args) -> Any:
@@ -55,9 +55,9 @@ class Delivery:
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
         return {}
 
-    def is_same(self, told: bytes, due: bytes) -> bool:
-        """Whether what a listener was told is what it was due."""
-        return told == due
+    def is_same(self, reported: bytes, due: bytes) -> bool:
+        """Whether what a listener got is what it was due."""
+        return reported == due
 
     def holds(self, name: str, asked: Any, ordered: Any) -> bool:
         """Whether a setting is as it was ordered; a map may have entries of the client's own besides."""
@@ -74,5 +74,5 @@ class Delivery:
         return True
 
     def due(self, case: Any, args: Args, begun: Position) -> list[tuple[Position, Record]]:
-        """What has to be surfaced to whom an op of `listening` has begun; by its ``sub``, in this order."""
+        """What has to be delivered to whom an op of `listening` has begun; by its ``sub``, in this order."""
         return []

@@ -23,8 +23,8 @@ class FaultMaterial(ABC):
         unasked: Further frames of the server that nobody asks for, by name: for ids that nobody has.
         noise: Units that are no frames, by name.
         fixed: Further arguments of ops that are not changed, because they tie ops together here.
-        other_parts: What may stand in place of a part of a message, besides what any protocol can have there.
-        asides: Of `asides.ASIDES`, those that base scripts are tried with.
+        other_parts: What may replace a part of a message, besides what any protocol can have there.
+        concurrent: Of `concurrent_actions.CONCURRENT`, those that base scripts are tried with.
         troubles: Acts and parameters that are done to every connection for a while, at the same frame.
     """
 
@@ -36,7 +36,7 @@ class FaultMaterial(ABC):
     fixed: ClassVar[tuple[str, ...]] = ()
     other_parts: ClassVar[Mapping[str, bytes]] = {}
     troubles: ClassVar[Sequence[tuple[str, Any]]] = ()
-    asides: ClassVar[tuple[str, ...]] = ("close", "cancel", "twice", "loss", "hurried")
+    concurrent: ClassVar[tuple[str, ...]] = ("close", "cancel", "twice", "loss", "hurried")
 
     def is_bearable(self, frame: Frame) -> bool:
         """Whether a run with this changed frame has an end: no beats every millisecond, no gigabytes."""
@@ -59,7 +59,7 @@ class FaultMaterial(ABC):
         return ()
 
     def pieces(self, data: Any, points: Iterable[int]) -> list[Any]:
-        """A unit cut behind so many bytes, as its transport may carry it; empty where nobody sees them."""
+        """A unit cut after so many bytes, as its transport may carry it; empty where nobody sees them."""
         if not isinstance(data, bytes | bytearray):
             return []
         inside = sorted({point for point in points if 0 < point < len(data)})
@@ -69,10 +69,10 @@ class FaultMaterial(ABC):
         """A frame in versions that do not exist, by name; empty where the wire has no versions."""
         return {}
 
-    def goodbye(self) -> Frame | None:
+    def close_frame(self) -> Frame | None:
         """What a server says before it ends a connection; None if it says nothing."""
         return None
 
     def last_of(self, frame: Frame) -> Frame | None:
-        """The same frame, which says that the connection ends behind it; None if no frame of its kind can."""
+        """The same frame, which says that the connection ends after it; None if no frame of its kind can."""
         return None

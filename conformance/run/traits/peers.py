@@ -14,7 +14,7 @@ class Peers:
     """What clients that speak to each other owe to others.
 
     Attributes:
-        rosters: The ops that tell which others the client knows.
+        rosters: The ops that return which others the client knows.
         sending: The ops that send something to others, so that it can be said what and to whom.
     """
 
@@ -35,9 +35,9 @@ class Peers:
 
     def streamed(self, args: Args, result: Any) -> tuple[bytes | None, Args | None]:
         """The stream that an op was given, and the one that it returned, as a body in a report (a long one is
-        told by its digest, see `same_body`); None where there is none."""
+        reported by its digest, see `same_body`); None where there is none."""
         return None, None
 
-    def wrong_roster(self, case: Any, told: Args, begun: Position, ended: Position) -> str:
-        """What is wrong with what a client tells of others that it knows, by an op of `rosters`."""
+    def wrong_roster(self, case: Any, reported: Args, begun: Position, ended: Position) -> str:
+        """What is wrong with what a client reports of others that it knows, by an op of `rosters`."""
         return ""

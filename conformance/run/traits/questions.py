@@ -87,7 +87,7 @@ class Questions:
         return self.answers[type(asked)] is type(frame)
 
     def is_opening(self, frame: Frame) -> bool:
-        """Whether a question declares something that has to be there again behind a loss."""
+        """Whether a question declares something that has to be there again after a loss."""
         return type(frame).spec.role_in("in") is Role.OPEN
 
     def target_of(self, frame: Frame) -> str | None:
@@ -98,9 +98,9 @@ class Questions:
         """Which targets an answer speaks of, and whether each can be used; most answers speak of none."""
         return {}
 
-    def is_code(self, told: Any, said: Any) -> bool:
-        """Whether the code that an application was told is that of the server: some have number and word."""
-        return bool(told == said)
+    def is_code(self, reported: Any, said: Any) -> bool:
+        """Whether the code that an application got is that of the server: some have number and word."""
+        return bool(reported == said)
 
     def deadline_of(self, frame: Frame) -> float | None:
         """How long the client waits for the answer, seconds, if a question says so."""

@@ -59,7 +59,7 @@ class Reading(ABC):
         """Go through the frames of one connection and note what they mean, on `conn` and in `facts`."""
 
     def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
-        """Note what no frame tells by itself, and what several connections tell together; behind `track`."""
+        """Note what no frame says by itself, and what several connections say together; after `track`."""
         return
 
     def content(self, body: bytes, form: str) -> bytes:

@@ -28,5 +28,5 @@ class Settlement:
         return args.get("properties") or {}
 
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
-        """Where the outcome of a message is told, from a publish's arguments and the key it returned."""
+        """Where the outcome of a message is reported, from a publish's arguments and the key it returned."""
         return args["target"], args.get("name") or "", key

@@ -8,7 +8,7 @@ is there (the drain), so that "nobody ever got it" means something.
     schedule   what a run is, as plain values; its faults at frames come from `fakebrokers.faults.drawing`
     actions    what a protocol gives: how to publish, consume and ask in ops of the adapter protocol
     workload   what the application does: publish, consume, ask, or all of it; `script`: a base of the sweep
-    scene      what a workload works with, and the steps that disturb it
+    context    what a workload works with, and the steps that disturb it
     acts       acts of the sweep at frames, with parameters that are drawn where they take place
     nemesis    what happens to the whole: partitions, crashes, clocks, slow links
     toxics     the same by a Toxiproxy in front of a real server
@@ -26,6 +26,6 @@ How a protocol joins: a package ``scenarios/<protocol>/chaos`` with a module ``a
 list of `nemesis.Nemesis`.
 
 How to write a nemesis: a subclass of `nemesis.Nemesis` with ``draw`` (arguments as plain values), ``act`` (it
-takes place, and waits as long as the step lasts) and ``heal``, which has to work behind a cancellation too.
+takes place, and waits as long as the step lasts) and ``heal``, which has to work after a cancellation too.
 The gate: the correct reference client passes whatever is drawn.
 """

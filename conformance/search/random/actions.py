@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from conformance.clients.adapter.base import Call
 from conformance.run.bases import text
-from conformance.search.random.scene import ChaosContext
+from conformance.search.random.context import ChaosContext
 from fakebrokers.core.frames import Role
 
 PUBLISH_S = 8.0
@@ -81,34 +81,36 @@ class Actions(ABC):
 
     @abstractmethod
     def target(self, number: int, *, read: bool) -> str:
-        """The name of the n-th target, from 0; `read`: somebody consumes it."""
+        """The name of the n-th target, from 0; `read`: it has a consumer."""
 
-    async def prepare(self, scene: ChaosContext, targets: list[str]) -> None:  # noqa: B027 - optional hook
+    async def prepare(self, context: ChaosContext, targets: list[str]) -> None:  # noqa: B027 - optional hook
         """Make the targets at the broker, and whatever else has to be there."""
 
-    async def joined(self, scene: ChaosContext, session: str) -> None:  # noqa: B027 - optional hook
+    async def joined(self, context: ChaosContext, session: str) -> None:  # noqa: B027 - optional hook
         """A session has connected."""
 
-    async def open(self, scene: ChaosContext, session: str, target: str) -> bool:
+    async def open(self, context: ChaosContext, session: str, target: str) -> bool:
         """Open what publishing needs. Returns whether it is open; asked again later if not."""
         return True
 
     @abstractmethod
-    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
+    async def subscribe(
+        self, context: ChaosContext, session: str, sub: str, target: str, params: Any
+    ) -> bool:
         """Consume a target. Returns whether that has begun; asked again later if not."""
 
-    def publish(self, scene: ChaosContext, session: str, target: str, body: str, *, wait: bool) -> Call:
+    def publish(self, context: ChaosContext, session: str, target: str, body: str, *, wait: bool) -> Call:
         """Begin to publish a message."""
-        return scene.begin("publish", PUBLISH_S, session=session, target=target, body=text(body), wait=wait)
+        return context.begin("publish", PUBLISH_S, session=session, target=target, body=text(body), wait=wait)
 
     @abstractmethod
-    def put(self, scene: ChaosContext, target: str, body: str) -> None:
-        """A message of somebody else."""
+    def put(self, context: ChaosContext, target: str, body: str) -> None:
+        """A message of another client."""
 
-    def ask(self, scene: ChaosContext, session: str, number: int) -> Call | None:
+    def ask(self, context: ChaosContext, session: str, number: int) -> Call | None:
         """Begin a request that has a reply; None where the protocol has none."""
         return None
 
-    async def settle(self, scene: ChaosContext, sub: str) -> int:
+    async def settle(self, context: ChaosContext, sub: str) -> int:
         """Settle what has come and is not settled yet, where callbacks do not. Returns how many."""
         return 0

@@ -103,7 +103,7 @@ class ChaosCampaign:
     ) -> None:
         """Run the seeds that failed before, then these, until the time is over; then write down what failed.
 
-        `on_shrink` hears how many failures are shrunk in real time, and the seconds that this takes at most.
+        `on_shrink` gets how many failures are shrunk in real time, and the seconds that this takes at most.
         An interrupt (Ctrl-C) ends the runs; what they have found is written down all the same.
         """
         begun = time.monotonic()

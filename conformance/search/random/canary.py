@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.search.random.draw import Setting, draw
-from conformance.search.random.room import room_of
+from conformance.search.random.material import material_of
 from conformance.search.random.run import runner
 from conformance.search.random.verdict import Word, verdict_on
 from fakebrokers.faults import Realism
@@ -13,7 +13,7 @@ RUNS_MAX = 40  #: the protocol's canary fails in a handful
 
 def canary_fails(protocol: str) -> bool:
     """Whether the protocol's canary is found within a few runs; True where it has none."""
-    mutant = room_of(protocol).actions.canary
+    mutant = material_of(protocol).actions.canary
     if not mutant:
         return True
     go = runner(protocol, mutant)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from conformance.run import room as sweep_room
+from conformance.run import material as run_material
 from conformance.run.acts import ACTS
 from conformance.run.case import Case
 from conformance.run.specs import Spec
 from conformance.run.trace import TraceRow
-from conformance.search.random.scene import Band
+from conformance.search.random.context import Band
 from conformance.search.random.schedule import Schedule
 from fakebrokers.faults.drawing import BY_NAME
 from fakebrokers.faults.steps import ACT, FAULT, Step
@@ -40,7 +40,7 @@ class ChaosCase(Case):
 
     def __init__(self, schedule: Schedule, rows: list[TraceRow]) -> None:
         spec = Spec(schedule.protocol, schedule.params.get("script", f"chaos {schedule.workload}"))
-        super().__init__(spec, sweep_room.room_of(schedule.protocol), rows, [], ())
+        super().__init__(spec, run_material.material_of(schedule.protocol), rows, [], ())
         self.schedule = schedule
         self.bands: list[Band] = []
         self.log: RunLog | None = None
@@ -50,7 +50,7 @@ class ChaosCase(Case):
 
     @property
     def is_truthful(self) -> bool:
-        """Whether all that the client was told is what the broker did."""
+        """Whether all that the client got is what the broker did."""
         return not any(_lies(step) for step in self.schedule.steps)
 
 

@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from conformance.search.random.acts import REALISM
-from conformance.search.random.room import ChaosProtocol, room_of
+from conformance.search.random.material import ChaosProtocol, material_of
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.script import NEMESES, SCRIPT_S, SCRIPT_SECONDS
 from conformance.search.random.toxics import TOXIC
@@ -50,22 +50,22 @@ class Setting(NamedTuple):
 
 def draw(setting: Setting, seed: str) -> Schedule:
     """The schedule of a seed: a number, or any text."""
-    room = room_of(setting.protocol)
+    material = material_of(setting.protocol)
     random = Random(f"{setting.protocol}/{seed}")
-    kind = random.choice(setting.workloads or room.actions.kinds)
+    kind = random.choice(setting.workloads or material.actions.kinds)
     if setting.is_remote and kind == "consume":
         kind = "mixed"  # only the client itself can publish what it consumes
     workload = find_workload(kind)
-    params = workload.draw(random, room.actions)
+    params = workload.draw(random, material.actions)
     if kind != SCRIPT:
-        params |= room.actions.draw(random, kind)
+        params |= material.actions.draw(random, kind)
     lengths = LIVE_SECONDS if setting.is_process else SCRIPT_SECONDS if kind == SCRIPT else SECONDS
     seconds = random.choice(lengths)
-    there = available(setting, room, kind) if workload.bears(room.actions, params) else []
+    there = available(setting, material, kind) if workload.bears(material.actions, params) else []
     mix = [name for name in there if random.random() < 0.5]
     steps = []
     for number in range(random.choice(STEPS) if mix else 0):
-        step = _step(setting, room, mix, kind, params, seconds, number, random)
+        step = _step(setting, material, mix, kind, params, seconds, number, random)
         steps += [] if step is None else [step]
     return Schedule(
         protocol=setting.protocol,
@@ -79,7 +79,7 @@ def draw(setting: Setting, seed: str) -> Schedule:
     )
 
 
-def available(setting: Setting, room: ChaosProtocol, kind: str = "") -> list[str]:
+def available(setting: Setting, material: ChaosProtocol, kind: str = "") -> list[str]:
     """The effects and nemeses that a schedule of a workload may have, in a stable order."""
     if setting.is_toxic:
         return [f"nemesis {name}" for name in TOXIC if not setting.nemeses or name in setting.nemeses]
@@ -89,14 +89,14 @@ def available(setting: Setting, room: ChaosProtocol, kind: str = "") -> list[str
         one.name
         for one in TEMPLATES
         if order.index(one.realism) <= worst
-        and one.name not in room.actions.without
+        and one.name not in material.actions.without
         and not (setting.is_process and one.name == "stall")  # what is read late looks as if written late
     ]
     if not setting.is_remote:  # a real server's frames are not ours to make
         names += [f"act {name}" for name, realism in REALISM.items() if order.index(realism) <= worst]
     names += [
         f"nemesis {one.name}"
-        for one in room.nemeses.values()
+        for one in material.nemeses.values()
         if order.index(one.realism) <= worst
         and (setting.is_process or not one.needs_process)
         and not (setting.is_remote and one.needs_broker)
@@ -108,7 +108,7 @@ def available(setting: Setting, room: ChaosProtocol, kind: str = "") -> list[str
 
 def _step(
     setting: Setting,
-    room: ChaosProtocol,
+    material: ChaosProtocol,
     mix: Sequence[str],
     kind: str,
     params: dict[str, object],
@@ -118,7 +118,7 @@ def _step(
 ) -> Step | None:
     name = f"step{number + 1}"
     protocol = find_protocol(setting.protocol)
-    there = places_of(protocol, kind, room.actions.also)
+    there = places_of(protocol, kind, material.actions.also)
     at_s = round(random.uniform(0, seconds * 0.8), 2)
     for_s = min(random.choice(LENGTHS_S), seconds)
     if kind == SCRIPT:
@@ -126,7 +126,7 @@ def _step(
     for _ in range(TRIES):
         group, _, own = random.choice(mix).rpartition(" ")
         if group == "nemesis":
-            nemeses = TOXIC if setting.is_toxic else room.nemeses
+            nemeses = TOXIC if setting.is_toxic else material.nemeses
             args = nemeses[own].draw(random, params, protocol.wires[0])
             if args is not None:
                 return Step(own, at_s, for_s, args, name)

@@ -22,7 +22,7 @@ from conformance.search.systematic.fixed import KNOWN, Fixed, known_of
 from fakebrokers.errors import UsageError
 
 LANES = 40  #: runs side by side, of all clients; they wait most of the time
-LONGEST_S = 30.0  #: no further run is begun behind that
+LONGEST_S = 30.0  #: no further run is begun after that
 
 
 class FixedSeeds(Fixed[Schedule, ChaosCase]):

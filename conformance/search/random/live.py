@@ -40,7 +40,7 @@ async def shrink_all(
 
     Args:
         lanes: How many runs at once.
-        seconds: Behind which no simpler schedule is begun, and the best so far is taken.
+        seconds: After which no simpler schedule is begun, and the best so far is taken.
 
     Returns:
         For each of them what it came to; None where not one run has failed again.
@@ -83,7 +83,7 @@ class _Shrinking:
     async def _failed(
         self, schedule: Schedule, *, may_be_left: bool = False
     ) -> list[tuple[ChaosCase, RunVerdict]]:
-        """The runs, of two, that show the same; behind the end those that may be left are not begun."""
+        """The runs, of two, that show the same; after that no further one is begun."""
 
         async def one() -> tuple[ChaosCase, RunVerdict] | None:
             async with self._free:

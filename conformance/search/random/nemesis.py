@@ -13,7 +13,7 @@ from fakebrokers.faults import Fault, Realism, fault, hold, latency
 from fakebrokers.faults.effects import Throttle
 
 if TYPE_CHECKING:
-    from conformance.search.random.scene import ChaosContext
+    from conformance.search.random.context import ChaosContext
     from fakebrokers.core.wire import Wire
     from fakebrokers.faults.steps import Step
 
@@ -22,7 +22,7 @@ PAUSE_S = 0.5  #: at least, between two losses by one step: a client that comes 
 
 
 class Nemesis(ABC):
-    """One kind. It keeps no state of its own: what it has to remember stands in the step.
+    """One kind. It keeps no state of its own: what it has to remember is in the step.
 
     Attributes:
         name: What steps and users call it.
@@ -50,33 +50,33 @@ class Nemesis(ABC):
         return {}
 
     @abstractmethod
-    async def act(self, scene: ChaosContext, step: Step) -> None:
+    async def act(self, context: ChaosContext, step: Step) -> None:
         """Take place, for ``step.for_s`` seconds. Cancelled where the safety phase ends before."""
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:  # noqa: B027 - optional hook
+    def heal(self, context: ChaosContext, step: Step) -> None:  # noqa: B027 - optional hook
         """Undo it; also after a cancellation."""
 
 
-def _gone(scene: ChaosContext, *names: str) -> None:
+def _gone(context: ChaosContext, *names: str) -> None:
     for name in names:
-        if name in scene.broker.faults.names:
-            scene.broker.faults.remove(name)
+        if name in context.broker.faults.names:
+            context.broker.faults.remove(name)
 
 
-def shut(scene: ChaosContext, step: Step, *, keeps: bool = True) -> None:
+def shut(context: ChaosContext, step: Step, *, keeps: bool = True) -> None:
     """The broker's process ends; nothing listens until `reopen`."""
-    engine = scene.broker.engine
+    engine = context.broker.engine
 
     def act() -> None:
         engine.host.close_listeners(None, step.name)
         engine.crash(HangUp(step.args["how"]), keeps, engine.now)
 
-    scene.broker.call(act)
+    context.broker.call(act)
 
 
-def reopen(scene: ChaosContext, step: Step) -> None:
+def reopen(context: ChaosContext, step: Step) -> None:
     """It listens again, unless another step keeps it shut."""
-    scene.broker.call(scene.broker.engine.host.release, step.name)
+    context.broker.call(context.broker.engine.host.release, step.name)
 
 
 class _Network(Nemesis):
@@ -87,16 +87,16 @@ class _Network(Nemesis):
     def faults(self, step: Step) -> list[Fault]:
         raise NotImplementedError
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.broker.faults.add(*self.faults(step))
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        context.broker.faults.add(*self.faults(step))
         if self.hangs:
-            scene.broker.call(scene.broker.engine.host.black_hole, None, step.name)
+            context.broker.call(context.broker.engine.host.black_hole, None, step.name)
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        _gone(scene, *(one.name for one in self.faults(step)))
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        _gone(context, *(one.name for one in self.faults(step)))
         if self.hangs:
-            reopen(scene, step)
+            reopen(context, step)
 
 
 class Partition(_Network):
@@ -114,7 +114,7 @@ class Partition(_Network):
 
 
 class PartitionOut(_Network):
-    """The client hears nothing."""
+    """Nothing reaches the client."""
 
     name = "partition-out"
     about = "Nothing passes from the broker to the client; what was sent comes later."
@@ -124,7 +124,7 @@ class PartitionOut(_Network):
 
 
 class PartitionIn(_Network):
-    """The broker hears nothing."""
+    """Nothing reaches the broker."""
 
     name = "partition-in"
     about = "Nothing passes from the client to the broker; what was sent comes later."
@@ -168,16 +168,16 @@ class Crash(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"how": random.choice(("rst", "fin"))}
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        shut(scene, step, keeps=not self.forgets)
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        shut(context, step, keeps=not self.forgets)
         if self.forgets:
-            scene.notes.forgets = True
+            context.notes.forgets = True
             await asyncio.sleep(0)
-            await scene.remake()
+            await context.remake()
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        reopen(scene, step)
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        reopen(context, step)
 
 
 class RollingRestart(Nemesis):
@@ -189,27 +189,27 @@ class RollingRestart(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"times": random.choice((2, 3)), "how": random.choice(("rst", "fin"))}
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
+    async def act(self, context: ChaosContext, step: Step) -> None:
         pause_s = max(PAUSE_S, step.for_s / (2 * step.args["times"]))
         for number in range(step.args["times"]):
-            self.down(scene, number, step)
+            self.down(context, number, step)
             await asyncio.sleep(pause_s)
-            self.up(scene, number, step)
+            self.up(context, number, step)
             await asyncio.sleep(pause_s)
 
-    def down(self, scene: ChaosContext, number: int, step: Step) -> None:
+    def down(self, context: ChaosContext, number: int, step: Step) -> None:
         """The n-th stop, from 0."""
-        shut(scene, step)
+        shut(context, step)
 
-    def up(self, scene: ChaosContext, number: int, step: Step) -> None:
-        """The start behind it."""
-        reopen(scene, step)
+    def up(self, context: ChaosContext, number: int, step: Step) -> None:
+        """The start that follows."""
+        reopen(context, step)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        reopen(scene, step)
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        reopen(context, step)
 
 
-class Clock(Nemesis):
+class ClockShift(Nemesis):
     """The wall clocks."""
 
     name = "clock-shift"
@@ -219,13 +219,13 @@ class Clock(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"seconds": random.choice((-86_400.0, -60.0, 3.0, 3600.0))}
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        engine = scene.broker.engine
-        scene.broker.call(engine.shift_clock, step.args["seconds"], step.name)
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        engine = context.broker.engine
+        context.broker.call(engine.shift_clock, step.args["seconds"], step.name)
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        scene.broker.call(scene.broker.engine.shift_clock, -step.args["seconds"], step.name)
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        context.broker.call(context.broker.engine.shift_clock, -step.args["seconds"], step.name)
 
 
 class Cut(Nemesis):
@@ -237,11 +237,11 @@ class Cut(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"how": random.choice(("rst", "fin")), "times": random.choice((1, 2, 4))}
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
+    async def act(self, context: ChaosContext, step: Step) -> None:
         for number in range(step.args["times"]):
             if number:
                 await asyncio.sleep(max(PAUSE_S, step.for_s / step.args["times"]))
-            scene.kill(step.args["how"])
+            context.kill(step.args["how"])
 
 
 class Pause(Nemesis):
@@ -251,12 +251,12 @@ class Pause(Nemesis):
     about = "The client's process stands still."
     needs_process = True
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.adapter.pause()
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        context.adapter.pause()
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        scene.adapter.resume()
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        context.adapter.resume()
 
 
 class NodeFlap(Nemesis):
@@ -272,45 +272,45 @@ class NodeFlap(Nemesis):
             return None
         return {"node": random.randint(1, nodes), "times": random.choice((1, 2, 3))}
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
+    async def act(self, context: ChaosContext, step: Step) -> None:
         pause_s = max(PAUSE_S, step.for_s / (2 * step.args["times"]))
         for _ in range(step.args["times"]):
-            scene.broker.stop_node(step.args["node"])
+            context.broker.stop_node(step.args["node"])
             await asyncio.sleep(pause_s)
-            scene.broker.start_node(step.args["node"])
+            context.broker.start_node(step.args["node"])
             await asyncio.sleep(pause_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        scene.broker.start_node(step.args["node"])
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        context.broker.start_node(step.args["node"])
 
 
 class RollingNodes(RollingRestart):
     """One node after the other, where there are several, and they are ours."""
 
-    def down(self, scene: ChaosContext, number: int, step: Step) -> None:
-        nodes = _nodes(scene)
+    def down(self, context: ChaosContext, number: int, step: Step) -> None:
+        nodes = _nodes(context)
         if nodes < 2:
-            super().down(scene, number, step)
+            super().down(context, number, step)
         else:
-            scene.broker.stop_node(number % nodes + 1)
+            context.broker.stop_node(number % nodes + 1)
 
-    def up(self, scene: ChaosContext, number: int, step: Step) -> None:
-        nodes = _nodes(scene)
+    def up(self, context: ChaosContext, number: int, step: Step) -> None:
+        nodes = _nodes(context)
         if nodes < 2:
-            super().up(scene, number, step)
+            super().up(context, number, step)
         else:
-            scene.broker.start_node(number % nodes + 1)
+            context.broker.start_node(number % nodes + 1)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        super().heal(scene, step)
-        nodes = _nodes(scene)
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        super().heal(context, step)
+        nodes = _nodes(context)
         for node in range(1, nodes + 1) if nodes > 1 else ():
-            scene.broker.start_node(node)
+            context.broker.start_node(node)
 
 
-def _nodes(scene: ChaosContext) -> int:
+def _nodes(context: ChaosContext) -> int:
     """How many there are to stop; a proxy is one."""
-    return 1 if scene.is_remote else int(scene.schedule.params.get("nodes", 1))
+    return 1 if context.is_remote else int(context.schedule.params.get("nodes", 1))
 
 
 class CrashForget(Crash):
@@ -330,7 +330,7 @@ GENERAL: tuple[Nemesis, ...] = (
     Crash(),
     CrashForget(),
     RollingRestart(),
-    Clock(),
+    ClockShift(),
     Cut(),
     Pause(),
 )

@@ -16,7 +16,7 @@ from conformance.search.random.verdict import RunVerdict
 from conformance.search.systematic.page import STYLE, lines_of, reasons_of
 
 WIDTH, LEFT, ROW = 1100.0, 110.0, 22.0  #: pixels
-SAFETY_SHARE = 0.75  #: of the width, for the safety phase; what comes behind it is long and dull
+SAFETY_SHARE = 0.75  #: of the width, for the safety phase; what comes after it is long and dull
 LATENCY_HEIGHT = 140.0
 LEAST_S, MOST_S = 0.001, 1000.0  #: of the scale of latencies
 LINES_MAX = 3000  #: rows of the table
@@ -25,13 +25,13 @@ LEGEND = "green: well, red: surely failed, orange: nobody knows, grey: never end
 
 
 class Scale(NamedTuple):
-    """From seconds to pixels: the safety phase is drawn wider than what is behind it."""
+    """From seconds to pixels: the safety phase is drawn wider than what comes after it."""
 
     calm_s: float
     end_s: float
 
     def x(self, t: float) -> float:
-        """Where a moment stands."""
+        """Where a moment is drawn."""
         wide = (WIDTH - LEFT) * SAFETY_SHARE
         if t <= self.calm_s:
             return LEFT + wide * t / (self.calm_s or 1.0)

@@ -1,7 +1,8 @@
 """Failures of chaos as files that are run again, one by one, and by hand.
 
 Such a file names its client and holds a schedule, what was found and what it looks like. It never carries a
-command or names code: whoever replays against a client of their own, or with a workload of their own, says
+command or names code: a caller that replays against a client of their own, or with a workload of their own,
+    says
 which.
 """
 
@@ -32,7 +33,7 @@ class ChaosReplay(msgspec.Struct, kw_only=True):
     """What a file holds.
 
     Attributes:
-        client: As ``--client`` takes it; "" for an adapter of somebody's own.
+        client: As ``--client`` takes it; "" for an adapter of the user's.
         mutant: The defect, where the client is the reference client with one.
         contract: What had to hold of deliveries; "" for what the faults leave of the protocol's word.
         anomalies: Violated invariants and anomalies, with what happened.

@@ -24,10 +24,10 @@ from conformance.run.reported import ReportedEvent
 from conformance.run.stuck import Stuck, run_or_stuck
 from conformance.run.trace import Trace
 from conformance.search.random.case import ChaosCase
+from conformance.search.random.context import ChaosContext
 from conformance.search.random.history import digest_of, open_journal, write_history
+from conformance.search.random.material import ChaosProtocol, material_of
 from conformance.search.random.repeatable import repeatable
-from conformance.search.random.room import ChaosProtocol, room_of
-from conformance.search.random.scene import ChaosContext
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.toxics import TOXIC, Toxics
 from conformance.search.random.workload import find_workload
@@ -110,11 +110,11 @@ async def play(
         longest_s: What a pause takes at most.
         contract, folder, client: As in `run`.
         target: A real server, ``host:port``; "" for a fake.
-        toxiproxy: The API of a Toxiproxy that stands in front of the target; "" where there is none.
+        toxiproxy: The API of a Toxiproxy in front of the target; "" where there is none.
     """
-    room = room_of(schedule.protocol)
+    material = material_of(schedule.protocol)
     toxics = await asyncio.to_thread(Toxics, toxiproxy, target) if toxiproxy else None
-    broker = _server(schedule, room, in_memory, target if toxics is None else toxics.listen)
+    broker = _server(schedule, material, in_memory, target if toxics is None else toxics.listen)
     journal = open_journal(schedule, folder, client=client)
     broker.journal.sink = journal
     broker._watcher = trace
@@ -127,12 +127,12 @@ async def play(
     trace.rows.clear()
     broker.start()
     try:
-        nemeses = dict(room.nemeses if toxics is None else TOXIC)
+        nemeses = dict(material.nemeses if toxics is None else TOXIC)
         suffix = f"-{uuid4().hex[:8]}" if target else ""
         pace = Pace() if in_memory else _real_pace(adapter, case, trace, longest_s)
-        scene = ChaosContext(broker, adapter, trace, schedule, nemeses, pace, suffix=suffix)
-        scene.toxics = toxics
-        await _through(scene, room, case)
+        context = ChaosContext(broker, adapter, trace, schedule, nemeses, pace, suffix=suffix)
+        context.toxics = toxics
+        await _through(context, material, case)
     finally:
         case.ended_s = asyncio.get_running_loop().time()
         broker.stop()
@@ -144,7 +144,7 @@ async def play(
         rows = len(trace.rows)
         await adapter.kill()
         del trace.rows[rows:]
-    case.harness = _trouble_of(broker) or scene.trouble
+    case.harness = _trouble_of(broker) or context.trouble
     write_history(journal, schedule, adapter, broker, contract)
     journal.close()
     case.log = journal.log() if folder is None else read_run(folder, journal.run)
@@ -154,7 +154,7 @@ async def play(
 
 def _real_pace(adapter: Adapter, case: ChaosCase, trace: Trace, longest_s: float) -> Pace:
     """Pauses that end as soon as the client rests."""
-    traits = case.room.traits
+    traits = case.material.traits
     counts = not (traits.connecting.unseen_connections or traits.connecting.connects_late)
     disturbs = [step.name for step in case.schedule.steps]
     return RealPace(trace, disturbs, counts, lambda: adapter.alive, longest_s)
@@ -168,43 +168,43 @@ def _trouble_of(broker: Any) -> str:
     return ""
 
 
-def _server(schedule: Schedule, room: ChaosProtocol, in_memory: bool, upstream: str) -> Any:
+def _server(schedule: Schedule, material: ChaosProtocol, in_memory: bool, upstream: str) -> Any:
     """The fake; or a proxy in front of what listens upstream."""
     if upstream:
         return Proxy(upstream, protocol=schedule.protocol)
-    options = find_workload(schedule.workload).options(room.actions, schedule.params)
+    options = find_workload(schedule.workload).options(material.actions, schedule.params)
     return find_protocol(schedule.protocol).load()(memory=in_memory, **options)
 
 
-async def _through(scene: ChaosContext, room: ChaosProtocol, case: ChaosCase) -> None:
+async def _through(context: ChaosContext, material: ChaosProtocol, case: ChaosCase) -> None:
     """Both phases; what the workload itself raises is the error of the case."""
-    schedule = scene.schedule
-    workload = find_workload(schedule.workload)(scene, room.actions, schedule.params)
-    if room.actions.forgets and schedule.params.get("consumers"):
-        scene.notes.forgets = True
+    schedule = context.schedule
+    workload = find_workload(schedule.workload)(context, material.actions, schedule.params)
+    if material.actions.forgets and schedule.params.get("consumers"):
+        context.notes.forgets = True
     try:
         await asyncio.wait_for(workload.phases(), LONGEST_S)
-        for done in scene.ops:
+        for done in context.ops:
             done.result = await done.call
     except Exception as error:
         case.error = "".join(traceback.format_exception(error)[-3:])
-    if any(scene.broker.journal.select(kind=kind) for kind in UNREACHABLE):
-        scene.notes.unreachable = True
-    if _was_unheard(scene.broker.journal, case):
-        scene.notes.unheard = True
-    case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
-    case.touched = frozenset(scene.killed.union(_met(case)))
-    case.hits = len(scene.bands)
-    case.stored = {} if scene.is_remote else case.traits.reading.stored(scene.broker)
+    if any(context.broker.journal.select(kind=kind) for kind in UNREACHABLE):
+        context.notes.unreachable = True
+    if _was_unheard(context.broker.journal, case):
+        context.notes.unheard = True
+    case.ops, case.notes, case.bands = context.ops, context.notes, context.bands
+    case.touched = frozenset(context.killed.union(_met(case)))
+    case.hits = len(context.bands)
+    case.stored = {} if context.is_remote else case.traits.reading.stored(context.broker)
 
 
 def _was_unheard(journal: Any, case: ChaosCase) -> bool:
     """Whether the broker was kept from hearing what the client has opened on a connection that went on, and
-    no answer would have told."""
+    no answer would have reported."""
     waiting: Counter[tuple[str, str]] = Counter()
-    told = {kind_of(kind) for kind in case.traits.questions.answers}
+    reported = {kind_of(kind) for kind in case.traits.questions.answers}
     for record in journal.select(role=Role.OPEN):
-        if record.fault and record.kind not in told and record.tap is not Tap.IN:
+        if record.fault and record.kind not in reported and record.tap is not Tap.IN:
             waiting[record.connection, record.kind] += 1 if record.tap is Tap.RECEIVED else -1
     return any(count > 0 for count in waiting.values())
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from conformance.run.room import room_of
+from conformance.run.material import material_of
 from conformance.search.random.actions import Actions
 from conformance.search.random.nemesis import GENERAL
 from conformance.search.random.workload import Workload
@@ -29,23 +29,23 @@ class Script(Workload):
 
     @classmethod
     def draw(cls, random: Random, actions: Actions) -> dict[str, Any]:
-        bases = room_of(actions.protocol).bases
+        bases = material_of(actions.protocol).bases
         fitting = [name for name, one in bases.items() if not one.costly and OTHER_WIRE not in one.server]
         base = bases[random.choice(sorted(fitting))]
         return {"script": base.name, "nodes": base.server.get("nodes", 1)}
 
     @classmethod
     def bears(cls, actions: Actions, params: Mapping[str, Any]) -> bool:
-        return room_of(actions.protocol).bases[params["script"]].bends
+        return material_of(actions.protocol).bases[params["script"]].injections
 
     @classmethod
     def options(cls, actions: Actions, params: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(room_of(actions.protocol).bases[params["script"]].server)
+        return dict(material_of(actions.protocol).bases[params["script"]].server)
 
     async def phases(self) -> None:
-        self.scene.disturb()
+        self.context.disturb()
         await asyncio.sleep(0)  # what begins at once begins before the client connects
         try:
-            await room_of(self.actions.protocol).bases[self.params["script"]].script(self.scene)
+            await material_of(self.actions.protocol).bases[self.params["script"]].script(self.context)
         finally:
-            await self.scene.heal()
+            await self.context.heal()

@@ -25,7 +25,7 @@ from conformance.suite.lag import LagMeter
 PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
 LONGEST_S = 240.0  #: that a run in real time may take
 
-TRIES = 3  #: of a run that comes to no verdict because the harness stands still
+TRIES = 3  #: of a run that comes to no verdict because the harness stops
 
 IN_PROCESS, PROCESS, PROXY, TOXIPROXY = "in-process", "process", "proxy", "toxiproxy"
 
@@ -34,9 +34,9 @@ class ChaosClient:
     """A client.
 
     Args:
-        name: As ``--client`` takes it; "" for an adapter of somebody's own.
+        name: As ``--client`` takes it; "" for an adapter of the user's.
         mutant: A defect of the reference client.
-        command: Of the adapter of somebody's own.
+        command: Of the adapter of the user's.
         target: A real server, ``host:port``; "" for a fake. The reference client is a process then, too.
         toxiproxy: The API of a Toxiproxy to disturb it with.
 

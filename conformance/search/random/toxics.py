@@ -1,6 +1,6 @@
 """Nemeses as toxics of a Toxiproxy: the real one or ours, by its REST API as ``toxiproxy-python`` speaks it.
 
-The client speaks to our proxy, which takes down what passes; behind it stands the Toxiproxy, then the server.
+The client speaks to our proxy, which takes down what passes; after it comes the Toxiproxy, then the server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.extras import needs
 
 if TYPE_CHECKING:
-    from conformance.search.random.scene import ChaosContext
+    from conformance.search.random.context import ChaosContext
     from fakebrokers.faults.steps import Step
 
 API_PORT = 8474
@@ -36,7 +36,7 @@ class Toxics:
         upstream: The server, ``host:port``.
 
     Raises:
-        UsageError: Nobody answers there, or the package is missing.
+        UsageError: No server answers there, or the package is missing.
     """
 
     def __init__(self, url: str, upstream: str) -> None:
@@ -84,12 +84,12 @@ class _ToxicNemesis(Nemesis):
     def toxics(self, step: Step) -> list[Toxic]:
         raise NotImplementedError
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        await asyncio.to_thread(scene.toxics.add, step.name, self.toxics(step))
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        await asyncio.to_thread(context.toxics.add, step.name, self.toxics(step))
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        scene.toxics.remove(step.name)
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        context.toxics.remove(step.name)
 
 
 class ToxicPartition(_ToxicNemesis):
@@ -104,14 +104,14 @@ class ToxicPartition(_ToxicNemesis):
 
 
 class ToxicPartitionOut(ToxicPartition):
-    """The client hears nothing."""
+    """Nothing reaches the client."""
 
     name = "partition-out"
     streams = ("downstream",)
 
 
 class ToxicPartitionIn(ToxicPartition):
-    """The server hears nothing."""
+    """Nothing reaches the server."""
 
     name = "partition-in"
     streams = ("upstream",)
@@ -165,17 +165,17 @@ class ToxicCut(_ToxicNemesis):
 
 
 class ToxicCrash(Nemesis):
-    """Nobody listens."""
+    """No server listens."""
 
     name = "crash"
     about = "All connections end, and nobody listens for a while."
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        await asyncio.to_thread(scene.toxics.shut)
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        await asyncio.to_thread(context.toxics.shut)
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        scene.toxics.reopen()
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        context.toxics.reopen()
 
 
 TOXIC: Mapping[str, Nemesis] = {

@@ -1,4 +1,4 @@
-"""The verdict on a run: all invariants on what the client was handed, all checkers on its history."""
+"""The verdict on a run: all rules on what the client received, all checkers on its history."""
 
 from __future__ import annotations
 

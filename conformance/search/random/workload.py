@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 from conformance.clients.adapter.base import Call
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import ChaosContext
+from conformance.search.random.context import ChaosContext
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
+from fakebrokers.renamed import OldName
 
 AGAIN_S = 3.0  #: between two tries to open something
 TRIES = 4  #: once nothing disturbs the client
@@ -28,7 +29,7 @@ class Workload:
     """One run's work. A subclass overrides `draw`, `begin` and `work`.
 
     Args:
-        scene: Where ops begin and time passes.
+        context: Where ops begin and time passes.
         actions: How this protocol publishes, consumes and asks.
         params: What `draw` has drawn, with the protocol's own settings.
 
@@ -39,15 +40,17 @@ class Workload:
 
     role: ClassVar[str] = ""
 
-    def __init__(self, scene: ChaosContext, actions: Actions, params: Mapping[str, Any]) -> None:
-        self.scene = scene
+    scene = OldName("context")
+
+    def __init__(self, context: ChaosContext, actions: Actions, params: Mapping[str, Any]) -> None:
+        self.context = context
         self.actions = actions
         self.params = params
         self.sessions: dict[str, bool] = {}
         self.publishers: dict[tuple[str, str], bool] = {}
         self.consumers: dict[str, tuple[str, str, bool]] = {}
         self.made: list[str] = []
-        scene.remake = lambda: actions.prepare(scene, self.made)
+        context.remake = lambda: actions.prepare(context, self.made)
         self._locks: dict[object, asyncio.Lock] = defaultdict(asyncio.Lock)  # one opens, the others wait
         self._subs = 0
         self._bodies = 0
@@ -78,9 +81,9 @@ class Workload:
     async def phases(self) -> None:
         """The whole run: safety, then liveness."""
         await self.begin()
-        self.scene.disturb()
-        await asyncio.gather(self.work(), asyncio.sleep(self.scene.schedule.seconds))
-        await self.scene.heal()
+        self.context.disturb()
+        await asyncio.gather(self.work(), asyncio.sleep(self.context.schedule.seconds))
+        await self.context.heal()
         await self.recover()
         await self.drain()
         await self.finish()
@@ -90,18 +93,18 @@ class Workload:
     async def make(self, *targets: str) -> None:
         """Make targets at the broker; a broker that loses all it has gets them again."""
         self.made += targets
-        if not self.scene.is_remote:  # there the client itself has to
-            await self.actions.prepare(self.scene, list(targets))
+        if not self.context.is_remote:  # there the client itself has to
+            await self.actions.prepare(self.context, list(targets))
 
     async def session(self) -> str:
         """Connect another session. Returns its name: ``s1`` is the first."""
         name = f"s{len(self.sessions) + 1}"
         if len(self.sessions) == 1:
-            self.scene.notes.sessions = 2
+            self.context.notes.sessions = 2
         self.sessions[name] = False
         await self._joined(name)
         if len(self.sessions) == 1 and self.actions.probe_target:
-            probed = self.scene.own(self.actions.probe_target)
+            probed = self.context.own(self.actions.probe_target)
             if probed not in self.made:
                 await self.make(probed)
             await self.publisher(name, probed)
@@ -117,18 +120,18 @@ class Workload:
         self._subs += 1
         sub = f"c{self._subs}"
         self.consumers[sub] = session, target, False
-        there = await self.actions.subscribe(self.scene, session, sub, target, self.params)
+        there = await self.actions.subscribe(self.context, session, sub, target, self.params)
         self.consumers[sub] = session, target, there
         return sub
 
     def publish(self, session: str, target: str, *, wait: bool = True) -> Call:
         """Begin to publish a message that no other one equals."""
-        return self.actions.publish(self.scene, session, target, self.body(session), wait=wait)
+        return self.actions.publish(self.context, session, target, self.body(session), wait=wait)
 
     def put(self, target: str) -> None:
-        """A message of somebody else; at a real server there is nobody else."""
-        if not self.scene.is_remote:
-            self.actions.put(self.scene, target, self.body("put"))
+        """A message of another client; at a real server there is no one else."""
+        if not self.context.is_remote:
+            self.actions.put(self.context, target, self.body("put"))
 
     def body(self, who: str) -> str:
         """A body that no other message has; ``size`` of the settings says how long it is, characters."""
@@ -140,15 +143,15 @@ class Workload:
         async with self._locks[name]:
             if not self.sessions[name]:
                 options = self.actions.connecting_of(int(name[1:]))
-                self.sessions[name] = await self.scene.join(name, self.actions.connect_s, **options)
+                self.sessions[name] = await self.context.join(name, self.actions.connect_s, **options)
                 if self.sessions[name]:
-                    await self.actions.joined(self.scene, name)
+                    await self.actions.joined(self.context, name)
         return self.sessions[name]
 
     async def _opened(self, session: str, target: str) -> bool:
         async with self._locks[session, target]:
             if not self.publishers[session, target] and await self._joined(session):
-                self.publishers[session, target] = await self.actions.open(self.scene, session, target)
+                self.publishers[session, target] = await self.actions.open(self.context, session, target)
         return self.publishers[session, target]
 
     # the liveness phase
@@ -156,23 +159,23 @@ class Workload:
     async def recover(self) -> None:
         """Nothing disturbs it any more: what could not be opened is opened, and every back-off ends.
 
-        Behind this all sessions and subscriptions have to be there.
+        After this all sessions and subscriptions have to be there.
         """
         for attempt in range(TRIES):
-            await self.scene.sleep(AGAIN_S * (attempt + 1))
+            await self.context.sleep(AGAIN_S * (attempt + 1))
             if await self._all_there():
                 break
-        await self.scene.sleep(self.actions.recover_s)
+        await self.context.sleep(self.actions.recover_s)
         read = dict.fromkeys(target for _, target, _ in self.consumers.values())
         for target in read:
             self.put(target)
-        await self.scene.sleep(self.actions.drain_s)
+        await self.context.sleep(self.actions.drain_s)
         for _ in range(ROUNDS):
-            if not sum([await self.actions.settle(self.scene, sub) for sub in self.consumers]):
+            if not sum([await self.actions.settle(self.context, sub) for sub in self.consumers]):
                 break
-            await self.scene.sleep(self.actions.settled_s)  # what is settled makes room for more
+            await self.context.sleep(self.actions.settled_s)  # what is settled makes room for more
         if self.consumers:
-            self.scene.mark("subscribed")
+            self.context.mark("subscribed")
 
     async def _all_there(self) -> bool:
         there = [await self._joined(name) for name in self.sessions]
@@ -185,19 +188,19 @@ class Workload:
         return all(there)
 
     async def drain(self) -> None:
-        """Consumers get all that is there: what has not come behind this never will."""
-        within_s = LIVE_DRAIN_S if self.scene.is_real_time else self.actions.drain_s
-        waits = [self.scene.adapter.wait_messages(sub, EVER, within_s) for sub in self.consumers]
+        """Consumers get all that is there: what has not come after this never will."""
+        within_s = LIVE_DRAIN_S if self.context.is_real_time else self.actions.drain_s
+        waits = [self.context.adapter.wait_messages(sub, EVER, within_s) for sub in self.consumers]
         await asyncio.gather(*waits)
 
     async def finish(self) -> None:
         """A question works again; then the sessions are closed, and nothing is left."""
         for name in list(self.sessions)[1:]:
-            await self.scene.op("close", 5.0, session=name)
+            await self.context.op("close", 5.0, session=name)
         op, args = self.actions.probing(self.params)
         if "target" in args:
-            args = {**args, "target": self.scene.own(args["target"])}
-        await self.scene.finale(op, **args)
+            args = {**args, "target": self.context.own(args["target"])}
+        await self.context.finale(op, **args)
 
 
 class Mixture(Workload):
@@ -231,7 +234,7 @@ class Mixture(Workload):
     async def begin(self) -> None:
         reads = self.consumes
         count = self.params.get("targets", 1)
-        self.targets = [self.scene.own(self.actions.target(n, read=reads)) for n in range(count)]
+        self.targets = [self.context.own(self.actions.target(n, read=reads)) for n in range(count)]
         self.targets = list(dict.fromkeys(self.targets))
         await self.make(*self.targets)
         for _ in range(self.params.get("sessions", 1)):
@@ -264,7 +267,7 @@ class Mixture(Workload):
         waiting: deque[Call] = deque()
         for _ in range(self.params["messages"]):
             if await self._opened(session, target):
-                wait = self.scene.random.random() < self.params["waits"]
+                wait = self.context.random.random() < self.params["waits"]
                 waiting.append(self.publish(session, target, wait=wait))
             if len(waiting) >= MOST_OPEN:
                 await waiting.popleft()
@@ -278,35 +281,35 @@ class Mixture(Workload):
             await self._pause()
             if number % 5 == 4:
                 for sub in list(self.consumers):
-                    await self.actions.settle(self.scene, sub)
+                    await self.actions.settle(self.context, sub)
 
     async def _asking(self, session: str) -> None:
         calls = []
         for number in range(self.params["requests"]):
             if await self._joined(session):
-                call = self.actions.ask(self.scene, session, number)
+                call = self.actions.ask(self.context, session, number)
                 calls += [] if call is None else [call]
             await self._pause()
         for call in calls:
             await call
 
     async def _pause(self) -> None:
-        await self.scene.sleep(self.scene.random.expovariate(self.params["rate"]))
+        await self.context.sleep(self.context.random.expovariate(self.params["rate"]))
 
 
-class Publish(Mixture):
+class PublishOnly(Mixture):
     """Publishes with confirms."""
 
     publishes = True
 
 
-class Consume(Mixture):
+class ConsumeOnly(Mixture):
     """Consumes what others publish, and settles it."""
 
     consumes = True
 
 
-class Request(Mixture):
+class AskOnly(Mixture):
     """Asks, and waits for replies."""
 
     asks = True
@@ -319,9 +322,9 @@ class Mixed(Mixture):
 
 
 KINDS: dict[str, type[Workload]] = {
-    "publish": Publish,
-    "consume": Consume,
-    "request": Request,
+    "publish": PublishOnly,
+    "consume": ConsumeOnly,
+    "request": AskOnly,
     "mixed": Mixed,
 }
 

@@ -15,7 +15,7 @@ import msgspec
 from conformance.rules import INVARIANTS, judge
 from conformance.rules.registry import ALIVE
 from conformance.run.acts import ACTS
-from conformance.run.asides import ASIDES, HURRIED
+from conformance.run.concurrent_actions import CONCURRENT, HURRIED
 from conformance.run.inprocess import runner
 from conformance.run.specs import ORDER, PLAIN, Spec
 from conformance.search.systematic.kills import Kill
@@ -46,7 +46,7 @@ class Proofs(msgspec.Struct):
 
 def names_of_acts() -> list[str]:
     """All that can be done to a run."""
-    return [*ACTS, ORDER, *(f"aside-{what}" for what in (*ASIDES, HURRIED))]
+    return [*ACTS, ORDER, *(f"aside-{what}" for what in (*CONCURRENT, HURRIED))]
 
 
 def load(place: Path = PLACE) -> Proofs:
@@ -84,8 +84,8 @@ def only_act(spec: Spec) -> str:
 
 def without(spec: Spec) -> Spec:
     """The same run without the last thing that is done."""
-    if spec.asides:
-        return msgspec.structs.replace(spec, asides=spec.asides[:-1])
+    if spec.concurrent:
+        return msgspec.structs.replace(spec, concurrent=spec.concurrent[:-1])
     if spec.changes:
         return msgspec.structs.replace(spec, changes=spec.changes[:-1])
-    return msgspec.structs.replace(spec, bends=spec.bends[:-1])
+    return msgspec.structs.replace(spec, injections=spec.injections[:-1])

@@ -36,8 +36,8 @@ SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real ti
 CHILD_EVALUATIONS_MAX = 20
 CHOSEN_MAX = 20  #: specs of a list for a pipeline
 QUICK_S = 12.0  #: what a run of such a list takes at most
-LATE_S = 20.0  #: what the runs behind a search may be late
-AGAIN = 2  #: runs of what was found, before it is told
+LATE_S = 20.0  #: what the runs after a search may be late
+AGAIN = 2  #: runs of what was found, before it is reported
 
 Run = Callable[[Spec], Case]
 
@@ -62,7 +62,7 @@ class SweptClient:
     """A client to be swept.
 
     Attributes:
-        name: As ``--client`` takes it; "" for an adapter of somebody's own.
+        name: As ``--client`` takes it; "" for an adapter of the user's.
         made: The class that is run in this process, or None.
         child: How it is run in a process of its own, or None.
     """
@@ -203,7 +203,7 @@ class SweepCampaign:
         return {"suspects": partial(suspects, self.subject.protocol, self.subject.mutant, self.processes)}
 
     async def _side_by_side(self, sweep: Sweep, seconds: float) -> None:
-        """First the bases without faults, which tell what there is to disturb; then as many faults as fit."""
+        """First the bases without faults, which show what there is to disturb; then as many faults as fit."""
         child = self.subject.child
         assert child is not None
 
@@ -271,7 +271,7 @@ class SweepCampaign:
         case = again[found.index(True)] if any(found) else failure.case
         findings = sorted(self._news(case), key=lambda finding: finding.name != name)
         if name not in self._names(case):
-            return  # a plain run has told that it is no news
+            return  # a plain run has reported that it is no news
         written = replay_of(self.subject.name, self.subject.mutant, case, findings)
         if any(to_json(other.replay.spec) == to_json(case.spec) and other.name == name
                for other in self.failures):  # fmt: skip

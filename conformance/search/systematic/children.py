@@ -1,6 +1,6 @@
 """Clients in processes of their own: real time, real sockets, several runs side by side.
 
-What is handed to such a client is what is written into its socket; when it reads that, and when it wrote
+What such a client receives is what is written into its socket; when it reads that, and when it wrote
 what comes from it, is known within `SLACK_S`. Bases wait no longer than `pace` lets them, so what needs a
 long silence is left to clients in memory. A run may come out otherwise the next time: a verdict is that of
 the majority.
@@ -22,9 +22,9 @@ from conformance.rules import Finding, judge
 from conformance.run.bases import Base
 from conformance.run.case import Case
 from conformance.run.inprocess import place_in_trace, play
+from conformance.run.material import material_of
 from conformance.run.pace import PAUSE_S
-from conformance.run.room import room_of
-from conformance.run.specs import PLAIN, Bend, Spec
+from conformance.run.specs import PLAIN, Injection, Spec
 from conformance.run.trace import Trace, TraceRow, What
 from conformance.search.systematic.universe import DrawableSpec, singles
 from conformance.suite.lag import LagMeter
@@ -36,13 +36,13 @@ TRIES = 3  #: runs of one spec, for a verdict
 
 #: Takes a run and its findings; returns those that are new.
 Take = Callable[[Case, list[Finding]], list[Finding]]
-#: Whether a run is as somebody wants to know.
+#: Whether a run shows what is looked for.
 Holds = Callable[[Case], bool]
 Command = Sequence[str]
 Environment = dict[str, str] | None
 
 
-class _Line(msgspec.Struct):
+class _ChildLine(msgspec.Struct):
     """What of a line of an adapter the trace needs; `t` is the client's clock, in milliseconds."""
 
     n: int
@@ -65,7 +65,7 @@ class TracedProcess(ProcessAdapter):
 
     def _receive(self, raw: Any) -> None:
         try:
-            line = msgspec.json.decode(raw, type=_Line) if isinstance(raw, bytes) else None
+            line = msgspec.json.decode(raw, type=_ChildLine) if isinstance(raw, bytes) else None
         except msgspec.DecodeError:
             line = None
         if line is not None:
@@ -97,7 +97,7 @@ class Child:
 
     @classmethod
     def of(cls, protocol: str, command: Command, env: Environment = None, pause_s: float = PAUSE_S) -> Child:
-        """The client behind the adapter of that command."""
+        """The client that the adapter of that command drives."""
         return cls(protocol, lambda trace: TracedProcess(command, protocol, env, trace), pause_s)
 
     async def run(self, spec: Spec) -> Case:
@@ -110,7 +110,7 @@ class Child:
                 case = await asyncio.wait_for(work, LONGEST_S)
                 by_its_clock(case, adapter.said)
             except (AdapterFailed, TimeoutError) as error:
-                case = Case(spec, room_of(spec.protocol), trace.rows, [], ())
+                case = Case(spec, material_of(spec.protocol), trace.rows, [], ())
                 case.harness = f"the adapter: {error!r}"
         case.slack_s = SLACK_S
         case.is_starved = meter.is_starved
@@ -147,7 +147,7 @@ class Child:
         adapter = self._make(Trace(asyncio.get_running_loop().time))
         hello = await adapter.start()
         await adapter.kill()
-        return [base for base in room_of(self.protocol).bases.values() if _suits(base, hello)]
+        return [base for base in material_of(self.protocol).bases.values() if _suits(base, hello)]
 
     async def universe(self, seconds: float, on_case: Take) -> list[DrawableSpec]:
         """What can be swept: the bases that this client plays well, and every act at every frame of them.
@@ -156,7 +156,7 @@ class Child:
         """
         bases = await self.bases()
         plain = {base.name: Spec(self.protocol, base.name) for base in bases}
-        found = [DrawableSpec((PLAIN,), plain[base.name]) for base in bases if not base.bends]
+        found = [DrawableSpec((PLAIN,), plain[base.name]) for base in bases if not base.injections]
 
         def look(case: Case, findings: list[Finding]) -> list[Finding]:
             news = on_case(case, findings) if _plays(case) else []
@@ -165,15 +165,15 @@ class Child:
                 found.extend(second_faults(case))
             return news
 
-        await self.run_all([plain[base.name] for base in bases if base.bends], seconds, look)
+        await self.run_all([plain[base.name] for base in bases if base.injections], seconds, look)
         return sorted(found, key=lambda item: item.spec.base)  # whichever run was over first
 
 
 def by_its_clock(case: Case, said: Sequence[tuple[TraceRow, float]]) -> None:
     """Put what the client said where it was written, not where it was read.
 
-    A line is read up to some milliseconds late, and what the client wrote to the broker behind it may have
-    been read before. No line is read before it is written, so the quickest one tells how far the clocks are
+    A line is read up to some milliseconds late, and what the client wrote to the broker after it may have
+    been read before. No line is read before it is written, so the quickest one shows how far the clocks are
     apart.
     """
     own = {id(row): at_s for row, at_s in said}
@@ -189,7 +189,7 @@ def by_its_clock(case: Case, said: Sequence[tuple[TraceRow, float]]) -> None:
     place_in_trace(case, case.ops)
 
 
-#: What is done behind a loss, and to which frames of the next connection.
+#: What is done after a loss, and to which frames of the next connection.
 SECOND = ("rst", "lost", "late", "fin", "twice")
 SECOND_AT = (1, 3, 5, 7, 9)
 
@@ -200,13 +200,13 @@ def second_faults(case: Case) -> Iterator[DrawableSpec]:
     if not conns or case.touched or not case.reconnects:
         return
     spoken = sum(1 for _ in conns[0].of("out"))
-    loss = Bend(conns[0].name, "out", max(1, spoken * 3 // 4), "rst")
+    loss = Injection(conns[0].name, "out", max(1, spoken * 3 // 4), "rst")
     later = f"c{len(case.conns) + 1}"
     for act in SECOND:
         for nth in SECOND_AT:
             yield DrawableSpec(
                 ("second", act),
-                Spec(case.spec.protocol, case.spec.base, (loss, Bend(later, "out", nth, act))),
+                Spec(case.spec.protocol, case.spec.base, (loss, Injection(later, "out", nth, act))),
             )
 
 
@@ -220,7 +220,7 @@ def _plays(case: Case) -> bool:
     return any(done.result is None or done.result.word != "unsupported" for done in own)
 
 
-#: From what most clients of this kind get wrong to what only few do. The rest follows behind.
+#: From what most clients of this kind get wrong to what only few do. The rest follows after.
 BEST_FIRST = (
     *(
         "rst",

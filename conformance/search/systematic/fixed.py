@@ -26,7 +26,7 @@ from conformance.results import Found
 from conformance.rules import HARNESS, Finding, judge
 from conformance.run.acts import ACTS
 from conformance.run.case import Case
-from conformance.run.room import room_of
+from conformance.run.material import material_of
 from conformance.run.specs import Spec, from_json, to_json
 from conformance.search.systematic.children import TRIES, Child
 from conformance.search.systematic.page import write_page
@@ -35,7 +35,7 @@ from fakebrokers.errors import UsageError
 
 LANES = 28  #: runs side by side, of all clients; they wait most of the time
 FEW = 4  #: and of those that are run again because the machine kept them waiting
-LONGEST_S = 240.0  #: no further run is begun behind that
+LONGEST_S = 240.0  #: no further run is begun after that
 SPECS, KNOWN = ".specs", ".toml"
 
 S = TypeVar("S", bound=GeneratedRun)
@@ -96,7 +96,7 @@ class Swept(msgspec.Struct, kw_only=True):
         """Root causes that are known, with how many specs have shown them."""
         return Counter(row.cause for row in self.rows if row.cause).most_common()
 
-    def told(self, stage: str) -> list[Found]:
+    def reported(self, stage: str) -> list[Found]:
         """The rows for ``results.json``."""
         return [
             Found(
@@ -121,7 +121,7 @@ class Swept(msgspec.Struct, kw_only=True):
 
 def load_specs(path: Path, protocol: str) -> list[Spec]:
     """Read a list. Raises `UsageError` where a spec is none, or cannot be run any more."""
-    bases = room_of(protocol).bases
+    bases = material_of(protocol).bases
     try:
         found = [from_json(line) for line in path.read_text().splitlines() if line.strip()]
     except (OSError, msgspec.DecodeError) as error:
@@ -129,7 +129,7 @@ def load_specs(path: Path, protocol: str) -> list[Spec]:
     for spec in found:
         if spec.protocol != protocol or spec.base not in bases:
             raise UsageError(f"{path}: there is no base {spec.base} of {protocol}; write the list anew")
-        if any(bend.act not in ACTS for bend in spec.bends):
+        if any(injection.act not in ACTS for injection in spec.injections):
             raise UsageError(f"{path}: {spec}: there is no such act; write the list anew")
     return found
 

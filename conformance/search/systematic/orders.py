@@ -1,4 +1,4 @@
-"""Arguments of ops at the ends of their ranges: what an application may ask for, a client has to stand."""
+"""Arguments of ops at the ends of their ranges: what an application may ask for, a client has to bear."""
 
 from __future__ import annotations
 

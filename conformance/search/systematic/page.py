@@ -51,8 +51,10 @@ def _words(case: Case) -> Iterator[PageLine]:
         if done.ended is not None:
             yield PageLine(done.ended, "app", "", str(done.result))
     for heard in case.events:
-        told = {name: heard[name] for name in ("what", "position", "outcome", "key", "where") if heard[name]}
-        yield PageLine(heard.at, "app", "", f"event {heard.what} {told}")
+        reported = {
+            name: heard[name] for name in ("what", "position", "outcome", "key", "where") if heard[name]
+        }
+        yield PageLine(heard.at, "app", "", f"event {heard.what} {reported}")
     for word, at in case.marks.items():
         yield PageLine(at, "app", "", f"--- {word} ---")
 
@@ -82,8 +84,8 @@ def page(case: Case, findings: list[Finding], replay: Path) -> str:
     parts = [
         f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style><h1>{title}</h1><ul>"
     ]
-    for bend in case.spec.bends:
-        parts.append(f"<li>{escape(str(bend))}: {escape(ACTS[bend.act].about)}</li>")
+    for injection in case.spec.injections:
+        parts.append(f"<li>{escape(str(injection))}: {escape(ACTS[injection.act].about)}</li>")
     parts.append("</ul><h2>What was violated</h2><ul>")
     for finding in findings:
         rule, reasons = sentences.get(finding.name, ""), reasons_of(finding.name, case.spec.protocol)

@@ -19,7 +19,7 @@ BATCH = 32  #: specs for a process at a time
 def suspects(protocol: str, mutant: str, processes: int, specs: Iterable[Spec]) -> Suspects:
     """The specs in their order, and of each whether its run violates anything.
 
-    Whoever wants to know more runs it again: the same spec runs the same way.
+    Who wants to know more runs it again: the same spec runs the same way.
     """
     given, kept = tee(specs)
     look = partial(_look, protocol, mutant)

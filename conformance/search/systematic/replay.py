@@ -1,7 +1,7 @@
 """Failures as files that are run again, one by one, and by hand.
 
 A replay file names its client and holds a spec, the findings and what they look like. It never carries a
-command: whoever replays against a client of their own says which.
+command: a caller that replays against a client of their own says which.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Replay(msgspec.Struct, kw_only=True):
     """What a file holds.
 
     Attributes:
-        client: The name of a client, as ``--client`` takes it; "" for an adapter of somebody's own.
+        client: The name of a client, as ``--client`` takes it; "" for an adapter of the user's.
         mutant: The defect, where the client is the reference client with one.
         invariants: Those that were violated, with what happened.
         about: The spec in words.
@@ -89,9 +89,9 @@ def fingerprint(case: Case) -> str:
         for seen in conn.frames
     ]
     said.sort(key=lambda row: int(row[0]))
-    told = [[done.op, done.result.word if done.result is not None else "open"] for done in case.ops]
+    reported = [[done.op, done.result.word if done.result is not None else "open"] for done in case.ops]
     heard = [[heard.what, heard["what"]] for heard in case.events]
-    return hashlib.sha256(msgspec.json.encode([said, told, heard])).hexdigest()[:16]
+    return hashlib.sha256(msgspec.json.encode([said, reported, heard])).hexdigest()[:16]
 
 
 class SweepReplayResult(msgspec.Struct):

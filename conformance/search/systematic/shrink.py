@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.run.specs import Bend, Spec, to_json
+from conformance.run.specs import Injection, Spec, to_json
 from fakebrokers.faults.search import Search, smallest_in_time, tries
 
 #: Whether a spec still fails the same way.
@@ -42,39 +42,41 @@ async def smallest_of(
 
 def candidates(spec: Spec) -> Iterator[Spec]:
     """Simpler specs, the greatest simplification first."""
-    bends, changes, asides = spec.bends, spec.changes, spec.asides
-    if bends or changes or asides:
-        yield msgspec.structs.replace(spec, bends=(), changes=(), asides=())
-    for number in range(len(bends)):
-        yield msgspec.structs.replace(spec, bends=bends[:number] + bends[number + 1 :])
+    injections, changes, concurrent = spec.injections, spec.changes, spec.concurrent
+    if injections or changes or concurrent:
+        yield msgspec.structs.replace(spec, injections=(), changes=(), concurrent=())
+    for number in range(len(injections)):
+        yield msgspec.structs.replace(spec, injections=injections[:number] + injections[number + 1 :])
     for number in range(len(changes)):
         yield msgspec.structs.replace(spec, changes=changes[:number] + changes[number + 1 :])
-    for number, aside in enumerate(asides):
-        rest = asides[:number], asides[number + 1 :]
-        yield msgspec.structs.replace(spec, asides=(*rest[0], *rest[1]))
-        for turns in dict.fromkeys((0, aside.turns // 2)):
-            if turns < aside.turns:
-                sooner = msgspec.structs.replace(aside, turns=turns)
-                yield msgspec.structs.replace(spec, asides=(*rest[0], sooner, *rest[1]))
-    for number in reversed(range(len(bends))):
-        for simpler in simpler_bends(bends[number]):
-            yield msgspec.structs.replace(spec, bends=(*bends[:number], simpler, *bends[number + 1 :]))
+    for number, action in enumerate(concurrent):
+        rest = concurrent[:number], concurrent[number + 1 :]
+        yield msgspec.structs.replace(spec, concurrent=(*rest[0], *rest[1]))
+        for turns in dict.fromkeys((0, action.turns // 2)):
+            if turns < action.turns:
+                sooner = msgspec.structs.replace(action, turns=turns)
+                yield msgspec.structs.replace(spec, concurrent=(*rest[0], sooner, *rest[1]))
+    for number in reversed(range(len(injections))):
+        for simpler in simpler_injections(injections[number]):
+            yield msgspec.structs.replace(
+                spec, injections=(*injections[:number], simpler, *injections[number + 1 :])
+            )
     if spec.ops is None or spec.ops > 1:
         yield from (msgspec.structs.replace(spec, ops=ops) for ops in _fewer(spec.ops))
 
 
-def simpler_bends(bend: Bend) -> Iterator[Bend]:
+def simpler_injections(injection: Injection) -> Iterator[Injection]:
     """The same fault in a plainer form, or further to the front."""
-    if bend.act in PLAIN_ACTS:
-        yield from (_as(bend, act) for act in PLAIN_ACTS[: PLAIN_ACTS.index(bend.act)])
+    if injection.act in PLAIN_ACTS:
+        yield from (_as(injection, act) for act in PLAIN_ACTS[: PLAIN_ACTS.index(injection.act)])
     else:
-        yield from (_as(bend, act) for act in PLAIN_ACTS)
-    position = bend.nth
+        yield from (_as(injection, act) for act in PLAIN_ACTS)
+    position = injection.nth
     for nearer in sorted({1, position // 2, position - 1}):
         if 0 < nearer < position:
-            yield Bend(bend.connection, bend.direction, nearer, bend.act, bend.param)
-    for param in simpler_params(bend.param):
-        yield Bend(bend.connection, bend.direction, bend.nth, bend.act, param)
+            yield Injection(injection.connection, injection.direction, nearer, injection.act, injection.param)
+    for param in simpler_params(injection.param):
+        yield Injection(injection.connection, injection.direction, injection.nth, injection.act, param)
 
 
 def simpler_params(param: Any) -> Iterator[Any]:
@@ -89,8 +91,8 @@ def simpler_params(param: Any) -> Iterator[Any]:
         yield from ([*param[:-1], simpler] for simpler in simpler_params(param[-1]))
 
 
-def _as(bend: Bend, act: str) -> Bend:
-    return Bend(bend.connection, bend.direction, bend.nth, act)
+def _as(injection: Injection, act: str) -> Injection:
+    return Injection(injection.connection, injection.direction, injection.nth, act)
 
 
 def _fewer(ops: int | None) -> Iterator[int]:

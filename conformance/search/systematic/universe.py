@@ -1,4 +1,4 @@
-"""All specs of a protocol: every act at every frame of every base, and a second fault behind a loss."""
+"""All specs of a protocol: every act at every frame of every base, and a second fault after a loss."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.run.acts import ACTS, InjectionPoint
-from conformance.run.asides import asides
 from conformance.run.case import Case
+from conformance.run.concurrent_actions import concurrent_actions
 from conformance.run.inprocess import client_of, run
-from conformance.run.room import room_of
-from conformance.run.specs import EVERY, Bend, Spec
+from conformance.run.material import material_of
+from conformance.run.specs import EVERY, Injection, Spec
 from conformance.run.view import Conn
 from conformance.search.systematic.orders import orders
 from fakebrokers.core.frames import kind_of
@@ -54,16 +54,17 @@ def singles(case: Case) -> Iterator[DrawableSpec]:
     """Every act at every frame of a run without faults."""
     spec = case.spec
     first = next(iter(case.conns.values()), None)
-    ready = 0 if case.room.bases[spec.base].handshake or first is None else _set_up(first)
+    ready = 0 if case.material.bases[spec.base].handshake or first is None else _set_up(first)
     for place in places(case):
         if first is not None and place.connection == first.name and place.nth < ready:
             continue
         kind = kind_of(place.frame)
         for act in ACTS.values():
             for group, param in act.params(place, case.traits):
-                bend = Bend(place.connection, place.direction, place.nth, act.name, param)
+                injection = Injection(place.connection, place.direction, place.nth, act.name, param)
                 yield DrawableSpec(
-                    (act.name, kind if act.by_kind else "", group), Spec(spec.protocol, spec.base, (bend,))
+                    (act.name, kind if act.by_kind else "", group),
+                    Spec(spec.protocol, spec.base, (injection,)),
                 )
 
 
@@ -82,7 +83,7 @@ SECOND: Sequence[tuple[str, object, str]] = (
     ("contradict", ["instead", None], "out"),
 )
 STAYING = ("stays", "stays-refused")
-POSITIONS = (0.0, 0.5, 0.75)  #: of the first connection, behind its set-up
+POSITIONS = (0.0, 0.5, 0.75)  #: of the first connection, after its set-up
 
 
 def seconds(client: type[AdapterBase], case: Case) -> Iterator[DrawableSpec]:
@@ -105,17 +106,17 @@ def seconds(client: type[AdapterBase], case: Case) -> Iterator[DrawableSpec]:
                     continue
                 if act == "contradict" and case.traits.questions.opposite(place.frame, None) is None:
                     continue
-                if act == "goodbye" and case.traits.faults.goodbye() is None:
+                if act == "goodbye" and case.traits.faults.close_frame() is None:
                     continue
-                bend = Bend(place.connection, place.direction, place.nth, act, param)
+                injection = Injection(place.connection, place.direction, place.nth, act, param)
                 group = ("second", act, kind_of(place.frame))
-                yield DrawableSpec(group, Spec(spec.protocol, spec.base, (*loss, bend)))
+                yield DrawableSpec(group, Spec(spec.protocol, spec.base, (*loss, injection)))
             for name in STAYING:
                 for group_word, param in ACTS[name].params(place._replace(ordinal=1), case.traits):
                     stays = [param[0], place.ordinal, *param[2:]]
-                    bend = Bend(place.connection, place.direction, place.nth, name, stays)
+                    injection = Injection(place.connection, place.direction, place.nth, name, stays)
                     group = ("second", f"{name} {group_word}", kind_of(place.frame))
-                    yield DrawableSpec(group, Spec(spec.protocol, spec.base, (*loss, bend)))
+                    yield DrawableSpec(group, Spec(spec.protocol, spec.base, (*loss, injection)))
 
 
 def lasting(case: Case) -> Iterator[DrawableSpec]:
@@ -128,13 +129,14 @@ def lasting(case: Case) -> Iterator[DrawableSpec]:
             continue
         for act, param in case.traits.faults.troubles:
             if act != "contradict" or case.traits.questions.opposite(place.frame, None) is not None:
-                bend = Bend(EVERY, "out", place.nth, act, param)
+                injection = Injection(EVERY, "out", place.nth, act, param)
                 yield DrawableSpec(
-                    ("lasting", act, kind_of(place.frame)), Spec(case.spec.protocol, case.spec.base, (bend,))
+                    ("lasting", act, kind_of(place.frame)),
+                    Spec(case.spec.protocol, case.spec.base, (injection,)),
                 )
 
 
-def losses(case: Case) -> Iterator[tuple[Bend, ...]]:
+def losses(case: Case) -> Iterator[tuple[Injection, ...]]:
     """The first faults; none where the base itself loses its connections."""
     if case.touched:
         yield ()
@@ -147,7 +149,7 @@ def losses(case: Case) -> Iterator[tuple[Bend, ...]]:
     for share in POSITIONS:
         nth = start + int((len(frames) - start) * share)
         if 0 < nth <= len(frames):
-            yield (Bend(first.name, "out", nth, "rst"),)
+            yield (Injection(first.name, "out", nth, "rst"),)
 
 
 def _spoken_to(case: Case) -> Conn | None:
@@ -168,10 +170,10 @@ def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Dra
     """
     chosen = client or client_of(protocol)
     found: list[DrawableSpec] = []
-    for name, base in room_of(protocol).bases.items():
+    for name, base in material_of(protocol).bases.items():
         plain = Spec(protocol, name)
         found.append(DrawableSpec(("plain", "costly" if base.costly else name), plain))
-        if base.bends:
+        if base.injections:
             case = run(chosen, plain)
             found += singles(case)
             found += seconds(chosen, case)
@@ -181,7 +183,7 @@ def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Dra
                 for what, word, change in orders(case)
             ]
             found += [
-                DrawableSpec(("aside", what, op), Spec(protocol, name, asides=(aside,)))
-                for what, op, aside in asides(case)
+                DrawableSpec(("aside", what, op), Spec(protocol, name, concurrent=(action,)))
+                for what, op, action in concurrent_actions(case)
             ]
     return found

@@ -13,7 +13,7 @@ class Corrupt(Effect, frozen=True, tag="corrupt"):
 
     Attributes:
         at: Offset in the frame, from 0 (its length prefix included); negative counts from the end;
-            None draws one from the seed, behind the length prefix if the frame has one.
+            None draws one from the seed, after the length prefix if the frame has one.
         of: Whether `at` counts in the frame, or in the connection's whole stream of this direction.
         xor: Mask for each byte.
         length: How many bytes in a row.

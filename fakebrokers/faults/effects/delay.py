@@ -7,7 +7,7 @@ from fakebrokers.faults.effect import Effect, Passage
 
 
 class Delay(Effect, frozen=True, tag="delay"):
-    """The frame is late, the ones behind it pass.
+    """The frame is late, the ones after it pass.
 
     Attributes:
         seconds: By how much.
@@ -26,7 +26,7 @@ class Delay(Effect, frozen=True, tag="delay"):
 
 
 class Latency(Effect, frozen=True, tag="latency"):
-    """The frame and everything behind it waits; order is kept.
+    """The frame and everything after it waits; order is kept.
 
     Attributes:
         seconds: By how much.

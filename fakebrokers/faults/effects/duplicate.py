@@ -7,7 +7,7 @@ from fakebrokers.faults.effect import MOST_TIMES, Effect, Passage, Realism
 
 
 class Duplicate(Effect, frozen=True, tag="duplicate"):
-    """The frame comes again, `times` times, right behind itself."""
+    """The frame comes again, `times` times, right after itself."""
 
     takes_raw = True
     realism = Realism.ILLEGAL

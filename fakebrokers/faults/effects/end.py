@@ -10,7 +10,7 @@ from fakebrokers.faults.effect import Effect, Passage
 
 
 class EndOfConnection(Effect, frozen=True):
-    """The connection ends behind the frame that matched.
+    """The connection ends after the frame that matched.
 
     Attributes:
         pass_frame: Whether that frame still leaves (the broker still hears it).

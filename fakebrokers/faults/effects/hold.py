@@ -11,7 +11,7 @@ class Hold(Effect, frozen=True, tag="hold"):
     """The frame waits until `faults.release(name)`.
 
     Attributes:
-        behind: Everything behind it waits too.
+        behind: Everything after it waits too.
         spare: Roles that pass all the same, such as ``heartbeat`` (without `behind`).
         for_s: Or until `for_s` seconds have passed.
     """

@@ -23,7 +23,7 @@ class Inject(Effect, frozen=True, tag="inject"):
         kind: The protocol's name of the frame, with `fields`.
         fields: Its fields.
         hex: Or raw bytes instead, in hexadecimal digits.
-        place: Before or behind the frame that matched.
+        place: Before or after the frame that matched.
         times: How often.
     """
 

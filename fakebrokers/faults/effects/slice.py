@@ -85,7 +85,7 @@ class Slice(Effect, frozen=True, tag="slice"):
 
 
 class Coalesce(Effect, frozen=True, tag="coalesce"):
-    """This frame and the next ones leave in one write; an end of the connection comes behind them.
+    """This frame and the next ones leave in one write; an end of the connection comes after them.
 
     Attributes:
         frames: How many together; None for all that come within `within_s`.
@@ -109,7 +109,7 @@ class Coalesce(Effect, frozen=True, tag="coalesce"):
 
 
 class Throttle(Effect, frozen=True, tag="throttle"):
-    """So many bytes per second, this frame and everything behind it in line.
+    """So many bytes per second, this frame and everything after it in line.
 
     Outwards the bytes leave in 20 writes per second. Inwards the broker hears a frame when its last byte
     would have come, and reads no further than a little ahead of that.

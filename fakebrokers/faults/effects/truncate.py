@@ -9,7 +9,7 @@ from fakebrokers.faults.effect import Effect, Passage, Realism
 
 
 class Truncate(Effect, frozen=True, tag="truncate"):
-    """Only the first bytes of the frame leave. Usually an end of the connection comes behind it.
+    """Only the first bytes of the frame leave. Usually an end of the connection comes after it.
 
     Attributes:
         keep: The first `keep` bytes; negative leaves out that many at the end.

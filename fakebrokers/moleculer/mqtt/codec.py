@@ -196,7 +196,7 @@ def _read(head: int, body: bytes) -> Frame:
     if flags != expected and kind not in _ANY_FLAGS:
         raise _Bad(f"expected flags {expected} of packet type {kind}, got {flags}")
     frame = read(reader)
-    if reader.more and not 4 <= kind <= 7:  # behind the id of PUBACK and the like mosquitto looks no further
+    if reader.more and not 4 <= kind <= 7:  # after the id of PUBACK and the like mosquitto looks no further
         raise _Bad(f"expected {reader.at} bytes in a {kind_of(frame)}, got {len(body)}")
     return frame
 

@@ -1,4 +1,4 @@
-"""NATS on the wire: a line of words, and behind PUB, HPUB, MSG and HMSG as many bytes as the line says."""
+"""NATS on the wire: a line of words, and after PUB, HPUB, MSG and HMSG as many bytes as the line says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECRETS = ("user", "pass", "auth_token", "jwt", "nkey", "sig")
 #: Digits of a size or a limit; the real server takes no longer ones.
 _MAX_DIGITS = 10
 
-#: PING, PONG and +OK end where the line does, whatever else it says; behind the others is a space.
+#: PING, PONG and +OK end where the line does, whatever else it says; after the others is a space.
 _VERB = re.compile(
     rb"PING|PONG|\+OK|(?:CONNECT|(?:UN)?SUB|H?PUB|H?MSG|INFO)(?=[ \t\r]|\Z)|-ERR(?=[ \t]|\Z)", re.IGNORECASE
 )
@@ -148,10 +148,10 @@ class NatsCodec(Codec):
             yield Malformed(_without_secrets(unit[at : at + _EXCERPT]), str(bad), bad.code), end - at
 
     def _cut_short(self, unit: bytes, at: int, last: int) -> None:
-        """The payload that ends at `last` has no end of line behind it, or none yet."""
+        """The payload that ends at `last` has no end of line after it, or none yet."""
         if unit[last:] not in (b"", b"\r"):
             raise _Bad("expected CR LF behind a payload", "unknown")
-        self._keep(unit, at, last + 1 - at)  # the byte behind it already says whether the end is right
+        self._keep(unit, at, last + 1 - at)  # the byte after it already says whether the end is right
 
     def _keep(self, unit: bytes, at: int, needed: int) -> None:
         self._rest += unit[at:]
@@ -210,7 +210,7 @@ Reader = Callable[[list[bytes], bytes], Frame | Head]
 
 
 def _arguments(words: list[bytes], least: int, most: int) -> list[bytes]:
-    """The words behind the verb. None at all is another error than a wrong number, as on the real server."""
+    """The words after the verb. None at all is another error than a wrong number, as on the real server."""
     if len(words) == 1:
         raise _Bad(f"expected arguments behind {words[0]!r}", "unknown")
     if not least <= len(words) - 1 <= most:

@@ -319,6 +319,6 @@ def is_literal(subject: str) -> bool:
 
 
 def is_pattern(subject: str) -> bool:
-    """Whether somebody can listen there: no empty tokens, and nothing behind ``>``."""
+    """Whether somebody can listen there: no empty tokens, and nothing after ``>``."""
     tokens = subject.split(".")
     return "" not in tokens and ">" not in tokens[:-1]

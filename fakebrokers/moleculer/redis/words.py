@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fakebrokers.moleculer.redis.resp import Garbage
 
 _WORD_BEGINS = re.compile(rb"\S")
-#: Behind a closing quote the word has to end.
+#: After a closing quote the word has to end.
 _WORD = re.compile(
     rb"""([^\s"']*) (?: "((?:[^"\\]|\\.)*)" | '((?:[^'\\]|\\'|\\(?!'))*)' )? (?=\s|\Z)""",
     re.VERBOSE | re.DOTALL,

@@ -85,7 +85,7 @@ class Author:
         self._quick = -1  # the client whose last command may have another one in its segment
 
     def sequence(self) -> list[Command]:
-        """The commands of a few clients, and one that tidies up behind them."""
+        """The commands of a few clients, and one that tidies up after them."""
         clients = self.random.randint(1, CLIENTS)
         if self.random.random() < 0.1:
             self._handshake.say_oddly()

@@ -54,7 +54,7 @@ class Asked:
     Attributes:
         server: The fake.
         at: Names in the path, decoded.
-        query: Behind the path.
+        query: After the path.
         user: Who asks.
         body: The JSON value that came.
         port: Of the API.

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.clients.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import ChaosContext
+from conformance.search.random.context import ChaosContext
 
 PRIORITY = "bmq://bmq.test.mem.priority/"
 PROBE = PRIORITY + "probe-kept"  #: no consumer reads it
@@ -42,25 +42,27 @@ class BlazingActions(Actions):
     def target(self, number: int, *, read: bool) -> str:
         return PRIORITY + (f"read{number}" if read else f"q{number}-kept")
 
-    async def open(self, scene: ChaosContext, session: str, target: str) -> bool:
-        if (session, target) in scene.memo:
+    async def open(self, context: ChaosContext, session: str, target: str) -> bool:
+        if (session, target) in context.memo:
             return True  # its consumer has opened it for both
-        return await self._opened(scene, session, target, ["write"], {})
+        return await self._opened(context, session, target, ["write"], {})
 
-    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
+    async def subscribe(
+        self, context: ChaosContext, session: str, sub: str, target: str, params: Any
+    ) -> bool:
         options = {"max_unconfirmed_messages": params.get("window", 100)}
-        if (session, target) not in scene.memo:
-            if not await self._opened(scene, session, target, ["read", "write"], options):
+        if (session, target) not in context.memo:
+            if not await self._opened(context, session, target, ["read", "write"], options):
                 return False
-            scene.memo[session, target] = True
-        told: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
+            context.memo[session, target] = True
+        reported: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
         if params.get("settles") != "hand":
-            told["auto_settle"] = "ack"
-        result = await scene.op("subscribe", session=session, sub=sub, target=target, on_message=told)
+            reported["auto_settle"] = "ack"
+        result = await context.op("subscribe", session=session, sub=sub, target=target, on_message=reported)
         return result.ok
 
     async def _opened(
-        self, scene: ChaosContext, session: str, target: str, flags: list[str], options: Mapping[str, Any]
+        self, context: ChaosContext, session: str, target: str, flags: list[str], options: Mapping[str, Any]
     ) -> bool:
         given: dict[str, Any] = {
             "session": session,
@@ -69,21 +71,21 @@ class BlazingActions(Actions):
             "flags": flags,
             "options": options,
         }
-        return (await scene.op("bmq.open_queue", 5.0, **given)).ok
+        return (await context.op("bmq.open_queue", 5.0, **given)).ok
 
-    def put(self, scene: ChaosContext, target: str, body: str) -> None:
-        scene.broker.publish(target, body.encode())
+    def put(self, context: ChaosContext, target: str, body: str) -> None:
+        context.broker.publish(target, body.encode())
 
-    def ask(self, scene: ChaosContext, session: str, number: int) -> Call:
+    def ask(self, context: ChaosContext, session: str, number: int) -> Call:
         uri = PRIORITY + f"asked-{session}-{number // 2}"
         if number % 2:
-            return scene.begin("bmq.close_queue", session=session, target=uri)
+            return context.begin("bmq.close_queue", session=session, target=uri)
         given: dict[str, Any] = {"session": session, "target": uri, "uri": uri, "flags": ["write"]}
-        return scene.begin("bmq.open_queue", **given)
+        return context.begin("bmq.open_queue", **given)
 
-    async def settle(self, scene: ChaosContext, sub: str) -> int:
-        by_hand = scene.schedule.params.get("settles") == "hand"
-        return await scene.settle_all(sub) if by_hand else 0
+    async def settle(self, context: ChaosContext, sub: str) -> int:
+        by_hand = context.schedule.params.get("settles") == "hand"
+        return await context.settle_all(sub) if by_hand else 0
 
 
 ACTIONS = BlazingActions()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from conformance.search.random.context import ChaosContext
 from conformance.search.random.nemesis import Nemesis, NodeFlap, RollingNodes
-from conformance.search.random.scene import ChaosContext
 from fakebrokers.faults import Realism
 from fakebrokers.faults.steps import Step
 
@@ -16,9 +16,9 @@ class Redelivery(Nemesis):
     needs_broker = True
     realism = Realism.LEGAL
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        for uri in scene.broker.queues:
-            scene.broker.redeliver(uri)
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        for uri in context.broker.queues:
+            context.broker.redeliver(uri)
 
 
 NEMESES = (NodeFlap(), RollingNodes(), Redelivery())

@@ -213,7 +213,7 @@ class BlazingSubject(Subject):
     def outcomes(self, results: Sequence[Result], since: int) -> dict[int, str]:
         return {result.id: result.outcome for result in results}
 
-    async def told_outcome(self, result: Result, since: int) -> bool:
+    async def reported_outcome(self, result: Result, since: int) -> bool:
         return result.outcome == "acked"
 
     def subscribe(

@@ -33,71 +33,76 @@ PROPERTIES: dict[str, Any] = {
 }
 
 
-async def writer(stage: ScriptContext, uri: str = K, session: str = "s1") -> Result:
+async def writer(context: ScriptContext, uri: str = K, session: str = "s1") -> Result:
     """Open a queue to write."""
-    return await stage.op("bmq.open_queue", 5.0, session=session, target=uri, uri=uri, flags=["write"])
+    return await context.op("bmq.open_queue", 5.0, session=session, target=uri, uri=uri, flags=["write"])
 
 
 async def reader(
-    stage: ScriptContext, sub: str, uri: str = R, on_message: Any = None, session: str = "s1", **options: int
+    context: ScriptContext,
+    sub: str,
+    uri: str = R,
+    on_message: Any = None,
+    session: str = "s1",
+    **options: int,
 ) -> Result:
     """Open a queue to read, and subscribe."""
     given = {"session": session, "target": uri, "uri": uri, "flags": ["read"], "options": options}
-    result = await stage.op("bmq.open_queue", 5.0, **given)
+    result = await context.op("bmq.open_queue", 5.0, **given)
     if result.ok:
-        await subscribed(stage, sub, uri, on_message, session)
+        await subscribed(context, sub, uri, on_message, session)
     return result
 
 
 async def subscribed(
-    stage: ScriptContext, sub: str, uri: str = R, on_message: Any = None, session: str = "s1"
+    context: ScriptContext, sub: str, uri: str = R, on_message: Any = None, session: str = "s1"
 ) -> None:
     """Attach a callback to an open queue."""
-    await stage.op("subscribe", session=session, sub=sub, target=uri, on_message=on_message or EVENTS)
+    await context.op("subscribe", session=session, sub=sub, target=uri, on_message=on_message or EVENTS)
 
 
-def put(stage: ScriptContext, *bodies: str, uri: str = R) -> None:
+def put(context: ScriptContext, *bodies: str, uri: str = R) -> None:
     """Messages of another publisher."""
     for body in bodies:
-        stage.broker.publish(uri, body.encode())
+        context.broker.publish(uri, body.encode())
 
 
-async def settle(stage: ScriptContext, sub: str, done: set[str]) -> None:
+async def settle(context: ScriptContext, sub: str, done: set[str]) -> None:
     """Confirm what has come and is not in `done`."""
-    for event in list(stage.adapter.events):
+    for event in list(context.adapter.events):
         if event.event == "message" and event["sub"] == sub and event["ref"] not in done:
             done.add(event["ref"])
-            await stage.op("settle", sub=sub, ref=event["ref"], how="ack")
+            await context.op("settle", sub=sub, ref=event["ref"], how="ack")
 
 
-async def shut(stage: ScriptContext, uri: str = R) -> None:
+async def shut(context: ScriptContext, uri: str = R) -> None:
     """Close a queue, at last without faults: what a loss has kept open is for the application to close."""
     for attempt in range(3):
         if attempt == 2:
-            stage.calm()
-        result = await stage.op("bmq.close_queue", 5.0, target=uri)
+            context.calm()
+        result = await context.op("bmq.close_queue", 5.0, target=uri)
         if result.ok or result.word == "closed":
             return
-        await stage.sleep(RETRY_S)
+        await context.sleep(RETRY_S)
 
 
-async def finale(stage: ScriptContext) -> None:
+async def finale(context: ScriptContext) -> None:
     """See that a publish works again; where a fault has kept the queue from being opened, open it first."""
-    opened = [done for done in stage.ops if done.op == "bmq.open_queue" and done.args["target"] == K]
+    opened = [done for done in context.ops if done.op == "bmq.open_queue" and done.args["target"] == K]
     results = [await done.call for done in opened]
     if not any(result.ok for result in results):
-        stage.calm()
+        context.calm()
         for _ in range(TRIES):
-            await stage.sleep(RETRY_S)
-            if (await writer(stage)).ok:
+            await context.sleep(RETRY_S)
+            if (await writer(context)).ok:
                 break
-    await stage.finale("publish", **PROBE)
+    await context.finale("publish", **PROBE)
 
 
-async def watched(stage: ScriptContext, body: str, uri: str = R) -> None:
+async def watched(context: ScriptContext, body: str, uri: str = R) -> None:
     """Clear the faults, wait until every back-off has ended, and see that messages still come."""
-    stage.calm()
-    await stage.sleep(LONG_S)
-    put(stage, body, uri=uri)
-    await stage.sleep(LOOK_S)
-    stage.mark("subscribed")
+    context.calm()
+    await context.sleep(LONG_S)
+    put(context, body, uri=uri)
+    await context.sleep(LOOK_S)
+    context.mark("subscribed")

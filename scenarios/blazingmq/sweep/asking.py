@@ -25,94 +25,94 @@ from scenarios.blazingmq.sweep._shared import (
 
 
 @base(role="publisher", server=RARELY)
-async def queues(stage: ScriptContext) -> None:
+async def queues(context: ScriptContext) -> None:
     """Many requests at a time, some of which are refused."""
-    await stage.connect()
-    await writer(stage)
+    await context.connect()
+    await writer(context)
     for number in range(2):
         uris = [PRIORITY + f"n{number}", "bmq://nowhere/q", PRIORITY + f"o{number}?id=foo", FANOUT + "news"]
         calls = [
-            stage.begin("bmq.open_queue", target=uri, uri=uri, flags=[flag])
+            context.begin("bmq.open_queue", target=uri, uri=uri, flags=[flag])
             for uri in uris
             for flag in ("read" if "?" in uri else "write",)
         ]
         again = PRIORITY + f"n{number}"
-        calls.append(stage.begin("bmq.open_queue", target="again", uri=again, flags=["write"]))
-        calls.append(stage.begin("publish", body=text(f"a{number}"), **PUBLISH))
-        await stage.ended(calls)
-        await stage.ended([stage.begin("bmq.close_queue", target=uris[at]) for at in (0, 3)])
-        await stage.op("publish", target=uris[0], body=text(f"closed{number}"), wait=True)
-    await finale(stage)
+        calls.append(context.begin("bmq.open_queue", target="again", uri=again, flags=["write"]))
+        calls.append(context.begin("publish", body=text(f"a{number}"), **PUBLISH))
+        await context.ended(calls)
+        await context.ended([context.begin("bmq.close_queue", target=uris[at]) for at in (0, 3)])
+        await context.op("publish", target=uris[0], body=text(f"closed{number}"), wait=True)
+    await finale(context)
 
 
-@base(role="publisher", server=RARELY, bends=False)
-async def odd(stage: ScriptContext) -> None:
+@base(role="publisher", server=RARELY, injections=False)
+async def odd(context: ScriptContext) -> None:
     """What a client refuses by itself, or a broker for it: names that cannot be, a queue that is open."""
-    stage.notes.oversized = True
-    await stage.connect()
-    await writer(stage)
+    context.notes.oversized = True
+    await context.connect()
+    await writer(context)
     for uri in ("bmq://x y/z%20", "bmq://bmq.test.mem.priority/", PRIORITY + "q?id=", PRIORITY + "a/b"):
-        await stage.op("bmq.open_queue", target=uri, uri=uri, flags=["write"])
-    await writer(stage)
-    await reader(stage, "c1", R, SETTLED)
-    await stage.op("publish", target=R, body=text("to a reader"), wait=True)
-    await stage.op("connect", 5.0, endpoints=[stage.endpoint], options={})
-    await finale(stage)
+        await context.op("bmq.open_queue", target=uri, uri=uri, flags=["write"])
+    await writer(context)
+    await reader(context, "c1", R, SETTLED)
+    await context.op("publish", target=R, body=text("to a reader"), wait=True)
+    await context.op("connect", 5.0, endpoints=[context.endpoint], options={})
+    await finale(context)
 
 
 @base(role="consumer", server=RARELY)
-async def configured(stage: ScriptContext) -> None:
+async def configured(context: ScriptContext) -> None:
     """A reader whose configuration changes while messages come; posts to it, and confirms after its end."""
-    await stage.connect()
-    await writer(stage)
-    await reader(stage, "c1", R, SETTLED, max_unconfirmed_messages=1)
+    await context.connect()
+    await writer(context)
+    await reader(context, "c1", R, SETTLED, max_unconfirmed_messages=1)
     for number in range(3):
-        put(stage, f"a{number}", f"b{number}", f"c{number}")
+        put(context, f"a{number}", f"b{number}", f"c{number}")
         options = {"max_unconfirmed_messages": 20 + number, "consumer_priority": number}
-        await stage.op("bmq.configure_queue", target=R, options=options)
-        await stage.sleep(0.3)
-    await stage.op("publish", target=R, body=text("to a reader"), wait=True)
-    await watched(stage, "m")
-    await stage.op("unsubscribe", sub="c1")
-    await shut(stage)
-    await reader(stage, "c2", R, SETTLED)
-    put(stage, "z")
-    await stage.sleep(1)
-    await finale(stage)
+        await context.op("bmq.configure_queue", target=R, options=options)
+        await context.sleep(0.3)
+    await context.op("publish", target=R, body=text("to a reader"), wait=True)
+    await watched(context, "m")
+    await context.op("unsubscribe", sub="c1")
+    await shut(context)
+    await reader(context, "c2", R, SETTLED)
+    put(context, "z")
+    await context.sleep(1)
+    await finale(context)
 
 
 @base(role="consumer", server=RARELY)
-async def refused_options(stage: ScriptContext) -> None:
+async def refused_options(context: ScriptContext) -> None:
     """The broker refuses another configuration, and then the connection is lost: the former one holds."""
-    await stage.connect()
-    await writer(stage)
-    await reader(stage, "c1", R, SETTLED, max_unconfirmed_messages=3)
-    refusing = stage.broker.faults.add(reply(int(Category.E_REFUSED), kind="configureStream"))
-    await stage.op("bmq.configure_queue", target=R, options={"max_unconfirmed_messages": 7})
+    await context.connect()
+    await writer(context)
+    await reader(context, "c1", R, SETTLED, max_unconfirmed_messages=3)
+    refusing = context.broker.faults.add(reply(int(Category.E_REFUSED), kind="configureStream"))
+    await context.op("bmq.configure_queue", target=R, options={"max_unconfirmed_messages": 7})
     with suppress(PlanError):  # what was disturbed before may have cleared all faults
-        stage.broker.faults.remove(refusing)
-    stage.kill()
-    await stage.sleep(5)
-    put(stage, "m0", "m1")
-    await watched(stage, "m")
-    await shut(stage)
-    await finale(stage)
+        context.broker.faults.remove(refusing)
+    context.kill()
+    await context.sleep(5)
+    put(context, "m0", "m1")
+    await watched(context, "m")
+    await shut(context)
+    await finale(context)
 
 
 @base(role="publisher", server=RARELY, needs=["cancel"])
-async def cancelled(stage: ScriptContext) -> None:
+async def cancelled(context: ScriptContext) -> None:
     """Ops that are cancelled while they are open, and others that run into their time-outs."""
-    await stage.connect()
-    await writer(stage)
-    stage.broker.faults.add(latency(0.2, direction="out", role="response"))
-    stage.broker.faults.add(latency(0.2, direction="out", kind="ACK"))
+    await context.connect()
+    await writer(context)
+    context.broker.faults.add(latency(0.2, direction="out", role="response"))
+    context.broker.faults.add(latency(0.2, direction="out", kind="ACK"))
     for number in range(3):
         uri = PRIORITY + f"q{number}"
-        calls = [stage.begin("publish", body=text(f"a{number}/{i}"), **PUBLISH) for i in range(3)]
-        calls.append(stage.begin("bmq.open_queue", 0.1, target=uri, uri=uri, flags=["read"]))
-        await stage.sleep(0.05)
+        calls = [context.begin("publish", body=text(f"a{number}/{i}"), **PUBLISH) for i in range(3)]
+        calls.append(context.begin("bmq.open_queue", 0.1, target=uri, uri=uri, flags=["read"]))
+        await context.sleep(0.05)
         for call in calls[:2]:
-            await stage.adapter.cancel(call)
-        await stage.sleep(0.5)
-        await stage.op("bmq.open_queue", 5.0, target=uri, uri=uri, flags=["write"])
-    await finale(stage)
+            await context.adapter.cancel(call)
+        await context.sleep(0.5)
+        await context.op("bmq.open_queue", 5.0, target=uri, uri=uri, flags=["write"])
+    await finale(context)

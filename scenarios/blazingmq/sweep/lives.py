@@ -22,136 +22,138 @@ from scenarios.blazingmq.sweep._shared import (
 
 
 @base(role="publisher", server=RARELY, handshake=True)
-async def plain(stage: ScriptContext) -> None:
+async def plain(context: ScriptContext) -> None:
     """Without reconnecting: state and ops after a loss."""
-    put(stage, "m0", "m1")
-    await stage.connect(auto_reconnect=False)
-    await writer(stage)
-    await reader(stage, "c1", R, SETTLED)
-    await stage.ended([stage.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(3)])
-    await stage.op("state")
-    stage.kill("fin")
-    await stage.sleep(0.5)
-    await stage.op("state")
+    put(context, "m0", "m1")
+    await context.connect(auto_reconnect=False)
+    await writer(context)
+    await reader(context, "c1", R, SETTLED)
+    await context.ended([context.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(3)])
+    await context.op("state")
+    context.kill("fin")
+    await context.sleep(0.5)
+    await context.op("state")
     for number in range(2):
-        await stage.op("publish", body=text(f"z{number}"), **PUBLISH)
-        await writer(stage, PRIORITY + f"late{number}")
-    await stage.finale()
+        await context.op("publish", body=text(f"z{number}"), **PUBLISH)
+        await writer(context, PRIORITY + f"late{number}")
+    await context.finale()
 
 
 @base(role="publisher", server=RARELY)
-async def closing(stage: ScriptContext) -> None:
+async def closing(context: ScriptContext) -> None:
     """A close with everything under way, and a second one."""
-    put(stage, *[f"m{i}" for i in range(8)])
-    await stage.connect()
-    await writer(stage)
-    await reader(stage, "c1", R, {**SETTLED, "sleep_ms": 100})
+    put(context, *[f"m{i}" for i in range(8)])
+    await context.connect()
+    await writer(context)
+    await reader(context, "c1", R, {**SETTLED, "sleep_ms": 100})
     for number in range(3):
-        stage.begin("publish", body=text(f"a{number}"), **PUBLISH)
-    stage.begin("bmq.open_queue", target=PRIORITY + "x", uri=PRIORITY + "x", flags=["write"])
-    stage.begin("bmq.configure_queue", target=R, options={"max_unconfirmed_messages": 3})
-    await stage.close()
-    await stage.op("publish", body=text("behind"), **PUBLISH)
-    await stage.op("close", 5.0)
+        context.begin("publish", body=text(f"a{number}"), **PUBLISH)
+    context.begin("bmq.open_queue", target=PRIORITY + "x", uri=PRIORITY + "x", flags=["write"])
+    context.begin("bmq.configure_queue", target=R, options={"max_unconfirmed_messages": 3})
+    await context.close()
+    await context.op("publish", body=text("behind"), **PUBLISH)
+    await context.op("close", 5.0)
 
 
-@base(role="publisher", server=RARELY, bends=False)
-async def outage(stage: ScriptContext) -> None:
+@base(role="publisher", server=RARELY, injections=False)
+async def outage(context: ScriptContext) -> None:
     """The broker is away, and the client is closed while it waits to connect again."""
-    await stage.connect()
-    await writer(stage)
-    await stage.op("publish", body=text("a"), **PUBLISH)
-    stage.killed.update(stage.broker.engine.connections)
-    stage.broker.crash()
-    await stage.sleep(3)
-    stage.begin("publish", body=text("b"), **PUBLISH)
-    await stage.sleep(0.7)
-    await stage.close()
-    stage.broker.restart()
-    await stage.sleep(60)
+    await context.connect()
+    await writer(context)
+    await context.op("publish", body=text("a"), **PUBLISH)
+    context.killed.update(context.broker.engine.connections)
+    context.broker.crash()
+    await context.sleep(3)
+    context.begin("publish", body=text("b"), **PUBLISH)
+    await context.sleep(0.7)
+    await context.close()
+    context.broker.restart()
+    await context.sleep(60)
 
 
 @base(role="publisher", server=RARELY, handshake=True)
-async def turned_away(stage: ScriptContext) -> None:
+async def turned_away(context: ScriptContext) -> None:
     """Negotiations that are refused or not answered, then one that works."""
-    endpoints = [stage.endpoint]
-    stage.notes.reconnects = True
-    stage.broker.faults.add(reply(int(Category.E_REFUSED), kind="clientIdentity"))
+    endpoints = [context.endpoint]
+    context.notes.reconnects = True
+    context.broker.faults.add(reply(int(Category.E_REFUSED), kind="clientIdentity"))
     for options in ({}, {"auto_reconnect": False}):
-        await stage.op("connect", 5.0, endpoints=endpoints, options=options)
-        await writer(stage)
-    stage.broker.faults.clear()
-    stage.notes.reconnects = None
-    await stage.connect()
-    await writer(stage)
-    await finale(stage)
+        await context.op("connect", 5.0, endpoints=endpoints, options=options)
+        await writer(context)
+    context.broker.faults.clear()
+    context.notes.reconnects = None
+    await context.connect()
+    await writer(context)
+    await finale(context)
 
 
 @base(role="publisher", server=RARELY)
-async def two_sessions(stage: ScriptContext) -> None:
+async def two_sessions(context: ScriptContext) -> None:
     """Two sessions; the broker resets the connection of one, and the application closes the other."""
-    stage.notes.sessions = 2
+    context.notes.sessions = 2
     other = PRIORITY + "other-kept"
-    await stage.connect()
-    first = set(stage.broker.engine.connections)
-    await stage.connect("s2")
-    await writer(stage)
-    await writer(stage, other, "s2")
+    await context.connect()
+    first = set(context.broker.engine.connections)
+    await context.connect("s2")
+    await writer(context)
+    await writer(context, other, "s2")
     pairs = (("s1", K), ("s2", other))
     calls = [
-        stage.begin("publish", session=name, target=uri, body=text(f"{name}{i}"), wait=True)
+        context.begin("publish", session=name, target=uri, body=text(f"{name}{i}"), wait=True)
         for i in range(3)
         for name, uri in pairs
     ]
-    await stage.ended(calls)
-    for connection in first & set(stage.broker.engine.connections):
-        stage.kill("rst", connection)
-    await stage.op("publish", session="s2", target=other, body=text("other"), wait=True)
-    await stage.op("close", session="s2")
-    await stage.op("publish", 8.0, body=text("mine"), **PUBLISH)
-    await finale(stage)
+    await context.ended(calls)
+    for connection in first & set(context.broker.engine.connections):
+        context.kill("rst", connection)
+    await context.op("publish", session="s2", target=other, body=text("other"), wait=True)
+    await context.op("close", session="s2")
+    await context.op("publish", 8.0, body=text("mine"), **PUBLISH)
+    await finale(context)
 
 
-@base(role="publisher", server=RARELY, bends=False)
-async def in_the_turn(stage: ScriptContext) -> None:
+@base(role="publisher", server=RARELY, injections=False)
+async def in_the_turn(context: ScriptContext) -> None:
     """Ops that begin in the turn of the loop in which the connection is lost, and in those around it."""
-    await stage.connect()
-    await writer(stage)
-    await stage.op("publish", body=text("first"), **PUBLISH)
+    await context.connect()
+    await writer(context)
+    await context.op("publish", body=text("first"), **PUBLISH)
     for number in range(8):
         calls = []
         for turn in range(6):
             if turn == number % 6:
-                stage.kill("rst" if number % 2 else "fin")
-            calls.append(stage.begin("publish", 8.0, body=text(f"{number}/{turn}"), **PUBLISH))
+                context.kill("rst" if number % 2 else "fin")
+            calls.append(context.begin("publish", 8.0, body=text(f"{number}/{turn}"), **PUBLISH))
             uri = PRIORITY + f"q{number}.{turn}"
-            calls.append(stage.begin("bmq.open_queue", 8.0, target=uri, uri=uri, flags=["write"]))
-            await stage.sleep(0)
-        await stage.ended(calls)
-        await stage.sleep(6)
-    await finale(stage)
+            calls.append(context.begin("bmq.open_queue", 8.0, target=uri, uri=uri, flags=["write"]))
+            await context.sleep(0)
+        await context.ended(calls)
+        await context.sleep(6)
+    await finale(context)
 
 
 def raising(callback: str, times: int, kills: int) -> Base:
     """Callbacks that fail while connections are lost again and again."""
 
-    async def script(stage: ScriptContext) -> None:
-        stage.notes.raises = True
-        put(stage, *[f"m{i}" for i in range(5)])
-        await stage.connect()
-        await writer(stage)
-        await reader(stage, "c1", R, {**EVENTS, "sleep_ms": 20})
+    async def script(context: ScriptContext) -> None:
+        context.notes.raises = True
+        put(context, *[f"m{i}" for i in range(5)])
+        await context.connect()
+        await writer(context)
+        await reader(context, "c1", R, {**EVENTS, "sleep_ms": 20})
         for number in range(kills):
-            await stage.op("raise_next", callback=callback, times=times)
-            stage.kill()
-            await stage.sleep(8)
-            await stage.op("publish", 8.0, body=text(f"a{number}"), **PUBLISH)
-        await stage.op("raise_next", callback=callback, times=0)
-        await watched(stage, "m16")
-        await finale(stage)
+            await context.op("raise_next", callback=callback, times=times)
+            context.kill()
+            await context.sleep(8)
+            await context.op("publish", 8.0, body=text(f"a{number}"), **PUBLISH)
+        await context.op("raise_next", callback=callback, times=0)
+        await watched(context, "m16")
+        await finale(context)
 
     name = f"raising-{callback}-{times}-{kills}"
-    return base(role="publisher", server=RARELY, needs=["callback_raise"], bends=False, name=name)(script)
+    return base(role="publisher", server=RARELY, needs=["callback_raise"], injections=False, name=name)(
+        script
+    )
 
 
 RAISING = [
@@ -165,27 +167,27 @@ RAISING = [
 def beating(profile: str, interval_ms: int, missed: int, phase: str) -> Base:
     """Signs of life as the broker wants them; then it may fall silent."""
 
-    async def script(stage: ScriptContext) -> None:
-        put(stage, "m0", "m1")
-        await stage.connect(auto_reconnect=False)
-        await writer(stage)
-        await reader(stage, "c1", R, {**SETTLED, "sleep_ms": 4 * interval_ms})
-        await stage.op("publish", body=text("x"), **PUBLISH)
+    async def script(context: ScriptContext) -> None:
+        put(context, "m0", "m1")
+        await context.connect(auto_reconnect=False)
+        await writer(context)
+        await reader(context, "c1", R, {**SETTLED, "sleep_ms": 4 * interval_ms})
+        await context.op("publish", body=text("x"), **PUBLISH)
         if phase != "idle":
-            for name in list(stage.broker.engine.connections):
-                stage.broker.faults.add(silent(on="idle", after_s=0.05, connection=name))
-                stage.killed.add(name)
+            for name in list(context.broker.engine.connections):
+                context.broker.faults.add(silent(on="idle", after_s=0.05, connection=name))
+                context.killed.add(name)
         beats_s = (missed + 5) * interval_ms / 1000 or 10.0
         for number in range(20):
             if phase == "busy":
-                stage.begin("publish", 1.0, body=text(f"y{number}"), **PUBLISH)
-            await stage.sleep(beats_s / 20)
-        await stage.op("state")
-        await stage.finale()
+                context.begin("publish", 1.0, body=text(f"y{number}"), **PUBLISH)
+            await context.sleep(beats_s / 20)
+        await context.op("state")
+        await context.finale()
 
     server = {"profile": profile, "heartbeat_s": interval_ms / 1000, "max_missed": missed, "heartbeats": True}
     name = f"beats-{profile}-{interval_ms}-{missed}-{phase}"
-    return base(role="publisher", server=server, bends=False, name=name)(script)
+    return base(role="publisher", server=server, injections=False, name=name)(script)
 
 
 BEATING = [
@@ -197,51 +199,51 @@ BEATING = [
 ]  # fmt: skip
 
 
-@base(role="publisher", server=RARELY, bends=False)
-async def stopped(stage: ScriptContext) -> None:
+@base(role="publisher", server=RARELY, injections=False)
+async def stopped(context: ScriptContext) -> None:
     """The process is stopped for a while, again and again, for less time than a silent peer is given."""
-    await stage.connect()
-    await writer(stage)
-    await reader(stage, "c1", R, SETTLED)
+    await context.connect()
+    await writer(context)
+    await reader(context, "c1", R, SETTLED)
     for number in range(3):
-        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
-        await stage.sleep(1)
-        await stage.stand_still(6)
-        await stage.sleep(1)
-        put(stage, f"m{number}")
-    await stage.op("publish", body=text("awake"), **PUBLISH)
-    await watched(stage, "m")
-    await finale(stage)
+        await context.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await context.sleep(1)
+        await context.stand_still(6)
+        await context.sleep(1)
+        put(context, f"m{number}")
+    await context.op("publish", body=text("awake"), **PUBLISH)
+    await watched(context, "m")
+    await finale(context)
 
 
-@base(role="publisher", server=RARELY, bends=False)
-async def herd(stage: ScriptContext) -> None:
+@base(role="publisher", server=RARELY, injections=False)
+async def herd(context: ScriptContext) -> None:
     """Several sessions, and a broker that is away again and again."""
-    stage.notes.sessions = stage.notes.crowd = 3
+    context.notes.sessions = context.notes.crowd = 3
     for name in ("s1", "s2", "s3"):
-        await stage.connect(name)
-        await writer(stage, PRIORITY + f"{name}-kept" if name != "s1" else K, name)
+        await context.connect(name)
+        await writer(context, PRIORITY + f"{name}-kept" if name != "s1" else K, name)
     for _ in range(3):
-        await stage.outage(4)
-        await stage.sleep(40)
+        await context.outage(4)
+        await context.sleep(40)
     for name in ("s2", "s3"):
-        await stage.op("close", session=name)
-    await finale(stage)
+        await context.op("close", session=name)
+    await finale(context)
 
 
-@base(role="publisher", server=RARELY, bends=False)
-async def rounds(stage: ScriptContext) -> None:
+@base(role="publisher", server=RARELY, injections=False)
+async def rounds(context: ScriptContext) -> None:
     """Loss after loss, with a look at what the client holds once it has recovered."""
-    await stage.connect()
-    await writer(stage)
-    await reader(stage, "c1", R, SETTLED)
-    stage.mark("rounds")
+    await context.connect()
+    await writer(context)
+    await reader(context, "c1", R, SETTLED)
+    context.mark("rounds")
     for number in range(6):
-        await stage.op("publish", 8.0, body=text(f"a{number}"), **PUBLISH)
-        put(stage, f"m{number}")
-        await stage.sleep(20)
-        await stage.op("stats")
-        stage.kill()
-        await stage.sleep(10)
-    await watched(stage, "m")
-    await finale(stage)
+        await context.op("publish", 8.0, body=text(f"a{number}"), **PUBLISH)
+        put(context, f"m{number}")
+        await context.sleep(20)
+        await context.op("stats")
+        context.kill()
+        await context.sleep(10)
+    await watched(context, "m")
+    await finale(context)

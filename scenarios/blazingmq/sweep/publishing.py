@@ -26,116 +26,116 @@ MOST = 0xFFFFFF  #: of a correlation id
 
 
 @base(role="publisher", server=RARELY, handshake=True)
-async def publish(stage: ScriptContext) -> None:
+async def publish(context: ScriptContext) -> None:
     """Publishes that wait for their ACKs, several at a time, with properties and compressed."""
-    await stage.connect()
-    await writer(stage)
+    await context.connect()
+    await writer(context)
     for number in range(3):
-        calls = [stage.begin("publish", body=text(f"a{number}/{i}"), **PUBLISH) for i in range(3)]
-        calls.append(stage.begin("publish", body=text(f"p{number}"), properties=PROPERTIES, **PUBLISH))
+        calls = [context.begin("publish", body=text(f"a{number}/{i}"), **PUBLISH) for i in range(3)]
+        calls.append(context.begin("publish", body=text(f"p{number}"), properties=PROPERTIES, **PUBLISH))
         big = {"gen": "zero", "len": 3000 + number}
-        calls.append(stage.begin("publish", body=big, compression="zlib", **PUBLISH))
-        await stage.ended(calls)
-        await stage.op("publish", target=K, body=text(f"u{number}"), wait=False)
-    await finale(stage)
+        calls.append(context.begin("publish", body=big, compression="zlib", **PUBLISH))
+        await context.ended(calls)
+        await context.op("publish", target=K, body=text(f"u{number}"), wait=False)
+    await finale(context)
 
 
 @base(role="publisher", server=RARELY)
-async def unwaited(stage: ScriptContext) -> None:
+async def unwaited(context: ScriptContext) -> None:
     """Publishes that ask for no ACK, between some that do."""
-    await stage.connect()
-    await writer(stage)
+    await context.connect()
+    await writer(context)
     for number in range(6):
-        await stage.op("publish", target=K, body=text(f"u{number}"), wait=False)
-        await stage.op("publish", 8.0, body=text(f"w{number}"), **PUBLISH)
-        await stage.sleep(0.3)
-    await finale(stage)
+        await context.op("publish", target=K, body=text(f"u{number}"), wait=False)
+        await context.op("publish", 8.0, body=text(f"w{number}"), **PUBLISH)
+        await context.sleep(0.3)
+    await finale(context)
 
 
 FULL = "bmq://full/queue-kept"
 
 
 @base(role="publisher", server={**RARELY, "domains": {"full": {"queue_messages": 2}}})
-async def full(stage: ScriptContext) -> None:
+async def full(context: ScriptContext) -> None:
     """A queue that takes three messages, and refuses the others."""
-    await stage.connect()
-    await writer(stage, FULL)
-    await writer(stage)
+    await context.connect()
+    await writer(context, FULL)
+    await writer(context)
     for number in range(3):
         calls = [
-            stage.begin("publish", target=uri, body=text(f"{uri[6:7]}{number}/{i}"), wait=True)
+            context.begin("publish", target=uri, body=text(f"{uri[6:7]}{number}/{i}"), wait=True)
             for i in range(2)
             for uri in (FULL, K)
         ]
-        await stage.ended(calls)
-    await finale(stage)
+        await context.ended(calls)
+    await finale(context)
 
 
 @base(role="publisher", server=RARELY, needs=["counter_seed"])
-async def wraps(stage: ScriptContext) -> None:
+async def wraps(context: ScriptContext) -> None:
     """Correlation ids at the end of their range, while one of the first is still open."""
-    stage.notes.counts = True
-    await stage.connect()
-    await writer(stage)
-    await stage.op("set_counter", which="correlation", value=MOST - 2)
+    context.notes.counts = True
+    await context.connect()
+    await writer(context)
+    await context.op("set_counter", which="correlation", value=MOST - 2)
     for number in range(2):
-        calls = [stage.begin("publish", body=text(f"a{number}/{i}"), **PUBLISH) for i in range(4)]
-        await stage.ended(calls)
-    await finale(stage)
+        calls = [context.begin("publish", body=text(f"a{number}/{i}"), **PUBLISH) for i in range(4)]
+        await context.ended(calls)
+    await finale(context)
 
 
-@base(role="publisher", server=RARELY, bends=False)
-async def crowd(stage: ScriptContext) -> None:
+@base(role="publisher", server=RARELY, injections=False)
+async def crowd(context: ScriptContext) -> None:
     """Hundreds of posts at a time, ACKs that come late, and large messages."""
-    await stage.connect()
-    await writer(stage)
-    stage.broker.faults.add(latency(1.0, kind="ACK", direction="out"))
-    calls = [stage.begin("publish", 8.0, body=text(f"a{i}"), **PUBLISH) for i in range(250)]
+    await context.connect()
+    await writer(context)
+    context.broker.faults.add(latency(1.0, kind="ACK", direction="out"))
+    calls = [context.begin("publish", 8.0, body=text(f"a{i}"), **PUBLISH) for i in range(250)]
     sizes = (1, 3, 4, 5, 8191, 70_000, 300_000)
     for size in sizes:
         body = {"gen": "rand", "seed": size, "len": size}
-        calls.append(stage.begin("publish", 8.0, body=body, **PUBLISH))
-    await stage.ended(calls)
-    await finale(stage)
+        calls.append(context.begin("publish", 8.0, body=body, **PUBLISH))
+    await context.ended(calls)
+    await finale(context)
 
 
-@base(role="publisher", server=RARELY, bends=False)
-async def bodies(stage: ScriptContext) -> None:
+@base(role="publisher", server=RARELY, injections=False)
+async def bodies(context: ScriptContext) -> None:
     """Bodies and properties at the ends of their ranges, there and back."""
-    await stage.connect()
+    await context.connect()
     uri = PRIORITY + "both"
-    await stage.op("bmq.open_queue", target=uri, uri=uri, flags=["read", "write"])
-    await stage.op("subscribe", sub="c1", target=uri, on_message=SETTLED)
+    await context.op("bmq.open_queue", target=uri, uri=uri, flags=["read", "write"])
+    await context.op("subscribe", sub="c1", target=uri, on_message=SETTLED)
     given: dict[str, Any] = {"target": uri, "wait": True}
     for octets in (b"\0", b"\xff\xfe\x80", bytes(range(256)), "aä€".encode()):
-        await stage.op("publish", body={"b64": b64encode(octets).decode()}, **given)
+        await context.op("publish", body={"b64": b64encode(octets).decode()}, **given)
     for number, value in enumerate((0, -1, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63))):
         properties = {"l": {"type": "int64", "value": str(value)}}
         for packed in ("none", "zlib"):
             body = {"gen": "zero", "len": 2000 + 2 * number + (packed == "zlib")}
-            await stage.op("publish", body=body, properties=properties, compression=packed, **given)
-    await stage.op("publish", body=text(""), **given)
+            await context.op("publish", body=body, properties=properties, compression=packed, **given)
+    await context.op("publish", body=text(""), **given)
     for count in (255, 256):
         many = {f"p{i}": {"type": "short", "value": str(i)} for i in range(count)}
-        await stage.op("publish", body=text(f"many{count}"), properties=many, **given)
+        await context.op("publish", body=text(f"many{count}"), properties=many, **given)
     for size in (4095, 4096):
         long = {"n" * size: {"type": "string", "value": "v"}}
-        await stage.op("publish", body=text(f"long{size}"), properties=long, **given)
-    await stage.finale("publish", body=text("probe"), **given)
+        await context.op("publish", body=text(f"long{size}"), properties=long, **given)
+    await context.finale("publish", body=text("probe"), **given)
 
 
 @base(role="consumer", server=RARELY)
-async def both(stage: ScriptContext) -> None:
+async def both(context: ScriptContext) -> None:
     """Publishes and consumes on one session, whose connection the server resets once."""
-    put(stage, *[f"m{i}" for i in range(5)])
-    await stage.connect()
-    await writer(stage)
-    await reader(stage, "c1", R, {**SETTLED, "sleep_ms": 30})
-    calls = [stage.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(3)]
-    await stage.sleep(0.06)
-    stage.kill()
-    calls += [stage.begin("publish", 8.0, body=text(f"k{i}"), **PUBLISH) for i in range(4)]
-    await stage.ended(calls)
-    await stage.sleep(3)
-    await watched(stage, "m16")
-    await finale(stage)
+    put(context, *[f"m{i}" for i in range(5)])
+    await context.connect()
+    await writer(context)
+    await reader(context, "c1", R, {**SETTLED, "sleep_ms": 30})
+    calls = [context.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(3)]
+    await context.sleep(0.06)
+    context.kill()
+    calls += [context.begin("publish", 8.0, body=text(f"k{i}"), **PUBLISH) for i in range(4)]
+    await context.ended(calls)
+    await context.sleep(3)
+    await watched(context, "m16")
+    await finale(context)

@@ -111,10 +111,12 @@ class Tracking:
             if self._introduced:
                 self.facts.misused.append((at, "a second clientIdentity"))
             self._introduced = True
-        elif self.conn.parting is not None and not isinstance(frame, HeartbeatRequest | HeartbeatResponse):
+        elif self.conn.client_closing is not None and not isinstance(
+            frame, HeartbeatRequest | HeartbeatResponse
+        ):
             self.facts.misused.append((at, f"a {type(frame).__name__} after the disconnect"))
         if isinstance(frame, Disconnect):
-            self.conn.parting = self.conn.parting or at
+            self.conn.client_closing = self.conn.client_closing or at
 
     def _negotiated(self, answer: BrokerResponse, at: Position, accepted: bool | None) -> None:
         if self._spoiled:

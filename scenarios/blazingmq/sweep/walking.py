@@ -26,17 +26,17 @@ EVENTS = {"mode": "event"}
 
 async def begin(walk: Walk) -> None:
     """Connect, and open two queues to write."""
-    await walk.stage.connect()
+    await walk.context.connect()
     for uri in WRITTEN:
-        await writer(walk.stage, uri)
+        await writer(walk.context, uri)
     walk.state["readers"] = {}
     walk.state["settled"] = set()
 
 
 async def end(walk: Walk) -> None:
     """See that messages still come, then the finale."""
-    await watched(walk.stage, "last", READ[0])
-    await finale(walk.stage)
+    await watched(walk.context, "last", READ[0])
+    await finale(walk.context)
 
 
 async def publish(walk: Walk) -> None:
@@ -59,7 +59,7 @@ async def open_reader(walk: Walk) -> None:
     if free:
         uri, sub = walk.pick(*free), f"c{walk.number}"
         plan = walk.pick(SETTLED, EVENTS)
-        result = await reader(walk.stage, sub, uri, plan, max_unconfirmed_messages=walk.pick(3, 20))
+        result = await reader(walk.context, sub, uri, plan, max_unconfirmed_messages=walk.pick(3, 20))
         readers[uri] = (sub, plan) if result.ok else None
 
 
@@ -68,7 +68,7 @@ async def configure(walk: Walk) -> None:
     live = [uri for uri, found in walk.state["readers"].items() if found]
     if live:
         options = {"max_unconfirmed_messages": walk.pick(5, 50), "consumer_priority": walk.pick(0, 1)}
-        await walk.stage.op("bmq.configure_queue", 8.0, target=walk.pick(*live), options=options)
+        await walk.context.op("bmq.configure_queue", 8.0, target=walk.pick(*live), options=options)
 
 
 async def close_reader(walk: Walk) -> None:
@@ -77,21 +77,21 @@ async def close_reader(walk: Walk) -> None:
     if live:
         uri = walk.pick(*live)
         walk.state["readers"][uri] = None
-        await walk.stage.op("bmq.close_queue", 8.0, target=uri)
+        await walk.context.op("bmq.close_queue", 8.0, target=uri)
 
 
 async def open_others(walk: Walk) -> None:
     """Queues that open, and one that does not; closed again or not."""
     uri = walk.pick(PRIORITY + f"n{walk.number}", "bmq://nowhere/q")
-    result = await walk.stage.op("bmq.open_queue", 8.0, target=uri, uri=uri, flags=["write"])
+    result = await walk.context.op("bmq.open_queue", 8.0, target=uri, uri=uri, flags=["write"])
     if result.ok and walk.pick(True, False):
-        await walk.stage.op("bmq.close_queue", 8.0, target=uri)
+        await walk.context.op("bmq.close_queue", 8.0, target=uri)
 
 
 async def others(walk: Walk) -> None:
     """Messages of another publisher."""
     uri = walk.pick(*READ).partition("?")[0]
-    put(walk.stage, *[f"m{walk.number}" for _ in range(walk.pick(1, 2, 6))], uri=uri)
+    put(walk.context, *[f"m{walk.number}" for _ in range(walk.pick(1, 2, 6))], uri=uri)
 
 
 async def settle(walk: Walk) -> None:
@@ -100,13 +100,13 @@ async def settle(walk: Walk) -> None:
     done = walk.state["settled"]
     left = [
         (event["sub"], event["ref"])
-        for event in walk.stage.adapter.events
+        for event in walk.context.adapter.events
         if event.event == "message" and event["sub"] in by_hand and (event["sub"], event["ref"]) not in done
     ]
     if left:
         sub, ref = walk.pick(*left)
         done.add((sub, ref))
-        await walk.stage.op("settle", sub=sub, ref=ref, how="ack")
+        await walk.context.op("settle", sub=sub, ref=ref, how="ack")
 
 
 STEPS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.clients.adapter.base import Call
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import ChaosContext
+from conformance.search.random.context import ChaosContext
 from fakebrokers.core.frames import Role
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, PEER, PROBE, peer
 from scenarios.moleculer.sweep.serving import ACTIONS as SERVED
@@ -48,35 +48,37 @@ class MoleculerActions(Actions):
     def target(self, number: int, *, read: bool) -> str:
         return f"news{number}"
 
-    async def prepare(self, scene: ChaosContext, targets: list[str]) -> None:
-        if "peers" not in scene.memo:
-            count = scene.schedule.params.get("peers", 1)
+    async def prepare(self, context: ChaosContext, targets: list[str]) -> None:
+        if "peers" not in context.memo:
+            count = context.schedule.params.get("peers", 1)
             names = [PEER, "second"][:count]
-            scene.memo["peers"] = [peer(scene, name) for name in names]
+            context.memo["peers"] = [peer(context, name) for name in names]
 
-    async def joined(self, scene: ChaosContext, session: str) -> None:
-        await scene.sleep(MET_S)
-        if scene.schedule.params.get("serves"):
-            await scene.op("mol.serve", 8.0, session=session, service="s", actions=SERVED)
+    async def joined(self, context: ChaosContext, session: str) -> None:
+        await context.sleep(MET_S)
+        if context.schedule.params.get("serves"):
+            await context.op("mol.serve", 8.0, session=session, service="s", actions=SERVED)
 
-    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
-        told = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
-        given = {"session": session, "sub": sub, "event": f"{target}.*", "on_message": told}
-        result = await scene.op("mol.listen", 8.0, **given)
-        await scene.sleep(MET_S)
+    async def subscribe(
+        self, context: ChaosContext, session: str, sub: str, target: str, params: Any
+    ) -> bool:
+        reported = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
+        given = {"session": session, "sub": sub, "event": f"{target}.*", "on_message": reported}
+        result = await context.op("mol.listen", 8.0, **given)
+        await context.sleep(MET_S)
         return result.ok
 
-    def put(self, scene: ChaosContext, target: str, body: str) -> None:
-        node = scene.memo["peers"][0]
+    def put(self, context: ChaosContext, target: str, body: str) -> None:
+        node = context.memo["peers"][0]
         node.emit(f"{target}.come", {"body": body})
-        if scene.schedule.params.get("serves"):
+        if context.schedule.params.get("serves"):
             node.start_call("s.echo", {"body": body}, target="client1", timeout=5.0)
 
-    def ask(self, scene: ChaosContext, session: str, number: int) -> Call:
+    def ask(self, context: ChaosContext, session: str, number: int) -> Call:
         action = ("p.echo", "p.echo", "p.fail", "p.wait")[number % 4]
         params = {"n": number, "of": session, "code": 422}
         given = {"action": action, "params": params, "timeout_ms": CALL_S * 1000}
-        return scene.begin("mol.call", CALL_S, session=session, **given)
+        return context.begin("mol.call", CALL_S, session=session, **given)
 
 
 ACTIONS = MoleculerActions()

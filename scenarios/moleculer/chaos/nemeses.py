@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from conformance.search.random.context import ChaosContext
 from conformance.search.random.nemesis import PAUSE_S, Nemesis
-from conformance.search.random.scene import ChaosContext
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults.steps import Step
 from fakebrokers.moleculer.node import Node
@@ -25,15 +25,15 @@ class BusPartition(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"deaf": random.choice(("both", "client", "peer"))}
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.notes.silent = True
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        context.notes.silent = True
         deaf = step.args["deaf"]
         senders, receivers = (("client1",), ("peer",)) if deaf == "peer" else (("peer",), ("client1",))
-        scene.broker.partition(senders, receivers, one_way=deaf != "both", fault=step.name)
+        context.broker.partition(senders, receivers, one_way=deaf != "both", fault=step.name)
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        scene.broker.heal(fault=step.name)
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        context.broker.heal(fault=step.name)
 
 
 class NodeFlap(Nemesis):
@@ -46,18 +46,18 @@ class NodeFlap(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"times": random.choice((1, 2, 3)), "politely": random.random() < 0.5}
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.notes.silent = True
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        context.notes.silent = True
         pause_s = max(PAUSE_S, step.for_s / (2 * step.args["times"]))
-        node = scene.memo["peers"][0]
+        node = context.memo["peers"][0]
         for _ in range(step.args["times"]):
             node.stop() if step.args["politely"] else node.kill()
             await asyncio.sleep(pause_s)
             _join(node)
             await asyncio.sleep(pause_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        _join(scene.memo["peers"][0])
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        _join(context.memo["peers"][0])
 
 
 def _join(node: Node) -> None:
@@ -73,13 +73,13 @@ class Mute(Nemesis):
     about = "The first node goes on, and sends no heartbeats."
     needs_broker = True
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.notes.silent = True
-        scene.memo["peers"][0].stop_heartbeats()
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        context.notes.silent = True
+        context.memo["peers"][0].stop_heartbeats()
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        scene.memo["peers"][0].resume_heartbeats()
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        context.memo["peers"][0].resume_heartbeats()
 
 
 NEMESES = (BusPartition(), NodeFlap(), Mute())

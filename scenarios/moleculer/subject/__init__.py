@@ -298,7 +298,7 @@ class MoleculerSubject(Subject):
         return [unwrapped(message) for message in self.client.messages(sub)]
 
     async def wait_messages(self, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
-        self.keeper.tell(sub)
+        self.keeper.report(sub)
         return [unwrapped(message) for message in await self.client.wait_messages(count, sub, within_s)]
 
     async def exchange(

@@ -30,7 +30,7 @@ class Keeper:
         self.texts: dict[str, list[str]] = {}
         self._fake = fake
         self._listeners: dict[str, tuple[str, str]] = {}
-        self._told: dict[str, int] = {}
+        self._reported: dict[str, int] = {}
 
     @cached_property
     def node(self) -> Node:
@@ -57,16 +57,16 @@ class Keeper:
         self.texts.setdefault(queue, []).extend(texts)
         for sub, (wanted, _) in self._listeners.items():
             if wanted == queue:
-                self.tell(sub)
+                self.report(sub)
 
-    def tell(self, sub: str) -> None:
+    def report(self, sub: str) -> None:
         """Send an event for each text that this listener was not sent yet."""
         queue, node = self._listeners[sub]
         texts = self.texts.get(queue, [])
-        for number in range(self._told.get(sub, 0), len(texts)):
+        for number in range(self._reported.get(sub, 0), len(texts)):
             id = f"{sub}-{number}"
             self.node.send("EVENT", node, id=id, event=queue, data=texts[number], broadcast=True, meta={})
-        self._told[sub] = len(texts)
+        self._reported[sub] = len(texts)
 
     def heard(self, node: str) -> int:
         """How many events of the client's node have come."""

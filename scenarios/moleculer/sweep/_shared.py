@@ -51,26 +51,26 @@ def service_of_peer() -> Service:
     return Service("p", {"echo": echo, "fail": fail, "wait": wait, "down": down, "up": up}, events)
 
 
-def peer(stage: ScriptContext, id: str = PEER, heartbeat_s: float = 10.0, **options: Any) -> Node:
+def peer(context: ScriptContext, id: str = PEER, heartbeat_s: float = 10.0, **options: Any) -> Node:
     """A fake node with the actions that base scripts call."""
-    node: Node = stage.broker.node(id, [service_of_peer()], heartbeat_s=heartbeat_s, **options)
+    node: Node = context.broker.node(id, [service_of_peer()], heartbeat_s=heartbeat_s, **options)
     return node
 
 
-def begin(stage: ScriptContext, action: str, params: Any, timeout: float = 2.0, **more: Any) -> Call:
+def begin(context: ScriptContext, action: str, params: Any, timeout: float = 2.0, **more: Any) -> Call:
     """Begin a call; its time-out is the library's, too."""
     given = {"action": action, "params": params, "timeout_ms": timeout * 1000, **more}
-    return stage.begin("mol.call", timeout, **given)
+    return context.begin("mol.call", timeout, **given)
 
 
-async def joined(stage: ScriptContext, **options: Any) -> None:
+async def joined(context: ScriptContext, **options: Any) -> None:
     """The client has joined, and knows who is there."""
-    await stage.connect(timeout=CONNECT_S, node_id=NODE, **options)
-    await stage.sleep(MET_S)
+    await context.connect(timeout=CONNECT_S, node_id=NODE, **options)
+    await context.sleep(MET_S)
 
 
-async def probed(stage: ScriptContext) -> None:
+async def probed(context: ScriptContext) -> None:
     """The end of a base script: a call works again."""
-    stage.calm()
-    await stage.sleep(LONG_S)
-    await stage.finale("mol.call", **PROBE)
+    context.calm()
+    await context.sleep(LONG_S)
+    await context.finale("mol.call", **PROBE)

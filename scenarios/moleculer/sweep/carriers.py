@@ -17,42 +17,42 @@ def over(transporter: str, bytes_per_write: int = 0) -> Base:
         bytes_per_write: Of the server; 0: each message in one.
     """
 
-    async def script(stage: ScriptContext) -> None:
+    async def script(context: ScriptContext) -> None:
         """Calls, answers and events over another transporter, and through two losses."""
-        node = peer(stage)
+        node = peer(context)
         if bytes_per_write:
-            stage.broker.faults.add(slice_(bytes_per_write, direction="out"))
-        await joined(stage, transporter=stage.broker.url)
-        await stage.op("mol.serve", service="s", actions=ACTIONS)
-        await stage.op("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"})
-        await stage.sleep(1)
+            context.broker.faults.add(slice_(bytes_per_write, direction="out"))
+        await joined(context, transporter=context.broker.url)
+        await context.op("mol.serve", service="s", actions=ACTIONS)
+        await context.op("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"})
+        await context.sleep(1)
         for number in range(3):
-            calls = [begin(stage, "p.echo", {"n": number, "of": of}) for of in "äb"]
+            calls = [begin(context, "p.echo", {"n": number, "of": of}) for of in "äb"]
             calls += [
-                begin(stage, "p.fail", {"code": 422, "n": number}),
-                begin(stage, "p.wait", {"n": number}, 1.0),
+                begin(context, "p.fail", {"code": 422, "n": number}),
+                begin(context, "p.wait", {"n": number}, 1.0),
             ]
-            calls.append(stage.begin("mol.ping", node="peer"))
+            calls.append(context.begin("mol.ping", node="peer"))
             for action in ("s.echo", "s.fail", "s.value", "s.nowhere"):
                 node.start_call(action, {"n": number}, target=NODE, timeout=5.0)
             node.emit("mine.a", {"n": number})
-            await stage.op("mol.emit", event="news.a", data={"n": number})
-            await stage.op("mol.broadcast", event="news.b", data={"n": number})
-            await stage.ended(calls)
+            await context.op("mol.emit", event="news.a", data={"n": number})
+            await context.op("mol.broadcast", event="news.b", data={"n": number})
+            await context.ended(calls)
             if number < 2:
-                stage.kill("fin" if number else "rst")
-                await stage.sleep(5)
+                context.kill("fin" if number else "rst")
+                await context.sleep(5)
         if not bytes_per_write:
             for size in LARGE:
-                await begin(stage, "p.echo", "x" * size)
+                await begin(context, "p.echo", "x" * size)
                 node.start_call("s.echo", "y" * size, target=NODE, timeout=5.0)
-        await stage.sleep(25)
-        await stage.op("mol.registry")
-        await probed(stage)
+        await context.sleep(25)
+        await context.op("mol.registry")
+        await probed(context)
 
     name = f"over-{transporter}" + (f"-by-{bytes_per_write}" if bytes_per_write else "")
     server = {"transporter": transporter}
-    return base(role="caller", bends=False, server=server, name=name)(script)
+    return base(role="caller", injections=False, server=server, name=name)(script)
 
 
 CARRIERS = [over(transporter, count) for transporter in ("redis", "mqtt") for count in (0, 3)]

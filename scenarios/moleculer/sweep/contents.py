@@ -79,8 +79,8 @@ def broken_by(frame: Any) -> Any:
     """The error with which the last packet of a stream says that it breaks off; None for a proper end."""
     error = getattr(frame, "error", UNSET)
     marks = frame.meta if frame.ver in OLD else frame.headers
-    told = marks.get(STREAM_ERROR) if isinstance(marks, Mapping) else None
-    return told or (error if error is not UNSET else None)
+    reported = marks.get(STREAM_ERROR) if isinstance(marks, Mapping) else None
+    return reported or (error if error is not UNSET else None)
 
 
 def code_of(answer: Response) -> Any:

@@ -10,99 +10,99 @@ from scenarios.moleculer.sweep.serving import ACTIONS
 
 
 @base(role="service")
-async def closing(stage: ScriptContext) -> None:
+async def closing(context: ScriptContext) -> None:
     """A close with everything under way."""
-    node = peer(stage)
-    await joined(stage)
-    await stage.op("mol.serve", service="s", actions=ACTIONS)
-    await stage.sleep(0.5)
+    node = peer(context)
+    await joined(context)
+    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await context.sleep(0.5)
     for number in range(3):
         node.start_call("s.slow", {"n": number}, target=NODE, timeout=5.0)
-        begin(stage, "p.wait", {"n": number}, 4.0)
-    begin(stage, "p.echo", {"n": "last"})
+        begin(context, "p.wait", {"n": number}, 4.0)
+    begin(context, "p.echo", {"n": "last"})
     loop = asyncio.get_running_loop()
     for delay_s in (0.03, 0.08):  # a node that stops still answers
         loop.call_later(delay_s, lambda: node.start_call("s.slow", {"n": "late"}, target=NODE, timeout=5.0))
-    await stage.close()
+    await context.close()
 
 
-@base(role="caller", bends=False)
-async def outage(stage: ScriptContext) -> None:
+@base(role="caller", injections=False)
+async def outage(context: ScriptContext) -> None:
     """The server is away, and the node is closed while it waits to connect again."""
-    peer(stage)
-    await joined(stage)
-    await begin(stage, "p.echo", {"n": 1})
-    stage.killed.update(stage.broker.engine.connections)
-    stage.broker.crash()
-    await stage.sleep(3)
-    begin(stage, "p.echo", {"n": 2})
-    await stage.sleep(0.7)
-    await stage.close()
-    stage.broker.restart()
-    await stage.sleep(60)
+    peer(context)
+    await joined(context)
+    await begin(context, "p.echo", {"n": 1})
+    context.killed.update(context.broker.engine.connections)
+    context.broker.crash()
+    await context.sleep(3)
+    begin(context, "p.echo", {"n": 2})
+    await context.sleep(0.7)
+    await context.close()
+    context.broker.restart()
+    await context.sleep(60)
 
 
-@base(role="caller", bends=False)
-async def stopped(stage: ScriptContext) -> None:
+@base(role="caller", injections=False)
+async def stopped(context: ScriptContext) -> None:
     """The process is stopped for a while, again and again, for less time than nodes are missed after."""
-    node = peer(stage)
-    await joined(stage)
-    await stage.op("mol.serve", service="s", actions=ACTIONS)
-    await stage.sleep(1)
+    node = peer(context)
+    await joined(context)
+    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await context.sleep(1)
     for number in range(3):
-        await begin(stage, "p.echo", {"n": number})
-        await stage.stand_still(6)
-        await stage.sleep(1)
+        await begin(context, "p.echo", {"n": number})
+        await context.stand_still(6)
+        await context.sleep(1)
         node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0)
-        await begin(stage, "p.echo", {"awake": number})
-    await stage.op("mol.registry")
-    await probed(stage)
+        await begin(context, "p.echo", {"awake": number})
+    await context.op("mol.registry")
+    await probed(context)
 
 
-@base(role="caller", bends=False)
-async def herd(stage: ScriptContext) -> None:
+@base(role="caller", injections=False)
+async def herd(context: ScriptContext) -> None:
     """Several nodes of one application, and a server that is away again and again."""
-    stage.notes.sessions = stage.notes.crowd = 3
-    peer(stage)
-    await joined(stage)
+    context.notes.sessions = context.notes.crowd = 3
+    peer(context)
+    await joined(context)
     for number in (2, 3):
-        await stage.connect(f"s{number}", CONNECT_S, node_id=f"other{number}")
+        await context.connect(f"s{number}", CONNECT_S, node_id=f"other{number}")
     for _ in range(3):
-        await stage.outage(4)
-        await stage.sleep(30)
+        await context.outage(4)
+        await context.sleep(30)
     for number in (2, 3):
-        await stage.op("close", session=f"s{number}")
-    await probed(stage)
+        await context.op("close", session=f"s{number}")
+    await probed(context)
 
 
-@base(role="caller", bends=False)
-async def rounds(stage: ScriptContext) -> None:
+@base(role="caller", injections=False)
+async def rounds(context: ScriptContext) -> None:
     """Losses, one after the other, and a look at what each leaves."""
-    peer(stage)
-    await joined(stage)
-    await stage.op("mol.serve", service="s", actions=ACTIONS)
-    stage.mark("rounds")
+    peer(context)
+    await joined(context)
+    await context.op("mol.serve", service="s", actions=ACTIONS)
+    context.mark("rounds")
     for number in range(6):
-        await begin(stage, "p.echo", {"n": number})
-        await begin(stage, "p.wait", {"n": number}, 0.5)
-        stage.kill("fin" if number % 2 else "rst")
-        await stage.sleep(8)
-        await stage.op("stats")
-    await probed(stage)
+        await begin(context, "p.echo", {"n": number})
+        await begin(context, "p.wait", {"n": number}, 0.5)
+        context.kill("fin" if number % 2 else "rst")
+        await context.sleep(8)
+        await context.op("stats")
+    await probed(context)
 
 
 @base(role="caller")
-async def again(stage: ScriptContext) -> None:
+async def again(context: ScriptContext) -> None:
     """A service is offered through several losses; it is announced to all nodes again."""
-    node = peer(stage)
-    await joined(stage)
-    await stage.op("mol.serve", service="s", actions=ACTIONS)
-    await stage.op("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"})
-    await stage.sleep(1)
+    node = peer(context)
+    await joined(context)
+    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await context.op("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"})
+    await context.sleep(1)
     for number in range(2):
-        stage.kill()
-        await stage.sleep(4)
+        context.kill()
+        await context.sleep(4)
         node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0)
         node.emit("mine.a", {"n": number})
-        await begin(stage, "p.echo", {"n": number})
-    await probed(stage)
+        await begin(context, "p.echo", {"n": number})
+    await probed(context)

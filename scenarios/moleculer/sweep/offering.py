@@ -93,5 +93,12 @@ def unheard(conns: Iterable[Conn], facts: Facts, *, balances: bool) -> Iterator[
 
 
 def _lasts(conn: Conn, since_s: float) -> bool:
-    marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf, conn.unwanted)
+    marks = (
+        conn.ended,
+        conn.server_closing,
+        conn.garbage,
+        conn.client_closing,
+        conn.reading_stopped,
+        conn.unwanted,
+    )
     return all(mark is None or mark.t > since_s + LISTENS_S for mark in marks)

@@ -40,7 +40,7 @@ class Member:
         """The names of its services."""
         return [str(one.get("fullName") or one.get("name")) for one in self.listed]
 
-    def tells(self, info: Info, now_s: float) -> Member:
+    def reports(self, info: Info, now_s: float) -> Member:
         """An INFO counts if it is newer, of another instance, or of a node that was not there."""
         seq = info.seq if isinstance(info.seq, int) else 1
         heard_s = self.heard_s if self.available else now_s
@@ -69,7 +69,7 @@ class Roster:
         """A packet about its sender."""
         states = self._states(packet.sender, now_s) or [Member()]
         if isinstance(packet, Info):
-            states = [one.tells(packet, now_s) for one in states]
+            states = [one.reports(packet, now_s) for one in states]
         elif isinstance(packet, Heartbeat):
             states = [replace(one, heard_s=now_s) if one.available else one for one in states]
         elif isinstance(packet, Disconnect):
@@ -116,7 +116,8 @@ def _heard(case: Case, until: Position) -> Iterator[tuple[Position, Any]]:
         for conn in case.conns.values()
         for seen in conn.of("out")
         if isinstance(seen.frame, Info | Heartbeat | Disconnect) and seen.at < until
-        if (conn.goodbye is None or seen.at < conn.goodbye) and (since is None or since < seen.at)
+        if (conn.server_closing is None or seen.at < conn.server_closing)
+        and (since is None or since < seen.at)
     ]
     for at, packet in sorted(rows, key=lambda row: row[0]):
         if packet.ver == version and isinstance(packet.sender, str):
@@ -133,15 +134,15 @@ def is_silent(case: Case, at: Position) -> bool:
     return any(member is None or not member.available for member in there.values())
 
 
-def wrong_roster(case: Case, told: Mapping[str, Any], begun: Position, ended: Position) -> str:
+def wrong_roster(case: Case, reported: Mapping[str, Any], begun: Position, ended: Position) -> str:
     """What is wrong with what the client says that it knows; "" if nothing is, or it cannot be said."""
     options = _options(case)
     timeout_s = options.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S)
     own = options.get("node_id")
-    rows = {row["id"]: row for row in told["nodes"]}
+    rows = {row["id"]: row for row in reported["nodes"]}
     since_s = begun.t - case.slack_s
     late = [at for at, _ in _heard(case, ended) if case.slack_s and since_s <= at.t]  # it need not know them
-    problems = [_difference(case, rows, moment, timeout_s, own) for moment in (begun, ended, *late)]
+    problems = [_difference(case, rows, position, timeout_s, own) for position in (begun, ended, *late)]
     return problems[0] if all(problems) else ""
 
 
@@ -164,7 +165,7 @@ def needless(conns: Iterable[Conn], facts: Facts, timeout_s: float) -> Iterator[
     instanceID (docs/protocols/moleculer.md, 3). A node that sends more than heartbeats is not judged.
     """
     for conn in conns:
-        roster, told = Roster(timeout_s), dict[str, float]()
+        roster, reported = Roster(timeout_s), dict[str, float]()
         version = version_of(conn.frames)
         rows: list[tuple[Position, Any]] = [
             (one.at, one.to) for one in facts.sent if one.conn is conn and isinstance(one.frame, Discover)
@@ -174,17 +175,17 @@ def needless(conns: Iterable[Conn], facts: Facts, timeout_s: float) -> Iterator[
         for at, what in sorted(rows, key=lambda row: row[0]):
             if not isinstance(what, str):
                 roster.hear(what, at.t)
-                _tell(told, what, at.t)
+                _report(reported, what, at.t)
                 continue
             node = what.partition(".")[2]
             member = roster.at(at.t).get(node)
-            if told.get(node, at.t) + UNDER_WAY_S < at.t and member is not None and member.available:
+            if reported.get(node, at.t) + UNDER_WAY_S < at.t and member is not None and member.available:
                 yield at, f"{conn.name}: DISCOVER asks {node} again, though nothing of it has changed"
 
 
-def _tell(told: dict[str, float], packet: Packet, now_s: float) -> None:
+def _report(reported: dict[str, float], packet: Packet, now_s: float) -> None:
     """Note since when a node has said who it is, and nothing but that it lives."""
     if isinstance(packet, Info):
-        told.setdefault(packet.sender, now_s)
+        reported.setdefault(packet.sender, now_s)
     elif not isinstance(packet, Heartbeat) or packet.more:
-        told.pop(packet.sender, None)
+        reported.pop(packet.sender, None)

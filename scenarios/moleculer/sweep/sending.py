@@ -37,7 +37,7 @@ def options_of(case: Case, session: str) -> Mapping[str, Any]:
 def wrong_sending(case: Case, done: RunOp) -> str:
     """What is wrong with what was sent for a call or an event; "" if nothing is, or it cannot be said."""
     problem = _wrong_at(case, done, done.begun)
-    if problem and all(_wrong_at(case, done, moment) for moment in _about(case, done.begun)):
+    if problem and all(_wrong_at(case, done, position) for position in _about(case, done.begun)):
         return problem
     return ""
 
@@ -306,15 +306,15 @@ def _wrong_broadcast(event: str, sent: list[Sent], nodes: set[str], own: set[str
 
 
 def _wrong_emit(event: str, sent: list[Sent], chosen: Groups, local: set[str]) -> str:
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     for one in sent:
         node, groups = str(one.to).removeprefix("EVENT."), one.frame.groups  # type: ignore[attr-defined]
         listed = groups if isinstance(groups, list) else []
         strangers = [g for g in listed if g not in local and node not in chosen.get(g, ())]
         if strangers or not listed:
             return f"{event} was sent to {node} for the groups {shown(groups)}"
-        told.update(listed)
-    for group in {*chosen, *told} - local:
-        if told[group] != (1 if group in chosen else 0):
-            return f"{event} was sent {told[group]} times for the group {group}; groups: {_nodes(chosen)}"
+        reported.update(listed)
+    for group in {*chosen, *reported} - local:
+        if reported[group] != (1 if group in chosen else 0):
+            return f"{event} was sent {reported[group]} times for the group {group}; groups: {_nodes(chosen)}"
     return ""

@@ -27,9 +27,9 @@ SLACK_S = 0.3  #: what may lie between the question as it was written and as it 
 def wrong_answer(asked: Frame, answer: Any, after_s: float) -> str:
     """What is wrong with an answer of the client, so long after its question; "" if nothing is."""
     if isinstance(asked, Ping) and isinstance(answer, Pong):
-        told, given = (None if one.time is UNSET else one.time for one in (answer, asked))
-        fits = given is None or told == given
-        return "" if fits else f"the PONG has the time {shown(told)}, its PING had {shown(given)}"
+        reported, given = (None if one.time is UNSET else one.time for one in (answer, asked))
+        fits = given is None or reported == given
+        return "" if fits else f"the PONG has the time {shown(reported)}, its PING had {shown(given)}"
     if isinstance(answer, Info):
         return "" if isinstance(answer.services, list) else f"services of INFO is {shown(answer.services)}"
     if isinstance(asked, Request) and isinstance(answer, Response):

@@ -41,18 +41,18 @@ def marked(node: Node, **marks: Any) -> dict[str, Any]:
     return {"meta": {}, "headers": {}} | {where: marks}
 
 
-async def asked(stage: ScriptContext, count: int, timeout: float = 2.0) -> list[Call]:
+async def asked(context: ScriptContext, count: int, timeout: float = 2.0) -> list[Call]:
     """Calls that only the script answers."""
-    calls = [begin(stage, "p.wait", {"n": len(stage.ops) + number}, timeout) for number in range(count)]
-    await stage.sleep(0.2)
+    calls = [begin(context, "p.wait", {"n": len(context.ops) + number}, timeout) for number in range(count)]
+    await context.sleep(0.2)
     return calls
 
 
 @base(role="caller", needs=["streams"])
-async def downloads(stage: ScriptContext) -> None:
+async def downloads(context: ScriptContext) -> None:
     """Answers whose packets come out of order, twice, and after the end."""
-    node = peer(stage)
-    await joined(stage)
+    node = peer(context)
+    await joined(context)
     orders = [
         (0, 1, 2, 3, 4),
         (0, 2, 1, 4, 3),
@@ -60,7 +60,7 @@ async def downloads(stage: ScriptContext) -> None:
         (4, 3, 2, 1, 0),
         (0, 1, 1, 2, 0, 3, 2, 4, 4, 1),
     ]
-    calls = await asked(stage, len(orders) + 2)
+    calls = await asked(context, len(orders) + 2)
     for number, order in enumerate(orders):
         answer(node, number - len(calls), *order)
     answer(node, -2, 0, 4, seq=1)  # a stream of nothing
@@ -68,17 +68,17 @@ async def downloads(stage: ScriptContext) -> None:
     for seq, data in enumerate((None, {"a": 1}, [2], "three", None)):
         marks = marked(node, **{OBJECTS: True})
         node.send("RES", NODE, id=id, success=True, data=data, stream=seq < 4, seq=seq, **marks)
-    await stage.ended(calls)
-    await probed(stage)
+    await context.ended(calls)
+    await probed(context)
 
 
 @base(role="caller", needs=["streams"])
-async def broken_off(stage: ScriptContext) -> None:
+async def broken_off(context: ScriptContext) -> None:
     """Answers that break off: with an error, without an end, refused, and because their sender is gone."""
-    node = peer(stage)
-    other = peer(stage, "second")
-    await joined(stage)
-    calls = await asked(stage, 4, 3.0)
+    node = peer(context)
+    other = peer(context, "second")
+    await joined(context)
+    calls = await asked(context, 4, 3.0)
     mine = [one for one in (node, other) for _ in one.requests]
     spots = {node: -len(node.requests), other: -len(other.requests)}
     for number, one in enumerate(mine):
@@ -92,83 +92,83 @@ async def broken_off(stage: ScriptContext) -> None:
             answer(one, at, 0, stream=False, seq=None, success=False, error=ERROR, data=None)
         else:
             answer(one, at, 0, 1)
-    await stage.sleep(0.5)
+    await context.sleep(0.5)
     other.stop()
     node.stop()
-    await stage.ended(calls)
-    peer(stage, "third")
-    await stage.sleep(1)
-    await probed(stage)
+    await context.ended(calls)
+    peer(context, "third")
+    await context.sleep(1)
+    await probed(context)
 
 
 @base(role="caller", needs=["streams"])
-async def sent_up(stage: ScriptContext) -> None:
+async def sent_up(context: ScriptContext) -> None:
     """Uploads of several sizes, slow ones, objects, and one to an action that has answered before the end."""
-    peer(stage)
-    await joined(stage)
-    stage.notes.early = True
+    peer(context)
+    await joined(context)
+    context.notes.early = True
     calls = [
-        begin(stage, "p.up", {"n": 1}, stream={"text": "äöü€" * 5}, chunk=3),
-        begin(stage, "p.up", {"n": 2}, stream={"text": "abcdef"}, chunk=1, every_ms=50),
-        begin(stage, "p.up", {"n": 3}, stream={"text": ""}),
-        begin(stage, "p.up", {"n": 6}, objects=[{"a": 1}, [2], "three"]),
-        begin(stage, "p.fail", {"n": 4, "code": 400}, stream={"text": "abcdef"}, chunk=1, every_ms=100),
-        begin(stage, "p.down", {"n": 5}),
+        begin(context, "p.up", {"n": 1}, stream={"text": "äöü€" * 5}, chunk=3),
+        begin(context, "p.up", {"n": 2}, stream={"text": "abcdef"}, chunk=1, every_ms=50),
+        begin(context, "p.up", {"n": 3}, stream={"text": ""}),
+        begin(context, "p.up", {"n": 6}, objects=[{"a": 1}, [2], "three"]),
+        begin(context, "p.fail", {"n": 4, "code": 400}, stream={"text": "abcdef"}, chunk=1, every_ms=100),
+        begin(context, "p.down", {"n": 5}),
     ]
-    await stage.ended(calls)
-    await stage.sleep(1)
-    await probed(stage)
+    await context.ended(calls)
+    await context.sleep(1)
+    await probed(context)
 
 
 @base(role="caller", needs=["streams", "cancel"])
-async def called_off(stage: ScriptContext) -> None:
+async def called_off(context: ScriptContext) -> None:
     """Uploads whose calls end before all of them is sent: they run into their deadlines, or are cancelled."""
-    peer(stage)
-    await joined(stage)
+    peer(context)
+    await joined(context)
     slow: dict[str, Any] = {"stream": {"text": "abcdefgh"}, "chunk": 1, "every_ms": 100}
     for number in range(2):
         calls = [
-            begin(stage, "p.wait", {"n": number}, 0.35, **slow),
-            begin(stage, "p.up", {"n": number}, **slow),
-            begin(stage, "p.echo", {"n": number}),
+            begin(context, "p.wait", {"n": number}, 0.35, **slow),
+            begin(context, "p.up", {"n": number}, **slow),
+            begin(context, "p.echo", {"n": number}),
         ]
-        await stage.sleep(0.25)
-        await stage.adapter.cancel(calls[1])
-        await stage.ended(calls)
-        await stage.sleep(1)
-    await probed(stage)
+        await context.sleep(0.25)
+        await context.adapter.cancel(calls[1])
+        await context.ended(calls)
+        await context.sleep(1)
+    await probed(context)
 
 
-@base(role="caller", needs=["streams"], bends=False)
-async def large_streams(stage: ScriptContext) -> None:
+@base(role="caller", needs=["streams"], injections=False)
+async def large_streams(context: ScriptContext) -> None:
     """Streams in pieces that no message takes, which have to be cut."""
-    peer(stage)
-    await joined(stage)
-    stage.notes.fits = [(len(stage.ops), True)]
-    await begin(stage, "p.up", {"n": 0}, 5.0, stream={"gen": "rand", "seed": 3, "len": 600_000})
-    await probed(stage)
+    peer(context)
+    await joined(context)
+    context.notes.fits = [(len(context.ops), True)]
+    await begin(context, "p.up", {"n": 0}, 5.0, stream={"gen": "rand", "seed": 3, "len": 600_000})
+    await probed(context)
 
 
-@base(role="caller", needs=["streams"], bends=False)
-async def unread(stage: ScriptContext) -> None:
+@base(role="caller", needs=["streams"], injections=False)
+async def unread(context: ScriptContext) -> None:
     """A large upload, and a server that does not read for a while."""
-    peer(stage)
-    await joined(stage)
-    stage.broker.faults.add(stall(UNREAD_S, kind="Request", direction="in", nth=1))
-    stage.notes.unread = (stage.now, stage.now + UNREAD_S)
+    peer(context)
+    await joined(context)
+    context.broker.faults.add(stall(UNREAD_S, kind="Request", direction="in", nth=1))
+    context.notes.unread = (context.now, context.now + UNREAD_S)
     size = 2 << 20  # about twice as much on the wire
-    await begin(stage, "p.up", {"n": 0}, 20.0, stream={"gen": "zero", "len": size})
-    await probed(stage)
+    await begin(context, "p.up", {"n": 0}, 20.0, stream={"gen": "zero", "len": size})
+    await probed(context)
 
 
-@base(role="service", needs=["streams"], bends=False)
-async def sent_to(stage: ScriptContext) -> None:
+@base(role="service", needs=["streams"], injections=False)
+async def sent_to(context: ScriptContext) -> None:
     """Uploads to the client that break off, and streams of it that no caller reads to the end."""
-    node = peer(stage)
-    await joined(stage)
+    node = peer(context)
+    await joined(context)
     reading = {"read": {"read_stream": True}, "down": {"stream": {"text": "abcdef"}, "chunk": 2}}
-    await stage.op("mol.serve", service="s", actions={**ACTIONS, **reading})
-    await stage.sleep(0.5)
+    await context.op("mol.serve", service="s", actions={**ACTIONS, **reading})
+    await context.sleep(0.5)
     usual = {"action": "s.read", "timeout": 0, "params": None}
     for number in range(2):
         for seq, marks in ((0, {}), (1, {}), (2, {STREAM_ERROR: ERROR})):
@@ -178,8 +178,8 @@ async def sent_to(stage: ScriptContext) -> None:
         node.send("REQ", NODE, id=f"endless-{number}", **usual, **marked(node), stream=True, seq=0)
         node.start_call("s.down", {"n": number}, target=NODE, timeout=5.0)
         node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0)
-        await stage.sleep(0.5)
+        await context.sleep(0.5)
     node.stop()
-    await stage.sleep(1)
-    peer(stage, "second")
-    await probed(stage)
+    await context.sleep(1)
+    peer(context, "second")
+    await probed(context)

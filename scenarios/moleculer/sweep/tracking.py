@@ -89,7 +89,7 @@ class Tracking:
             ("out", Ping): self._pinged,
             ("in", Pong): lambda frame, topic, at: self._answer_back(("PING", frame.id or None), frame, at),
             ("out", Discover): self._discovered,
-            ("in", Info): self._tells,
+            ("in", Info): self._reports,
             ("out", Disconnect): self._left,
             ("in", Disconnect): self._leaves,
         }
@@ -189,10 +189,10 @@ class Tracking:
             self._node, self._prefix = parts.rest, (parts.prefix, parts.separator)
 
     def _refused(self, frame: Any, topic: str, at: Position) -> None:
-        self.conn.goodbye = self.conn.goodbye or at
+        self.conn.server_closing = self.conn.server_closing or at
 
     def _leaves(self, frame: Any, topic: str, at: Position) -> None:
-        self.conn.parting = self.conn.parting or at
+        self.conn.client_closing = self.conn.client_closing or at
 
     def _left(self, frame: Any, topic: str, at: Position) -> None:
         self.facts.dropped.append(Dropped(self.conn, at, frame.sender))
@@ -253,7 +253,7 @@ class Tracking:
             self.facts.flows += known
         flow = known[0]
         is_good = frame.seq > 0 or getattr(frame, "success", True) is True
-        flow.is_sure = flow.is_sure and self.conn.goodbye is None and is_good
+        flow.is_sure = flow.is_sure and self.conn.server_closing is None and is_good
         flow.is_opened = flow.is_opened or frame.seq == 0
         if direction == "in" and (frame.seq in flow.pieces or flow.last is not None):
             self.facts.broken.append((at, f"packet {frame.seq} of a stream again, or after its end"))
@@ -348,7 +348,7 @@ class Tracking:
     def _discovered(self, frame: Discover, topic: str, at: Position) -> None:
         self._asked_back(frame, ("DISCOVER", frame.sender), at)
 
-    def _tells(self, frame: Info, topic: str, at: Position) -> None:
+    def _reports(self, frame: Info, topic: str, at: Position) -> None:
         self._instance = frame.instanceID
         parts = topic_of(topic)
         if parts is not None and not parts.rest:

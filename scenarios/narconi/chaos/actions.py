@@ -8,7 +8,7 @@ from typing import Any
 from conformance.clients.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import ChaosContext
+from conformance.search.random.context import ChaosContext
 from scenarios.narconi.traits import PROJECT
 
 
@@ -30,48 +30,50 @@ class NarconiActions(Actions):
     def target(self, number: int, *, read: bool) -> str:
         return f"C{number}" if read else f"P{number}"
 
-    async def prepare(self, scene: ChaosContext, targets: list[str]) -> None:
+    async def prepare(self, context: ChaosContext, targets: list[str]) -> None:
         for target in targets:
-            scene.broker.create_queue(PROJECT, target)
+            context.broker.create_queue(PROJECT, target)
 
-    async def open(self, scene: ChaosContext, session: str, target: str) -> bool:
-        return not scene.is_remote or await self._made(scene, session, target)
+    async def open(self, context: ChaosContext, session: str, target: str) -> bool:
+        return not context.is_remote or await self._made(context, session, target)
 
-    async def _made(self, scene: ChaosContext, session: str, target: str) -> bool:
+    async def _made(self, context: ChaosContext, session: str, target: str) -> bool:
         """Whether a queue of a real server is there."""
-        return (await scene.op("narc.ensure_queue", session=session, target=target)).ok
+        return (await context.op("narc.ensure_queue", session=session, target=target)).ok
 
-    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
-        if scene.is_remote and not await self._made(scene, session, target):
+    async def subscribe(
+        self, context: ChaosContext, session: str, sub: str, target: str, params: Any
+    ) -> bool:
+        if context.is_remote and not await self._made(context, session, target):
             return False
-        told: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
+        reported: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
         options: dict[str, Any] = {}
         if params.get("acks", True):
-            told["auto_settle"] = "ack"
+            reported["auto_settle"] = "ack"
             options = {"ack": True, "limit": params.get("limit", 20)}
         given: dict[str, Any] = {
             "session": session,
             "sub": sub,
             "target": target,
             "options": options,
-            "on_message": told,
+            "on_message": reported,
         }
-        return (await scene.op("subscribe", **given)).ok
+        return (await context.op("subscribe", **given)).ok
 
-    def put(self, scene: ChaosContext, target: str, body: str) -> None:
-        if f"{PROJECT}_{target}" in scene.broker.queues:
-            scene.broker.publish(PROJECT, target, body.encode())
+    def put(self, context: ChaosContext, target: str, body: str) -> None:
+        if f"{PROJECT}_{target}" in context.broker.queues:
+            context.broker.publish(PROJECT, target, body.encode())
 
-    def ask(self, scene: ChaosContext, session: str, number: int) -> Call:
+    def ask(self, context: ChaosContext, session: str, number: int) -> Call:
         own = f"N-{session}-{number // 3}"
         match number % 3:
             case 0:
-                return scene.begin("narc.ensure_queue", session=session, target=own)
+                return context.begin("narc.ensure_queue", session=session, target=own)
             case 1:
                 body = text(f"{own}-{number}")
-                return scene.begin("narc.post", session=session, target=own, body=body)
+                return context.begin("narc.post", session=session, target=own, body=body)
             case _:
-                return scene.begin("narc.take", session=session, target=own)
+                return context.begin("narc.take", session=session, target=own)
 
 
 ACTIONS = NarconiActions()

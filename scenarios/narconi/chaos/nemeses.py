@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from conformance.search.random.context import ChaosContext
 from conformance.search.random.nemesis import Nemesis
-from conformance.search.random.scene import ChaosContext
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults.steps import Step
 
@@ -23,12 +23,12 @@ class Backend(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"down": random.random() < 0.5}
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.broker.lose_backend(down=step.args["down"])
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        context.broker.lose_backend(down=step.args["down"])
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        scene.broker.restore_backend()
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        context.broker.restore_backend()
 
 
 NEMESES = (Backend(),)

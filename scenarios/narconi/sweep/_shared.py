@@ -15,22 +15,22 @@ LONG_S = 120.0  #: in which every back-off ends
 LOOK_S = 10.0
 
 
-def queues(stage: ScriptContext, *names: str) -> None:
+def queues(context: ScriptContext, *names: str) -> None:
     """Create these queues of the project, or ``P``."""
     for name in names or ("P",):
-        stage.broker.create_queue(PROJECT, name)
+        context.broker.create_queue(PROJECT, name)
 
 
-def put(stage: ScriptContext, queue: str, *bodies: str, **more: Any) -> None:
+def put(context: ScriptContext, queue: str, *bodies: str, **more: Any) -> None:
     """Messages of another publisher."""
     for body in bodies:
-        stage.broker.publish(PROJECT, queue, body.encode(), **more)
+        context.broker.publish(PROJECT, queue, body.encode(), **more)
 
 
-async def watched(stage: ScriptContext, queue: str, body: str) -> None:
+async def watched(context: ScriptContext, queue: str, body: str) -> None:
     """Clear the faults, wait until every back-off has ended, and see that messages still come."""
-    stage.calm()
-    await stage.sleep(LONG_S)
-    put(stage, queue, body)
-    await stage.sleep(LOOK_S)
-    stage.mark("subscribed")
+    context.calm()
+    await context.sleep(LONG_S)
+    put(context, queue, body)
+    await context.sleep(LOOK_S)
+    context.mark("subscribed")

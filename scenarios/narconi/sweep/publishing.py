@@ -9,69 +9,69 @@ HEADERS = {"Content-Type": "text/plain", "x-msg-x-trace": "ä1"}
 
 
 @base(role="publisher", handshake=True)
-async def publish(stage: ScriptContext) -> None:
+async def publish(context: ScriptContext) -> None:
     """Several messages at a time that wait for their confirms, with metadata and without."""
-    queues(stage)
-    await stage.connect(auto_reconnect=True)
+    queues(context)
+    await context.connect(auto_reconnect=True)
     for window in range(2):
-        await stage.ended(
+        await context.ended(
             [
-                stage.begin("publish", body=text(f"{window}{number}"), headers=headers, **PUBLISH)
+                context.begin("publish", body=text(f"{window}{number}"), headers=headers, **PUBLISH)
                 for number, headers in enumerate(({}, HEADERS, {}, HEADERS))
             ]
         )
-    await stage.finale("publish", **PROBE)
+    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")
-async def unwaited(stage: ScriptContext) -> None:
+async def unwaited(context: ScriptContext) -> None:
     """Messages whose outcomes are reported later, to two queues."""
-    queues(stage, "P", "R")
-    await stage.connect(auto_reconnect=True)
+    queues(context, "P", "R")
+    await context.connect(auto_reconnect=True)
     for number in range(4):
         for target in ("P", "R"):
-            stage.begin("publish", target=target, body=text(f"{target}{number}"), wait=False)
-    await stage.sleep(3)
-    await stage.finale("publish", **PROBE)
+            context.begin("publish", target=target, body=text(f"{target}{number}"), wait=False)
+    await context.sleep(3)
+    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")
-async def alone(stage: ScriptContext) -> None:
+async def alone(context: ScriptContext) -> None:
     """Without reconnecting: the next message makes the next connection."""
-    queues(stage)
-    await stage.connect(auto_reconnect=False)
-    await stage.ended([stage.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(3)])
-    await stage.op("state")
-    stage.kill("fin")
-    await stage.sleep(0.5)
+    queues(context)
+    await context.connect(auto_reconnect=False)
+    await context.ended([context.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(3)])
+    await context.op("state")
+    context.kill("fin")
+    await context.sleep(0.5)
     for number in range(2):
-        await stage.op("publish", body=text(f"z{number}"), **PUBLISH)
-    await stage.finale("publish", **PROBE)
+        await context.op("publish", body=text(f"z{number}"), **PUBLISH)
+    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")
-async def refused(stage: ScriptContext) -> None:
+async def refused(context: ScriptContext) -> None:
     """Queues that are not there, messages that are too large, and good ones in between."""
-    queues(stage)
-    stage.notes.oversized = True
-    await stage.connect(auto_reconnect=True)
+    queues(context)
+    context.notes.oversized = True
+    await context.connect(auto_reconnect=True)
     large = {"gen": "rand", "seed": 1, "len": 65_537}
     for number in range(2):
-        await stage.op("publish", target="nowhere", body=text(f"n{number}"), wait=True)
-        await stage.op("publish", body=text(f"g{number}"), **PUBLISH)
-    stage.begin("publish", body=text("before"), **PUBLISH)
-    stage.begin("publish", body=large, **PUBLISH)
-    await stage.op("publish", body=text("behind"), **PUBLISH)
-    await stage.sleep(3)
-    await stage.finale("publish", **PROBE)
+        await context.op("publish", target="nowhere", body=text(f"n{number}"), wait=True)
+        await context.op("publish", body=text(f"g{number}"), **PUBLISH)
+    context.begin("publish", body=text("before"), **PUBLISH)
+    context.begin("publish", body=large, **PUBLISH)
+    await context.op("publish", body=text("behind"), **PUBLISH)
+    await context.sleep(3)
+    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")
-async def sizes(stage: ScriptContext) -> None:
+async def sizes(context: ScriptContext) -> None:
     """Bodies at the ends of every length that a frame can have."""
-    queues(stage)
-    await stage.connect(auto_reconnect=True)
+    queues(context)
+    await context.connect(auto_reconnect=True)
     for size in (0, 1, 125, 126, 127, 65_535, 65_536):
-        await stage.op("publish", body={"gen": "rand", "seed": size, "len": size}, **PUBLISH)
-    await stage.op("publish", body={"b64": "AP+AfwoN"}, **PUBLISH)
-    await stage.finale("publish", **PROBE)
+        await context.op("publish", body={"gen": "rand", "seed": size, "len": size}, **PUBLISH)
+    await context.op("publish", body={"b64": "AP+AfwoN"}, **PUBLISH)
+    await context.finale("publish", **PROBE)

@@ -256,7 +256,7 @@ class Frames:
         self._publishes = request.header("sec-websocket-protocol") == "publish"
         self._requests = requests
         self._reader = _ServerReader(LARGEST)
-        self._told = 0
+        self._reported = 0
         self._metadata: tuple[dict[str, Any], int] | None = None
         self._is_dead = False
 
@@ -302,18 +302,18 @@ class Frames:
     def _word(self, message: Message) -> Frame:
         """What a publisher gets: its next confirm."""
         if not message.payload:
-            if self._told >= self._requests.sent:
+            if self._reported >= self._requests.sent:
                 raise _Bad("expected nothing, because every message has its confirm")
-            self._told += 1
-            return f.WsConfirm(self._told)
+            self._reported += 1
+            return f.WsConfirm(self._reported)
         value = _object(message.payload)
         code = value.get("code")
         if not isinstance(code, int):
             raise _Bad("expected a confirm or an error")
-        if self._told >= self._requests.sent:
+        if self._reported >= self._requests.sent:
             return f.WsError(value.get("error"), code)
-        self._told += 1
-        return f.WsReject(value.get("error"), code, self._told)
+        self._reported += 1
+        return f.WsReject(value.get("error"), code, self._reported)
 
     def _delivery(self, message: Message) -> _Pair | None:
         if self._metadata is not None:

@@ -75,7 +75,7 @@ class Tracking:
             elif type(frame) in self._steps:
                 self._steps[type(frame)](frame, seen.at)
         if not self.conn.is_session and self.conn.ended_by == "client":
-            self.conn.parting = self.conn.ended  # so HTTP clients say that they are done
+            self.conn.client_closing = self.conn.ended  # so HTTP clients say that they are done
         self._part()
         if self._window is not None:
             self._window.closed = self._window.closed or self.conn.ended
@@ -112,7 +112,7 @@ class Tracking:
             if self._window is not None:
                 self._window.refused, self._window.closed = answer.status, at
         elif isinstance(answer, f.HttpResponse) and _closes(answer):
-            self.conn.goodbye = self.conn.goodbye or at
+            self.conn.server_closing = self.conn.server_closing or at
 
     # the WebSocket
 
@@ -127,15 +127,15 @@ class Tracking:
 
     def _close(self, frame: f.WsClose, at: Position, direction: str) -> None:
         if direction == "out":
-            if self.conn.goodbye is None and self.conn.parting is None:
+            if self.conn.server_closing is None and self.conn.client_closing is None:
                 self._closing = Question(self.conn, frame, None, at)
                 self.facts.asked_back.append(self._closing)
-            self.conn.goodbye = self.conn.goodbye or at
+            self.conn.server_closing = self.conn.server_closing or at
         else:
             if self._closing is not None:
                 self._closing.answer, self._closing.answered = frame, at
-            if self.conn.goodbye is None and frame.code in DONE:
-                self.conn.parting = self.conn.parting or at
+            if self.conn.server_closing is None and frame.code in DONE:
+                self.conn.client_closing = self.conn.client_closing or at
         if self._window is not None:
             self._window.closed = self._window.closed or at
 
@@ -145,18 +145,18 @@ class Tracking:
         return self._queue, "", f"{self.conn.name}#{number}"
 
     def _publish(self, frame: f.WsPublish, at: Position) -> None:
-        if not self.conn.parting:
+        if not self.conn.client_closing:
             shown = dict(frame.metadata)
             self.facts.written.append(
                 Written(self.conn, at, self._place(frame.number), frame.payload, properties=shown)
             )
 
     def _confirm(self, frame: f.WsConfirm, at: Position) -> None:
-        if self.conn.goodbye is None:
+        if self.conn.server_closing is None:
             self.facts.settled.append(Settled(self.conn, at, self._place(frame.number), True))
 
     def _refuse(self, frame: f.WsReject, at: Position) -> None:
-        if self.conn.goodbye is None:
+        if self.conn.server_closing is None:
             place = self._place(frame.number)
             self.facts.settled.append(Settled(self.conn, at, place, False, frame.code))
 
@@ -170,7 +170,7 @@ class Tracking:
     # consuming
 
     def _deliver(self, frame: f.WsDeliver, at: Position) -> None:
-        if self._window is None or self.conn.goodbye is not None:
+        if self._window is None or self.conn.server_closing is not None:
             return
         if frame.ack_id is not None:
             self._delivered.append(frame.ack_id)

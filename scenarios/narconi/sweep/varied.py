@@ -43,134 +43,138 @@ def body(data: bytes) -> dict[str, str]:
     return {"b64": b64encode(data).decode()}
 
 
-def stored(stage: ScriptContext, queue: str) -> None:
+def stored(context: ScriptContext, queue: str) -> None:
     """Messages of another publisher, of every kind."""
     for number, data in enumerate(BODIES):
         headers = HEADERS[number % len(HEADERS)]
         more = {name: value for name, value in headers.items() if name.lower() != "content-type"}
         kind = str(headers.get("Content-Type", "application/octet-stream"))
-        stage.broker.publish(PROJECT, queue, data, content_type=kind, headers=more, redelivered=number == 3)
+        context.broker.publish(PROJECT, queue, data, content_type=kind, headers=more, redelivered=number == 3)
 
 
 @base(role="publisher")
-async def messages(stage: ScriptContext) -> None:
+async def messages(context: ScriptContext) -> None:
     """Bodies and metadata of every kind, over a WebSocket; some that cannot be sent."""
-    queues(stage)
-    await stage.connect(auto_reconnect=True)
+    queues(context)
+    await context.connect(auto_reconnect=True)
     for number, data in enumerate(BODIES):
-        await stage.op("publish", body=body(data), headers=HEADERS[number % len(HEADERS)], **PUBLISH)
+        await context.op("publish", body=body(data), headers=HEADERS[number % len(HEADERS)], **PUBLISH)
     for headers in STRANGE:
-        await stage.op("publish", body=text(f"s{headers}"), headers=headers, **PUBLISH)
-    await stage.finale("publish", **PROBE)
+        await context.op("publish", body=text(f"s{headers}"), headers=headers, **PUBLISH)
+    await context.finale("publish", **PROBE)
 
 
 @base(role="http")
-async def posts(stage: ScriptContext) -> None:
+async def posts(context: ScriptContext) -> None:
     """The same over HTTP, and messages of every kind are taken."""
-    stage.notes.oversized = True  # and some have metadata that cannot be sent
-    queues(stage, "P")
-    stored(stage, "C")
-    await stage.connect(auto_reconnect=True)
+    context.notes.oversized = True  # and some have metadata that cannot be sent
+    queues(context, "P")
+    stored(context, "C")
+    await context.connect(auto_reconnect=True)
     for number, data in enumerate(BODIES):
-        await stage.op("narc.post", target="P", body=body(data), headers=HEADERS[number % len(HEADERS)])
-        await stage.op("narc.take", target="C")
+        await context.op("narc.post", target="P", body=body(data), headers=HEADERS[number % len(HEADERS)])
+        await context.op("narc.take", target="C")
     for headers in STRANGE:
-        await stage.op("narc.post", target="P", body=text(f"s{headers}"), headers=headers)
+        await context.op("narc.post", target="P", body=text(f"s{headers}"), headers=headers)
     for _ in range(3):
-        await stage.op("narc.take", target="P")
-    await stage.finale("narc.ensure_queue", target="P")
+        await context.op("narc.take", target="P")
+    await context.finale("narc.ensure_queue", target="P")
 
 
 def kinds(encoding: str) -> Base:
     """Deliveries of every kind, in one encoding or in messages of their own."""
 
-    async def script(stage: ScriptContext) -> None:
+    async def script(context: ScriptContext) -> None:
         """Messages of every kind are consumed."""
-        queues(stage, "P", "C")
-        stored(stage, "C")
-        await stage.connect(auto_reconnect=True)
+        queues(context, "P", "C")
+        stored(context, "C")
+        await context.connect(auto_reconnect=True)
         options = {"ack": True, **({"encoding": encoding} if encoding else {})}
-        await stage.op("subscribe", sub="c1", target="C", options=options, on_message=SETTLING)
-        await stage.sleep(0.5)
-        stored(stage, "C")
-        await watched(stage, "C", "last")
-        await stage.finale("publish", **PROBE)
+        await context.op("subscribe", sub="c1", target="C", options=options, on_message=SETTLING)
+        await context.sleep(0.5)
+        stored(context, "C")
+        await watched(context, "C", "last")
+        await context.finale("publish", **PROBE)
 
     needs = ["encoding"] if encoding else []
-    return base(role="consumer", needs=needs, bends=not encoding, name=f"kinds-{encoding or 'plain'}")(script)
+    return base(role="consumer", needs=needs, injections=not encoding, name=f"kinds-{encoding or 'plain'}")(
+        script
+    )
 
 
 KINDS = [kinds(encoding) for encoding in ("", *ENCODINGS)]
 
 
-@base(role="http", bends=False)
-async def names(stage: ScriptContext) -> None:
+@base(role="http", injections=False)
+async def names(context: ScriptContext) -> None:
     """Queues whose names have to be escaped in a path."""
-    queues(stage)
-    await stage.connect(auto_reconnect=True)
+    queues(context)
+    await context.connect(auto_reconnect=True)
     for name in NAMES:
-        await stage.op("narc.ensure_queue", target=name)
-        await stage.op("narc.post", target=name, body=text(f"m {name}"))
-        await stage.op("publish", target=name, body=text(f"w {name}"), wait=True)
-        await stage.op("narc.take", target=name)
-        await stage.op("subscribe", sub=name, target=name, on_message=EVENTS)
-        await stage.op("narc.delete_queue", target=name)
-    await stage.finale("narc.ensure_queue", target="P")
+        await context.op("narc.ensure_queue", target=name)
+        await context.op("narc.post", target=name, body=text(f"m {name}"))
+        await context.op("publish", target=name, body=text(f"w {name}"), wait=True)
+        await context.op("narc.take", target=name)
+        await context.op("subscribe", sub=name, target=name, on_message=EVENTS)
+        await context.op("narc.delete_queue", target=name)
+    await context.finale("narc.ensure_queue", target="P")
 
 
-@base(role="publisher", bends=False)
-async def many_messages(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False)
+async def many_messages(context: ScriptContext) -> None:
     """Many messages wait for their confirms at the same time."""
-    queues(stage)
-    await stage.connect(auto_reconnect=True)
-    await stage.op("publish", body=text("first"), **PUBLISH)
-    calls = [stage.begin("publish", body=text(f"m{number}"), **PUBLISH) for number in range(MANY)]
-    await stage.ended(calls)
+    queues(context)
+    await context.connect(auto_reconnect=True)
+    await context.op("publish", body=text("first"), **PUBLISH)
+    calls = [context.begin("publish", body=text(f"m{number}"), **PUBLISH) for number in range(MANY)]
+    await context.ended(calls)
     for number in range(MANY):
-        stage.begin("publish", target="P", body=text(f"u{number}"), wait=False)
-    await stage.sleep(3)
-    await stage.finale("publish", **PROBE)
+        context.begin("publish", target="P", body=text(f"u{number}"), wait=False)
+    await context.sleep(3)
+    await context.finale("publish", **PROBE)
 
 
-@base(role="consumer", bends=False)
-async def flood(stage: ScriptContext) -> None:
+@base(role="consumer", injections=False)
+async def flood(context: ScriptContext) -> None:
     """More messages at a time than any buffer has places."""
-    queues(stage, "P", "C", "D")
+    queues(context, "P", "C", "D")
     for number in range(FLOOD):
-        put(stage, "C", f"c{number}")
+        put(context, "C", f"c{number}")
     for number in range(MANY):
-        put(stage, "D", f"d{number}")
-    await stage.connect(auto_reconnect=True)
-    await stage.op("subscribe", sub="c1", target="C", on_message=EVENTS)
+        put(context, "D", f"d{number}")
+    await context.connect(auto_reconnect=True)
+    await context.op("subscribe", sub="c1", target="C", on_message=EVENTS)
     options = {"ack": True, "limit": 100}
-    await stage.op("subscribe", sub="c2", target="D", options=options, on_message=SETTLING)
-    await stage.sleep(2)
-    await watched(stage, "C", "last")
-    await stage.finale("publish", **PROBE)
+    await context.op("subscribe", sub="c2", target="D", options=options, on_message=SETTLING)
+    await context.sleep(2)
+    await watched(context, "C", "last")
+    await context.finale("publish", **PROBE)
 
 
 def other_server(profile: str) -> Base:
     """A server of another version."""
 
-    async def script(stage: ScriptContext) -> None:
+    async def script(context: ScriptContext) -> None:
         """All that a session can do, with a server of another version."""
-        queues(stage, "P", "C")
-        put(stage, "C", "m0", "m1")
-        await stage.connect(auto_reconnect=True)
+        queues(context, "P", "C")
+        put(context, "C", "m0", "m1")
+        await context.connect(auto_reconnect=True)
         options = {"ack": True, "limit": 2}
-        await stage.op("subscribe", sub="c1", target="C", options=options, on_message=SETTLING)
+        await context.op("subscribe", sub="c1", target="C", options=options, on_message=SETTLING)
         for number in range(2):
-            calls = [stage.begin("publish", body=text(f"a{number}{i}"), **PUBLISH) for i in range(2)]
-            await stage.ended(calls)
-            await stage.op("publish", target="nowhere", body=text(f"n{number}"), wait=True)
-            await stage.op("narc.post", target="P", body=text(f"h{number}"), headers=HEADERS[2])
-            await stage.op("narc.take", target="P")
-            await stage.op("narc.take", target="empty")
-            await stage.sleep(7)
-        await watched(stage, "C", "last")
-        await stage.finale("publish", **PROBE)
+            calls = [context.begin("publish", body=text(f"a{number}{i}"), **PUBLISH) for i in range(2)]
+            await context.ended(calls)
+            await context.op("publish", target="nowhere", body=text(f"n{number}"), wait=True)
+            await context.op("narc.post", target="P", body=text(f"h{number}"), headers=HEADERS[2])
+            await context.op("narc.take", target="P")
+            await context.op("narc.take", target="empty")
+            await context.sleep(7)
+        await watched(context, "C", "last")
+        await context.finale("publish", **PROBE)
 
-    return base(role="publisher", bends=False, server={"profile": profile}, name=f"server-{profile}")(script)
+    return base(role="publisher", injections=False, server={"profile": profile}, name=f"server-{profile}")(
+        script
+    )
 
 
 SERVERS = [other_server(profile) for profile in ("node20", "0.2.0-pre", "seed")]

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.clients.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import ChaosContext
+from conformance.search.random.context import ChaosContext
 
 
 class PzqActions(Actions):
@@ -38,28 +38,30 @@ class PzqActions(Actions):
     def target(self, number: int, *, read: bool) -> str:
         return ""
 
-    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
-        told: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
+    async def subscribe(
+        self, context: ChaosContext, session: str, sub: str, target: str, params: Any
+    ) -> bool:
+        reported: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
         if params.get("settles") != "hand":
-            told["auto_settle"] = "ack"
+            reported["auto_settle"] = "ack"
         given: dict[str, Any] = {
             "session": session,
             "sub": sub,
             "target": target,
             "options": {},
-            "on_message": told,
+            "on_message": reported,
         }
-        return (await scene.op("subscribe", **given)).ok
+        return (await context.op("subscribe", **given)).ok
 
-    def put(self, scene: ChaosContext, target: str, body: str) -> None:
-        scene.broker.publish(body.encode())
+    def put(self, context: ChaosContext, target: str, body: str) -> None:
+        context.broker.publish(body.encode())
 
-    def ask(self, scene: ChaosContext, session: str, number: int) -> Call:
-        return scene.begin("pzq.monitor", session=session)
+    def ask(self, context: ChaosContext, session: str, number: int) -> Call:
+        return context.begin("pzq.monitor", session=session)
 
-    async def settle(self, scene: ChaosContext, sub: str) -> int:
-        by_hand = scene.schedule.params.get("settles") == "hand"
-        return await scene.settle_all(sub) if by_hand else 0
+    async def settle(self, context: ChaosContext, sub: str) -> int:
+        by_hand = context.schedule.params.get("settles") == "hand"
+        return await context.settle_all(sub) if by_hand else 0
 
 
 ACTIONS = PzqActions()

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from conformance.search.random.context import ChaosContext
 from conformance.search.random.nemesis import Nemesis
-from conformance.search.random.scene import ChaosContext
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults import Realism
 from fakebrokers.faults.steps import Step
@@ -21,8 +21,8 @@ class Expiry(Nemesis):
     needs_broker = True
     realism = Realism.LEGAL
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.broker.expire()
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        context.broker.expire()
 
 
 class Identity(Nemesis):
@@ -35,8 +35,8 @@ class Identity(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"identity": random.choice(("", "other"))}
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        scene.broker.change_identity(step.args["identity"].encode())
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        context.broker.change_identity(step.args["identity"].encode())
 
 
 NEMESES = (Expiry(), Identity())

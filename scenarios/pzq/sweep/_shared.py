@@ -15,31 +15,31 @@ PATIENT = {"ack_timeout_s": 2.0, "reaper_interval_s": 0.2}
 LOOK_S = 10.0
 
 
-def put(stage: ScriptContext, *bodies: str) -> None:
+def put(context: ScriptContext, *bodies: str) -> None:
     """Messages of another producer."""
     for body in bodies:
-        stage.broker.publish(body.encode())
+        context.broker.publish(body.encode())
 
 
-async def subscribed(stage: ScriptContext, on_message: Any, sub: str = "c1", **options: Any) -> None:
+async def subscribed(context: ScriptContext, on_message: Any, sub: str = "c1", **options: Any) -> None:
     """Subscribe; the fake forgets what is acknowledged."""
-    stage.notes.forgets = True  # what is acknowledged is gone
-    await stage.op("subscribe", sub=sub, target="", options=options, on_message=on_message)
+    context.notes.forgets = True  # what is acknowledged is gone
+    await context.op("subscribe", sub=sub, target="", options=options, on_message=on_message)
 
 
-async def watched(stage: ScriptContext, body: str) -> None:
+async def watched(context: ScriptContext, body: str) -> None:
     """Clear the faults, and see that messages still come."""
-    stage.calm()
-    await stage.sleep(LOOK_S)
-    put(stage, body)
-    await stage.sleep(LOOK_S)
-    stage.mark("subscribed")
+    context.calm()
+    await context.sleep(LOOK_S)
+    put(context, body)
+    await context.sleep(LOOK_S)
+    context.mark("subscribed")
 
 
-async def settle_all(stage: ScriptContext, how: str, *, backwards: bool = False, sub: str = "c1") -> None:
+async def settle_all(context: ScriptContext, how: str, *, backwards: bool = False, sub: str = "c1") -> None:
     """Settle all that the application has got so far, again what is settled too."""
     refs = [
-        event["ref"] for event in stage.adapter.events if event.event == "message" and event["sub"] == sub
+        event["ref"] for event in context.adapter.events if event.event == "message" and event["sub"] == sub
     ]
     for ref in reversed(refs) if backwards else refs:
-        await stage.op("settle", sub=sub, ref=ref, how=how)
+        await context.op("settle", sub=sub, ref=ref, how=how)

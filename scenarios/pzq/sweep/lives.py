@@ -18,131 +18,131 @@ ODD_LINES = (
 
 
 @base(role="monitor")
-async def ask(stage: ScriptContext) -> None:
+async def ask(context: ScriptContext) -> None:
     """Questions to the monitor, one after the other and some at a time."""
-    put(stage, "m")
-    await stage.connect()
-    await stage.op("pzq.monitor")
-    await stage.ended([stage.begin("pzq.monitor") for _ in range(3)])
-    await stage.finale("pzq.monitor")
+    put(context, "m")
+    await context.connect()
+    await context.op("pzq.monitor")
+    await context.ended([context.begin("pzq.monitor") for _ in range(3)])
+    await context.finale("pzq.monitor")
 
 
-@base(role="monitor", bends=False)
-async def odd_counters(stage: ScriptContext) -> None:
+@base(role="monitor", injections=False)
+async def odd_counters(context: ScriptContext) -> None:
     """A monitor that answers with other things than counters, in lines of other shapes."""
-    stage.notes.lies = True
-    await stage.connect()
+    context.notes.lies = True
+    await context.connect()
     for lines in ODD_LINES:
-        name = stage.broker.faults.add(garbled_monitor(lines))
-        await stage.op("pzq.monitor")
-        stage.broker.faults.remove(name)
-    await stage.finale("pzq.monitor")
+        name = context.broker.faults.add(garbled_monitor(lines))
+        await context.op("pzq.monitor")
+        context.broker.faults.remove(name)
+    await context.finale("pzq.monitor")
 
 
 @base(role="publisher")
-async def both(stage: ScriptContext) -> None:
+async def both(context: ScriptContext) -> None:
     """One session produces, consumes and asks."""
-    await stage.connect()
-    await subscribed(stage, ACKING)
+    await context.connect()
+    await subscribed(context, ACKING)
     for number in range(3):
-        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
-        await stage.op("pzq.monitor")
-    await watched(stage, "last")
-    await stage.finale("publish", **PROBE)
+        await context.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await context.op("pzq.monitor")
+    await watched(context, "last")
+    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")
-async def closing(stage: ScriptContext) -> None:
+async def closing(context: ScriptContext) -> None:
     """A close with everything under way."""
-    put(stage, *[f"m{i}" for i in range(4)])
-    await stage.connect()
-    await subscribed(stage, {**EVENTS, "sleep_ms": 100})
+    put(context, *[f"m{i}" for i in range(4)])
+    await context.connect()
+    await subscribed(context, {**EVENTS, "sleep_ms": 100})
     for number in range(3):
-        stage.begin("publish", body=text(f"a{number}"), **PUBLISH)
-    stage.begin("pzq.monitor")
-    await stage.close()
-    await stage.op("publish", body=text("z"), **PUBLISH)
-    await stage.op("pzq.monitor")
+        context.begin("publish", body=text(f"a{number}"), **PUBLISH)
+    context.begin("pzq.monitor")
+    await context.close()
+    await context.op("publish", body=text("z"), **PUBLISH)
+    await context.op("pzq.monitor")
 
 
-@base(role="publisher", bends=False)
-async def outage(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False)
+async def outage(context: ScriptContext) -> None:
     """The broker is away for a while with ops open; what was begun meanwhile leaves when it is back."""
-    await stage.connect()
-    await subscribed(stage, ACKING)
-    await stage.op("publish", body=text("a"), **PUBLISH)
-    stage.killed.update(stage.broker.engine.connections)
-    stage.broker.crash()
-    call = stage.begin("publish", 20.0, body=text("b"), **PUBLISH)
-    asked = stage.begin("pzq.monitor", 20.0)
-    await stage.sleep(3)
-    stage.broker.restart()
-    await stage.ended([call, asked])
-    await watched(stage, "last")
-    await stage.finale("publish", **PROBE)
+    await context.connect()
+    await subscribed(context, ACKING)
+    await context.op("publish", body=text("a"), **PUBLISH)
+    context.killed.update(context.broker.engine.connections)
+    context.broker.crash()
+    call = context.begin("publish", 20.0, body=text("b"), **PUBLISH)
+    asked = context.begin("pzq.monitor", 20.0)
+    await context.sleep(3)
+    context.broker.restart()
+    await context.ended([call, asked])
+    await watched(context, "last")
+    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")
-async def two_sessions(stage: ScriptContext) -> None:
+async def two_sessions(context: ScriptContext) -> None:
     """Two sessions; the application closes one, the other goes on."""
-    stage.notes.sessions = 2
-    await stage.connect()
-    await stage.connect("s2")
+    context.notes.sessions = 2
+    await context.connect()
+    await context.connect("s2")
     calls = [
-        stage.begin("publish", session=name, body=text(f"{name}{i}"), **PUBLISH)
+        context.begin("publish", session=name, body=text(f"{name}{i}"), **PUBLISH)
         for i in range(2)
         for name in ("s1", "s2")
     ]
-    await stage.ended(calls)
-    await stage.op("close", session="s2")
-    await stage.op("publish", body=text("mine"), **PUBLISH)
-    await stage.finale("publish", **PROBE)
+    await context.ended(calls)
+    await context.op("close", session="s2")
+    await context.op("publish", body=text("mine"), **PUBLISH)
+    await context.finale("publish", **PROBE)
 
 
-@base(role="publisher", bends=False)
-async def rounds(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False)
+async def rounds(context: ScriptContext) -> None:
     """Losses again and again: the client holds no more after the last one than after the first."""
-    await stage.connect()
-    await subscribed(stage, ACKING)
-    stage.mark("rounds")
+    await context.connect()
+    await subscribed(context, ACKING)
+    context.mark("rounds")
     for number in range(6):
-        stage.kill("rst")
-        await stage.sleep(2)
-        put(stage, f"m{number}")
-        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
-        await stage.op("pzq.monitor")
-        await stage.op("stats")
-    await stage.finale("publish", **PROBE)
+        context.kill("rst")
+        await context.sleep(2)
+        put(context, f"m{number}")
+        await context.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await context.op("pzq.monitor")
+        await context.op("stats")
+    await context.finale("publish", **PROBE)
 
 
-@base(role="publisher", bends=False, server=SLOW)
-async def stood_still(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False, server=SLOW)
+async def stood_still(context: ScriptContext) -> None:
     """The process is stopped for a while, twice; after that everything is as before."""
-    await stage.connect()
-    await subscribed(stage, ACKING)
+    await context.connect()
+    await subscribed(context, ACKING)
     for number in range(2):
-        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
-        await stage.sleep(1)
-        await stage.stand_still(STILL_S, stops_client=True)
-        put(stage, f"m{number}")
-        await stage.sleep(1)
-    await stage.op("publish", body=text("b"), **PUBLISH)
-    await stage.op("pzq.monitor")
-    await watched(stage, "last")
-    await stage.finale("publish", **PROBE)
+        await context.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await context.sleep(1)
+        await context.stand_still(STILL_S, stops_client=True)
+        put(context, f"m{number}")
+        await context.sleep(1)
+    await context.op("publish", body=text("b"), **PUBLISH)
+    await context.op("pzq.monitor")
+    await watched(context, "last")
+    await context.finale("publish", **PROBE)
 
 
-@base(role="publisher", bends=False)
-async def turned_away(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False)
+async def turned_away(context: ScriptContext) -> None:
     """The broker ends every connection as soon as it is there, for a while; then it lets them be."""
-    await stage.connect()
-    await subscribed(stage, ACKING)
-    await stage.op("publish", body=text("a"), **PUBLISH)
-    stage.broker.faults.add(rst(on="accept"))
-    stage.kill("rst")
-    call = stage.begin("publish", 20.0, body=text("b"), **PUBLISH)
-    await stage.sleep(3)
-    stage.calm()
-    await stage.ended([call])
-    await watched(stage, "last")
-    await stage.finale("publish", **PROBE)
+    await context.connect()
+    await subscribed(context, ACKING)
+    await context.op("publish", body=text("a"), **PUBLISH)
+    context.broker.faults.add(rst(on="accept"))
+    context.kill("rst")
+    call = context.begin("publish", 20.0, body=text("b"), **PUBLISH)
+    await context.sleep(3)
+    context.calm()
+    await context.ended([call])
+    await watched(context, "last")
+    await context.finale("publish", **PROBE)

@@ -9,17 +9,17 @@ from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, QUICK, p
 
 async def begin(walk: Walk) -> None:
     """A consumer that settles by itself, or one for which the script settles."""
-    await walk.stage.connect()
+    await walk.context.connect()
     walk.state["settles"] = walk.pick(True, False)
     walk.state["settled"] = set()
     plan = ACKING if walk.state["settles"] else EVENTS
-    await subscribed(walk.stage, {**plan, "sleep_ms": walk.pick(0, 0, 20)})
+    await subscribed(walk.context, {**plan, "sleep_ms": walk.pick(0, 0, 20)})
 
 
 async def end(walk: Walk) -> None:
     """See that messages still come, then the finale."""
-    await watched(walk.stage, "last")
-    await walk.stage.finale("publish", **PROBE)
+    await watched(walk.context, "last")
+    await walk.context.finale("publish", **PROBE)
 
 
 async def publish(walk: Walk) -> None:
@@ -38,18 +38,18 @@ async def ask(walk: Walk) -> None:
 
 async def others(walk: Walk) -> None:
     """Messages of another producer."""
-    put(walk.stage, *[f"m{walk.number}" for _ in range(walk.pick(1, 3))])
+    put(walk.context, *[f"m{walk.number}" for _ in range(walk.pick(1, 3))])
 
 
 async def settle(walk: Walk) -> None:
     """One of the messages that came is settled."""
     done = walk.state["settled"]
-    came = [event["ref"] for event in walk.stage.adapter.events if event.event == "message"]
+    came = [event["ref"] for event in walk.context.adapter.events if event.event == "message"]
     left = [ref for ref in came if ref not in done]
     if left and not walk.state["settles"]:
         ref = walk.pick(*left)
         done.add(ref)
-        await walk.stage.op("settle", sub="c1", ref=ref, how=walk.pick("ack", "ack", "nack"))
+        await walk.context.op("settle", sub="c1", ref=ref, how=walk.pick("ack", "ack", "nack"))
 
 
 STEPS = (

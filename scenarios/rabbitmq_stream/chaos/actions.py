@@ -9,7 +9,7 @@ from typing import Any
 from conformance.clients.adapter.base import Call
 from conformance.run.bases import text
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import ChaosContext
+from conformance.search.random.context import ChaosContext
 from scenarios.rabbitmq_stream.sweep._shared import record
 
 
@@ -36,42 +36,44 @@ class StreamActions(Actions):
     def target(self, number: int, *, read: bool) -> str:
         return f"S{number + 1}"
 
-    async def prepare(self, scene: ChaosContext, targets: list[str]) -> None:
+    async def prepare(self, context: ChaosContext, targets: list[str]) -> None:
         for target in targets:
-            scene.broker.create_stream(target)
+            context.broker.create_stream(target)
 
-    async def open(self, scene: ChaosContext, session: str, target: str) -> bool:
-        return not scene.is_remote or await self._made(scene, session, target)
+    async def open(self, context: ChaosContext, session: str, target: str) -> bool:
+        return not context.is_remote or await self._made(context, session, target)
 
-    async def _made(self, scene: ChaosContext, session: str, target: str) -> bool:
+    async def _made(self, context: ChaosContext, session: str, target: str) -> bool:
         """Whether a stream of a real server is there; another session may have made it."""
-        result = await scene.op("rmqs.create", session=session, target=target)
+        result = await context.op("rmqs.create", session=session, target=target)
         return result.ok or result.word == "refused"
 
-    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
-        if scene.is_remote and not await self._made(scene, session, target):
+    async def subscribe(
+        self, context: ChaosContext, session: str, sub: str, target: str, params: Any
+    ) -> bool:
+        if context.is_remote and not await self._made(context, session, target):
             return False
         options = {"offset": {"type": "first"}, "credit": params.get("credit", 10)}
-        told = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
-        result = await scene.op(
-            "subscribe", session=session, sub=sub, target=target, options=options, on_message=told
+        reported = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
+        result = await context.op(
+            "subscribe", session=session, sub=sub, target=target, options=options, on_message=reported
         )
         return result.ok
 
-    def put(self, scene: ChaosContext, target: str, body: str) -> None:
-        if target in scene.broker.streams:
-            scene.broker.publish(target, [record(scene, body)])
+    def put(self, context: ChaosContext, target: str, body: str) -> None:
+        if target in context.broker.streams:
+            context.broker.publish(target, [record(context, body)])
 
-    def ask(self, scene: ChaosContext, session: str, number: int) -> Call:
+    def ask(self, context: ChaosContext, session: str, number: int) -> Call:
         own = f"{session}-{number}"  # two sessions never ask the same: their answers would look alike
-        first = scene.own("S1")
+        first = context.own("S1")
         asks: tuple[tuple[str, dict[str, Any]], ...] = (
             ("rmqs.query_sequence", {"target": first, "name": own}),
             ("rmqs.metadata", {"targets": [first if session == "s1" else own]}),
             ("rmqs.query_offset", {"target": first, "name": own}),
         )
         op, args = asks[number % len(asks)]
-        return scene.begin(op, session=session, **args)
+        return context.begin(op, session=session, **args)
 
 
 ACTIONS = StreamActions()

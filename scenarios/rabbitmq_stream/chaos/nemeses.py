@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from conformance.search.random.context import ChaosContext
 from conformance.search.random.nemesis import Nemesis, NodeFlap, RollingNodes
-from conformance.search.random.scene import ChaosContext
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults import Realism
 from fakebrokers.faults.steps import Step
@@ -28,17 +28,17 @@ class LeaderMove(Nemesis):
         nodes = params.get("nodes", 1)
         return {"node": random.choice((None, *range(2, nodes + 1)))} if nodes > 1 else None
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
-        _move(scene, step.args["node"])
+    async def act(self, context: ChaosContext, step: Step) -> None:
+        _move(context, step.args["node"])
         await asyncio.sleep(step.for_s)
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
-        _move(scene, 1)
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        _move(context, 1)
 
 
-def _move(scene: ChaosContext, node: int | None) -> None:
-    if FIRST in scene.broker.streams:
-        scene.broker.move_leader(FIRST, node)
+def _move(context: ChaosContext, node: int | None) -> None:
+    if FIRST in context.broker.streams:
+        context.broker.move_leader(FIRST, node)
 
 
 NEMESES = (LeaderMove(), NodeFlap(), RollingNodes())

@@ -16,28 +16,28 @@ LONG_S = 700.0  #: in which every back-off ends
 LOOK_S = 30.0
 
 
-def record(stage: ScriptContext, body: str) -> bytes:
+def record(context: ScriptContext, body: str) -> bytes:
     """A message as this client's users store it."""
-    formats = stage.adapter.hello.formats
+    formats = context.adapter.hello.formats
     return wrapped(body.encode()) if formats[:1] == ["amqp"] else body.encode()
 
 
-def put(stage: ScriptContext, *bodies: str) -> None:
+def put(context: ScriptContext, *bodies: str) -> None:
     """Messages of another publisher, as one chunk."""
-    stage.broker.publish("S", [record(stage, body) for body in bodies])
+    context.broker.publish("S", [record(context, body) for body in bodies])
 
 
-def put_entries(stage: ScriptContext, entries: bytes, count: int, records: int) -> None:
+def put_entries(context: ScriptContext, entries: bytes, count: int, records: int) -> None:
     """A chunk with these entries."""
     batch = Batch(bytes(8 * count), entries, count, records)
-    writer = stage.broker.broker.stream("S").writer
-    stage.broker.call(lambda: writer.publish(batch, "", lambda *_: None, stage.broker.engine.now))
+    writer = context.broker.broker.stream("S").writer
+    context.broker.call(lambda: writer.publish(batch, "", lambda *_: None, context.broker.engine.now))
 
 
-async def watched(stage: ScriptContext, body: str) -> None:
+async def watched(context: ScriptContext, body: str) -> None:
     """Clear the faults, wait until every back-off has ended, and see that messages still come."""
-    stage.calm()
-    await stage.sleep(LONG_S)
-    put(stage, body)
-    await stage.sleep(LOOK_S)
-    stage.mark("subscribed")
+    context.calm()
+    await context.sleep(LONG_S)
+    put(context, body)
+    await context.sleep(LOOK_S)
+    context.mark("subscribed")

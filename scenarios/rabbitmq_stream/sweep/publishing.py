@@ -9,110 +9,110 @@ from fakebrokers.faults import latency, stall
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, PUBLISH, put
 
 
-async def publishing(stage: ScriptContext, name: str | None) -> None:
+async def publishing(context: ScriptContext, name: str | None) -> None:
     """Waited for and not, singly and many, then the publisher is deleted and made anew."""
-    stage.broker.create_stream("S")
-    await stage.connect()
+    context.broker.create_stream("S")
+    await context.connect()
     to: dict[str, Any] = {"target": "S", "name": name}
-    calls = [stage.begin("publish", body=text(f"a{i}"), wait=True, **to) for i in range(3)]
-    await stage.sleep(0.05)
+    calls = [context.begin("publish", body=text(f"a{i}"), wait=True, **to) for i in range(3)]
+    await context.sleep(0.05)
     for word, wait in (("b", False), ("c", True)):
         many = [{"body": text(f"{word}{i}")} for i in range(3)]
-        calls.append(stage.begin("publish_many", messages=many, wait=wait, **to))
-        await stage.sleep(0.05)
-    await stage.ended(calls)
-    await stage.op("publish", body=text("d"), wait=True, **to)
-    await stage.op("flush")
+        calls.append(context.begin("publish_many", messages=many, wait=wait, **to))
+        await context.sleep(0.05)
+    await context.ended(calls)
+    await context.op("publish", body=text("d"), wait=True, **to)
+    await context.op("flush")
     if name:
-        await stage.op("rmqs.query_sequence", **to)
-    await stage.op("rmqs.delete_publisher", **to)
-    await stage.op("publish", body=text("e"), wait=True, **to)
-    await stage.finale("publish", **{**PROBE, "name": name})
+        await context.op("rmqs.query_sequence", **to)
+    await context.op("rmqs.delete_publisher", **to)
+    await context.op("publish", body=text("e"), wait=True, **to)
+    await context.finale("publish", **{**PROBE, "name": name})
 
 
 @base(role="publisher", handshake=True)
-async def publish(stage: ScriptContext) -> None:
+async def publish(context: ScriptContext) -> None:
     """Publishes without a name: what has no confirm is not repeated."""
-    await publishing(stage, None)
+    await publishing(context, None)
 
 
 @base(role="publisher")
-async def publish_named(stage: ScriptContext) -> None:
+async def publish_named(context: ScriptContext) -> None:
     """Publishes under a name: what has no confirm is repeated after a loss."""
-    await publishing(stage, "p")
+    await publishing(context, "p")
 
 
 @base(role="publisher", needs=["subentry"])
-async def packed(stage: ScriptContext) -> None:
+async def packed(context: ScriptContext) -> None:
     """Publishes batches of which each is one message for the broker, and plain messages in between."""
-    stage.broker.create_stream("S")
-    await stage.connect()
+    context.broker.create_stream("S")
+    await context.connect()
     for number in range(3):
         many = [{"body": text(f"z{number}-{i}")} for i in range(4)]
         kind = "gzip" if number % 2 else "none"
-        stage.begin("publish_many", messages=many, subentry=kind, wait=number != 2, target="S")
-        await stage.op("publish", body=text(f"y{number}"), **PUBLISH)
-    await stage.finale("publish", **PROBE)
+        context.begin("publish_many", messages=many, subentry=kind, wait=number != 2, target="S")
+        await context.op("publish", body=text(f"y{number}"), **PUBLISH)
+    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")
-async def crowd(stage: ScriptContext) -> None:
+async def crowd(context: ScriptContext) -> None:
     """Publishers of several streams and names on one session; an outcome belongs to one of them."""
     for name in ("S", "S2"):
-        stage.broker.create_stream(name)
-    await stage.connect()
+        context.broker.create_stream(name)
+    await context.connect()
     for number in range(2):
         calls = [
-            stage.begin(
+            context.begin(
                 "publish", body=text(f"{target}{name}{number}{i}"), target=target, name=name, wait=True
             )
             for i in range(2)
             for target, name in (("S", None), ("S2", None), ("S", "p"), ("S", "q"))
         ]
-        await stage.ended(calls)
-    await stage.op("rmqs.delete_publisher", target="S", name="p")
-    await stage.op("publish", body=text("behind"), **PUBLISH)
-    await stage.finale("publish", **PROBE)
+        await context.ended(calls)
+    await context.op("rmqs.delete_publisher", target="S", name="p")
+    await context.op("publish", body=text("behind"), **PUBLISH)
+    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")
-async def refused(stage: ScriptContext) -> None:
+async def refused(context: ScriptContext) -> None:
     """Publishes to what is not there, then deletes what there was while messages are under way."""
-    stage.broker.create_stream("S")
-    stage.broker.create_stream("D")
-    await stage.connect()
-    await stage.op("publish", body=text("x"), target="nowhere", wait=True)
-    calls = [stage.begin("publish", body=text(f"d{i}"), target="D", wait=True) for i in range(3)]
-    await stage.sleep(0.02)
-    stage.broker.delete_stream("D")
-    calls.append(stage.begin("publish", body=text("late"), target="D", wait=True))
-    calls.append(stage.begin("publish", body=text("other"), **PUBLISH))
-    await stage.ended(calls)
-    await stage.finale("publish", **PROBE)
+    context.broker.create_stream("S")
+    context.broker.create_stream("D")
+    await context.connect()
+    await context.op("publish", body=text("x"), target="nowhere", wait=True)
+    calls = [context.begin("publish", body=text(f"d{i}"), target="D", wait=True) for i in range(3)]
+    await context.sleep(0.02)
+    context.broker.delete_stream("D")
+    calls.append(context.begin("publish", body=text("late"), target="D", wait=True))
+    calls.append(context.begin("publish", body=text("other"), **PUBLISH))
+    await context.ended(calls)
+    await context.finale("publish", **PROBE)
 
 
-@base(role="publisher", bends=False)
-async def bulk(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False)
+async def bulk(context: ScriptContext) -> None:
     """More than a transport takes at once."""
-    stage.broker.create_stream("S")
-    await stage.connect()
+    context.broker.create_stream("S")
+    await context.connect()
     for number, (count, size) in enumerate(((10, 60_000), (3, 200_000), (1, 900_000))):
         for word, wait in (("-", True), ("=", False)):
             many = [{"body": text(f"{number}{word}{i}-".ljust(size, "x"))} for i in range(count)]
-            await stage.op("publish_many", 5.0, messages=many, wait=wait, target="S")
-        await stage.sleep(6)
-    await stage.finale("publish", **PROBE)
+            await context.op("publish_many", 5.0, messages=many, wait=wait, target="S")
+        await context.sleep(6)
+    await context.finale("publish", **PROBE)
 
 
-@base(role="publisher", bends=False, costly=True)
-async def windows(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False, costly=True)
+async def windows(context: ScriptContext) -> None:
     """Many windows of messages, each confirmed before the next one."""
-    stage.broker.create_stream("S")
-    await stage.connect()
+    context.broker.create_stream("S")
+    await context.connect()
     for number in range(20):
         many = [{"body": text(f"{number}-{i}")} for i in range(400)]
-        await stage.op("publish_many", 5.0, messages=many, **PUBLISH)
-    await stage.finale("publish", **PROBE)
+        await context.op("publish_many", 5.0, messages=many, **PUBLISH)
+    await context.finale("publish", **PROBE)
 
 
 FRAME_MAX = 4096
@@ -122,161 +122,161 @@ HEAD = (
 PER_MESSAGE = 12
 
 
-@base(role="publisher", bends=False)
-async def stalled(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False)
+async def stalled(context: ScriptContext) -> None:
     """The server reads nothing for a while, and more is published than fits on the way."""
-    stage.broker.create_stream("S")
-    await stage.connect()
-    await stage.op("publish", body=text("first"), **PUBLISH)
-    name = stage.broker.faults.add(stall(direction="in", role="publish", nth=1))
+    context.broker.create_stream("S")
+    await context.connect()
+    await context.op("publish", body=text("first"), **PUBLISH)
+    name = context.broker.faults.add(stall(direction="in", role="publish", nth=1))
     calls = []
     for number in range(12):
         many = [{"body": text(f"{number}-{i}-".ljust(60_000, "x"))} for i in range(2)]
-        calls.append(stage.begin("publish_many", 20.0, messages=many, **PUBLISH))
-        calls.append(stage.begin("publish", 20.0, body=text(f"small{number}"), **PUBLISH))
-        await stage.sleep(0.05)
-    await stage.sleep(3)
-    stage.broker.faults.remove(name)
-    await stage.ended(calls)
-    await stage.finale("publish", **PROBE)
+        calls.append(context.begin("publish_many", 20.0, messages=many, **PUBLISH))
+        calls.append(context.begin("publish", 20.0, body=text(f"small{number}"), **PUBLISH))
+        await context.sleep(0.05)
+    await context.sleep(3)
+    context.broker.faults.remove(name)
+    await context.ended(calls)
+    await context.finale("publish", **PROBE)
 
 
-@base(role="publisher", bends=False)
-async def limits(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False)
+async def limits(context: ScriptContext) -> None:
     """Every size around the agreed frame maximum, singly and in batches."""
-    stage.broker.create_stream("S")
-    await stage.connect(frame_max=FRAME_MAX)
-    fits = stage.notes.fits
+    context.broker.create_stream("S")
+    await context.connect(frame_max=FRAME_MAX)
+    fits = context.notes.fits
     for more in (-2, -1, 0, 1, 2):
-        fits.append((len(stage.ops), more <= 0))
+        fits.append((len(context.ops), more <= 0))
         body = chr(ord("d") + more) * (FRAME_MAX - HEAD + more)
-        await stage.op("publish", body=text(body), **PUBLISH)
+        await context.op("publish", body=text(body), **PUBLISH)
     for count in (2, 3, 5):
         for more in (-9, -8, -5, -4, -1, 0, 1, 4, 5, 8, 9):
-            room = FRAME_MAX - 9 - PER_MESSAGE * count + more
-            sizes = [room // count] * (count - 1) + [room - room // count * (count - 1)]
+            material = FRAME_MAX - 9 - PER_MESSAGE * count + more
+            sizes = [material // count] * (count - 1) + [material - material // count * (count - 1)]
             many = [{"body": text(f"{count}/{more}/{i}-".ljust(size, "x"))} for i, size in enumerate(sizes)]
-            await stage.op("publish_many", messages=many, **PUBLISH)
+            await context.op("publish_many", messages=many, **PUBLISH)
     many = [{"body": text(f"t{i}")} for i in range(600)]
-    await stage.op("publish_many", messages=many, **PUBLISH)
-    await stage.finale("publish", **PROBE)
+    await context.op("publish_many", messages=many, **PUBLISH)
+    await context.finale("publish", **PROBE)
 
 
-@base(role="publisher", bends=False, costly=True)
-async def numbers(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False, costly=True)
+async def numbers(context: ScriptContext) -> None:
     """More declarations than there are ids, and as many publishers as there are at a time."""
-    stage.broker.create_stream("S")
-    await stage.connect()
+    context.broker.create_stream("S")
+    await context.connect()
     for number in range(270):
-        await stage.op("rmqs.declare_publisher", target="S", name=f"p{number % 2}")
-        await stage.op("rmqs.delete_publisher", target="S", name=f"p{number % 2}")
+        await context.op("rmqs.declare_publisher", target="S", name=f"p{number % 2}")
+        await context.op("rmqs.delete_publisher", target="S", name=f"p{number % 2}")
     for number in range(10):
-        await stage.op("rmqs.declare_publisher", target="S", name=f"q{number}")
+        await context.op("rmqs.declare_publisher", target="S", name=f"q{number}")
     for number in range(250):
-        await stage.op("rmqs.declare_publisher", target="S", name="r")
+        await context.op("rmqs.declare_publisher", target="S", name="r")
         if number < 249:
-            await stage.op("rmqs.delete_publisher", target="S", name="r")
-    put(stage, "for all of them")
+            await context.op("rmqs.delete_publisher", target="S", name="r")
+    put(context, "for all of them")
     for _ in range(270):
         options = {"offset": {"type": "first"}, "credit": 1}
-        await stage.op("subscribe", sub="c", target="S", options=options, on_message={"mode": "event"})
-        await stage.op("unsubscribe", sub="c")
+        await context.op("subscribe", sub="c", target="S", options=options, on_message={"mode": "event"})
+        await context.op("unsubscribe", sub="c")
     options = {"offset": {"type": "first"}, "credit": 2}
-    await stage.op("subscribe", sub="last", target="S", options=options, on_message={"mode": "event"})
-    await stage.op("publish", body=text("for the last one"), **PUBLISH)
-    await stage.sleep(1)
-    await stage.finale("publish", **PROBE)
+    await context.op("subscribe", sub="last", target="S", options=options, on_message={"mode": "event"})
+    await context.op("publish", body=text("for the last one"), **PUBLISH)
+    await context.sleep(1)
+    await context.finale("publish", **PROBE)
 
 
-@base(role="publisher", bends=False)
-async def bodies(stage: ScriptContext) -> None:
+@base(role="publisher", injections=False)
+async def bodies(context: ScriptContext) -> None:
     """Bodies of every size that is special to some layer, one by one and together."""
-    stage.broker.create_stream("S")
-    await stage.connect()
+    context.broker.create_stream("S")
+    await context.connect()
     options = {"offset": {"type": "first"}, "credit": 5}
-    await stage.op("subscribe", sub="c1", target="S", options=options, on_message={"mode": "event"})
+    await context.op("subscribe", sub="c1", target="S", options=options, on_message={"mode": "event"})
     sizes = (0, 1, 2, 127, 128, 255, 256, 4095, 4096, 32_767, 32_768, 65_535, 65_536, 70_000)
     many: list[dict[str, Any]] = [{"body": {"gen": "rand", "seed": size, "len": size}} for size in sizes]
     for message in many:
-        await stage.op("publish", **PUBLISH, **message)
+        await context.op("publish", **PUBLISH, **message)
     again = [{"body": {"gen": "rand", "seed": size + 1, "len": size + 3}} for size in sizes]
-    await stage.op("publish_many", messages=again, **PUBLISH)
-    await stage.sleep(1)
-    await stage.finale("publish", **PROBE)
+    await context.op("publish_many", messages=again, **PUBLISH)
+    await context.sleep(1)
+    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")
-async def given_up(stage: ScriptContext) -> None:
+async def given_up(context: ScriptContext) -> None:
     """Messages that are cancelled, or whose publisher is closed, before their confirms come."""
-    stage.broker.create_stream("S")
-    await stage.connect()
-    await stage.op("publish", body=text("first"), **PUBLISH)
-    stage.broker.faults.add(latency(0.2, role="confirm", direction="out"))
+    context.broker.create_stream("S")
+    await context.connect()
+    await context.op("publish", body=text("first"), **PUBLISH)
+    context.broker.faults.add(latency(0.2, role="confirm", direction="out"))
     for number in range(2):
-        calls = [stage.begin("publish", body=text(f"c{number}{i}"), **PUBLISH) for i in range(3)]
-        await stage.sleep(0.05)
-        await stage.adapter.cancel(calls[0])
-        await stage.op("publish", body=text(f"d{number}"), **PUBLISH)
+        calls = [context.begin("publish", body=text(f"c{number}{i}"), **PUBLISH) for i in range(3)]
+        await context.sleep(0.05)
+        await context.adapter.cancel(calls[0])
+        await context.op("publish", body=text(f"d{number}"), **PUBLISH)
     many = [{"body": text(f"e{i}")} for i in range(3)]
-    await stage.op("publish_many", messages=many, target="S", wait=False)
-    stage.begin("publish", body=text("f"), **PUBLISH)
-    await stage.sleep(0.05)
-    await stage.op("rmqs.delete_publisher", target="S", name=None)
-    await stage.op("publish", body=text("g"), **PUBLISH)
-    await stage.finale("publish", **PROBE)
+    await context.op("publish_many", messages=many, target="S", wait=False)
+    context.begin("publish", body=text("f"), **PUBLISH)
+    await context.sleep(0.05)
+    await context.op("rmqs.delete_publisher", target="S", name=None)
+    await context.op("publish", body=text("g"), **PUBLISH)
+    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")
-async def names(stage: ScriptContext) -> None:
+async def names(context: ScriptContext) -> None:
     """References and streams of every length that fits, and of one more."""
     long = "n" * 255
-    stage.notes.oversized = True
-    stage.broker.create_stream("S")
-    stage.broker.create_stream(long)
-    stage.broker.store_sequence("S", "äöü", 41)
-    await stage.connect()
+    context.notes.oversized = True
+    context.broker.create_stream("S")
+    context.broker.create_stream(long)
+    context.broker.store_sequence("S", "äöü", 41)
+    await context.connect()
     for name in (long, long + "n", "äöü", "a" * 254 + "ü"):
-        await stage.op("publish", body=text(f"of {name}"), target="S", name=name, wait=True)
-        await stage.op("rmqs.query_sequence", target="S", name=name)
-    await stage.op("publish", body=text("far"), target=long, wait=True)
-    await stage.finale("publish", **PROBE)
+        await context.op("publish", body=text(f"of {name}"), target="S", name=name, wait=True)
+        await context.op("rmqs.query_sequence", target="S", name=name)
+    await context.op("publish", body=text("far"), target=long, wait=True)
+    await context.finale("publish", **PROBE)
 
 
-@base(role="publisher", needs=["counter_seed"], bends=False)
-async def wraps(stage: ScriptContext) -> None:
+@base(role="publisher", needs=["counter_seed"], injections=False)
+async def wraps(context: ScriptContext) -> None:
     """Counters at the ends of their ranges."""
-    stage.broker.create_stream("S")
-    await stage.connect()
-    stage.notes.counts = True
-    await stage.op("publish", body=text("first"), **PUBLISH)
+    context.broker.create_stream("S")
+    await context.connect()
+    context.notes.counts = True
+    await context.op("publish", body=text("first"), **PUBLISH)
     for which, values in (
         ("publishing", (2**53, 2**63 - 1, 2**64 - 2)),
         ("correlation", (2**31 - 1, 2**32 - 2)),
     ):
         for value in values:
-            await stage.op("set_counter", which=which, value=str(value))
+            await context.op("set_counter", which=which, value=str(value))
             for number in range(3):
-                await stage.op("publish", body=text(f"{which}{value}{number}"), **PUBLISH)
-                await stage.op("rmqs.query_sequence", target="S", name="nobody")
-    await stage.finale("publish", **PROBE)
+                await context.op("publish", body=text(f"{which}{value}{number}"), **PUBLISH)
+                await context.op("rmqs.query_sequence", target="S", name="nobody")
+    await context.finale("publish", **PROBE)
 
 
 def unlimited(server: int, client: int | None) -> Base:
     """One side, or both, want no limit of frames."""
 
-    async def script(stage: ScriptContext) -> None:
-        stage.broker.create_stream("S")
+    async def script(context: ScriptContext) -> None:
+        context.broker.create_stream("S")
         wanted: dict[str, Any] = {} if client is None else {"frame_max": client}
-        await stage.connect(**wanted)
+        await context.connect(**wanted)
         limit = client or 1 << 20
-        fits = stage.notes.fits
+        fits = context.notes.fits
         for size in (100, 5000, FRAME_MAX - HEAD, limit - HEAD, limit - HEAD + 1):
-            fits.append((len(stage.ops), client == 0 or size <= limit - HEAD))
-            await stage.op("publish", body={"gen": "rand", "seed": size, "len": size}, **PUBLISH)
-        await stage.finale("publish", **PROBE)
+            fits.append((len(context.ops), client == 0 or size <= limit - HEAD))
+            await context.op("publish", body={"gen": "rand", "seed": size, "len": size}, **PUBLISH)
+        await context.finale("publish", **PROBE)
 
     name = f"unlimited-{server}-{client}"
-    return base(role="publisher", server={"frame_max": server}, bends=False, name=name)(script)
+    return base(role="publisher", server={"frame_max": server}, injections=False, name=name)(script)
 
 
 UNLIMITED = [unlimited(0, None), unlimited(0, 0), unlimited(1 << 22, FRAME_MAX), unlimited(0, FRAME_MAX)]

@@ -108,9 +108,9 @@ class Tracking:
 
     def _close(self, frame: Any, at: Position, direction: str = "in") -> None:
         if direction == "in":
-            self.conn.parting = self.conn.parting or at
+            self.conn.client_closing = self.conn.client_closing or at
         else:
-            self.conn.goodbye = self.conn.goodbye or at
+            self.conn.server_closing = self.conn.server_closing or at
 
     def _authenticate(self, frame: SaslAuthenticate, at: Position) -> None:
         """Another round of it is the answer to a challenge."""
@@ -237,14 +237,14 @@ class Tracking:
 
     def _deliver(self, frame: Deliver, at: Position) -> None:
         window = self._windows.get(frame.subscription_id)
-        if window is None or window.opened is None or self.conn.goodbye is not None:
+        if window is None or window.opened is None or self.conn.server_closing is not None:
             return  # for no subscription; or after the server's Close, which ends everything
         if window.closed is None or window.unsubscribed is not None:
             chunk = frame.chunk
             records, damaged = records_of(chunk)
-            behind = chunk.next_offset if chunk.magic == MAGIC else None
+            next_position = chunk.next_offset if chunk.magic == MAGIC else None
             certain, doubtful = (records, ()) if chunk.length_ok else ((), records)
-            window.arrivals.append(ArrivedFrame(at, certain, behind, damaged, doubtful))
+            window.arrivals.append(ArrivedFrame(at, certain, next_position, damaged, doubtful))
         else:
             window.is_disputed = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.run.asides import pass_turns
+from conformance.run.concurrent_actions import pass_turns
 from conformance.run.walks import Walk, walks
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, record, watched
 from scenarios.rabbitmq_stream.traits import UNASKED
@@ -14,20 +14,20 @@ MOST_READ = 6
 
 async def begin(walk: Walk) -> None:
     """Streams to write, and others to read."""
-    stage = walk.stage
+    context = walk.context
     for name in (*STREAMS, *READ):
-        stage.broker.create_stream(name)
+        context.broker.create_stream(name)
     for name in READ:
-        stage.broker.publish(name, [record(stage, f"{name}-{i}") for i in range(4)])
-    stage.broker.store_offset("S", "r", 7)
+        context.broker.publish(name, [record(context, f"{name}-{i}") for i in range(4)])
+    context.broker.store_offset("S", "r", 7)
     walk.state["subs"] = {}
-    await stage.connect()
+    await context.connect()
 
 
 async def end(walk: Walk) -> None:
     """See that messages still come, then the finale."""
-    await watched(walk.stage, "last")
-    await walk.stage.finale("publish", **PROBE)
+    await watched(walk.context, "last")
+    await walk.context.finale("publish", **PROBE)
 
 
 async def publish(walk: Walk) -> None:
@@ -65,7 +65,7 @@ async def subscribe(walk: Walk) -> None:
     start = walk.pick({"type": "first"}, {"type": "next"}, {"type": "last"}, {"type": "offset", "value": 2})
     options = {"offset": start, "credit": walk.pick(1, 2, 10), "name": f"n{number}"}
     plan = {"mode": "event", "sleep_ms": walk.pick(0, 0, 30)}
-    result = await walk.stage.op(
+    result = await walk.context.op(
         "subscribe", 8.0, sub=f"c{number}", target=target, options=options, on_message=plan
     )
     if result.ok:
@@ -80,13 +80,13 @@ async def unsubscribe(walk: Walk) -> None:
     if live:
         sub = walk.pick(*live)
         walk.state["subs"][f"lost-{sub}"] = walk.state["subs"].pop(sub)
-        await walk.stage.op("unsubscribe", 8.0, sub=sub, drain=walk.pick(True, False))
+        await walk.context.op("unsubscribe", 8.0, sub=sub, drain=walk.pick(True, False))
 
 
 async def put(walk: Walk) -> None:
     """Messages of another publisher."""
-    bodies = [record(walk.stage, f"m{walk.number}") for _ in range(walk.pick(1, 2, MOST_READ))]
-    walk.stage.broker.publish(walk.pick(*READ), bodies)
+    bodies = [record(walk.context, f"m{walk.number}") for _ in range(walk.pick(1, 2, MOST_READ))]
+    walk.context.broker.publish(walk.pick(*READ), bodies)
 
 
 async def store(walk: Walk) -> None:
@@ -97,25 +97,25 @@ async def store(walk: Walk) -> None:
 async def drop(walk: Walk) -> None:
     """The end of a publisher, once its messages have their outcomes."""
     await walk.ended()
-    await walk.stage.op("rmqs.delete_publisher", 8.0, target="S", name=walk.pick(None, "p", "q"))
+    await walk.context.op("rmqs.delete_publisher", 8.0, target="S", name=walk.pick(None, "p", "q"))
 
 
 async def move(walk: Walk) -> None:
     """The leader of a stream moves: to the one node that there is."""
-    walk.stage.broker.move_leader(walk.pick(*STREAMS, *READ), 1)
+    walk.context.broker.move_leader(walk.pick(*STREAMS, *READ), 1)
 
 
 async def chatter(walk: Walk) -> None:
     """The server says something that the client has not asked for while questions are on their way."""
-    stage = walk.stage
-    stage.notes.lies = True
+    context = walk.context
+    context.notes.lies = True
     for _ in range(3):
         await ask(walk)
     await pass_turns(walk.pick(*range(6)))
     said = walk.pick(*UNASKED.values())
-    for name, connection in list(stage.broker.engine.connections.items()):
+    for name, connection in list(context.broker.engine.connections.items()):
         if connection.session.describe()["state"] == "open":
-            stage.broker.say(name, said)
+            context.broker.say(name, said)
 
 
 STEPS = (

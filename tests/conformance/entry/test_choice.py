@@ -95,6 +95,6 @@ def test_the_first_failure_may_end_it(run) -> None:
 def test_wrong_usage_is_told_with_its_place(run, line: str, problem: str) -> None:
     result = run(test=f"test_conformance = {line}")
     result.assert_outcomes(errors=1)
-    told = "\n".join(result.outlines)
-    assert problem in told
-    assert "test_conformance.py:4: " in told and "Traceback" not in told and "def " not in told
+    reported = "\n".join(result.outlines)
+    assert problem in reported
+    assert "test_conformance.py:4: " in reported and "Traceback" not in reported and "def " not in reported

@@ -19,14 +19,14 @@ from tests.conformance.entry.toys import ALL, CHILD, IN_PROCESS, OUTCOMES, QUICK
 def test_every_verdict_has_its_outcome(run, client: str) -> None:
     result = run("-rA", test=line(client, *ALL))
     result.assert_outcomes(**OUTCOMES)
-    told = "\n".join(result.outlines)
+    reported = "\n".join(result.outlines)
     for outcome, number in (("PASSED", 1), ("PASSED", 2), ("PASSED", 8), ("PASSED", 10)):
-        assert f"{outcome} test_conformance.py::test_conformance[TOY-1.{number:02}]" in told
-    assert re.search(r"FAILED .*\[TOY-1.03\] - Failed: all is well: it is <not>", told)
-    assert re.search(r"FAILED .*\[TOY-1.04\] - Failed: inconclusive: nobody came", told)
-    assert re.search(r"ERROR .*\[TOY-1.05\] - Failed: harness error: SystemError: a defect", told)
-    assert "SKIPPED [1] test_conformance.py:4: the adapter does not declare pzq.monitor" in told
-    assert "SKIPPED [1] test_conformance.py:4: not for this client: it is no consumer" in told
+        assert f"{outcome} test_conformance.py::test_conformance[TOY-1.{number:02}]" in reported
+    assert re.search(r"FAILED .*\[TOY-1.03\] - Failed: all is well: it is <not>", reported)
+    assert re.search(r"FAILED .*\[TOY-1.04\] - Failed: inconclusive: nobody came", reported)
+    assert re.search(r"ERROR .*\[TOY-1.05\] - Failed: harness error: SystemError: a defect", reported)
+    assert "SKIPPED [1] test_conformance.py:4: the adapter does not declare pzq.monitor" in reported
+    assert "SKIPPED [1] test_conformance.py:4: not for this client: it is no consumer" in reported
 
 
 def test_a_failure_says_all_there_is_to_say_and_nothing_of_the_suite(run) -> None:

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from conformance.cli.known import known_command
 from conformance.known.defects import Part
 from conformance.known.files import load, read
-from conformance.results import Result as Row
 from conformance.results import Results, Verdict
+from conformance.results import RowResult as Row
 from fakebrokers.errors import ResourceError, UsageError
 
 SUITE = """

@@ -9,7 +9,7 @@ import pytest
 from conformance.clients.adapter.messages import Hello
 from conformance.known.defects import Defect, KnownDefects, KnownFinding, KnownFindings, Part
 from conformance.rules import Finding
-from conformance.run.specs import ArgumentChange, Bend, Spec
+from conformance.run.specs import ArgumentChange, Injection, Spec
 from fakebrokers.errors import UsageError
 
 RESETS, LIMITS = Defect("resets", "nobody is told of a reset"), Defect("limits", "limits are not looked at")
@@ -17,7 +17,7 @@ ROWS = (
     KnownFinding(defect=RESETS, rule="one-loss-event", acts=("rst*",), detail="*0 losses*"),
     KnownFinding(defect=LIMITS, rule="limit-exact", acts=("order",)),
 )
-RESET = Spec("toy", "base", (Bend("c1", "out", 1, "rst-before"),))
+RESET = Spec("toy", "base", (Injection("c1", "out", 1, "rst-before"),))
 
 
 def test_only_what_fits_is_known() -> None:

@@ -171,9 +171,9 @@ def test_the_files_in_the_tree_can_be_used(path: Path) -> None:
     if client.runnable:
         found.check_names(path, [client.name], client.version or "")
     text = path.read_text(encoding="utf-8")
-    told = [line for line in text.splitlines() if not line.startswith("#")]
+    reported = [line for line in text.splitlines() if not line.startswith("#")]
     again = [line for line in written(found).splitlines() if not line.startswith("#")]
-    assert told == again, f"run: fakebrokers known {path} --write {path}"
+    assert reported == again, f"run: fakebrokers known {path} --write {path}"
 
 
 def test_each_cause_stands_once_in_a_file() -> None:

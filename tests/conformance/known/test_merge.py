@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from conformance.known.defects import Defect, KnownDefects, KnownFinding, KnownRow, Part
 from conformance.known.merge import defects_of, id_of, merged, with_results
-from conformance.results import Result, Results, RuleResult, Verdict
+from conformance.results import Results, RowResult, RuleResult, Verdict
 from conformance.rules import Finding
 from conformance.run.specs import Spec
 from fakebrokers.errors import UsageError
@@ -124,14 +124,14 @@ def test_a_narrower_row_of_the_suite_stays_before_a_wider_one() -> None:
     assert defects_of(KnownDefects(rows=(rows[2], rows[1], rows[0]))) == [A, B, c]
 
 
-def run(*results: Result, rules: tuple[RuleResult, ...] = ()) -> Results:
+def run(*results: RowResult, rules: tuple[RuleResult, ...] = ()) -> Results:
     return Results("toy", "1.0", "0.3", 0, "2026-01-01T00:00:00Z", 1.0, results, rules=rules)
 
 
 def result(
     id: str, verdict: Verdict = Verdict.FAIL, criterion: str = "in-time", reason: str = "late"
-) -> Result:
-    return Result(id, "rabbitmq-stream", "", "MUST", verdict, criterion=criterion, reason=reason)
+) -> RowResult:
+    return RowResult(id, "rabbitmq-stream", "", "MUST", verdict, criterion=criterion, reason=reason)
 
 
 def test_the_criteria_of_a_run_are_put_into_rows() -> None:

@@ -117,12 +117,12 @@ def in_memory(kind: str, item: Scenario) -> Judgement:
 
 async def over_sockets(kind: str, items: Iterable[Scenario]) -> list[Judgement]:
     """Scenarios in real time, each liar in a process of its own."""
-    room = asyncio.Semaphore(AT_ONCE)
+    material = asyncio.Semaphore(AT_ONCE)
 
     async def one(item: Scenario) -> Judgement:
         command = [sys.executable, str(PROGRAM), kind, item.protocol]
         adapter = ProcessAdapter(command, item.protocol, env={"PYTHONPATH": str(ROOT)})
-        async with room:
+        async with material:
             hello = await adapter.start()
             try:
                 return unfit(item, hello) or await judge(item, adapter, fake_for())

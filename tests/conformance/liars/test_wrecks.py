@@ -53,10 +53,10 @@ ALL = [*sorted(DEAD | SILENT | RIGHT), *WRONG]
 def judged(runs: Sequence[tuple[str, Scenario]]) -> list[Judgement]:
     """Each kind by its scenario, several at once, each in a process of its own."""
 
-    async def one(kind: str, item: Scenario, room: asyncio.Semaphore) -> Judgement:
+    async def one(kind: str, item: Scenario, material: asyncio.Semaphore) -> Judgement:
         command = [sys.executable, str(PROGRAM), kind, item.protocol]
         adapter = ProcessAdapter(command, item.protocol, env={"PYTHONPATH": str(ROOT)})
-        async with room:
+        async with material:
             await adapter.start()
             try:
                 return await judge(item, adapter, fake_for())
@@ -64,8 +64,8 @@ def judged(runs: Sequence[tuple[str, Scenario]]) -> list[Judgement]:
                 await adapter.kill()
 
     async def work() -> list[Judgement]:
-        room = asyncio.Semaphore(AT_ONCE)
-        return await asyncio.gather(*(one(kind, item, room) for kind, item in runs))
+        material = asyncio.Semaphore(AT_ONCE)
+        return await asyncio.gather(*(one(kind, item, material) for kind, item in runs))
 
     return asyncio.run(work())
 

@@ -22,7 +22,7 @@ pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from conformance.cli.analyze import analyze_journals, tell
+from conformance.cli.analyze import analyze_journals, report
 from conformance.pipeline.sources import journal_folder, sources_in
 from conformance.rules.anomalies import check
 from fakebrokers.commands import ExitCode
@@ -229,10 +229,10 @@ def test_runs_are_counted_by_the_faults_that_touched_them(tmp_path: Path) -> Non
     assert rows == {"cut": (2, {"G1a": 1}), "slow": (1, {}), "": (1, {})}
     assert pq.read_table(tmp_path / "out" / "faults.parquet")["fault"].to_pylist() == ["", "cut", "slow"]
     (message,) = pq.read_table(tmp_path / "out" / "messages.parquet").to_pylist()
-    told = {
+    reported = {
         name: message[name] for name in ("run", "anomaly", "value", "sent", "acked", "failed", "delivered")
     }
-    assert told == {
+    assert reported == {
         "run": "1", "anomaly": "G1a", "value": "a", "sent": 1, "acked": 0, "failed": 1, "delivered": 1
     }  # fmt: skip
 
@@ -399,11 +399,11 @@ def collects_what_pyspark_leaves() -> Iterator[None]:
 @pytest.mark.usefixtures("collects_what_pyspark_leaves")
 def test_a_master_that_is_none_is_told(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as reported:
         analyze_journals((journal(tmp_path / "j"),), tmp_path / "out", master="nosuch:7077")
-    if "needs Java" in str(told.value) and not os.environ.get(REQUIRED):
-        pytest.skip(str(told.value))
-    assert "at nosuch:7077" in str(told.value) and "Is the URL right" in str(told.value)
+    if "needs Java" in str(reported.value) and not os.environ.get(REQUIRED):
+        pytest.skip(str(reported.value))
+    assert "at nosuch:7077" in str(reported.value) and "Is the URL right" in str(reported.value)
 
 
 def test_a_worker_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -459,7 +459,7 @@ def test_runs_that_are_still_being_written_are_judged_as_far_as_they_are(
     }
     named = pq.read_table(out / "anomalies.parquet").to_pylist()
     assert {row["run"] for row in named} == {"bad", still[1].run}
-    tell(found)
+    report(found)
     assert "2 of 4 runs are still being written: they are judged as far as they are by now" in (
         capsys.readouterr().out
     )
@@ -477,7 +477,7 @@ def test_nothing_is_said_to_be_fine_that_was_not_looked_at(
     written = RunJournal(tmp_path / "journal", "new")
     found = analyze_journals([tmp_path / "journal"], tmp_path / "out", engine="local")
     written.close()
-    tell(found)
+    report(found)
     printed = capsys.readouterr().out
     assert "1 of 1 runs are still being written" in printed
     assert "No anomalies." not in printed

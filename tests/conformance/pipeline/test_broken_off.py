@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.cli.analyze import tell
+from conformance.cli.analyze import report
 
 
 def test_runs_that_are_not_whole_are_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,9 +19,9 @@ def test_runs_that_are_not_whole_are_told(capsys: pytest.CaptureFixture[str]) ->
         "allowed": {},
         "out": "x",
     }
-    tell(summary)
-    told = capsys.readouterr().out
-    assert "1 of 2 runs are not whole" in told
-    assert "No anomalies." not in told
-    tell({**summary, "broken_off": 0})
+    report(summary)
+    reported = capsys.readouterr().out
+    assert "1 of 2 runs are not whole" in reported
+    assert "No anomalies." not in reported
+    report({**summary, "broken_off": 0})
     assert "No anomalies. Tables: x" in capsys.readouterr().out

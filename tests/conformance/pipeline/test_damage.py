@@ -90,7 +90,7 @@ def found_in(document: dict[str, Any]) -> set[str]:
     return {row["run"] for row in document["findings"] if row["name"] == "G1a"}
 
 
-def aside(document: dict[str, Any]) -> set[str]:
+def action(document: dict[str, Any]) -> set[str]:
     return {row["run"] for row in document["aside"]}
 
 
@@ -111,8 +111,8 @@ def test_damaged_bytes_cost_the_runs_that_they_are_of(
     hurt(file_of(journal, table), 0 if table == "frames" else 0.4)  # not all columns of frames are looked at
     document = analysed(journal, tmp_path / "out", engine)
     everybody = set(names_of(journal))
-    assert 0 < len(aside(document)) <= 8  # those of a group of rows
-    assert found_in(document) == everybody - aside(document)
+    assert 0 < len(action(document)) <= 8  # those of a group of rows
+    assert found_in(document) == everybody - action(document)
     assert {row["file"] for row in document["aside"]} == {str(file_of(journal, table))}
     assert all("cannot be read" in row["problem"] for row in document["aside"])
     assert document["runs"] == RUNS - len(document["aside"])
@@ -138,7 +138,7 @@ def test_whatever_is_damaged_nothing_false_is_found(
     except UsageError as error:
         assert str(file_of(journal, table)) in str(error)  # nothing is left
         return
-    left = aside(document)
+    left = action(document)
     assert document["findings"] == [row for row in judged["findings"] if row["run"] not in left]
     assert document["runs"] == RUNS - len(left)
 
@@ -170,7 +170,7 @@ def test_a_file_that_is_none_costs_its_runs(journal: Path, tmp_path: Path, damag
         analysed(journal, tmp_path / "out", engine)  # nobody is left
     (more,) = write(tmp_path / "more")[:1]
     document = analysed(journal, tmp_path / "out", engine, tmp_path / "more")
-    assert aside(document) == set(names_of(journal))
+    assert action(document) == set(names_of(journal))
     assert document["runs"] == RUNS and more in found_in(document)
 
 
@@ -224,8 +224,8 @@ def test_a_damaged_run_that_is_not_sealed_stays_as_it_is(
         with pytest.raises(SystemExit) as ended:
             main([*arguments, *more])
         assert ended.value.code == code
-        told = capsys.readouterr()
-        assert hurt_file.name in told.out + told.err
+        reported = capsys.readouterr()
+        assert hurt_file.name in reported.out + reported.err
     assert hurt_file.read_bytes() == garbage
     document = json.loads((tmp_path / "out" / "analysis.json").read_bytes())
     assert len(found_in(document)) == RUNS - 1 == document["runs"]

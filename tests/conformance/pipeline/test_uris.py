@@ -113,9 +113,9 @@ def test_places_that_nobody_can_open_are_told(tmp_path: Path, store: Store, plac
     place = store.uri("no-such-bucket/a") if place.startswith("s3") else place
     with pytest.raises(
         UsageError, match=r"expected a folder, or a URI|expected the folder|cannot be listed"
-    ) as told:
+    ) as reported:
         analyze_journals((place,), tmp_path / "out", engine="local")
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(reported.value)
 
 
 @pytest.mark.full
@@ -139,6 +139,6 @@ def test_spark(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) ->
 def test_hadoop_without_hadoop_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("JAVA_HOME", "HADOOP_HOME", "CLASSPATH", "ARROW_LIBHDFS_DIR"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UsageError, match=r"pyarrow\.fs can open.*CLASSPATH") as told:
+    with pytest.raises(UsageError, match=r"pyarrow\.fs can open.*CLASSPATH") as reported:
         analyze_journals(("hdfs://nowhere:8020/journal",), tmp_path / "out", engine="local")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(reported.value)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from conformance.pipeline.comparison import compare
-from conformance.results import Result, Results, Step, Verdict, summarize
+from conformance.results import Results, RowResult, Step, Verdict, summarize
 
 HOSTILE = "<script>window.hacked=1</script><img src=x onerror='window.hacked=2'>\"'&amp;{{7*7}}]]>\u202e\x00"
 
@@ -56,7 +56,7 @@ def reconnects() -> tuple[Step, ...]:
     )
 
 
-def result(number: int, verdict: Verdict, **more: Any) -> Result:
+def result(number: int, verdict: Verdict, **more: Any) -> RowResult:
     failed = verdict is Verdict.FAIL
     base: dict[str, Any] = {
         "id": f"RMQS-3.{number:02}",
@@ -87,7 +87,7 @@ def result(number: int, verdict: Verdict, **more: Any) -> Result:
         else "",
         "run": f"run-{number}",
     }
-    return Result(**{**base, **more})
+    return RowResult(**{**base, **more})
 
 
 def client(name: str, version: str, scenarios: int, seed: int, **more: Any) -> Results:
@@ -179,8 +179,8 @@ def _cell(
     client: str, scenario: str, fault: str, verdicts: dict[str, int], affected: dict[str, int]
 ) -> dict[str, Any]:
     cell = {"client": client, "client_version": "1.0", "protocol": "rabbitmq-stream", "variant": ""}
-    told = {"fault": fault, "runs": 3, "broken_off": 0, "verdicts": verdicts, "affected": affected}
-    return {**cell, "scenario": scenario, "anomalies": sum(affected.values()), **told}
+    reported = {"fault": fault, "runs": 3, "broken_off": 0, "verdicts": verdicts, "affected": affected}
+    return {**cell, "scenario": scenario, "anomalies": sum(affected.values()), **reported}
 
 
 def comparison() -> dict[str, Any]:
@@ -238,7 +238,7 @@ def hostile_client() -> Results:
             "run",
         )
     }
-    bad = Result(
+    bad = RowResult(
         **{
             **{name: getattr(model, name) for name in model.__struct_fields__},
             **text,

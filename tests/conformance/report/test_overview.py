@@ -19,18 +19,18 @@ from conformance.printing import console_for_all
 from conformance.report.done import done_to
 from conformance.report.overview import exit_of, judged_against, tally
 from conformance.report.write import write_report
-from conformance.results import Result, Results, RuleResult, Verdict
+from conformance.results import Results, RowResult, RuleResult, Verdict
 from conformance.rules.sentences import rules
 from conformance.suite import clients
 from conformance.suite.conform import SuiteRequest, conform
 from conformance.suite.verdicts import judged
 
 
-def row(number: int, verdict: Verdict, level: Any = "MUST", *tags: str, **more: Any) -> Result:
-    return Result(f"RMQS-1.{number:02}", "rabbitmq-stream", "", level, verdict, tags=tags, **more)
+def row(number: int, verdict: Verdict, level: Any = "MUST", *tags: str, **more: Any) -> RowResult:
+    return RowResult(f"RMQS-1.{number:02}", "rabbitmq-stream", "", level, verdict, tags=tags, **more)
 
 
-def run(*rows: Result, **more: Any) -> Results:
+def run(*rows: RowResult, **more: Any) -> Results:
     code, reasons = judged(rows)
     base: dict[str, Any] = {"exit_code": int(code), "reasons": tuple(reasons)}
     return Results("alpha", "1.0", "0.1.0", 1, "2026-01-01T00:00:00Z", 0.0, rows, **{**base, **more})

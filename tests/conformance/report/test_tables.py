@@ -27,8 +27,8 @@ def unpacked(content: str) -> Any:
 
 def cell(fault: str, **more: Any) -> dict[str, Any]:
     base = {"client": "c", "client_version": "1", "protocol": "pzq", "variant": "", "scenario": "S-1"}
-    told = {"fault": fault, "runs": 2, "broken_off": 0, "verdicts": {"pass": 2}, "affected": {}}
-    return {**base, **told, **more}
+    reported = {"fault": fault, "runs": 2, "broken_off": 0, "verdicts": {"pass": 2}, "affected": {}}
+    return {**base, **reported, **more}
 
 
 def test_a_cell_has_its_runs_its_failures_and_its_anomalies() -> None:

@@ -31,8 +31,8 @@ from conformance.rules.requests import (
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import ArrivedFrame, Facts, Question, Record, Window, Written
+from conformance.run.material import material_of
 from conformance.run.reported import ReportedEvent, ReportedOutcome
-from conformance.run.room import room_of
 from conformance.run.specs import Spec
 from conformance.run.trace import Position, TraceRow
 from conformance.run.view import Conn, SeenFrame, read_trace
@@ -77,7 +77,7 @@ def failed(name: str, kind: str) -> Result:
 
 
 def case_of(*conns: Conn, slack_s: float = 0.0, protocol: str = PROTOCOL) -> Case:
-    case = Case(Spec(protocol, "publish"), room_of(protocol), [], [], [])
+    case = Case(Spec(protocol, "publish"), material_of(protocol), [], [], [])
     case.slack_s = slack_s
     case.__dict__["_read"] = ({conn.name: conn for conn in conns}, Facts())
     return case
@@ -100,7 +100,7 @@ def test_a_refused_handshake_counts_for_the_op_that_was_open(
 ])  # fmt: skip
 def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unread: bool) -> None:
     rows = [TraceRow(0.0, "accept", "c1", ""), TraceRow(2.0, "end", "c1", ("broker", how))]
-    conn = read_trace(rows, room_of(PROTOCOL).traits)["c1"]
+    conn = read_trace(rows, material_of(PROTOCOL).traits)["c1"]
     case = case_of(conn, slack_s=slack_s)
     assert case.may_be_unread(conn, Position(1, 0, at_s)) is unread
     question = Question(conn, Unsub("1"), 1, Position(0, 0, 0.0), Unsub("1"), Position(1, 0, at_s))
@@ -172,8 +172,8 @@ def test_a_subscription_whose_op_is_still_open_may_be_there(how: str, blamed: bo
     assert bool(list(one_subscription_each(case))) is blamed
 
 
-@pytest.mark.parametrize(("hangs", "told"), [(True, []), (False, ["b"])])
-def test_a_subscription_that_may_come_yet_is_not_over(hangs: bool, told: list[str]) -> None:
+@pytest.mark.parametrize(("hangs", "reported"), [(True, []), (False, ["b"])])
+def test_a_subscription_that_may_come_yet_is_not_over(hangs: bool, reported: list[str]) -> None:
     """Whose a window of the same target is, nobody can tell then."""
     conn = Conn("c1", at(0))
     case = case_of(conn)
@@ -184,7 +184,7 @@ def test_a_subscription_that_may_come_yet_is_not_over(hangs: bool, told: list[st
         op("unsubscribe", 3, 4, failed("unsubscribe", "closed"), sub="a"),
         op("subscribe", 5, 6, ended("subscribe"), sub="b", target="S"),
     ]
-    assert [done.args["sub"] for done, _ in subscriptions(case) if done.args["sub"] == "b"] == told
+    assert [done.args["sub"] for done, _ in subscriptions(case) if done.args["sub"] == "b"] == reported
 
 
 @pytest.mark.parametrize(("garbage", "blamed"), [(2, False), (4, True), (None, True)])
@@ -196,7 +196,7 @@ def test_nobody_can_say_what_is_answered_behind_what_cannot_be_read(
     case = case_of(conn)
     done = op("publish", 1, 6, ended("publish"), target="S")
     case.facts.written = [Written(conn, at(3), ("S", "", 1), b"a")]
-    case.__dict__["told"] = [ReportedOutcome(done, "acked", None, ("S", "", 1), at(6), b"a")]
+    case.__dict__["reported"] = [ReportedOutcome(done, "acked", None, ("S", "", 1), at(6), b"a")]
     assert bool(list(ack_needs_confirm(case))) is blamed
 
 
@@ -267,7 +267,7 @@ def test_the_same_number_written_otherwise_is_the_same(got: Any, said: Any, same
 )
 def test_a_goodbye_to_others_is_none_to_the_server(protocol: str, frame: Frame, is_silent: bool) -> None:
     conn = Conn("c1", Position(0, 0, 0.0))
-    conn.parting = Position(1, 0, 1.0)
+    conn.client_closing = Position(1, 0, 1.0)
     conn.frames = [SeenFrame(Position(2, 0, 1.1), "in", frame, 10)]
     case = case_of(conn, protocol=protocol)
     assert (not list(silent_behind_goodbye(case))) is is_silent
@@ -316,7 +316,7 @@ def test_what_is_surfaced_again_hides_nothing(again: bool, got: list[int], found
     window = Window(conn, "S", 0, {"type": "first"}, at(2), opened=at(3))
     for row, position in enumerate((0, 2, 1, 3), 5):
         record = Record(position, b"a")
-        window.arrivals.append(ArrivedFrame(at(row), (record,), behind=position + 1))
+        window.arrivals.append(ArrivedFrame(at(row), (record,), next_position=position + 1))
     case.facts.windows = [window]
     case.events = [message(position, 10 + number) for number, position in enumerate(got)]
     said = [str(violation[0]) for violation in delivers_what_came(case)]

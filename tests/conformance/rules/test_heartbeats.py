@@ -15,7 +15,7 @@ READY_S, LONGEST_S, END_S = 1.0, 4.0, 20.0
 
 
 @pytest.mark.parametrize(
-    ("deaf_s", "what", "told_s", "is_found"),
+    ("deaf_s", "what", "reported_s", "is_found"),
     [
         pytest.param(1.0, "connection_lost", 5.5, False, id="told in time"),
         pytest.param(1.0, "connection_lost", 9.0, True, id="told too late"),
@@ -25,14 +25,14 @@ READY_S, LONGEST_S, END_S = 1.0, 4.0, 20.0
     ],
 )
 def test_a_loss_that_was_told_is_noticed(
-    deaf_s: float | None, what: str, told_s: float, is_found: bool
+    deaf_s: float | None, what: str, reported_s: float, is_found: bool
 ) -> None:
     conn = Conn("c1", Position(0, 0, 0.0))
     conn.ready, conn.agreed = Position(1, 0, READY_S), conn.agreed._replace(quiet_s=(2.0, LONGEST_S))
-    conn.deaf = None if deaf_s is None else Position(2, 0, deaf_s)
+    conn.reading_stopped = None if deaf_s is None else Position(2, 0, deaf_s)
     case = case_of(conn)
     case.ended_s = END_S
     heard = ReportedEvent(Event(event="session", t=0.0, n=1, fields={"what": what}))
-    heard.at = Position(3, 0, told_s)
+    heard.at = Position(3, 0, reported_s)
     case.events = [heard]
     assert bool(list(silence_noticed(case))) is is_found

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.rules import INVARIANTS, judge
 from conformance.run.inprocess import runner
-from conformance.run.specs import Bend, Spec
+from conformance.run.specs import Injection, Spec
 from tests.conformance.rules import test_settling
 
 PROTOCOL = "rabbitmq-stream"
@@ -21,13 +21,14 @@ FOUND = [
     ("acked-not-stored", "sequence-never-asked", "names", None),
     ("answer-counts", "one-confirm-per-frame", "publish", None),
     ("answer-counts", "version-expected", "publish",
-     Bend("c1", "out", 1, "entry", [["properties", "version"], "absent"])),
+     Injection("c1", "out", 1, "entry", [["properties", "version"], "absent"])),
     ("answer-value", "offsets-are-floats", "large-answers", None),
     ("answers-questions", "challenge-ignored", "challenged", None),
     ("answers-questions", "consumer-update-after-the-handler", "handed-over", None),
     ("answers-questions", "consumer-update-id-made-up", "single-active", None),
-    ("asks-once-it-can", "writes-into-the-void", "both", Bend("c2", "out", 11, "rst")),
-    ("answers-questions", "server-close-unanswered", "publish", Bend("c1", "out", 9, "goodbye", "stays")),
+    ("asks-once-it-can", "writes-into-the-void", "both", Injection("c2", "out", 11, "rst")),
+    ("answers-questions", "server-close-unanswered", "publish",
+     Injection("c1", "out", 9, "goodbye", "stays")),
     ("asks-what-was-ordered", "timestamp-in-seconds", "positions", None),
     ("asks-once-it-can", "window-never-frees", "windows", None),
     ("beats", "beats-by-its-own-value", "beats-2-60-idle", None),
@@ -37,18 +38,18 @@ FOUND = [
     ("credit-overrun", "credit-by-two", "chattering-walk-7", None),
     ("credit-leak", "credit-never-returned", "both", None),
     ("damage-is-told", "crc-mismatch-in-silence", "consume",
-     Bend("c1", "out", 10, "field", [["chunk", "crc"], 0])),
+     Injection("c1", "out", 10, "field", [["chunk", "crc"], 0])),
     ("delivers-what-came", "unknown-compression-is-none", "foreign-batches", None),
-    ("delivers-what-came", "surfaces-cut-frames", "consume", Bend("c1", "out", 9, "cut", 83)),
+    ("delivers-what-came", "surfaces-cut-frames", "consume", Injection("c1", "out", 9, "cut", 83)),
     ("delivers-what-came", "whole-first-chunk", "positions", None),
     ("failed-yet-stored", "late-confirm-means-refused", "beats-61-59-busy", None),
     ("fails-fast", "loss-unnoticed", "plain", None),
     ("fails-for-a-reason", "stray-answer-ends-a-request", "cancelled", None),
     ("frame-max", "oversize-is-sent", "limits", None),
     ("garbage-ends", "empty-frame-stops-the-reader", "publish",
-     Bend("c1", "out", 12, "unasked", ["nothing", "noise"])),
+     Injection("c1", "out", 12, "unasked", ["nothing", "noise"])),
     ("goes-no-further", "unknown-stream-code-is-fine", "publish",
-     Bend("c1", "out", 7, "field", [["streams", 0, 1], 99])),
+     Injection("c1", "out", 7, "field", [["streams", 0, 1], 99])),
     ("gone-for-a-reason", "moved-stream-is-closed", "nodes", None),
     ("handshake-first", "heartbeat-before-login", "ask", None),
     ("limit-exact", "zero-frame-max-is-small", "unlimited-0-None", None),
@@ -64,10 +65,10 @@ FOUND = [
     ("one-subscription-each", "subscribes-twice", "both", None),
     ("op-ends", "loss-leaves-requests-open", "in-the-turn", None),
     ("pauses-between-attempts", "refused-subscribe-repeated-at-once", "several",
-     Bend("c1", "out", 1, "stays-refused", ["SubscribeResponse", 1, "contradict", ["instead", 6]])),
-    ("pending-is-true", "timed-out-requests-stay", "ask", Bend("c1", "out", 9, "lost")),
+     Injection("c1", "out", 1, "stays-refused", ["SubscribeResponse", 1, "contradict", ["instead", 6]])),
+    ("pending-is-true", "timed-out-requests-stay", "ask", Injection("c1", "out", 9, "lost")),
     ("refusal-ends", "handshake-codes-unread", "publish",
-     Bend("c1", "out", 1, "contradict", ["instead", None])),
+     Injection("c1", "out", 1, "contradict", ["instead", None])),
     ("refused-needs-answer", "credit-response-ends-a-request", "chattering-walk-0", None),
     ("silence-noticed", "silence-unnoticed", "beats-2-2-deaf", None),
     ("state-agrees", "closed-sockets-stay", "plain", None),
@@ -99,7 +100,7 @@ FOUND_OF_QUEUES = [
     ("pauses-begin-anew", "pauses-never-shrink", "rounds", None),
     ("uses-what-it-has", "closes-without-draining", "configured", None),
     ("waits-for-its-answers", "hangs-up-before-the-answer", "two-sessions",
-     Bend("c2", "out", 8, "latency", 3.0)),
+     Injection("c2", "out", 8, "latency", 3.0)),
     ("wire-legal", "another-checksum", "publish", None),
     ("writes-what-was-given", "bodies-are-text", "bodies", None),
 ]  # fmt: skip
@@ -134,19 +135,21 @@ WITHOUT = {
 
 
 @pytest.mark.parametrize(
-    ("invariant", "mutant", "base", "bend"), FOUND, ids=[f"{row[0]}, {row[2]}" for row in FOUND]
+    ("invariant", "mutant", "base", "injection"), FOUND, ids=[f"{row[0]}, {row[2]}" for row in FOUND]
 )
 def test_a_defect_violates_it_and_the_correct_client_does_not(
-    invariant: str, mutant: str, base: str, bend: Bend | None
+    invariant: str, mutant: str, base: str, injection: Injection | None
 ) -> None:
-    check(PROTOCOL, invariant, mutant, Spec(PROTOCOL, base, () if bend is None else (bend,)))
+    check(PROTOCOL, invariant, mutant, Spec(PROTOCOL, base, () if injection is None else (injection,)))
 
 
 @pytest.mark.parametrize(
-    ("invariant", "mutant", "base", "bend"), FOUND_OF_QUEUES, ids=[row[0] for row in FOUND_OF_QUEUES]
+    ("invariant", "mutant", "base", "injection"), FOUND_OF_QUEUES, ids=[row[0] for row in FOUND_OF_QUEUES]
 )
-def test_a_defect_of_a_client_of_queues(invariant: str, mutant: str, base: str, bend: Bend | None) -> None:
-    check("blazingmq", invariant, mutant, Spec("blazingmq", base, () if bend is None else (bend,)))
+def test_a_defect_of_a_client_of_queues(
+    invariant: str, mutant: str, base: str, injection: Injection | None
+) -> None:
+    check("blazingmq", invariant, mutant, Spec("blazingmq", base, () if injection is None else (injection,)))
 
 
 def check(protocol: str, invariant: str, mutant: str, spec: Spec) -> None:

@@ -15,8 +15,8 @@ from conformance.rules.outcomes import failed_yet_stored, nack_needs_error
 from conformance.rules.requests import refused_needs_answer, request_answer_counts
 from conformance.run.case import Case
 from conformance.run.facts import Complaint, Facts, Question, Written
+from conformance.run.material import material_of
 from conformance.run.reported import ReportedEvent, ReportedOutcome
-from conformance.run.room import room_of
 from conformance.run.specs import Spec
 from conformance.run.trace import Position
 from conformance.run.traits import Asks
@@ -28,7 +28,7 @@ PROTOCOL = "rabbitmq-stream"
 
 
 def case_of(*conns: Conn, slack_s: float = 0.0) -> Case:
-    case = Case(Spec(PROTOCOL, "publish"), room_of(PROTOCOL), [], [], [])
+    case = Case(Spec(PROTOCOL, "publish"), material_of(PROTOCOL), [], [], [])
     case.slack_s = slack_s
     case.__dict__["_read"] = ({conn.name: conn for conn in conns}, Facts())
     return case
@@ -46,16 +46,20 @@ def test_what_an_op_may_have_come_upon(row: int, at_s: float, slack_s: float, un
 
 
 @pytest.mark.parametrize(
-    ("garbage", "told", "found"), [(3, 1, 0), (None, 1, 1), (5, 1, 1), (3, 2, 1)],
+    ("garbage", "reported", "found"), [(3, 1, 0), (None, 1, 1), (5, 1, 1), (3, 2, 1)],
     ids=["behind what cannot be read", "for nothing", "before it", "twice"],
 )  # fmt: skip
-def test_a_goodbye_to_what_cannot_be_read_is_a_loss(garbage: int | None, told: int, found: int) -> None:
+def test_a_goodbye_to_what_cannot_be_read_is_a_loss(garbage: int | None, reported: int, found: int) -> None:
     conn = Conn("c1", Position(0, 0, 0.0))
-    conn.ready, conn.parting, conn.ended = Position(1, 0, 1.0), Position(4, 0, 4.0), Position(6, 0, 6.0)
+    conn.ready, conn.client_closing, conn.ended = (
+        Position(1, 0, 1.0),
+        Position(4, 0, 4.0),
+        Position(6, 0, 6.0),
+    )
     conn.garbage = None if garbage is None else Position(garbage, 0, float(garbage))
     case = case_of(conn)
     event = Event(event="session", t=0.0, n=1, fields={"what": "connection_lost"})
-    case.events = [ReportedEvent(event) for _ in range(told)]
+    case.events = [ReportedEvent(event) for _ in range(reported)]
     for heard in case.events:
         heard.at = Position(7, 0, 7.0)
     assert len(list(one_loss_event(case))) == found
@@ -70,14 +74,18 @@ def test_a_goodbye_for_want_of_an_answer_is_a_loss(
     late_s: float, answered: int, protocol: str, found: int
 ) -> None:
     conn = Conn("c1", Position(0, 0, 0.0))
-    conn.ready, conn.parting, conn.ended = Position(1, 0, 1.0), Position(4, 0, 4.0), Position(6, 0, 6.0)
-    conn.goodbye = Position(answered, 0, float(answered))
+    conn.ready, conn.client_closing, conn.ended = (
+        Position(1, 0, 1.0),
+        Position(4, 0, 4.0),
+        Position(6, 0, 6.0),
+    )
+    conn.server_closing = Position(answered, 0, float(answered))
     case = case_of(conn)
-    case.room = room_of(protocol)
+    case.material = material_of(protocol)
     overdue: Any = SimpleNamespace(op="publish", ended=Position(4, 0, 4.0 + late_s), args={})
     overdue.result = SimpleNamespace(ok=False, word="timeout")
     case.ops = [overdue]
-    case.__dict__["told"] = []
+    case.__dict__["reported"] = []
     heard = ReportedEvent(Event(event="session", t=0.0, n=1, fields={"what": "connection_lost"}))
     heard.at = Position(7, 0, 7.0)
     case.events = [heard]
@@ -98,7 +106,7 @@ def test_an_answer_that_may_be_read_may_be_called_unreadable(apt: bool) -> None:
     done: Any = SimpleNamespace(op="ask", args={}, begun=Position(1, 0, 1.0), ended=Position(4, 0, 4.0))
     done.result = SimpleNamespace(word="protocol")
     case = case_of(conn)
-    case.room = room_of("narconi")
+    case.material = material_of("narconi")
     asks = Asks(Frame, lambda args, frame: True, apt=lambda args, frame: apt)
     case.shared["asked"] = [(done, asks, [question])]
     assert bool(list(protocol_errors_for_a_reason(case))) is apt
@@ -119,7 +127,7 @@ def test_a_reply_of_the_monitor_in_two_parts_may_be_called_unreadable(
     done.result = SimpleNamespace(ok=False, word="protocol")
     done.call, done.timeout_s = SimpleNamespace(timeout_ms=60_000), 60.0
     case = case_of(conn)
-    case.room = room_of("pzq")
+    case.material = material_of("pzq")
     case.shared["asked"] = [(done, case.traits.questions.ops["pzq.monitor"], [question])]
     assert len(list(gives_up_for_a_reason(case))) == found
 
@@ -138,7 +146,7 @@ def test_an_error_about_nothing_may_be_about_the_message_that_it_crossed(
     case.facts.written.append(Written(conn, Position(6, 0, 6.0), place, b"a"))
     case.facts.complaints.append(Complaint(conn, Position(5 if said_s < 6 else 9, 0, said_s), 500))
     done: Any = SimpleNamespace(result=None, op="publish", args={"target": "q"}, begun=Position(1, 0, 1.0))
-    case.__dict__["told"] = [ReportedOutcome(done, "nacked", code, place, Position(7, 0, 6.1), b"a")]
+    case.__dict__["reported"] = [ReportedOutcome(done, "nacked", code, place, Position(7, 0, 6.1), b"a")]
     case.stored = {"q": [(1, b"a")]}
     assert len(list(nack_needs_error(case))) == found
     assert len(list(failed_yet_stored(case))) == found
@@ -160,7 +168,7 @@ def test_who_has_got_an_answer_that_cannot_be_read_need_not_wait_for_more(
     done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="connection")
     done.call = SimpleNamespace(timeout_ms=None)
     case = case_of(conn)
-    case.room = room_of(protocol)
+    case.material = material_of(protocol)
     case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
     assert len(list(gives_up_for_a_reason(case))) == found
 
@@ -181,12 +189,12 @@ def test_how_long_an_op_may_go_on_behind_its_answer(ended_s: float, slack_s: flo
 
 
 @pytest.mark.parametrize(
-    ("told", "said", "found"),
+    ("reported", "said", "found"),
     [(19, 19, 0), (2, 19, 1), (None, 19, 0), (None, None, 1), (19, None, 1)],
     ids=["its code", "another code", "no code", "no code and no answer", "no answer"],
 )
 def test_a_refusal_needs_an_answer_though_not_its_code(
-    told: int | None, said: int | None, found: int
+    reported: int | None, said: int | None, found: int
 ) -> None:
     conn = Conn("c1", Position(0, 0, 0.0))
     conn.ready = Position(1, 0, 1.0)
@@ -195,7 +203,7 @@ def test_a_refusal_needs_an_answer_though_not_its_code(
         question.answer, question.answered, question.code = Frame(), Position(3, 0, 3.0), said
         question.accepted = False
     done: Any = SimpleNamespace(op="ask", args={}, begun=Position(1, 0, 1.5), ended=Position(4, 0, 4.0))
-    done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="refused", code=told)
+    done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="refused", code=reported)
     case = case_of(conn)
     case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
     assert len(list(refused_needs_answer(case))) == found

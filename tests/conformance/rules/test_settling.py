@@ -16,7 +16,7 @@ from conformance.rules import judge
 from conformance.rules.settling import _orders_of
 from conformance.run.inprocess import runner
 from conformance.run.reported import ReportedEvent
-from conformance.run.specs import Bend, Spec
+from conformance.run.specs import Injection, Spec
 from conformance.run.trace import Position
 from conformance.suite.load import all_scenarios
 
@@ -24,7 +24,7 @@ PROTOCOL = "pzq"
 
 #: Invariant, a mutant that violates it, the base, and the fault, if it takes one.
 FOUND = [
-    ("asks-again", "deadlines-by-wall-clock", "waited", Bend("c1", "out", 1, "lost")),
+    ("asks-again", "deadlines-by-wall-clock", "waited", Injection("c1", "out", 1, "lost")),
     ("confirms-by-order", "acknowledges-on-arrival", "consume", None),
     ("confirms-what-was-ordered", "delimiter-in-acks", "by-hand", None),
     ("damage-is-told", "failures-are-hidden", "failing", None),
@@ -34,7 +34,7 @@ FOUND = [
         "delivers-what-came",
         "wrapping-times",
         "in-time",
-        Bend("c2", "out", 1, "field", [["timeout"], 18446744073709551615]),
+        Injection("c2", "out", 1, "field", [["timeout"], 18446744073709551615]),
     ),
     ("delivers-what-came", "thousand-at-once", "flood", None),
     ("errors-for-a-reason", "slow-is-lost", "outage", None),
@@ -49,12 +49,12 @@ WITHOUT = {"surfaced-in-order": "no mutant changes the order of deliveries"}
 
 
 @pytest.mark.parametrize(
-    ("invariant", "mutant", "base", "bend"), FOUND, ids=[f"{row[0]}, {row[1]}" for row in FOUND]
+    ("invariant", "mutant", "base", "injection"), FOUND, ids=[f"{row[0]}, {row[1]}" for row in FOUND]
 )
 def test_a_defect_violates_it_and_the_correct_client_does_not(
-    invariant: str, mutant: str, base: str, bend: Bend | None
+    invariant: str, mutant: str, base: str, injection: Injection | None
 ) -> None:
-    spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
+    spec = Spec(PROTOCOL, base, () if injection is None else (injection,))
     found = {finding.name: finding for finding in judge(runner(PROTOCOL, mutant)(spec))}
     assert invariant in found and "b'" not in found[invariant].detail
     assert judge(runner(PROTOCOL)(spec)) == []

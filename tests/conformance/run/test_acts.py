@@ -12,7 +12,7 @@ from conformance.run.acts.fields import other_values, paths_of, replaced
 from conformance.run.acts.order import joined
 from conformance.run.case import Case
 from conformance.run.inprocess import client_of, run, runner
-from conformance.run.specs import Bend, Spec
+from conformance.run.specs import Injection, Spec
 from conformance.search.systematic.universe import places, singles
 from fakebrokers.core.frames import Frame, Malformed, kind_of
 from fakebrokers.rabbitmq_stream.frames import (
@@ -28,8 +28,8 @@ PROTOCOL = "rabbitmq-stream"
 CONFIRM = 9  #: the first PublishConfirm of the base `publish`, counted on the way to the client
 
 
-def bent(act: str, param: object = None, nth: int = CONFIRM, direction: str = "out") -> Case:
-    spec = Spec(PROTOCOL, "publish", (Bend("c1", direction, nth, act, param),))
+def injected(act: str, param: object = None, nth: int = CONFIRM, direction: str = "out") -> Case:
+    spec = Spec(PROTOCOL, "publish", (Injection("c1", direction, nth, act, param),))
     case = run(client_of(PROTOCOL), spec)
     assert case.hits, "the act did not take place"
     return case
@@ -54,27 +54,27 @@ def test_the_frame_that_the_tests_disturb_is_a_confirm(plain: Case) -> None:
     [("rst", CONFIRM, "broker"), ("fin", CONFIRM, "broker"), ("rst-before", CONFIRM - 1, "broker")],
 )
 def test_a_loss_ends_the_connection_there(act: str, frames: int, by: str) -> None:
-    conn = bent(act).conns["c1"]
+    conn = injected(act).conns["c1"]
     assert (len(list(conn.of("out"))), conn.ended_by) == (frames, by)
 
 
 def test_a_cut_leaves_part_of_a_frame() -> None:
-    conn = bent("cut", 6).conns["c1"]
+    conn = injected("cut", 6).conns["c1"]
     assert (len(list(conn.of("out"))), conn.partial) == (CONFIRM - 1, 6)
 
 
 def test_a_lost_frame_is_all_that_is_missing(plain: Case) -> None:
-    assert len(kinds(bent("lost"))) == len(kinds(plain)) - 1
+    assert len(kinds(injected("lost"))) == len(kinds(plain)) - 1
 
 
 def test_twice_is_twice() -> None:
-    frames = [seen.frame for seen in bent("twice").conns["c1"].of("out")]
+    frames = [seen.frame for seen in injected("twice").conns["c1"].of("out")]
     assert frames[CONFIRM - 1] == frames[CONFIRM]
 
 
 def test_swap_puts_the_next_frame_in_front(plain: Case) -> None:
     before = [seen.frame for seen in plain.conns["c1"].of("out")]
-    after = [seen.frame for seen in bent("swap").conns["c1"].of("out")]
+    after = [seen.frame for seen in injected("swap").conns["c1"].of("out")]
     assert after[CONFIRM - 1 : CONFIRM + 1] == [before[CONFIRM], before[CONFIRM - 1]]
 
 
@@ -83,37 +83,37 @@ def test_late_is_late(plain: Case) -> None:
         return [round(one.at.t, 6) for one in case.facts.settled if one.place[-1] == 1]
 
     assert times(plain)[0] == 0.0
-    assert 2.5 in times(bent("late")), "the faults are cleared then, and let go what they hold"
+    assert 2.5 in times(injected("late")), "the faults are cleared then, and let go what they hold"
 
 
 def test_a_contradiction_takes_the_place_of_the_answer() -> None:
-    frame = list(bent("contradict", ["instead", 99]).conns["c1"].of("out"))[CONFIRM - 1].frame
+    frame = list(injected("contradict", ["instead", 99]).conns["c1"].of("out"))[CONFIRM - 1].frame
     assert isinstance(frame, PublishError)
     assert frame.errors == ((1, 99),)
 
 
 def test_another_type_has_the_key_of_the_question() -> None:
-    case = bent("type", ["DeleteResponse", "before"], nth=8)
+    case = injected("type", ["DeleteResponse", "before"], nth=8)
     frames = [seen.frame for seen in case.conns["c1"].of("out")][7:9]
     assert [kind_of(frame) for frame in frames] == ["DeleteResponse", kind_of(frames[1])]
     assert frames[0].correlation_id == frames[1].correlation_id  # type: ignore[attr-defined]
 
 
 def test_a_longer_frame_has_a_size_that_fits(plain: Case) -> None:
-    assert kinds(bent("shape", "longer", nth=8)) == kinds(plain)
+    assert kinds(injected("shape", "longer", nth=8)) == kinds(plain)
 
 
 def test_a_wrong_number_is_not_mended() -> None:
     [bad] = [
         one
-        for one in bent("number", [4, 2, 0xFFFF]).conns["c1"].of("out")
+        for one in injected("number", [4, 2, 0xFFFF]).conns["c1"].of("out")
         if isinstance(one.frame, Malformed)
     ]
     assert bad.size > 4
 
 
 def test_what_happens_to_the_broker_comes_behind_the_frame() -> None:
-    seen = kinds(bent("happens", ["leader moves", ""]))
+    seen = kinds(injected("happens", ["leader moves", ""]))
     assert seen[CONFIRM - 1] == "PublishConfirm"
     assert "MetadataUpdate" in seen[CONFIRM:]
 
@@ -158,7 +158,7 @@ def test_frames_that_differ_elsewhere_do_not(other: Frame) -> None:
 
 
 def test_confirms_that_come_in_one_frame_are_as_many(plain: Case) -> None:
-    case = bent("join")
+    case = injected("join")
     assert kinds(case).count("PublishConfirm") < kinds(plain).count("PublishConfirm")
     assert [done.result.word for done in case.done("publish") if done.result] == [
         done.result.word for done in plain.done("publish") if done.result
@@ -166,7 +166,7 @@ def test_confirms_that_come_in_one_frame_are_as_many(plain: Case) -> None:
 
 
 def test_every_act_has_a_place_in_a_base_of_ten_lines(plain: Case) -> None:
-    used = {item.spec.bends[0].act for item in singles(plain)}
+    used = {item.spec.injections[0].act for item in singles(plain)}
     assert set(ACTS) - used == {
         *("payload", "part", "torn", "spelled", "last"),
     }, "those need deliveries, several parts, other ways to write a frame, and a last word inside one"
@@ -174,17 +174,17 @@ def test_every_act_has_a_place_in_a_base_of_ten_lines(plain: Case) -> None:
 
 def test_parameters_are_plain_values(plain: Case) -> None:
     for item in singles(plain):
-        for bend in item.spec.bends:
-            assert json.loads(json.dumps(bend.param)) == bend.param
+        for injection in item.spec.injections:
+            assert json.loads(json.dumps(injection.param)) == injection.param
 
 
 @pytest.mark.parametrize("act", sorted(ACTS))
 def test_an_act_stands_any_frame(act: str, plain: Case) -> None:
-    params = [item.spec.bends[0].param for item in singles(plain) if item.spec.bends[0].act == act]
+    params = [item.spec.injections[0].param for item in singles(plain) if item.spec.injections[0].act == act]
     for nth in (1, 4, CONFIRM):
         case = run(
             client_of(PROTOCOL),
-            Spec(PROTOCOL, "publish", (Bend("c1", "out", nth, act, (params or [[0, 1]])[0]),)),
+            Spec(PROTOCOL, "publish", (Injection("c1", "out", nth, act, (params or [[0, 1]])[0]),)),
         )
         assert not case.harness
 

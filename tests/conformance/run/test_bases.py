@@ -32,9 +32,9 @@ def test_a_process_is_stopped_where_time_is_real() -> None:
     process = Process()
 
     async def work() -> None:
-        stage = ScriptContext(Broker(), cast(Any, process), cast(Any, None))
+        context = ScriptContext(Broker(), cast(Any, process), cast(Any, None))
         with takes_at_least(0.04):
-            await stage.stand_still(0.05, stops_client=True)
+            await context.stand_still(0.05, stops_client=True)
 
     asyncio.run(work())
     assert process.steps == ["pause", "resume"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.run.inprocess import runner
-from conformance.run.room import room_of
+from conformance.run.material import material_of
 from conformance.run.specs import Spec
 from scenarios.rabbitmq_stream.sweep import walking
 from scenarios.rabbitmq_stream.sweep.records import wrapped
@@ -29,9 +29,9 @@ def test_a_walk_is_the_same_each_time_and_unlike_others(protocol: str) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_all_walks_together_do_all_that_there_is_to_do(protocol: str) -> None:
-    walks = [name for name in room_of(protocol).bases if name.startswith("walk-")]
+    walks = [name for name in material_of(protocol).bases if name.startswith("walk-")]
     done = {op for name in walks[:8] for op, _ in steps(protocol, name)}
-    asking = set(room_of(protocol).traits.questions.ops)
+    asking = set(material_of(protocol).traits.questions.ops)
     assert len(walks) >= 15
     assert "publish" in done
     assert "subscribe" in done
@@ -49,8 +49,8 @@ def test_messages_of_others_are_stored_as_the_users_of_this_client_do_it() -> No
         publish=lambda _, bodies: stored.extend(bodies), create_stream=str, store_offset=lambda *_: None
     )
     adapter = SimpleNamespace(hello=SimpleNamespace(formats=["amqp"]))
-    stage = SimpleNamespace(adapter=adapter, broker=broker, connect=connect)
-    walk: Any = SimpleNamespace(stage=stage, state={}, number=7, pick=lambda first, *_: first)
+    context = SimpleNamespace(adapter=adapter, broker=broker, connect=connect)
+    walk: Any = SimpleNamespace(context=context, state={}, number=7, pick=lambda first, *_: first)
     asyncio.run(walking.begin(walk))
     asyncio.run(walking.put(walk))
     assert wrapped(b"R0-0") in stored and wrapped(b"m7") in stored

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from conformance.results import Result, Results, Step, Verdict, summarize
+from conformance.results import Results, RowResult, Step, Verdict, summarize
 
 HOSTILE = "<b>&\"']]>[red]x[/red]\x00\x1b[2J\x1b]0;owned\x07\u202e\x9b1m\ufffe{0}\r\n\u2028\N{SNOWMAN}"
 
 
-def row(verdict: Verdict = Verdict.FAIL, **more: Any) -> Result:
+def row(verdict: Verdict = Verdict.FAIL, **more: Any) -> RowResult:
     base: dict[str, Any] = {
         "id": "RMQS-3.05",
         "protocol": "rabbitmq-stream",
@@ -36,7 +36,7 @@ def row(verdict: Verdict = Verdict.FAIL, **more: Any) -> Result:
         "replay": "fakebrokers conform --adapter 'node a.mjs' --protocol rabbitmq-stream --seed 7 RMQS-3.05",
         "began_at": 1_700_000_000.5,
     }
-    return Result(**{**base, **more})
+    return RowResult(**{**base, **more})
 
 
 #: What XML 1.0 forbids, what no UTF-8 can hold, and what ends or turns a line.
@@ -57,7 +57,7 @@ def with_everywhere(text: str, **more: Any) -> Results:
     return msgspec.structs.replace(found, client=text, client_version=text)
 
 
-def results(*rows: Result) -> Results:
+def results(*rows: RowResult) -> Results:
     return Results(
         client=f"@scope/{HOSTILE}",
         client_version=HOSTILE,

@@ -10,12 +10,12 @@ import pytest
 
 pytest.importorskip("allure_commons", reason="missing: allure-python-commons (extra suite)")
 
-from conformance.results import Result, Verdict
+from conformance.results import RowResult, Verdict
 from conformance.suite.allure import write_allure
 from tests.conformance.suite.hostile import CHARACTERS, results, row, with_everywhere
 
 
-def written(folder: Path, *rows: Result) -> list[dict[str, Any]]:
+def written(folder: Path, *rows: RowResult) -> list[dict[str, Any]]:
     write_allure(results(*rows), folder)
     found = [json.loads(path.read_text("utf-8")) for path in folder.glob("*-result.json")]
     return sorted(found, key=lambda each: each["start"])

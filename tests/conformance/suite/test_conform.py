@@ -219,9 +219,9 @@ def test_pytest_is_no_part_of_it() -> None:
 def test_list_and_explain() -> None:
     rows = json.loads(fakebrokers("list", "--json").stdout)
     assert {"id", "title", "level", "protocol", "variant", "section", "needs", "severity"} == set(rows[0])
-    told = fakebrokers("explain", "RMQS-3.09").stdout
+    reported = fakebrokers("explain", "RMQS-3.09").stdout
     for part in ("Confirm lost, connection alive", "SHOULD", "R7:", "Never confirm", "stream-go-client#378"):
-        assert part in told
+        assert part in reported
 
 
 def test_explain_says_where_no_real_broker_was_at_hand() -> None:

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from conformance.results import Result, RuleResult, Step, Verdict
+from conformance.results import RowResult, RuleResult, Step, Verdict
 from conformance.suite.console import RunProgress, around, print_failure, print_results, print_rule, shortened
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[3]
 MUTANT = f"{sys.executable} -m conformance.clients.mutants rabbitmq-stream confirm-by-position"
 
 
-def printed(*rows: Result, terminal: bool = False, width: int = 200) -> str:
+def printed(*rows: RowResult, terminal: bool = False, width: int = 200) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=terminal, color_system=None, highlight=False)
     print_results(console, results(*rows))

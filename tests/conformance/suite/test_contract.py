@@ -166,7 +166,7 @@ def test_an_answer_with_other_bytes_may_be_any_confirm() -> None:
 
 
 @pytest.mark.parametrize(
-    ("behind", "lies"),
+    ("next_position", "lies"),
     [
         pytest.param([(Tap.OUT, Piece())], True, id="an error"),
         pytest.param([(Tap.OUT, Confirm(2)), (Tap.SENT, Confirm(1), "f")], True, id="overtaken"),
@@ -175,11 +175,11 @@ def test_an_answer_with_other_bytes_may_be_any_confirm() -> None:
     ],
 )
 def test_answers_told_apart_by_order_move_up_behind_a_lost_one(
-    behind: list[tuple[Any, ...]], lies: bool
+    next_position: list[tuple[Any, ...]], lies: bool
 ) -> None:
     lost = (Tap.SAID, Confirm(1), "f")
-    assert ("false-answers" in of(lost, *behind, protocol="narconi")) == lies
-    assert "false-answers" not in of(lost, *behind)
+    assert ("false-answers" in of(lost, *next_position, protocol="narconi")) == lies
+    assert "false-answers" not in of(lost, *next_position)
 
 
 def test_what_nobody_saw_excuses() -> None:

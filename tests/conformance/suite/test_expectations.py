@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.known.defects import Defect, KnownDefects, KnownRow
-from conformance.results import Result, RuleResult, Verdict
+from conformance.results import RowResult, RuleResult, Verdict
 from conformance.rules import Finding
 from conformance.suite.expectations import apply, apply_rules, causes, foresee, news
 from conformance.suite.judge import Judgement
@@ -17,8 +17,8 @@ CRITERION = "the-reader-is-alive"
 READER = Defect("reader", "the reader dies")
 
 
-def result(verdict: Verdict) -> Result:
-    return Result("RMQS-6.06", "rabbitmq-stream", "", "MUST", verdict, reason="hang", criterion=CRITERION)
+def result(verdict: Verdict) -> RowResult:
+    return RowResult("RMQS-6.06", "rabbitmq-stream", "", "MUST", verdict, reason="hang", criterion=CRITERION)
 
 
 def known(defect: Defect = READER, **more: object) -> KnownDefects:

@@ -18,11 +18,11 @@ from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Verdict
 from conformance.rules import Finding
 from conformance.suite import Client, Expect, evaluation
-from conformance.suite.bench import AdapterPool
 from conformance.suite.catalogue import requirement
 from conformance.suite.expect import Unsupported
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.lag import LagMeter
+from conformance.suite.pool import AdapterPool
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
 from fakebrokers.core import virtual
@@ -150,13 +150,13 @@ def test_a_script_may_be_installed_among_others(monkeypatch: pytest.MonkeyPatch)
     """From a wheel, suite and scripts lie where all packages lie; a stumbling script is one still."""
     top = Path(evaluation.__file__).parents[2]
     monkeypatch.setattr(evaluation, "_OTHERS", (*evaluation._OTHERS, top))
-    told = []
+    reported = []
     for folder in ("scenarios", "conformance", "somebody"):
         code = compile("{}['typo']", str(top / folder / "orders.py"), "eval")
         with pytest.raises(KeyError) as caught:
             eval(code)
-        told.append(evaluation.leaves_open(caught.value))
-    assert told == [True, False, False]
+        reported.append(evaluation.leaves_open(caught.value))
+    assert reported == [True, False, False]
 
 
 def test_a_mistake_in_the_suite_or_the_fake_is_never_the_clients() -> None:
@@ -308,8 +308,8 @@ class Sequel:
 
 def settle(sequel: Sequel, known: KnownDefects | None = None) -> Judgement:
     async def work() -> Judgement:
-        bench = AdapterPool(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
-        runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", known=known)
+        pool = AdapterPool(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
+        runner = Runner(pool, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", known=known)
         (found,) = await runner.run([row(sequel)])
         return found
 
@@ -486,8 +486,8 @@ def test_a_script_that_waits_in_vain_rests_on_time(script: Script, lapsed: bool)
 
 def test_a_fresh_client_after_anything_but_a_pass() -> None:
     async def work() -> int:
-        bench = AdapterPool(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
-        runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", parallel=1)
+        pool = AdapterPool(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
+        runner = Runner(pool, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", parallel=1)
         names = ["RMQS-3.06", "RMQS-3.08", "RMQS-3.09"]
         scripts: list[Script] = [passes, passes, violates]
         rows = [
@@ -495,7 +495,7 @@ def test_a_fresh_client_after_anything_but_a_pass() -> None:
             for name, script in zip(names, scripts, strict=True)
         ]
         await runner.run(rows)
-        return bench.started
+        return pool.started
 
     assert virtual.run(work()) == 1 + 1  # one for all that pass, a fresh one for the second opinion
 
@@ -517,8 +517,8 @@ def test_no_more_processes_than_a_machine_carries(limits: dict[str, int], at_onc
         running -= 1
 
     async def work() -> None:
-        bench = AdapterPool(lambda: InProcessAdapter(Heavy, "rabbitmq-stream"))
-        runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", parallel=3)
+        pool = AdapterPool(lambda: InProcessAdapter(Heavy, "rabbitmq-stream"))
+        runner = Runner(pool, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", parallel=3)
         names = ["RMQS-3.06", "RMQS-3.08", "RMQS-3.09", "RMQS-3.10"]
         await runner.run([msgspec.structs.replace(row(busy), requirement=requirement(n)) for n in names])
 

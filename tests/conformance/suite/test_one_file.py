@@ -16,9 +16,9 @@ def flattened(folder: Path, modules: dict[str, str], root: str, **options: Any) 
         (folder / f"{name}.py").write_text(source, encoding="utf-8")
     sources = {name: folder / f"{name}.py" for name in modules}
     text = OneFile(set(), sources=sources, **options).flatten(root)
-    room: dict[str, Any] = {"__name__": "flat"}
-    exec(compile(text, "flat", "exec"), room)
-    return text, room
+    names: dict[str, Any] = {"__name__": "flat"}
+    exec(compile(text, "flat", "exec"), names)
+    return text, names
 
 
 def test_what_is_needed_comes_along_and_nothing_else(tmp_path: Path) -> None:
@@ -27,8 +27,8 @@ def test_what_is_needed_comes_along_and_nothing_else(tmp_path: Path) -> None:
         "def used(x: int) -> int:\n    return x * LIMIT\n"
         "def unused():\n    return json\n"
     )
-    text, room = flattened(tmp_path, {"a_helper": helper}, "from a_helper import used\nanswer = used(21)\n")
-    assert room["answer"] == 42
+    text, names = flattened(tmp_path, {"a_helper": helper}, "from a_helper import used\nanswer = used(21)\n")
+    assert names["answer"] == 42
     assert "unused" not in text
     assert "json" not in text
     assert "a_helper" not in text
@@ -43,8 +43,8 @@ def test_equal_names_of_two_modules_stay_two_things(tmp_path: Path) -> None:
         "    return name(2.5), LIST\n",
     }
     root = "from one_side import first\nfrom other_side import second\nfound = first(), second()\n"
-    _, room = flattened(tmp_path, modules, root)
-    assert room["found"] == ("onelocal", (2, [1, 2]))
+    _, names = flattened(tmp_path, modules, root)
+    assert names["found"] == ("onelocal", (2, [1, 2]))
 
 
 def test_what_runs_on_loading_stands_behind_what_it_needs(tmp_path: Path) -> None:
@@ -53,10 +53,10 @@ def test_what_runs_on_loading_stands_behind_what_it_needs(tmp_path: Path) -> Non
         "class Base:\n    def kept(self):\n        return 1\n    def dropped(self):\n        return 2\n"
         "class Child(Base):\n    size = double(3)\n"
     )
-    text, room = flattened(
+    text, names = flattened(
         tmp_path, {"classes": module}, "from classes import Child\nc = Child()\nr = c.kept()\n"
     )
-    assert (room["c"].size, room["r"]) == (6, 1)
+    assert (names["c"].size, names["r"]) == (6, 1)
     assert "dropped" not in text
 
 
@@ -65,8 +65,8 @@ def test_modules_that_are_used_by_their_name(tmp_path: Path) -> None:
         "tools": "def act():\n    return 'done'\n",
         "user": "import tools\ndef work():\n    return tools.act()\n",
     }
-    _, room = flattened(tmp_path, modules, "from user import work\ndone = work()\n")
-    assert room["done"] == "done"
+    _, names = flattened(tmp_path, modules, "from user import work\ndone = work()\n")
+    assert names["done"] == "done"
     with pytest.raises(UsageError, match="used as a value"):
         other = {**modules, "other_user": "import tools\ndef work():\n    return dir(tools)\n"}
         flattened(tmp_path, other, "from other_user import work\ndone = work()\n")
@@ -86,8 +86,8 @@ def test_marked_methods_are_kept_for_their_mark(tmp_path: Path) -> None:
         "    @op('rmqs.create')\n    def create(self):\n        return 1\n"
         "    @op('rmqs.delete')\n    def delete(self):\n        return 2\n"
     )
-    text, room = flattened(
+    text, names = flattened(
         tmp_path, {"calls": module}, "from calls import Adapter\na = Adapter()\n", ops=["rmqs.create"]
     )
-    assert room["a"].create() == 1
+    assert names["a"].create() == 1
     assert "delete" not in text

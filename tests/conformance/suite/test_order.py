@@ -10,9 +10,9 @@ from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.clients.mutants.matrix import GOOD, Mode, mode_of
 from conformance.clients.reference.registry import reference, without_sockets
-from conformance.suite.bench import AdapterPool
 from conformance.suite.brokers import fake_for
 from conformance.suite.load import all_scenarios
+from conformance.suite.pool import AdapterPool
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
 from fakebrokers.core import virtual

@@ -27,7 +27,7 @@ from conformance.suite.judge import Judgement, judge
 from conformance.suite.load import all_scenarios
 from conformance.suite.reproducer import PythonClient, python_client, reproducer
 from conformance.suite.scenario import Scenario
-from conformance.suite.story import one_line, told
+from conformance.suite.story import one_line, reported
 from fakebrokers import RabbitMQStream
 from fakebrokers.rabbitmq_stream.frames import PublishError
 
@@ -236,7 +236,7 @@ def test_what_the_fake_does_of_itself_is_no_deed() -> None:
 def test_a_deed_that_cannot_be_written_is_not_told() -> None:
     deeds = recorded(RabbitMQStream(), lambda broker: broker.call(lambda: None))
     assert [deed.text for deed in deeds] == [""]
-    assert told(deeds) == []
+    assert reported(deeds) == []
 
 
 def test_megabytes_are_not_written_down_and_a_long_deed_is_told_briefly() -> None:
@@ -286,10 +286,10 @@ def test_the_file_compiles_whatever_a_client_says(client: str | None) -> None:
     text = reproducer(failed, python_client(client) if client else None, who=("--adapter", encoded))
     assert all(character.isprintable() or character == "\n" for character in text)
     compile(text, "reproducer", "exec")
-    room: dict[str, Any] = {"__name__": "reproduced"}
+    names: dict[str, Any] = {"__name__": "reproduced"}
     if client is None:
         with pytest.raises(ValueError, match="No closing quotation"):
-            exec(text, room)  # the command is a value, and nothing is run
+            exec(text, names)  # the command is a value, and nothing is run
         assert text.isascii()
 
 

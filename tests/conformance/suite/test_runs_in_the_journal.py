@@ -39,8 +39,8 @@ def test_positions_of_several_partitions_and_behind_a_filter_have_gaps(
     scenario_id: str, tmp_path: Path
 ) -> None:
     log = log_of(the(scenario_id, "rabbitmq-stream"), tmp_path)
-    told = [op.value for op in log.ops if op.f == "deliver"]
-    assert told and None not in told
+    reported = [op.value for op in log.ops if op.f == "deliver"]
+    assert reported and None not in reported
     assert blamed(log) == []
 
 
@@ -121,9 +121,9 @@ def test_a_client_cannot_erase_its_own_evidence(position: str, tmp_path: Path) -
     item = the("RMQS-3.06", "rabbitmq-stream")
     note = open_run(tmp_path, item, client="c", client_version="1", seed=0, profile="real")
     message = {"event": "message", "sub": "c1", "target": "q", "body": {"b64": "YQ=="}}
-    told = [message | {"position": place} for place in ("0", position, "0")]
-    told.append(message | {"position": "1", "target": {"no": "text"}})
-    write_ops(note, item, [TranscriptLine(n, "in", line) for n, line in enumerate(told)], None)
+    reported = [message | {"position": place} for place in ("0", position, "0")]
+    reported.append(message | {"position": "1", "target": {"no": "text"}})
+    write_ops(note, item, [TranscriptLine(n, "in", line) for n, line in enumerate(reported)], None)
     note.close()
     log = read_run(tmp_path, note.run)
     assert [op.offset for op in log.ops] == [0, None, 0, 1]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance import results
-from conformance.results import Result, Results, Verdict
+from conformance.results import Results, RowResult, Verdict
 from conformance.suite import smoke
 from conformance.suite.load import all_scenarios, joined, select, written
 from conformance.suite.scenario import Key
@@ -56,7 +56,7 @@ def test_of_one_transporter_its_own_rows() -> None:
 
 def report(folder: Path, seconds: dict[Key, float]) -> str:
     """Of one client, who took so long for these."""
-    rows = tuple(Result(*key, "MUST", Verdict.PASS, seconds=took) for key, took in seconds.items())
+    rows = tuple(RowResult(*key, "MUST", Verdict.PASS, seconds=took) for key, took in seconds.items())
     place = folder / "some-client-pzq" / "results.json"
     place.parent.mkdir(parents=True)
     place.write_bytes(results.dump(Results("c", "1", "1", 0, "2026-11-01T00:00:00Z", 9.0, rows)))

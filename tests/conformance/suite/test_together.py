@@ -17,10 +17,10 @@ from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.clients.reference.registry import reference
 from conformance.results import Results
 from conformance.suite import Client, Expect
-from conformance.suite.bench import AdapterPool
 from conformance.suite.catalogue import requirement
 from conformance.suite.conform import SuiteRequest, conform_all
 from conformance.suite.judge import Judgement
+from conformance.suite.pool import AdapterPool
 from conformance.suite.runner import FEW, Runner, run_together
 from conformance.suite.scenario import Scenario
 from fakebrokers.core import virtual
@@ -74,10 +74,10 @@ class Stage:
         async def work() -> None:
             runners = {}
             for number, rows in enumerate(clients):
-                bench = AdapterPool(make or (lambda: InProcessAdapter(Puppet, PROTOCOL)))
+                pool = AdapterPool(make or (lambda: InProcessAdapter(Puppet, PROTOCOL)))
                 keep = found[number]
                 runner = Runner(
-                    bench,
+                    pool,
                     lambda _: Toy(memory=True),
                     endpoint=lambda _: "m:1",
                     parallel=None,
@@ -92,27 +92,27 @@ class Stage:
 
 
 def test_the_next_client_fills_the_room_that_the_last_scenario_of_one_leaves() -> None:
-    stage = Stage()
-    stage.judge(stage.rows("a", 9.0, 1.0, 1.0), stage.rows("b", 3.0, 3.0), parallel=2)
-    assert stage.seen == [("a1",), ("a1", "a2"), ("a1", "a3"), ("a1", "b1"), ("a1", "b2")]
-    assert stage.done == ["b", "a"]
+    context = Stage()
+    context.judge(context.rows("a", 9.0, 1.0, 1.0), context.rows("b", 3.0, 3.0), parallel=2)
+    assert context.seen == [("a1",), ("a1", "a2"), ("a1", "a3"), ("a1", "b1"), ("a1", "b2")]
+    assert context.done == ["b", "a"]
 
 
 def test_what_was_late_comes_when_all_clients_are_through_and_what_is_alone_at_the_end() -> None:
-    stage = Stage()
-    stage.late = {"a1", "b2"}
-    alone = [msgspec.structs.replace(each, alone=True) for each in stage.rows("a", 0.0, 0.0, 2.0)[2:]]
-    first, second = stage.judge(
-        [*stage.rows("a", 1.0, 1.0), *alone], stage.rows("b", 1.0, 1.0, 1.0), parallel=6
+    context = Stage()
+    context.late = {"a1", "b2"}
+    alone = [msgspec.structs.replace(each, alone=True) for each in context.rows("a", 0.0, 0.0, 2.0)[2:]]
+    first, second = context.judge(
+        [*context.rows("a", 1.0, 1.0), *alone], context.rows("b", 1.0, 1.0, 1.0), parallel=6
     )
-    again = [names for names in stage.seen if len(names) <= FEW][-3:]
+    again = [names for names in context.seen if len(names) <= FEW][-3:]
     assert again == [("a1",), ("a1", "b2"), ("a3",)]
     assert {str(one.verdict) for one in (*first.values(), *second.values())} == {"pass"}
-    assert (len(first), len(second), stage.done) == (3, 3, ["b", "a"])
+    assert (len(first), len(second), context.done) == (3, 3, ["b", "a"])
 
 
 def test_a_client_that_cannot_be_judged_keeps_nobody_from_being_judged() -> None:
-    stage, count = Stage(), 0
+    context, count = Stage(), 0
 
     def make() -> Adapter:
         nonlocal count
@@ -121,7 +121,7 @@ def test_a_client_that_cannot_be_judged_keeps_nobody_from_being_judged() -> None
             raise AdapterFailed("no such program")
         return InProcessAdapter(Puppet, PROTOCOL)
 
-    first, second = stage.judge(stage.rows("a", 1.0), stage.rows("b", 1.0), parallel=2, make=make)
+    first, second = context.judge(context.rows("a", 1.0), context.rows("b", 1.0), parallel=2, make=make)
     assert (first, [*second]) == ({}, ["RMQS-3.01"])
 
 
@@ -156,8 +156,8 @@ def test_each_client_has_its_own_results() -> None:
 
 def test_a_client_that_is_cut_short_has_what_there_is() -> None:
     found: dict[str, Results] = {}
-    told = Interrupts()
-    told.exit_code = 143
+    reported = Interrupts()
+    reported.exit_code = 143
 
     def keep(order: SuiteRequest, results: Results) -> None:
         found[order.client] = results
@@ -167,7 +167,9 @@ def test_a_client_that_is_cut_short_has_what_there_is() -> None:
     first, second = orders("RMQS-3.06")
     second.ids = ("RMQS-1.14",)  # which takes ten seconds
     with pytest.raises(KeyboardInterrupt):
-        conform_all([first, second], Console(quiet=True), told, parallel=4, on_done=keep, on_refused=refuse)
+        conform_all(
+            [first, second], Console(quiet=True), reported, parallel=4, on_done=keep, on_refused=refuse
+        )
     assert found["first"].complete
     assert (found["second"].complete, found["second"].exit_code) == (False, 143)
 

@@ -16,9 +16,9 @@ from conformance.clients.mutants.registry import find_mutant
 from conformance.results import Verdict
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
+from conformance.run.material import material_of
 from conformance.run.notes import Notes
 from conformance.run.reported import ReportedEvent
-from conformance.run.room import room_of
 from conformance.run.specs import Spec
 from conformance.run.trace import START, Position, TraceRow
 from conformance.run.view import read_trace
@@ -167,7 +167,7 @@ def test_targets_get_the_names_that_they_have_on_the_wire() -> None:
     opening, publish = op("bmq.open_queue", target="q", uri="bmq://d/q"), op("publish", target="q")
     other = op("publish", target="elsewhere")
     heard = ReportedEvent(Event(1, 0.0, "message", {"target": "q", "sub": "c"}))
-    _rename([opening, publish, other], [heard], room_of("blazingmq").traits)
+    _rename([opening, publish, other], [heard], material_of("blazingmq").traits)
     assert [done.args["target"] for done in (opening, publish, other)] == ["bmq://d/q"] * 2 + ["elsewhere"]
     assert (heard["target"], heard["sub"]) == ("bmq://d/q", "c")
 
@@ -178,12 +178,12 @@ def test_where_the_broker_did_not_read_is_known() -> None:
         TraceRow(2.0, "reads", "c1", False),
         TraceRow(3.0, "reads", "c1", True),
     ]
-    [conn] = read_trace(rows, room_of("rabbitmq-stream").traits).values()
-    assert conn.deaf == Position(1, 0, 2.0)
+    [conn] = read_trace(rows, material_of("rabbitmq-stream").traits).values()
+    assert conn.reading_stopped == Position(1, 0, 2.0)
 
 
 def test_over_pipes_nobody_knows_exactly_what_came_first() -> None:
-    case = Case(Spec("pzq", "x"), room_of("pzq"), [], [], ())
+    case = Case(Spec("pzq", "x"), material_of("pzq"), [], [], ())
     late, early = Position(2, 0, 1.1), Position(1, 0, 1.0)
     assert case.may_precede(early, late) and not case.may_precede(late, early)
     case.slack_s = 0.25

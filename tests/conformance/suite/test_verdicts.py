@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from conformance.results import Result, RuleResult, Verdict
+from conformance.results import RowResult, RuleResult, Verdict
 from conformance.suite.verdicts import executed_share, exit_code, judged
 from fakebrokers.commands import ExitCode
 
 
-def row(verdict: Verdict, level: Any = "MUST", *tags: str) -> Result:
-    return Result("RMQS-1.01", "rabbitmq-stream", "", level, verdict, tags=tags)
+def row(verdict: Verdict, level: Any = "MUST", *tags: str) -> RowResult:
+    return RowResult("RMQS-1.01", "rabbitmq-stream", "", level, verdict, tags=tags)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def row(verdict: Verdict, level: Any = "MUST", *tags: str) -> Result:
         ([row(Verdict.PASS, "MUST", "unexpected pass")], True, ExitCode.REGRESSION),
     ],
 )
-def test_the_first_code_of_the_contract_wins(rows: list[Result], strict: bool, code: ExitCode) -> None:
+def test_the_first_code_of_the_contract_wins(rows: list[RowResult], strict: bool, code: ExitCode) -> None:
     assert exit_code(rows, strict=strict) is code
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from conformance.search.random.actions import Actions
-from conformance.search.random.scene import ChaosContext
+from conformance.search.random.context import ChaosContext
 
 
 class EchoActions(Actions):
@@ -20,11 +20,13 @@ class EchoActions(Actions):
     def target(self, number: int, *, read: bool) -> str:
         return ""
 
-    async def subscribe(self, scene: ChaosContext, session: str, sub: str, target: str, params: Any) -> bool:
+    async def subscribe(
+        self, context: ChaosContext, session: str, sub: str, target: str, params: Any
+    ) -> bool:
         return False
 
-    def put(self, scene: ChaosContext, target: str, body: str) -> None:
-        scene.broker.broker.stored += (body,)
+    def put(self, context: ChaosContext, target: str, body: str) -> None:
+        context.broker.broker.stored += (body,)
 
 
 ACTIONS = EchoActions()

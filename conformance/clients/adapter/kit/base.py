@@ -171,7 +171,7 @@ class AdapterBase:
 
         Args:
             write: Takes every line; may be called from any thread.
-            own_process: Every task that the library leaves behind may be ended by ``reset``.
+            own_process: Every task that the library leaves may be ended by ``reset``.
         """
         self.loop = asyncio.get_running_loop()
         self._epoch = self.loop.time()

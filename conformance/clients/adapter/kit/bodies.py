@@ -15,7 +15,7 @@ EXACT_INTEGER_MAX = 2**53  #: above it a JSON number loses digits in some langua
 
 
 def body_bytes(body: Mapping[str, Any]) -> bytes:
-    """The bytes that a body stands for. Raises `Failure` (invalid) for anything else."""
+    """The bytes of a body. Raises `Failure` (invalid) for anything else."""
     if "text" in body:
         return str(body["text"]).encode()
     if "b64" in body:
@@ -47,7 +47,7 @@ def report_body(data: bytes) -> dict[str, Any]:
 
 
 def body_parts(body: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[bytes, ...]:
-    """The parts that a body, or a list of bodies, stands for."""
+    """The parts that a body, or a list of bodies, means."""
     return (body_bytes(body),) if isinstance(body, Mapping) else tuple(map(body_bytes, body))
 
 

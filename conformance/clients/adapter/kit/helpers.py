@@ -44,6 +44,6 @@ def tls_context(options: Mapping[str, Any]) -> ssl.SSLContext | None:
 
 
 def drop_sockets(loop: asyncio.AbstractEventLoop) -> None:
-    """Abort every asyncio connection of this loop, whoever holds it."""
+    """Abort every asyncio connection of this loop, whatever holds it."""
     for transport in list(getattr(loop, "_transports", {}).values()):  # private, but nothing else is complete
         transport.abort()

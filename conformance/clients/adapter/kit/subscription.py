@@ -83,7 +83,7 @@ class Subscription:
     async def deliver(self, body: Body, *, native: Any = None, **details: Any) -> None:
         """Report one message and do what the script wants; await it inside the library's async callback."""
         ref, ordinal = self.record(body, native=native, **details)
-        with self._told_at_its_end(ref, ordinal):
+        with self._reported_at_its_end(ref, ordinal):
             seconds = self._sleep_s(ordinal)
             if self._plan.get("block"):
                 time.sleep(seconds)  # on the library's thread, because the script asked for just that
@@ -95,14 +95,14 @@ class Subscription:
     def deliver_blocking(self, body: Body, *, native: Any = None, **details: Any) -> None:
         """The same for a library that calls back on a thread of its own."""
         ref, ordinal = self.record(body, native=native, **details)
-        with self._told_at_its_end(ref, ordinal):
+        with self._reported_at_its_end(ref, ordinal):
             time.sleep(self._sleep_s(ordinal))
             asyncio.run_coroutine_threadsafe(self._inner_ops(ref), self._adapter.loop).result()
             self._raise_if_wanted(ordinal)
 
     @contextmanager
-    def _told_at_its_end(self, ref: str, ordinal: int) -> Iterator[None]:
-        """Tell when the callback of a message has ended, if it takes time."""
+    def _reported_at_its_end(self, ref: str, ordinal: int) -> Iterator[None]:
+        """Report when the callback of a message has ended, if it takes time."""
         raised = False
         try:
             yield

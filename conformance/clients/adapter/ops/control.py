@@ -65,7 +65,7 @@ class StatsResult(Incoming, frozen=True):
 
 
 class Stats(Arguments, frozen=True):
-    """Tell what the process holds."""
+    """Report what the process holds."""
 
     spec = Op("stats", StatsResult, capability="stats")
 

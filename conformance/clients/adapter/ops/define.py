@@ -38,7 +38,7 @@ class Op:
         needed_by: The roles that cannot do without it, or `EVERY_ROLE`.
         unless_settles: With this word as ``settles`` in the hello nobody needs it.
         capability: A capability that is worth nothing without it.
-        rule: What types alone do not tell: takes arguments and result, says what is wrong, or nothing.
+        rule: What types alone do not say: takes arguments and result, says what is wrong, or nothing.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What adapters tell unasked, by the name of the event; events with other names are ignored."""
+"""What adapters report unasked, by the name of the event; events with other names are ignored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SessionEvent(Incoming, frozen=True):
 
 
 class ErrorEvent(Incoming, frozen=True):
-    """The library told of an error that belongs to no op."""
+    """The library reported of an error that belongs to no op."""
 
     error: Error
     where: Literal["read", "decode", "callback", "write", "other"]
@@ -69,7 +69,8 @@ class DoneEvent(Incoming, frozen=True):
 
 
 class ReturnedEvent(Incoming, frozen=True):
-    """The callback of a message has ended; told where it sleeps or runs ops, else it ends with the message.
+    """The callback of a message has ended; reported where it sleeps or runs ops, else it ends with the
+    message.
 
     Attributes:
         raised: It failed, as was ordered.
@@ -89,7 +90,7 @@ class LateEvent(Incoming, frozen=True):
 
 
 class NoteEvent(Incoming, frozen=True):
-    """Whatever else is worth telling."""
+    """What else is worth reporting."""
 
     text: str | None = None
 

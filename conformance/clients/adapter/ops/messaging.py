@@ -73,7 +73,7 @@ class PublishManyResult(Incoming, frozen=True):
     outcomes: list[ItemOutcome]
 
 
-def _all_told(args: Mapping[str, Any], result: PublishManyResult) -> str:
+def _all_reported(args: Mapping[str, Any], result: PublishManyResult) -> str:
     messages = args.get("messages", ())
     if len(result.outcomes) != len(messages):
         return f"outcomes: expected one for each of {len(messages)} messages, got {len(result.outcomes)}"
@@ -86,7 +86,7 @@ class PublishMany(Arguments, frozen=True):
     tells singly.
     """
 
-    spec = Op("publish_many", PublishManyResult, rule=_all_told)
+    spec = Op("publish_many", PublishManyResult, rule=_all_reported)
 
     session: str
     target: str

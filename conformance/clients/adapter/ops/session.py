@@ -84,7 +84,7 @@ class Close(Arguments, frozen=True):
 
 
 class Abort(Arguments, frozen=True):
-    """Close without goodbye."""
+    """Close the connection without the protocol's farewell."""
 
     spec = Op("abort")
 
@@ -95,7 +95,7 @@ class StateResult(Incoming, frozen=True):
     """Whether it is open.
 
     Attributes:
-        pending: Requests whose callers still wait for an answer; null if the library does not tell.
+        pending: Requests whose callers still wait for an answer; null if the library does not say.
     """
 
     open: bool
@@ -103,7 +103,7 @@ class StateResult(Incoming, frozen=True):
 
 
 class State(Arguments, frozen=True):
-    """Tell how a session is; one that does not exist is not open."""
+    """Report how a session is; one that does not exist is not open."""
 
     spec = Op("state", StateResult, _ALL)
 

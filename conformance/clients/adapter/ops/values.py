@@ -1,4 +1,4 @@
-"""What stands inside arguments and results of many ops: bodies, keys, numbers, messages."""
+"""What is inside arguments and results of many ops: bodies, keys, numbers, messages."""
 
 from __future__ import annotations
 

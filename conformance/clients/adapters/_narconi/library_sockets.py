@@ -168,6 +168,6 @@ class LibrarySockets(WebSockets):
     async def _open(self, socket: LibrarySocket) -> Any:
         made, protocol = await self.dial(socket.target, socket.protocol)
         if protocol != socket.protocol:
-            socket.library_socket = made  # for whoever aborts it
+            socket.library_socket = made  # for the code that aborts it
             raise ClientError("protocol", "the server did not take the sub-protocol", definite=True)
         return made

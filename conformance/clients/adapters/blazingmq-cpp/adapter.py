@@ -1,9 +1,9 @@
-"""blazingmq (https://pypi.org/project/blazingmq/): the C++ SDK in a wheel, behind the adapter protocol.
+"""blazingmq (https://pypi.org/project/blazingmq/): the C++ SDK in a wheel, driven by the adapter protocol.
 
 A session is one `blazingmq.Session`, which connects as it is made. Its calls block, so each runs in a thread;
 posts go through one thread for each session, which keeps their order. The library has one callback for the
 messages of all queues: what comes before the script has subscribed waits here. It tells nothing about itself,
-so `state` is what its session events have told.
+so `state` is what its session events have reported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import blazingmq
-from blazingmq import session_events as told
+from blazingmq import session_events as reported
 
 from conformance.clients.adapter import kit
 
@@ -35,13 +35,13 @@ CATEGORIES = {
     "INVALID_ARGUMENT": -7,
     "NOT_READY": -8,
 }
-WHAT: dict[type[told.SessionEvent], str] = {
-    told.Connected: "connected",
-    told.ConnectionLost: "connection_lost",
-    told.Reconnected: "reconnected",
-    told.Disconnected: "disconnected",
-    told.QueueReopened: "target_reopened",
-    told.QueueReopenFailed: "target_closed",
+WHAT: dict[type[reported.SessionEvent], str] = {
+    reported.Connected: "connected",
+    reported.ConnectionLost: "connection_lost",
+    reported.Reconnected: "reconnected",
+    reported.Disconnected: "disconnected",
+    reported.QueueReopened: "target_reopened",
+    reported.QueueReopenFailed: "target_closed",
 }
 
 
@@ -65,7 +65,7 @@ class Session:
         times = {f"{what}_timeout": ms / 1000 for what, ms in self.timeouts(options).items()}
         compression = str(options.get("compression", "none")).upper()
         self.made: Any = blazingmq.Session(
-            self.on_event if options.get("listen", True) else told.log_session_event,
+            self.on_event if options.get("listen", True) else reported.log_session_event,
             self.on_message,
             broker=f"tcp://{options['endpoint']}",
             message_compression_algorithm=blazingmq.CompressionAlgorithmType[compression],
@@ -109,16 +109,16 @@ class Session:
             self.posts.put(None)
         self.made.stop()
 
-    def on_event(self, event: told.SessionEvent) -> None:
+    def on_event(self, event: reported.SessionEvent) -> None:
         what, emit = WHAT.get(type(event)), self.adapter.emit
         if what in ("connected", "reconnected"):
             self.open = True
         elif what in ("connection_lost", "disconnected"):
             self.open = False
         if what is not None:
-            targets = [event.queue_uri] if isinstance(event, told.QueueEvent) else None
+            targets = [event.queue_uri] if isinstance(event, reported.QueueEvent) else None
             emit("session", session=self.name, what=what, text=repr(event), targets=targets)
-        elif isinstance(event, told.Error | told.InterfaceError):
+        elif isinstance(event, reported.Error | reported.InterfaceError):
             failure = kit.Failure("internal", repr(event))
             emit("error", session=self.name, where="other", error=failure.report())
         else:
@@ -330,10 +330,10 @@ class Adapter(kit.AdapterBase):
             return kit.Failure("invalid", text) if wrong else super().classify(error)
         if "Queue not opened" in text or "after session was stopped" in text:
             return kit.Failure("closed", text, definite=True)
-        word, told_why, why = str(error).partition(": ")[2].partition(": ")
+        word, reported_why, why = str(error).partition(": ")[2].partition(": ")
         if word == "NOT_CONNECTED" and why in ("", word):
             return kit.Failure("connection", text, definite=True)
-        if word in CATEGORIES and told_why and why != word:  # the broker's text, which may be empty
+        if word in CATEGORIES and reported_why and why != word:  # the broker's text, which may be empty
             return kit.Failure("refused", text, code=CATEGORIES[word])
         if word == "CANCELED":
             return kit.Failure("cancelled", text)

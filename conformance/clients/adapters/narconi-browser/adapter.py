@@ -1,4 +1,4 @@
-"""A web page in headless Chromium behind the adapter protocol.
+"""A web page in headless Chromium, driven by the adapter protocol.
 
 The page runs ../_narconi/client.mjs on the browser's own fetch and WebSocket. It lives on the origin of the
 server, so that no request of its own crosses origins; the server is not asked for it (see `browser`).
@@ -75,11 +75,11 @@ class Adapter(kit.AdapterBase):
         self.html = page_html()
         self.deliveries: set[asyncio.Task[None]] = set()
         self.starting: asyncio.Future[None] | None = None
-        self.room = asyncio.Semaphore(AT_ONCE)
+        self.slots = asyncio.Semaphore(AT_ONCE)
         self.pages: dict[str, asyncio.Task[Page]] = {}
 
     async def started(self) -> Browser:
-        """The browser, started by whoever asks first."""
+        """The browser, started by the first that asks."""
         if self.starting is None:
             self.starting = asyncio.ensure_future(self.browser.start())
         await asyncio.shield(self.starting)
@@ -214,13 +214,13 @@ class Adapter(kit.AdapterBase):
     ) -> None:
         """Have the page publish, as soon as there is room for it."""
         begun = self.loop.time()
-        await asyncio.wait_for(self.room.acquire(), timeout_ms and timeout_ms / 1000)
+        await asyncio.wait_for(self.slots.acquire(), timeout_ms and timeout_ms / 1000)
         try:
             spent = (self.loop.time() - begun) * 1000
             ms = None if timeout_ms is None else max(1.0, timeout_ms - spent)
             await self.call(session, "publish", queue=queue, body=encoded(body), headers=headers, ms=ms)
         finally:
-            self.room.release()
+            self.slots.release()
 
     @kit.op("subscribe")
     async def subscribe(

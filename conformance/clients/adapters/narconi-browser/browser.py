@@ -46,7 +46,7 @@ class Browser:
         _sweep()
         self._folder = tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-")
         _write_preferences(Path(self._folder))
-        setpriv = shutil.which("setpriv")  # whoever kills this adapter kills the browser too
+        setpriv = shutil.which("setpriv")  # a kill of this adapter kills the browser too
         dying_with_us = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
         self._process = await asyncio.create_subprocess_exec(
             *dying_with_us,

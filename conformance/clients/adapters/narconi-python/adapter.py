@@ -1,4 +1,4 @@
-"""A client on aiohttp (https://pypi.org/project/aiohttp/) behind the adapter protocol.
+"""A client on aiohttp (https://pypi.org/project/aiohttp/), driven by the adapter protocol.
 
 Narconi has no client library. HTTP and WebSockets are aiohttp's here, as any user of it would have them, and
 it is aiohttp that is judged. What travels over them is left to the parts of the reference client: messages,

@@ -96,7 +96,7 @@ class Socket(LibrarySocket):
             if message.type is aiohttp.WSMsgType.ERROR:
                 return
             is_text = message.type is aiohttp.WSMsgType.TEXT
-            yield Message(TEXT, message.data.encode()) if is_text else Message(BINARY, message.data)
+            yield (Message(TEXT, message.data.encode()) if is_text else Message(BINARY, message.data))
 
     async def end(self, code: int) -> None:
         await self.library_socket.close(code=code)

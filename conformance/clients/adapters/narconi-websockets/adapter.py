@@ -1,4 +1,4 @@
-"""A client on websockets (https://pypi.org/project/websockets/) behind the adapter protocol.
+"""A client on websockets (https://pypi.org/project/websockets/), driven by the adapter protocol.
 
 Narconi has no client library. WebSockets are those of `websockets` here, as any user of it would have them,
 HTTP is that of Python's standard library, and it is these that are judged. What travels over them is left to

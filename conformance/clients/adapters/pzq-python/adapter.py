@@ -1,4 +1,4 @@
-"""A plain PZQ client on pyzmq behind the adapter protocol.
+"""A plain PZQ client on pyzmq, driven by the adapter protocol.
 
 PZQ has no maintained client library; this is what a user of its document and of pyzmq would write. It is put
 together from the parts of the reference client, and leaves out what those do for their user beyond the

@@ -1,4 +1,4 @@
-"""rbfly (https://pypi.org/project/rbfly/) behind the adapter protocol.
+"""rbfly (https://pypi.org/project/rbfly/), driven by the adapter protocol.
 
 A session is one `StreamsClient`. The library knows no time-outs, tries to connect until it succeeds, and
 writes a refused publish to its log only; all of that shows as it is. Iterating over a subscription is what
@@ -68,7 +68,7 @@ class Adapter(kit.AdapterBase):
         "properties reentrant stats tls"
     )
 
-    # deliveries are allowed by its own count of messages; whoever publishes or connects waits for the broker,
+    # deliveries are allowed by its own count of messages; what publishes or connects waits for the broker,
     # and unnamed publishers of a process share a name
     contract: Mapping[str, bool] = {
         "stores_positions": False,

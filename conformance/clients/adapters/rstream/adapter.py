@@ -1,4 +1,4 @@
-"""rstream (https://pypi.org/project/rstream/) behind the adapter protocol.
+"""rstream (https://pypi.org/project/rstream/), driven by the adapter protocol.
 
 A session is one `Producer`, and a `Consumer` once an op needs it; one `Producer` more for filter values
 and a `SuperStreamProducer` or `SuperStreamConsumer` for each super stream. rstream has no call that
@@ -107,8 +107,8 @@ class Adapter(kit.AdapterBase):
         "ack_timeout auto_reconnect callback_raise callback_sleep cancel filters named_publisher "
         "offset_without_consumer reentrant sac stats subentry super_streams tls"
     )
-    # a connection for each producer and consumer; a stream that moves is told to the application; frames have
-    # no largest size
+    # a connection for each producer and consumer; a stream that moves is reported to the application; frames
+    # have no largest size
     contract: Mapping[str, bool] = {"many_connections": True, "leaves_dropped": True, "reads_on": True}
     # the library's own constants; close waits up to 5 s for each of two answers
     limits = kit.limits(connect=10_000, request=10_000, close=11_000)
@@ -178,11 +178,11 @@ class Adapter(kit.AdapterBase):
                 end.set_result(status)
 
         await producer.send(Routed(kit.body_bytes(body), routing_key=key), confirmed)
-        told = outcome(await end)
-        if told["outcome"] == "acked":
-            return {"outcome": "acked", "key": told["key"], "meta": {}}
-        kind = "connection" if told["outcome"] == "unknown" else "refused"
-        raise kit.Failure(kind, f"the message was not confirmed: {told}", code=told["code"])
+        reported = outcome(await end)
+        if reported["outcome"] == "acked":
+            return {"outcome": "acked", "key": reported["key"], "meta": {}}
+        kind = "connection" if reported["outcome"] == "unknown" else "refused"
+        raise kit.Failure(kind, f"the message was not confirmed: {reported}", code=reported["code"])
 
     @kit.op("publish_many")
     async def publish_many(

@@ -148,7 +148,7 @@ class ConnectsAgain(BlazingOps):
 
 
 @mutant("never-reconnects", tag="life-cycle", breaks=["B2", "B4", "B5", "B19", "X6", "X4", "X9", "X11"])
-class NeverReconnects(BlazingClient):
+class BlazingNeverReconnects(BlazingClient):
     """Says that it reconnects, and does not."""
 
     async def reconnect(self) -> None:
@@ -157,19 +157,19 @@ class NeverReconnects(BlazingClient):
 
 @mutant("losses-go-untold", tag="life-cycle", breaks=["B16", "B19", "X6", "X3", "X2"])
 class LossesGoUntold(BlazingClient):
-    """Does not tell that the connection was lost."""
+    """Does not report that the connection was lost."""
 
-    def told_loss(self, error: ClientError) -> None:
+    def loss_reported(self, error: ClientError) -> None:
         return
 
 
 @mutant("tells-a-loss-twice", tag="life-cycle", breaks=["B16", "X6"])
 class TellsALossTwice(BlazingClient):
-    """Tells each loss twice."""
+    """Reports each loss twice."""
 
-    def told_loss(self, error: ClientError) -> None:
-        super().told_loss(error)
-        super().told_loss(error)
+    def loss_reported(self, error: ClientError) -> None:
+        super().loss_reported(error)
+        super().loss_reported(error)
 
 
 @mutant("reconnects-at-once", tag="life-cycle", breaks=["B19", "X6"])

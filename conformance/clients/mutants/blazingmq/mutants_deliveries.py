@@ -20,9 +20,9 @@ from fakebrokers.errors import WireError
 class ConfirmsByItself(Deliveries):
     """Confirms a message before the application has seen it."""
 
-    async def surface(self, delivery: Delivery) -> None:
+    async def deliver_message(self, delivery: Delivery) -> None:
         super().confirm(delivery)
-        await super().surface(delivery)
+        await super().deliver_message(delivery)
 
 
 @mutant("confirms-thrice", tag="wire", breaks=["B14"])
@@ -88,7 +88,7 @@ class FirstReaderOfAUri(Queues):
 
 @mutant("empty-messages-end-the-event", tag="data", breaks=["B13"])
 class EmptyMessagesEndTheEvent(Deliveries):
-    """Overlooks what stands behind a message without data."""
+    """Overlooks what follows a message without data."""
 
     def pushed(self, frame: Push) -> None:
         for message in frame.messages:
@@ -165,10 +165,10 @@ class CallbackErrorsEndDeliveries(Deliveries):
 
     is_over = False
 
-    async def surface(self, delivery: Delivery) -> None:
+    async def deliver_message(self, delivery: Delivery) -> None:
         callback = delivery.queue.callback
         if callback is None:
-            await super().surface(delivery)
+            await super().deliver_message(delivery)
         elif not self.is_over:
             try:
                 await callback(delivery)

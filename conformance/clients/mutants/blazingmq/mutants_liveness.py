@@ -40,7 +40,7 @@ class HeartbeatsWaitForCallbacks(Link):
         self.client.runtime.tasks.spawn(self.later())
 
     async def later(self) -> None:
-        """Answer behind the callbacks."""
+        """Answer after the callbacks."""
         await self.client.deliveries.feed.drained()
         super().heartbeat()
 
@@ -109,7 +109,7 @@ class OnlyRequestsCount(Link):
         self.client.runtime.tasks.spawn(self.count())
 
     async def count(self) -> None:
-        """Behind the read."""
+        """After the read."""
         self.watchdog.heard = True
 
 
@@ -120,7 +120,7 @@ class OnlyRequestsCount(Link):
 class HangsUpBeforeTheAnswer(BlazingClient):
     """Closes the connection without waiting for disconnectResponse."""
 
-    async def goodbye(self, link: Link, deadline: float) -> None:
+    async def send_disconnect(self, link: Link, deadline: float) -> None:
         for queue in self.queues.by_name.values():
             await self.queues.shut(queue, deadline - self.runtime.clock.now())
         link.send(Disconnect(link.requests.next_id()))
@@ -169,9 +169,9 @@ class HoldsTheProcess(BlazingClient):
 
 @mutant("its-own-end-is-a-loss", tag="life-cycle", breaks=["B18", "X7"])
 class ItsOwnEndIsALoss(BlazingClient):
-    """Tells a loss where it has ended the connection itself."""
+    """Reports a loss where it has ended the connection itself."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         if link is self.link and self.runtime.is_closed:
-            self.told_loss(error)
+            self.loss_reported(error)
         super().link_ended(link, error)

@@ -68,7 +68,7 @@ class CrowdedPostsAreALoss(Posts):
 
 
 @mutant("one-in-fifty-is-lost", tag="data", breaks=["B10", "X9"], aims=["NET-4.06"])
-class OneInFiftyIsLost(Posts):
+class BlazingOneInFiftyIsLost(Posts):
     """Loses a message now and then, and takes it for stored."""
 
     async def acked(
@@ -86,7 +86,7 @@ class OneInFiftyIsLost(Posts):
 
 
 @mutant("half-a-second-for-answers", tag="life-cycle", breaks=["B8", "X1"])
-class HalfASecondForAnswers(Requests):
+class BlazingHalfASecondForAnswers(Requests):
     """Waits half a second for an answer, whatever the time-out says."""
 
     async def ask(self, make: Make, timeout: float, late: Any = None) -> Any:
@@ -94,7 +94,7 @@ class HalfASecondForAnswers(Requests):
 
 
 @mutant("comes-back-after-close", tag="life-cycle", breaks=["X7"])
-class ComesBackAfterClose(BlazingClient):
+class BlazingComesBackAfterClose(BlazingClient):
     """Goes on with a reconnect after it was closed."""
 
     async def reconnect(self) -> None:
@@ -124,7 +124,7 @@ class _KeepingRequests(Requests):
     aims=["NET-3.05"],
     also=[_KeepingRequests],
 )
-class AnswersToNobodyAreKept(BlazingClient):
+class BlazingAnswersToNobodyAreKept(BlazingClient):
     """Keeps answers that nobody waits for."""
 
     @property
@@ -133,20 +133,20 @@ class AnswersToNobodyAreKept(BlazingClient):
 
 
 @mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
-class LostTasks(BlazingClient):
-    """Each lost connection leaves a failed task behind that nobody asks."""
+class BlazingLostTasks(BlazingClient):
+    """Each lost connection leaves a failed task that nothing awaits."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         super().link_ended(link, error)
         asyncio.get_running_loop().create_task(self.fail())
 
     async def fail(self) -> None:
-        """Nobody hears of it."""
+        """It is reported to no one."""
         raise RuntimeError("the connection is gone")
 
 
 @mutant("a-pause-is-the-end", tag="life-cycle", breaks=["X11"], aims=["NET-3.11"])
-class APauseIsTheEnd(Link):
+class BlazingAPauseIsTheEnd(Link):
     """A process that was stopped for two seconds never works again."""
 
     async def open(self, endpoint: str, timeout: float) -> None:
@@ -164,10 +164,10 @@ class APauseIsTheEnd(Link):
 
 
 @mutant("one-loss-is-all", tag="life-cycle", breaks=["X6"])
-class OneLossIsAll(BlazingClient):
+class BlazingOneLossIsAll(BlazingClient):
     """The loss of one session's connection ends those of all others."""
 
-    everyone: ClassVar[WeakSet[OneLossIsAll]] = WeakSet()
+    everyone: ClassVar[WeakSet[BlazingOneLossIsAll]] = WeakSet()
 
     async def connect(self, timeout: float | None) -> None:
         self.everyone.add(self)
@@ -221,13 +221,13 @@ class _HeldPosts(Posts):
 
 
 @mutant("one-thread-for-all", tag="life-cycle", breaks=["X10"], aims=["NET-3.07"], also=[_HeldPosts])
-class OneThreadForAll(Deliveries):
+class BlazingOneThreadForAll(Deliveries):
     """Looks at no ACK while the callback of a message runs."""
 
-    async def surface(self, delivery: Delivery) -> None:
+    async def deliver_message(self, delivery: Delivery) -> None:
         held: list[Ack] = []
         self.client.__dict__["held"] = held
-        await super().surface(delivery)
+        await super().deliver_message(delivery)
         self.client.__dict__["held"] = None
         for frame in held:
             self.client.posts.acknowledged(frame)

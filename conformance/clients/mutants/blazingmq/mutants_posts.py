@@ -75,7 +75,7 @@ class FirstAckOfAnEvent(Posts):
 
 
 @mutant("refusals-are-all-alike", tag="wording", breaks=["B12"])
-class RefusalsAreAllAlike(Posts):
+class BlazingRefusalsAreAllAlike(Posts):
     """Gives the same reason for every refusal."""
 
     def refusal(self, message: AckMessage) -> ClientError:
@@ -144,7 +144,7 @@ class EmptyPostsAreAcked(Posts):
 
 
 @mutant("bodies-are-text", tag="data", breaks=["B10", "B13", "X12"])
-class BodiesAreText(Contents):
+class BlazingBodiesAreText(Contents):
     """Takes every body for UTF-8."""
 
     def pack(self, payload: bytes, properties: Mapping[str, Property], **more: bool) -> Packed:

@@ -37,7 +37,7 @@ class OneEventPerRead(Frames):
 
 @mutant("one-push-per-read", tag="data", breaks=["B13", "X1"])
 class OnePushPerRead(Frames):
-    """Overlooks a PUSH event right behind another one."""
+    """Overlooks a PUSH event right after another one."""
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         last: Frame | None = None
@@ -75,7 +75,7 @@ class SkipsGarbage(Link):
 
 @mutant("reads-on-after-garbage", tag="wire", breaks=["B19", "W1", "X5"])
 class ReadsOnAfterGarbage(Link):
-    """Takes what comes behind an impossible header for the next event."""
+    """Takes what comes after an impossible header for the next event."""
 
     def malformed(self, frame: Malformed) -> None:
         if frame.code in ("framing", "too-large"):

@@ -43,10 +43,10 @@ class RemembersHalfAMessage(Bus):
 class FlushesBeforeItGoes(MoleculerClient):
     """Waits for a word of the server before it stops."""
 
-    async def say_goodbye(self, patience_s: float) -> None:
+    async def send_close(self, patience_s: float) -> None:
         assert isinstance(self.post.bus, Bus)
         await self.post.bus.synced()
-        await super().say_goodbye(patience_s)
+        await super().send_close(patience_s)
 
 
 @mutant("crowded-calls-are-a-loss", tag="life-cycle", breaks=["X4"])
@@ -57,7 +57,7 @@ class CrowdedCallsAreALoss(Caller):
         bus = self._post.bus
         if len(self.pending) > CROWDED and bus is not None and bus.is_open:
             bus.abort()
-            self._runtime.callbacks.tell("connection_lost", "the server is too slow")
+            self._runtime.callbacks.report("connection_lost", "the server is too slow")
         return await super().answer_of(pending, limit_s)
 
 
@@ -104,7 +104,7 @@ class ParkedCallsHaveNoDeadline(Caller):
 
 
 @mutant("reconnect-leaks-a-task", tag="life-cycle", breaks=["X9"])
-class ReconnectLeaksATask(MoleculerClient):
+class MoleculerReconnectLeaksATask(MoleculerClient):
     """Beats once more with each new connection."""
 
     async def rejoin(self) -> None:
@@ -113,23 +113,23 @@ class ReconnectLeaksATask(MoleculerClient):
 
 
 @mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
-class LostTasks(MoleculerClient):
-    """Each lost connection leaves a failed task behind that nobody asks."""
+class MoleculerLostTasks(MoleculerClient):
+    """Each lost connection leaves a failed task that nothing awaits."""
 
     def lost_bus(self, reason: str) -> None:
         super().lost_bus(reason)
         asyncio.get_running_loop().create_task(self.fail(reason))
 
     async def fail(self, reason: str) -> None:
-        """Nobody hears of it."""
+        """It is reported to no one."""
         raise RuntimeError(reason)
 
 
 @mutant("one-loss-is-all", tag="life-cycle", breaks=["X6"])
-class OneLossIsAll(MoleculerClient):
+class MoleculerOneLossIsAll(MoleculerClient):
     """The loss of one node's connection ends those of all other nodes of the process."""
 
-    everyone: ClassVar[WeakSet[OneLossIsAll]] = WeakSet()
+    everyone: ClassVar[WeakSet[MoleculerOneLossIsAll]] = WeakSet()
 
     async def connect(self, timeout: float | None = None) -> None:
         self.everyone.add(self)
@@ -144,7 +144,7 @@ class OneLossIsAll(MoleculerClient):
 
 
 @mutant("a-pause-is-the-end", tag="life-cycle", breaks=["X11"], aims=["NET-3.11"])
-class APauseIsTheEnd(MoleculerClient):
+class MoleculerAPauseIsTheEnd(MoleculerClient):
     """A process that was stopped for two seconds never works again."""
 
     async def join(self) -> None:

@@ -41,7 +41,7 @@ class _KeepingCaller(Caller):
 @mutant(
     "answers-to-nobody-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.05"], also=[_KeepingCaller]
 )
-class AnswersToNobodyAreKept(MoleculerClient):
+class MoleculerAnswersToNobodyAreKept(MoleculerClient):
     """Keeps answers that nobody waits for."""
 
     @property
@@ -69,7 +69,7 @@ class _HeldAnswers(Caller):
 
 
 @mutant("one-thread-for-all", tag="life-cycle", breaks=["X10"], also=[_HeldAnswers])
-class OneThreadForAll(Events):
+class MoleculerOneThreadForAll(Events):
     """Looks at no answer while an event handler runs."""
 
     def listen(self, pattern: str, group: str, handle: Callable[[Json], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""Nodes that join, tell of themselves and listen to others with a defect."""
+"""Nodes that join, report themselves and listen to others with a defect."""
 
 from __future__ import annotations
 
@@ -83,20 +83,20 @@ class IgnoresNamespace(Post):
 class NeverTellsOfServices(MoleculerClient):
     """Broadcasts no INFO."""
 
-    async def tell_all(self) -> None:
-        """Nothing is told."""
+    async def report_all(self) -> None:
+        """No service is reported."""
 
 
 @mutant("tells-of-services-once", tag="wire", breaks=["M2"])
 class TellsOfServicesOnce(MoleculerClient):
     """Broadcasts no INFO after the first one with a service."""
 
-    told = False
+    reported = False
 
-    async def tell_all(self) -> None:
-        if not self.told:
-            self.told = bool(self.server.services)
-            await super().tell_all()
+    async def report_all(self) -> None:
+        if not self.reported:
+            self.reported = bool(self.server.services)
+            await super().report_all()
 
 
 @mutant("deaf-to-discover", tag="wire", breaks=["M2"])
@@ -118,7 +118,7 @@ class SeqNeverGrows(MoleculerClient):
 
 @mutant("info-before-the-start", tag="life-cycle", breaks=["M11"])
 class InfoBeforeTheStart(MoleculerOps):
-    """Tells of a service while it still starts."""
+    """Reports a service while it still starts."""
 
     @kit.op("mol.serve")
     async def serve(self, session: str, service: str, actions: Any, start_delay_ms: float = 0) -> None:

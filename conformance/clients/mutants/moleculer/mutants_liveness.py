@@ -33,7 +33,7 @@ class WaitsForTheDead(Registry):
 
 
 @mutant("impatient", tag="life-cycle", breaks=["M4", "X3"])
-class Impatient(MoleculerClient):
+class MoleculerImpatient(MoleculerClient):
     """Gives a peer up after half the time."""
 
     async def sweeps(self) -> None:
@@ -93,7 +93,7 @@ class DeafToDisconnect(MoleculerClient):
 class LeavesWithoutAWord(MoleculerClient):
     """Sends no DISCONNECT."""
 
-    async def say_goodbye(self, patience_s: float) -> None:
+    async def send_close(self, patience_s: float) -> None:
         self.seq += 1
         self.send_info("", [])
         await asyncio.sleep(STOP_DELAY_S)
@@ -105,19 +105,19 @@ class LeavesWithoutAWord(MoleculerClient):
 class AnswersBehindItsGoodbye(MoleculerClient):
     """Says DISCONNECT before it ends what runs."""
 
-    async def say_goodbye(self, patience_s: float) -> None:
+    async def send_close(self, patience_s: float) -> None:
         self.post.send("DISCONNECT", "", {})
         await self.server.finished(patience_s)
-        await super().say_goodbye(patience_s)
+        await super().send_close(patience_s)
 
 
 @mutant("deaf-while-stopping", tag="life-cycle", breaks=["M12"])
 class DeafWhileStopping(MoleculerClient):
     """Drops the requests that come while it stops."""
 
-    async def say_goodbye(self, patience_s: float) -> None:
+    async def send_close(self, patience_s: float) -> None:
         self._handlers["REQ"] = lambda packet: None
-        await super().say_goodbye(patience_s)
+        await super().send_close(patience_s)
 
 
 @mutant("pong-without-time", tag="wire", breaks=["M7"])

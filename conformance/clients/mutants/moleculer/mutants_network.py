@@ -46,7 +46,7 @@ class OneMessagePerRead(NatsCodec):
 
 
 @mutant("half-a-second-for-answers", tag="life-cycle", breaks=["X1"])
-class HalfASecondForAnswers(Caller):
+class MoleculerHalfASecondForAnswers(Caller):
     """Waits half a second for an answer, whatever the time-out says."""
 
     async def answer_of(self, pending: Pending, limit_s: float) -> Any:
@@ -80,7 +80,7 @@ class CallsWithoutDeadline(Caller):
 
 @mutant("packets-end-at-nul", tag="data", breaks=["X12"])
 class PacketsEndAtNul(Post):
-    """Leaves out whatever stands behind a NUL in a text, as a text of C ends there."""
+    """Leaves out what follows a NUL in a text, as a text of C ends there."""
 
     def parsed(self, command: str, payload: bytes) -> dict[str, Any]:
         packet = super().parsed(command, payload)
@@ -90,7 +90,7 @@ class PacketsEndAtNul(Post):
 
 
 @mutant("comes-back-after-close", tag="life-cycle", breaks=["X7"])
-class ComesBackAfterClose(MoleculerClient):
+class MoleculerComesBackAfterClose(MoleculerClient):
     """Goes on with a reconnect after it was closed."""
 
     async def rejoin(self) -> None:

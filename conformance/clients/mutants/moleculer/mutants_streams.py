@@ -35,7 +35,7 @@ class OrderOfArrival(Incoming):
 
 @mutant("duplicates-count", tag="data", breaks=["M13"])
 class DuplicatesCount(Incoming):
-    """Waits for the packet behind the next one when a packet has come twice."""
+    """Waits for the packet after the next one when a packet has come twice."""
 
     def is_old(self, seq: int) -> bool:
         if super().is_old(seq):
@@ -45,7 +45,7 @@ class DuplicatesCount(Incoming):
 
 @mutant("old-chunk-sets-back", tag="life-cycle", breaks=["M13"])
 class OldChunkSetsBack(Incoming):
-    """Waits again for everything behind a chunk that has come twice."""
+    """Waits again for everything after a chunk that has come twice."""
 
     def add(self, packet: Json) -> None:
         seq = packet.get("seq")
@@ -113,7 +113,7 @@ class ObjectsWithoutTheirFlag(Caller):
 
 @mutant("late-chunk-runs-the-action", tag="data", breaks=["M13"])
 class LateChunkRunsTheAction(Server):
-    """Runs the action again for a chunk behind the end of its upload."""
+    """Runs the action again for a chunk after the end of its upload."""
 
     def upload(self, packet: Json) -> None:
         if self.has_ended(packet["id"]):

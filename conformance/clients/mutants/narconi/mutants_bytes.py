@@ -66,7 +66,7 @@ class ResendsSoon(Publisher):
 
 
 @mutant("slow-frames-are-lost", tag="life-cycle", breaks=["X1"])
-class SlowFramesAreLost(Socket):
+class NarconiSlowFramesAreLost(Socket):
     """Gives a connection up when a frame takes longer than three seconds."""
 
     began: float | None = None

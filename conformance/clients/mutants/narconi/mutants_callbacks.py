@@ -9,7 +9,12 @@ from typing import Any
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Callbacks, ClientError
-from conformance.clients.reference.narconi.channels import Callback, Publishers, Publishing, Subscription
+from conformance.clients.reference.narconi.channels import (
+    Callback,
+    Publishers,
+    Publishing,
+    Subscription,
+)
 from conformance.clients.reference.narconi.client import NarconiClient
 from conformance.clients.reference.narconi.consumer import Delivery
 
@@ -47,8 +52,8 @@ class CallbacksBlockOps(NarconiClient):
 
 
 @mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
-class LostTasks(Publishers):
-    """Leaves errors of its background tasks to whoever collects the garbage."""
+class NarconiLostTasks(Publishers):
+    """Leaves errors of its background tasks to the garbage collector."""
 
     def lost(self, queue: str, lost: Publishing, error: ClientError) -> None:
         super().lost(queue, lost, error)

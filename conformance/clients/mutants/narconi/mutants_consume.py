@@ -66,13 +66,13 @@ class TextIsMetadata(Consumer):
 
 @mutant("metadata-of-the-last", tag="data", breaks=["N10"])
 class MetadataOfTheLast(Consumer):
-    """Surfaces a body with the metadata of the one before it."""
+    """Delivers a body with the metadata of the one before it."""
 
     former: dict[str, Any] | None = None
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
         shown, self.former = self.former or metadata, metadata
-        super().surface({**shown, "ackId": metadata.get("ackId")}, body)
+        super().deliver_message({**shown, "ackId": metadata.get("ackId")}, body)
 
 
 @mutant("encoding-not-sent", tag="wire", breaks=["N12"])
@@ -93,7 +93,7 @@ class EncodingNotSent(NarconiClient):
 
 @mutant("encoding-waits-for-a-body", tag="life-cycle", breaks=["N12"])
 class EncodingWaitsForABody(Consumer):
-    """Waits for a body behind metadata that holds it already."""
+    """Waits for a body after metadata that holds it already."""
 
     def message(self, message: Message) -> None:
         encoding, self.encoding = self.encoding, None
@@ -112,11 +112,11 @@ class EmptyBodySkipped(Consumer):
 
 @mutant("half-message-surfaced", tag="wire", breaks=["N10"])
 class HalfMessageSurfaced(Consumer):
-    """Surfaces metadata without a body when the connection ends."""
+    """Delivers metadata without a body when the connection ends."""
 
     def lost(self) -> None:
         if self._metadata is not None:
-            self.surface(self._metadata, b"")
+            self.deliver_message(self._metadata, b"")
         super().lost()
 
 
@@ -124,20 +124,20 @@ class HalfMessageSurfaced(Consumer):
 class MetadataIsStrict(Consumer):
     """Fails on metadata that it does not know, or that is no text."""
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
         for key, value in metadata.items():
             if key not in OWN_KEYS and not isinstance(value, str):
                 raise ClientError("protocol", f"{key} is no text")
-        super().surface(metadata, body)
+        super().deliver_message(metadata, body)
 
 
 @mutant("redelivered-ignored", tag="data", breaks=["N10", "N13", "N18"])
 class RedeliveredIgnored(Consumer):
     """Takes a message that is redelivered for one that it has seen."""
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
         if not metadata.get("redelivered"):
-            super().surface(metadata, body)
+            super().deliver_message(metadata, body)
 
 
 @mutant("ack-ids-remembered", tag="data", breaks=["N10", "N13"])
@@ -146,11 +146,11 @@ class AckIdsRemembered(Consumer):
 
     seen: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Consumer]]] = WeakKeyDictionary()
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
         ack_id = metadata.get("ackId")
         seen = self.seen.setdefault(asyncio.get_running_loop(), {})
         if ack_id is None or seen.setdefault(ack_id, self) is self:
-            super().surface(metadata, body)
+            super().deliver_message(metadata, body)
 
 
 @mutant("loses-in-a-flood", tag="data", breaks=["N11", "N17"])
@@ -159,19 +159,19 @@ class LosesInAFlood(Consumer):
 
     count = 0
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
         self.count += 1
         if self.count <= 1000:
-            super().surface(metadata, body)
+            super().deliver_message(metadata, body)
 
 
 @mutant("drops-beyond-the-limit", tag="data", breaks=["N11"])
 class DropsBeyondTheLimit(Consumer):
     """Drops what comes while two messages are unacknowledged."""
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
         if len(self.outstanding) < 2:
-            super().surface(metadata, body)
+            super().deliver_message(metadata, body)
 
 
 # acknowledgements
@@ -181,8 +181,8 @@ class DropsBeyondTheLimit(Consumer):
 class AcksOnArrival(Consumer):
     """Acknowledges a message before the application has it."""
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
-        super().surface(metadata, body)
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
+        super().deliver_message(metadata, body)
         if metadata.get("ackId") is not None:
             self.command({"ackId": metadata["ackId"]})
 
@@ -218,8 +218,8 @@ class AckToMeansAll(Consumer):
 class AcksWithoutBeingAsked(Consumer):
     """Sends acknowledgements on a connection without them."""
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
-        super().surface(metadata, body)
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
+        super().deliver_message(metadata, body)
         if not self.ack:
             self.command({"ackId": "1"})
 
@@ -247,16 +247,16 @@ class ErrorsSwallowed(Consumer):
 
 @mutant("errors-are-messages", tag="data", breaks=["N14"])
 class ErrorsAreMessages(Consumer):
-    """Surfaces an error of the server as a message."""
+    """Delivers an error of the server as a message."""
 
     def failed(self, value: dict[str, Any]) -> None:
         super().failed(value)
-        self.surface({}, str(value).encode())
+        self.deliver_message({}, str(value).encode())
 
 
 @mutant("stop-not-sent", tag="wire", breaks=["N15"])
 class StopNotSent(Consumer):
-    """Does not tell the server that it wants no more."""
+    """Does not send the server that it wants no more."""
 
     def stop(self) -> None:
         pass

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @mutant("reconnects-once", tag="life-cycle", breaks=["X6"])
-class ReconnectsOnce(WebSockets):
+class NarconiReconnectsOnce(WebSockets):
     """Is over when its first attempt to reconnect fails."""
 
     async def reconnect(self, again: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -38,7 +38,7 @@ class ReconnectsOnce(WebSockets):
 
 
 @mutant("reconnects-twice", tag="life-cycle", breaks=["X6", "X9"])
-class ReconnectsTwice(WebSockets):
+class NarconiReconnectsTwice(WebSockets):
     """Makes two WebSockets for one that was lost."""
 
     async def reconnect(self, again: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -87,7 +87,7 @@ class GoodbyeUnanswered(Socket):
 
 
 @mutant("close-drops-outcomes", tag="data", breaks=["X7"])
-class CloseDropsOutcomes(NarconiClient):
+class NarconiCloseDropsOutcomes(NarconiClient):
     """Reports no outcome for what has no confirm when it is closed."""
 
     async def close(self, timeout: float | None = None) -> None:
@@ -100,7 +100,7 @@ class CloseDropsOutcomes(NarconiClient):
 
 
 @mutant("cancelled-message-is-confirmed-later", tag="data", breaks=["X8"])
-class CancelledMessageIsConfirmedLater(Publishers):
+class NarconiCancelledMessageIsConfirmedLater(Publishers):
     """Forgets a cancelled message, and takes its confirm for that of the next one."""
 
     def overdue(self, publishing: Publishing) -> None:
@@ -153,7 +153,7 @@ class ParkedMessagesStay(Publishers):
 
 
 @mutant("deadlines-by-wall-clock", tag="life-cycle", breaks=["X11"])
-class DeadlinesByWallClock(Tasks):
+class NarconiDeadlinesByWallClock(Tasks):
     """Measures deadlines with the wall clock."""
 
     async def within(self, timeout: float | None, work: Coroutine[Any, Any, T]) -> T:
@@ -170,7 +170,7 @@ class DeadlinesByWallClock(Tasks):
 
 
 @mutant("sessions-share-a-fate", tag="life-cycle", breaks=["X6", "X10"], aims=["NET-3.12"])
-class SessionsShareAFate(Publishers):
+class NarconiSessionsShareAFate(Publishers):
     """The loss of one session's connection ends those of all others."""
 
     together: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, list[Publishers]]] = WeakKeyDictionary()

@@ -54,10 +54,10 @@ class ProjectsSharePublishers(Publishers):
 class ProjectsShareAckIds(Consumer):
     """Acknowledges where a message with that ackId came last, on whatever connection."""
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
         if "ackId" in metadata:
             _shared().consumers[metadata["ackId"]] = self
-        super().surface(metadata, body)
+        super().deliver_message(metadata, body)
 
     def settle(self, ack_id: str) -> None:
         Consumer.settle(_shared().consumers.get(ack_id, self), ack_id)

@@ -152,7 +152,7 @@ class PairsTorn(Publisher):
 
 
 @mutant("bodies-are-text", tag="data", breaks=["N5", "X12"])
-class BodiesAreText(Publisher):
+class NarconiBodiesAreText(Publisher):
     """Takes bodies for UTF-8 and repairs what is none."""
 
     def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
@@ -182,7 +182,7 @@ class UnknownNamesDropped(Metadata):
 
 
 @mutant("confirms-on-write", tag="data", breaks=["N7", "N8", "N9"])
-class ConfirmsOnWrite(Publisher):
+class NarconiConfirmsOnWrite(Publisher):
     """Reports messages as stored as soon as they are written."""
 
     def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
@@ -217,7 +217,7 @@ class FragmentsAreMessages(MessageReader):
 
 
 @mutant("loss-means-stored", tag="data", breaks=["N7", "N8"])
-class LossMeansStored(Publisher):
+class NarconiLossMeansStored(Publisher):
     """Reports what has no confirm when the connection ends as stored."""
 
     def lost(self, error: ClientError) -> None:
@@ -229,7 +229,7 @@ class LossMeansStored(Publisher):
 
 
 @mutant("errors-confirm", tag="data", breaks=["N9", "X5"])
-class ErrorsConfirm(Publisher):
+class NarconiErrorsConfirm(Publisher):
     """Takes an error for a confirm."""
 
     def message(self, message: Message) -> None:
@@ -303,7 +303,7 @@ class CloseMeansStored(NarconiClient):
 
 
 @mutant("close-waits-for-ever", tag="life-cycle", breaks=["N7"])
-class CloseWaitsForEver(Socket):
+class NarconiCloseWaitsForEver(Socket):
     """Waits for the server's Close frame, however long it takes."""
 
     def close_wait_s(self) -> float | None:

@@ -19,7 +19,7 @@ _GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + by
 _MORE, _LONG, _COMMAND = 1, 2, 4
 _numbers = count(1)
 _READ = 65536
-SHORTEST_MS = 1  #: that a new connection takes in memory, where time would stand still else
+SHORTEST_MS = 1  #: that a new connection takes in memory, where time would stop else
 
 
 class BareSocket:
@@ -103,7 +103,7 @@ class BareSocket:
             self.parts.append(part)
             if not flags & _MORE:
                 whole, self.parts = self.parts, []
-                self.surface(tuple(whole))
+                self.deliver_message(tuple(whole))
         return True
 
     def forget(self) -> None:
@@ -115,7 +115,7 @@ class BareSocket:
         self.forget()
         self.parts.clear()
 
-    def surface(self, parts: Parts) -> None:
+    def deliver_message(self, parts: Parts) -> None:
         """A message is there."""
         self._on_message((self._peer, *parts) if self._kind == "ROUTER" else parts)
 

@@ -29,7 +29,7 @@ class BodyAtIndex5(Consumer):
 
 @mutant("one-body-part", tag="data", breaks=["P5", "P11"])
 class OneBodyPart(Consumer):
-    """Surfaces the first part of a body only."""
+    """Delivers the first part of a body only."""
 
     def body(self, parts: Parts, delimiter: int) -> Parts:
         return super().body(parts, delimiter)[:1]

@@ -32,7 +32,7 @@ class LinesAllCount(Inquirer):
 
 @mutant("last-line-is-empty", tag="wire", breaks=["P12"])
 class LastLineIsEmpty(Inquirer):
-    """Leaves out the last line, as a newline stands at the end."""
+    """Leaves out the last line, as a newline is at the end."""
 
     def read(self, parts: Parts) -> Values:
         return super().read((b"\n".join(parts[0].split(b"\n")[:-1]),))
@@ -51,7 +51,7 @@ class KnownKeysOnly(Inquirer):
 
 @mutant("colon-and-blank", tag="wire", breaks=["P12"])
 class ColonAndBlank(Inquirer):
-    """Splits lines at the last colon with a blank behind it."""
+    """Splits lines at the last colon with a blank after it."""
 
     def split(self, line: str) -> tuple[str, str, str]:
         return line.rpartition(": ")

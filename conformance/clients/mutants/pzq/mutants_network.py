@@ -22,14 +22,14 @@ Waiting = asyncio.Future[Answer]
 
 
 @mutant("never-reconnects", tag="life-cycle", breaks=["X6"])
-class NeverReconnects(Connector):
+class PzqNeverReconnects(Connector):
     """Lets its sockets connect only once."""
 
     reconnect_ms = -1
 
 
 @mutant("reconnects-without-pause", tag="life-cycle", breaks=["X6"])
-class ReconnectsWithoutPause(Connector):
+class PzqReconnectsWithoutPause(Connector):
     """Lets its sockets connect again after 10 ms."""
 
     reconnect_ms = 10
@@ -50,7 +50,7 @@ class CloseKeepsTheSocket(Producer):
 
 @mutant("hundred-pending", tag="data", breaks=["X9"])
 class HundredPending(Producer):
-    """Forgets the oldest of more than a hundred messages that wait, and their outcome is never told."""
+    """Forgets the oldest of more than a hundred messages that wait, and their outcome is never reported."""
 
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
         if len(self.pending) > 100:
@@ -64,7 +64,7 @@ class HundredPending(Producer):
 
 
 @mutant("one-in-fifty-is-lost", tag="data", breaks=["X9"], aims=["NET-4.06"])
-class OneInFiftyIsLost(Producer):
+class PzqOneInFiftyIsLost(Producer):
     """Loses a message now and then, and takes it for stored."""
 
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
@@ -74,7 +74,7 @@ class OneInFiftyIsLost(Producer):
 
 
 @mutant("unmatched-answers-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.05"])
-class UnmatchedAnswersAreKept(Producer):
+class PzqUnmatchedAnswersAreKept(Producer):
     """Keeps answers that nobody waits for."""
 
     def find(self, answer: Answer) -> Waiting | None:
@@ -100,7 +100,7 @@ class NewSocketForANewTry(Producer):
 
 
 @mutant("sessions-share-a-fate", tag="life-cycle", breaks=["X6", "X10"])
-class SessionsShareAFate(Producer):
+class PzqSessionsShareAFate(Producer):
     """One message without an answer fails all that wait, in whatever session."""
 
     down_until: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, float]] = WeakKeyDictionary()
@@ -120,7 +120,7 @@ class SessionsShareAFate(Producer):
 
 
 @mutant("deadlines-by-wall-clock", tag="life-cycle", breaks=["X8", "X11"])
-class DeadlinesByWallClock(Producer):
+class PzqDeadlinesByWallClock(Producer):
     """Measures its deadlines with the wall clock."""
 
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
@@ -167,11 +167,11 @@ class APauseDoublesMessages(Producer):
 
 @mutant("callback-error-ends-the-consumer", tag="life-cycle", breaks=["X10"])
 class CallbackErrorEndsTheConsumer(Consumer):
-    """Surfaces nothing more when a callback has raised."""
+    """Delivers nothing more when a callback has raised."""
 
     async def hand_over(self, delivery: Delivery) -> None:
         try:
-            await self.surface(delivery)
+            await self.deliver_message(delivery)
         except Exception as error:
             self.runtime.callbacks.failed("message", error)
             await self.settle(delivery, False)
@@ -187,11 +187,11 @@ class CallbacksBlockCalls(PzqClient):
         self.lock = asyncio.Lock()
 
     def subscribe(
-        self, surface: Callable[[Delivery], Awaitable[None]], *, filter_expired: bool = False
+        self, deliver_message: Callable[[Delivery], Awaitable[None]], *, filter_expired: bool = False
     ) -> Consumer:
         async def locked(delivery: Delivery) -> None:
             async with self.lock:
-                await surface(delivery)
+                await deliver_message(delivery)
 
         return super().subscribe(locked, filter_expired=filter_expired)
 
@@ -205,8 +205,8 @@ class CallbacksBlockCalls(PzqClient):
 
 
 @mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
-class LostTasks(Producer):
-    """Leaves errors of its background tasks to whoever collects the garbage."""
+class PzqLostTasks(Producer):
+    """Leaves errors of its background tasks to the garbage collector."""
 
     def settle(self, answer: Answer, waiting: Waiting) -> None:
         super().settle(answer, waiting)

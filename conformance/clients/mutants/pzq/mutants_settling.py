@@ -60,7 +60,7 @@ class FailuresAreHidden(Consumer):
 
     async def hand_over(self, delivery: Delivery) -> None:
         try:
-            await self.surface(delivery)
+            await self.deliver_message(delivery)
         except Exception:
             await self.settle(delivery, False)
 
@@ -82,9 +82,9 @@ class SettlingAsksFirst(PzqClient):
     """Asks the monitor whether the broker is there before it acknowledges, and waits for the answer."""
 
     def subscribe(
-        self, surface: Callable[[Delivery], Awaitable[None]], *, filter_expired: bool = False
+        self, deliver_message: Callable[[Delivery], Awaitable[None]], *, filter_expired: bool = False
     ) -> Consumer:
-        consumer = super().subscribe(surface, filter_expired=filter_expired)
+        consumer = super().subscribe(deliver_message, filter_expired=filter_expired)
         settle = consumer.settle
 
         async def asking(delivery: Delivery, positive: bool) -> None:
@@ -100,7 +100,7 @@ class SettlingAsksFirst(PzqClient):
 
 @mutant("seen-is-settled", tag="data", breaks=["P6", "P9"])
 class SeenIsSettled(Consumer):
-    """Acknowledges a copy because it has surfaced the message before, settled or not."""
+    """Acknowledges a copy because it has delivered the message before, settled or not."""
 
     async def hand_over(self, delivery: Delivery) -> None:
         self.settled[delivery.key] = None
@@ -109,7 +109,7 @@ class SeenIsSettled(Consumer):
 
 @mutant("seen-is-dropped", tag="data", breaks=["P6", "P9"])
 class SeenIsDropped(Consumer):
-    """Drops every copy of a message that it has surfaced once, without an answer."""
+    """Drops every copy of a message that it has delivered once, without an answer."""
 
     def __init__(self, *args: object, **options: object) -> None:
         self.seen: set[bytes] = set()
@@ -123,7 +123,7 @@ class SeenIsDropped(Consumer):
 
 @mutant("copies-are-news", tag="data", breaks=["P6"])
 class CopiesAreNews(Consumer):
-    """Surfaces copies of what was settled, although it says that it does not."""
+    """Delivers copies of what was settled, although it says that it does not."""
 
     def is_known(self, delivery: Delivery) -> bool:
         return False

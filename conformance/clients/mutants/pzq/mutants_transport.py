@@ -59,9 +59,9 @@ class _OneAtATime(BareSocket):
         self.is_full = False
         super().feed(data)
 
-    def surface(self, parts: tuple[bytes, ...]) -> None:
+    def deliver_message(self, parts: tuple[bytes, ...]) -> None:
         if not self.is_full:
-            super().surface(parts)
+            super().deliver_message(parts)
         self.is_full = True
 
 
@@ -78,7 +78,7 @@ class OneMessageARead(_BareProducer):
 class _HalfCounts(BareSocket):
     def lost(self) -> None:
         if self.parts:
-            self.surface(tuple(self.parts))
+            self.deliver_message(tuple(self.parts))
         super().lost()
 
 
@@ -92,13 +92,13 @@ class HalfMessagesCount(_BareConsumer):
 class _HalfAckCounts(BareSocket):
     def lost(self) -> None:
         if len(self.parts) > 1:
-            self.surface((*self.parts, b""))
+            self.deliver_message((*self.parts, b""))
         super().lost()
 
 
 @mutant("half-acks-count", tag="wire", breaks=["X2"], aims=["NET-1.06"])
 class HalfAcksCount(_BareProducer):
-    """Takes an acknowledgement that breaks off behind its status for a whole one."""
+    """Takes an acknowledgement that breaks off after its status for a whole one."""
 
     transport = _HalfAckCounts
 
@@ -111,18 +111,18 @@ class _GreetingUnchecked(BareSocket):
         try:
             super().greet(greeting)
         except ConnectionError:
-            self.surface((greeting[:8], b"0", b"0", b"", greeting[8:]))
+            self.deliver_message((greeting[:8], b"0", b"0", b"", greeting[8:]))
             raise
 
 
 @mutant("garbage-is-a-message", tag="wire", breaks=["X5"], aims=["NET-1.12"])
 class GarbageIsAMessage(_BareConsumer):
-    """Surfaces the bytes of a peer that does not greet."""
+    """Delivers the bytes of a peer that does not greet."""
 
     transport = _GreetingUnchecked
 
 
-class _Hasty(BareSocket):
+class Pzq_Hasty(BareSocket):
     pause_s = 0.0
 
 
@@ -130,4 +130,4 @@ class _Hasty(BareSocket):
 class ConnectsWithoutPause(_BareConsumer):
     """Connects again at once, as often as it is turned away."""
 
-    transport = _Hasty
+    transport = Pzq_Hasty

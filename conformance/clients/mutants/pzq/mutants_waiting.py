@@ -112,7 +112,7 @@ class HammersWhenRefused(Producer):
 
 @mutant("close-leaves-waiters", tag="data", breaks=["P4", "X7"])
 class CloseLeavesWaiters(Producer):
-    """Closes and tells nothing to those who wait for an acknowledgement."""
+    """Closes and reports nothing to those who wait for an acknowledgement."""
 
     def close(self) -> None:
         self.socket.close()

@@ -20,7 +20,7 @@ from conformance.clients.reference.rabbitmq_stream.requests import Requests
 
 
 @mutant("cancelled-message-is-confirmed-later", tag="data", breaks=["X8"])
-class CancelledMessageIsConfirmedLater(LateAnswersCountOn):
+class StreamCancelledMessageIsConfirmedLater(LateAnswersCountOn):
     """Takes the confirm of a cancelled message for that of the next one."""
 
     def forget(self, publishing_id: int) -> None:
@@ -58,7 +58,7 @@ class _Keeping(Requests):
 
 
 @mutant("unmatched-answers-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.05"], also=[_Keeping])
-class UnmatchedAnswersAreKept(StreamClient):
+class StreamUnmatchedAnswersAreKept(StreamClient):
     """Keeps answers that nobody has asked for."""
 
     @property
@@ -82,7 +82,7 @@ class _Counting(Callbacks):
 
 @mutant("callback-error-stops-the-reader", tag="life-cycle", breaks=["X10"], also=[_Counting])
 class CallbackErrorStopsTheReader(Link):
-    """A callback that raises ends the reader of its connection, and nobody is told."""
+    """A callback that raises ends the reader of its connection, and nothing is reported."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -129,8 +129,8 @@ class CallbacksBlockRequests(StreamClient):
 
 
 @mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
-class LostTasks(Recovery):
-    """Leaves errors of its background tasks to whoever collects the garbage."""
+class StreamLostTasks(Recovery):
+    """Leaves errors of its background tasks to the garbage collector."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         super().link_ended(link, error)
@@ -143,8 +143,8 @@ async def _failing(error: ClientError) -> None:
 
 
 @mutant("reconnect-leaks-a-task", tag="life-cycle", breaks=["X9"])
-class ReconnectLeaksATask(Recovery):
-    """Leaves a task behind for each reconnect."""
+class StreamReconnectLeaksATask(Recovery):
+    """Leaves a task for each reconnect."""
 
     async def reconnect(self) -> None:
         self.runtime.tasks.spawn(asyncio.sleep(10_000.0))
@@ -158,8 +158,8 @@ class LivenessByWallClock(Clock):
     def now(self) -> float:
         return super().now() + self.wrong_by_s
 
-    def loop_time(self, moment: float) -> float:
-        return moment - self.wrong_by_s
+    def loop_time(self, position: float) -> float:
+        return position - self.wrong_by_s
 
 
 class _Together(StreamClient):
@@ -171,7 +171,7 @@ class _Together(StreamClient):
 
 
 @mutant("sessions-share-a-fate", tag="life-cycle", breaks=["X6", "X10"], also=[_Together])
-class SessionsShareAFate(Recovery):
+class StreamSessionsShareAFate(Recovery):
     """The loss of one session's connection ends those of all others."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:

@@ -22,7 +22,7 @@ Report = Callable[[ClientError], None]
 
 @mutant("one-message-per-chunk", tag="data", breaks=["R10"])
 class OneMessagePerChunk(Subscription):
-    """Surfaces the first message of each chunk only."""
+    """Delivers the first message of each chunk only."""
 
     def messages(self, chunk: Chunk, report: Report) -> list[Message]:
         return super().messages(chunk, report)[:1]
@@ -49,7 +49,7 @@ class PositionsFromZero(Subscription):
 
 @mutant("crc-unread", tag="wire", breaks=["R10"])
 class CrcUnread(Subscription):
-    """Surfaces what does not have its CRC."""
+    """Delivers what does not have its CRC."""
 
     def check(self, chunk: Chunk) -> None:
         super().check(msgspec.structs.replace(chunk, crc=crc32(chunk.data)))
@@ -96,7 +96,7 @@ class DataLengthTrusted(Subscription):
 
 @mutant("chunk-type-unread", tag="wire", breaks=["R10", "R20"])
 class ChunkTypeUnread(Subscription):
-    """Surfaces tracking data as messages."""
+    """Delivers tracking data as messages."""
 
     def messages(self, chunk: Chunk, report: Report) -> list[Message]:
         return super().messages(msgspec.structs.replace(chunk, chunk_type=ChunkType.USER), report)
@@ -121,7 +121,7 @@ class NoCreditForOddChunks(Subscription):
 
 @mutant("first-of-each-batch", tag="data", breaks=["R10"])
 class FirstOfEachBatch(Subscription):
-    """Surfaces the first message of a sub-entry batch only."""
+    """Delivers the first message of a sub-entry batch only."""
 
     def open_batch(
         self, compression: int, count: int, plain_size: int, data: bytes, report: Report
@@ -141,7 +141,7 @@ class BadBatchInSilence(Subscription):
 
 @mutant("bad-batch-surfaced-raw", tag="wire", breaks=["R10", "R20"])
 class BadBatchSurfacedRaw(Subscription):
-    """Surfaces a batch that cannot be opened as one message."""
+    """Delivers a batch that cannot be opened as one message."""
 
     def open_batch(
         self, compression: int, count: int, plain_size: int, data: bytes, report: Report
@@ -210,7 +210,7 @@ class FrameMaxBindsTheServer(Connection):
 
 @mutant("bad-chunks-are-logged-only", tag="data", breaks=["R10"])
 class BadChunksAreLoggedOnly(Callbacks):
-    """Writes what it cannot read of a chunk into its log, and tells the application nothing."""
+    """Writes what it cannot read of a chunk into its log, and reports nothing to the application."""
 
     def trouble(self, where: str, error: ClientError) -> None:
         if where == "decode":

@@ -69,7 +69,7 @@ class _EndUnnoticed(Connection):
 
 @mutant("handshake-refusal-waits", tag="life-cycle", breaks=["R5", "R15"], also=[_EndUnnoticed])
 class HandshakeRefusalWaits(Handshake):
-    """Notices neither a refusal in the handshake nor the end of the connection behind it."""
+    """Notices neither a refusal in the handshake nor the end of the connection after it."""
 
     def is_ok(self, answer: Any, kind: str = "refused") -> bool:
         return bool(answer.code == Code.OK)
@@ -173,7 +173,7 @@ class ZeroFrameMaxIsSmall(Handshake):
 
 @mutant("version-expected", tag="life-cycle", breaks=["R15", "R20"])
 class VersionExpected(Handshake):
-    """Waits forever if the server does not tell its version."""
+    """Waits forever if the server does not say its version."""
 
     def entered(self, answer: Any) -> None:
         if "version" in self.connection.server_properties:

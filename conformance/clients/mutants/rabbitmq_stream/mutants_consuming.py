@@ -78,7 +78,9 @@ class RefusedSubscriptionKept(Consuming):
             return await super().subscribe(stream, on_message, **options)
         except ClientError:
             refused = Subscription(stream, options["start"], 1, {})
-            refused.feed = Feed(self.runtime, lambda arrival: self.surface(refused, arrival, on_message))
+            refused.feed = Feed(
+                self.runtime, lambda arrival: self.deliver_message(refused, arrival, on_message)
+            )
             core = self.links.all[-1].core
             refused.attach(core, core._next_subscription_id)
             self.subscriptions.add(refused)
@@ -97,7 +99,7 @@ class RefusedSubscribeRepeatedAtOnce(Consuming):
             except ClientError as error:
                 if error.code != Code.STREAM_NOT_AVAILABLE:
                     raise
-                await asyncio.sleep(0.001)  # without it, virtual time would stand still
+                await asyncio.sleep(0.001)  # without it, virtual time would stop
 
 
 @mutant("credit-response-ends-a-request", tag="life-cycle", breaks=["R11"])
@@ -128,11 +130,13 @@ class _Uncontained(Callbacks):
 
 @mutant("callback-error-skips-the-chunk", tag="data", breaks=["R10"], also=[_Uncontained])
 class CallbackErrorSkipsTheChunk(Consuming):
-    """The messages behind one whose callback raised are never surfaced, later chunks are."""
+    """The messages after one whose callback raised are never delivered, later chunks are."""
 
-    async def surface(self, subscription: Subscription, arrival: Arrival, on_message: OnMessage) -> None:
+    async def deliver_message(
+        self, subscription: Subscription, arrival: Arrival, on_message: OnMessage
+    ) -> None:
         try:
-            await super().surface(subscription, arrival, on_message)
+            await super().deliver_message(subscription, arrival, on_message)
         except RuntimeError as error:
             self.runtime.callbacks.failed("message", error)
             subscription.processed(arrival.chunk)

@@ -23,7 +23,7 @@ PAUSE_S = 4.0
 
 @mutant("eight-frames-per-read", tag="wire", breaks=["R1", "X1"])
 class EightFramesPerRead(Connection):
-    """Loses the frames behind the eighth of a read."""
+    """Loses the frames after the eighth of a read."""
 
     taken = 0
 
@@ -72,7 +72,7 @@ class _Pausing(Connection):
 
 
 @mutant("a-pause-is-the-end", tag="life-cycle", breaks=["X11"], aims=["NET-3.11"], also=[_Pausing])
-class APauseIsTheEnd(Recovery):
+class StreamAPauseIsTheEnd(Recovery):
     """Does not reconnect when the process had stood still for some seconds before the loss."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:

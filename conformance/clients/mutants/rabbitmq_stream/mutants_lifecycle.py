@@ -128,7 +128,7 @@ class CloseWithoutGoodbye(Link):
 
 
 @mutant("close-waits-for-ever", tag="life-cycle", breaks=["R17", "X7"])
-class CloseWaitsForEver(StreamClient):
+class StreamCloseWaitsForEver(StreamClient):
     """Closing has no time-out."""
 
     async def close(self, timeout: float | None = None) -> None:
@@ -162,7 +162,7 @@ class SecondCloseFails(StreamClient):
 
 
 class _Draining(Consuming):
-    """Surfaces all that has come when a subscription ends."""
+    """Delivers all that has come when a subscription ends."""
 
     def stop(self, subscription: Subscription, drain: bool = False) -> None:
         super().stop(subscription, True)
@@ -173,7 +173,7 @@ class _Draining(Consuming):
 
 @mutant("close-empties-the-queue", tag="life-cycle", breaks=["R9", "R17", "X7"], also=[_Draining])
 class CloseEmptiesTheQueue(StreamClient):
-    """Surfaces everything that has come before it closes."""
+    """Delivers everything that has come before it closes."""
 
     async def close(self, timeout: float | None = None) -> None:
         await super().close(10_000.0)
@@ -224,7 +224,7 @@ class ReconnectsAfterClose(Recovery):
 
 @mutant("session-leaks-a-task", tag="life-cycle", breaks=["R17", "X9"])
 class SessionLeaksATask(StreamClient):
-    """Leaves a task behind for each session."""
+    """Leaves a task for each session."""
 
     async def _close(self, deadline: float) -> None:
         await super()._close(deadline)

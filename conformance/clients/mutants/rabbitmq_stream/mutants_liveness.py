@@ -73,7 +73,7 @@ class SilenceUnnoticed(Connection):
 
 
 @mutant("impatient", tag="life-cycle", breaks=["R18", "X3"])
-class Impatient(Connection):
+class StreamImpatient(Connection):
     """Gives a connection up after little more than one heartbeat without a byte."""
 
     def silence_limit(self) -> float | None:

@@ -37,7 +37,7 @@ class UnknownKeyStopsTheReader(DeafConnection):
 
 
 class _Forgotten(Requests):
-    """Gives no request up once the reader is deaf."""
+    """Gives no request up once the reader reads no more."""
 
     def expire(self, now: float) -> None:
         if not getattr(self.connection, "is_deaf", False):
@@ -94,7 +94,7 @@ _hoards: list[bytearray] = []
 
 @mutant("surfaces-cut-frames", tag="wire", breaks=["R1", "X2"])
 class SurfacesCutFrames(Connection):
-    """Surfaces the messages of a Deliver that was cut off by the end of the connection."""
+    """Delivers the messages of a Deliver that was cut off by the end of the connection."""
 
     def lost(self, now: float, problem: str) -> None:
         cut = bytes(self.codec._buffer)

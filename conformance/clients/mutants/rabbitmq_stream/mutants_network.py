@@ -39,7 +39,7 @@ class ResendsAtOnce(Publishing):
 
 
 @mutant("slow-frames-are-lost", tag="life-cycle", breaks=["X1"])
-class SlowFramesAreLost(Connection):
+class StreamSlowFramesAreLost(Connection):
     """Gives a connection up when a frame takes longer than three seconds."""
 
     began: float | None = None
@@ -111,7 +111,7 @@ class GarbageHangs(StreamClient):
 
 
 @mutant("reconnects-once", tag="life-cycle", breaks=["X6"])
-class ReconnectsOnce(Recovery):
+class StreamReconnectsOnce(Recovery):
     """Tries only once to reconnect."""
 
     def is_final(self, error: ClientError) -> bool:
@@ -119,7 +119,7 @@ class ReconnectsOnce(Recovery):
 
 
 @mutant("reconnects-twice", tag="life-cycle", breaks=["X6", "X9"])
-class ReconnectsTwice(Recovery):
+class StreamReconnectsTwice(Recovery):
     """Makes two connections for one that was lost."""
 
     async def reconnect(self) -> None:
@@ -132,7 +132,7 @@ class ReconnectsTwice(Recovery):
 
 @mutant("subscribes-twice", tag="data", breaks=["R9", "X6"])
 class SubscribesTwice(Recovery):
-    """Subscribes twice after a reconnect, and surfaces everything twice."""
+    """Subscribes twice after a reconnect, and delivers everything twice."""
 
     async def recover(self, user: User) -> None:
         await super().recover(user)
@@ -160,7 +160,7 @@ class _Dropping(Recovery):
 
 
 @mutant("close-drops-outcomes", tag="data", breaks=["R7", "X7"], also=[_Dropping])
-class CloseDropsOutcomes(Publishing):
+class StreamCloseDropsOutcomes(Publishing):
     """Reports no outcome for what is unconfirmed when it is closed."""
 
     def end(self, error: ClientError) -> None:

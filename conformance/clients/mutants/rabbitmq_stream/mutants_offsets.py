@@ -18,7 +18,7 @@ from fakebrokers.rabbitmq_stream.frames import StoreOffset, StreamFrame, Subscri
 
 @mutant("value-behind-next", tag="wire", breaks=["R9"])
 class ValueBehindNext(Connection):
-    """Sends 8 value bytes behind the offset type next, which has none."""
+    """Sends 8 value bytes after the offset type next, which has none."""
 
     def send(self, frame: StreamFrame) -> None:
         if not isinstance(frame, Subscribe) or frame.offset_type != OffsetType.NEXT:
@@ -43,7 +43,7 @@ class TimestampInSeconds(Subscription):
 
 @mutant("whole-first-chunk", tag="data", breaks=["R9", "R10"])
 class WholeFirstChunk(Subscription):
-    """Surfaces the messages in front of the offset that was asked for."""
+    """Delivers the messages in front of the offset that was asked for."""
 
     def is_wanted(self, offset: int) -> bool:
         return True
@@ -86,7 +86,7 @@ class ResumesAtZero(Subscription):
 
 @mutant("counts-entries", tag="data", breaks=["R9", "R10"])
 class CountsEntries(Subscription):
-    """Goes on behind the number of entries, not of records."""
+    """Goes on after the number of entries, not of records."""
 
     def processed(self, chunk: Chunk) -> None:
         super().processed(chunk)

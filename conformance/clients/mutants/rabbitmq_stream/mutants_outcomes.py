@@ -1,4 +1,4 @@
-"""Defects in the outcomes that no confirm tells: time-outs, losses, closing (catalogue section RMQS-3)."""
+"""Defects in the outcomes that no confirm reports: time-outs, losses, closing (catalogue section RMQS-3)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class LossMeansRefused(Publisher):
 
 
 @mutant("loss-means-stored", tag="data", breaks=["R7", "X2", "X6"])
-class LossMeansStored(Publisher):
+class StreamLossMeansStored(Publisher):
     """Reports what was unconfirmed at the loss of the connection as stored."""
 
     def end_all(self, error: ClientError) -> None:
@@ -81,7 +81,7 @@ class LossForgetsMessages(Publisher):
 
 @mutant("code-18-ignored", tag="data", breaks=["R5", "R7"])
 class Code18Ignored(Publisher):
-    """Does not tell its user that the server does not know the publisher any more."""
+    """Does not report to its user that the server does not know the publisher any more."""
 
     def refused(self, errors: Sequence[tuple[int, int]]) -> None:
         for publishing_id, code in errors:
@@ -103,7 +103,7 @@ class ClosingMeansRefused(Publisher):
 
 
 @mutant("one-in-fifty-is-lost", tag="data", breaks=["R7", "X9"], aims=["RMQS-3.18"])
-class OneInFiftyIsLost(Publisher):
+class StreamOneInFiftyIsLost(Publisher):
     """Loses a message now and then, and reports it as stored."""
 
     def write(self, entries: Sequence[Entry]) -> None:
@@ -115,7 +115,7 @@ class OneInFiftyIsLost(Publisher):
 
 
 @mutant("confirms-on-write", tag="data", breaks=["R7", "X2", "X4", "X6", "X8"])
-class ConfirmsOnWrite(Publisher):
+class StreamConfirmsOnWrite(Publisher):
     """Reports messages as stored as soon as they are written."""
 
     def write(self, entries: Sequence[Entry]) -> None:

@@ -61,7 +61,7 @@ class FirstErrorOnly(Publisher):
 
 
 @mutant("errors-confirm", tag="data", breaks=["R7"])
-class ErrorsConfirm(Publisher):
+class StreamErrorsConfirm(Publisher):
     """Takes a PublishError for a confirm."""
 
     def refused(self, errors: Sequence[tuple[int, int]]) -> None:
@@ -215,7 +215,7 @@ class EmptyBodiesBecomeBlank(Publisher):
 
 
 @mutant("bodies-are-text", tag="data", breaks=["X12"])
-class BodiesAreText(Publisher):
+class StreamBodiesAreText(Publisher):
     """Takes bodies for UTF-8 and repairs what is none."""
 
     def entry(self, bodies: Sequence[bytes], compression: Compression | None) -> bytes:

@@ -92,7 +92,7 @@ class NoRequestTimeout(Requests):
 
 @mutant("timed-out-requests-stay", tag="life-cycle", breaks=["R3", "X8", "X9"])
 class TimedOutRequestsStay(Requests):
-    """Tells of a time-out, but keeps the request in its table."""
+    """Reports a time-out, but keeps the request in its table."""
 
     def abandon(self, correlation_id: int) -> None:
         one = self.waiting[correlation_id]
@@ -144,7 +144,7 @@ class CorrelationIdNeverWraps(Requests):
 
 
 @mutant("refusals-are-all-alike", tag="wording", breaks=["R5"])
-class RefusalsAreAllAlike(Link):
+class StreamRefusalsAreAllAlike(Link):
     """Reports every refusal as the same internal error."""
 
     async def ask(self, kind: Any, *fields: Any, deadline: float, **more: Any) -> Any:

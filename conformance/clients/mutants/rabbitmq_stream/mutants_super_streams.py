@@ -122,8 +122,8 @@ class _SharedPosition(Subscription):
             return start._replace(value=max(_furthest.values(), default=0))
         return start
 
-    def surfaced(self, message: Any) -> None:
-        super().surfaced(message)
+    def delivered(self, message: Any) -> None:
+        super().delivered(message)
         if "super-stream" in self.properties:
             _furthest[self.stream] = message.offset + 1
 

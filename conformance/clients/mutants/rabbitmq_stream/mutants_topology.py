@@ -23,7 +23,7 @@ from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 
 @mutant("metadata-update-ignored", tag="life-cycle", breaks=["R14"])
 class MetadataUpdateIgnored(Connection):
-    """Does nothing when the server tells that a stream is gone."""
+    """Does nothing when the server reports that a stream is gone."""
 
     def metadata_updated(self, frame: MetadataUpdate) -> None:
         pass
@@ -164,12 +164,12 @@ class FirstEndpointOnly(Links):
         await super().connect_control(deadline)
 
 
-class _Hasty(Backoff):
+class Stream_Hasty(Backoff):
     def delay(self) -> float:
         return 0.1
 
 
-@mutant("login-storm", tag="life-cycle", breaks=["R15", "X6"], also=[_Hasty])
+@mutant("login-storm", tag="life-cycle", breaks=["R15", "X6"], also=[Stream_Hasty])
 class LoginStorm(Recovery):
     """Repeats a refused login after a reconnect ten times a second."""
 
@@ -178,8 +178,8 @@ class LoginStorm(Recovery):
 
 
 @mutant("never-reconnects", tag="life-cycle", breaks=["R9", "R14", "R17", "R18", "X6"])
-class NeverReconnects(Recovery):
+class StreamNeverReconnects(Recovery):
     """Says that it reconnects, and does not."""
 
     async def reconnect(self) -> None:
-        self.runtime.callbacks.tell("reconnecting")
+        self.runtime.callbacks.report("reconnecting")

@@ -55,7 +55,7 @@ class BlazingClient:
             await self.dial(DEFAULT_TIMEOUT_S if timeout is None else timeout)
         finally:
             self.is_starting = False
-        self.runtime.callbacks.tell("connected")
+        self.runtime.callbacks.report("connected")
 
     async def dial(self, timeout: float) -> None:
         """Make a connection. Raises `ClientError`."""
@@ -78,15 +78,15 @@ class BlazingClient:
             self.queues.lost()
         if self.runtime.is_closed:
             return
-        self.told_loss(error)
+        self.loss_reported(error)
         if link.opened_at and self.runtime.clock.now() - link.opened_at >= LASTING_S:
             self.pauses.reset()
         if self.reconnects:
             self.runtime.tasks.spawn(self.reconnect())
 
-    def told_loss(self, error: ClientError) -> None:
-        """Tell the application that the connection is lost."""
-        self.runtime.callbacks.tell("connection_lost", error.text)
+    def loss_reported(self, error: ClientError) -> None:
+        """Report to the application that the connection is lost."""
+        self.runtime.callbacks.report("connection_lost", error.text)
 
     async def reconnect(self) -> None:
         """Come back, and open the queues again."""
@@ -94,9 +94,9 @@ class BlazingClient:
             await self.pauses.retry(lambda: self.dial(ATTEMPT_S), self.is_final)
         except ClientError as error:
             self.queues.end()
-            self.runtime.callbacks.tell("disconnected", error.text)
+            self.runtime.callbacks.report("disconnected", error.text)
             return
-        self.runtime.callbacks.tell("reconnected")
+        self.runtime.callbacks.report("reconnected")
         try:
             await self.queues.restore()
         except ClientError as error:
@@ -107,7 +107,7 @@ class BlazingClient:
         return error.kind in ("refused", "closed")
 
     async def close(self, timeout: float | None = None) -> None:
-        """Close the queues, say goodbye, end the connection. May be called twice. Raises `ClientError`."""
+        """Close the queues, disconnect, end the connection. May be called twice. Raises `ClientError`."""
         seconds = DEFAULT_TIMEOUT_S if timeout is None else timeout
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self.stop(seconds))
@@ -123,11 +123,11 @@ class BlazingClient:
             if self.link is not None and self.link.state == "open":
                 self.link.requests.give_up(error, but=CLOSING)
                 self.posts.end(error)
-                await self.goodbye(self.link, deadline)
+                await self.send_disconnect(self.link, deadline)
         finally:
             self.finish(error)
 
-    async def goodbye(self, link: Link, deadline: float) -> None:
+    async def send_disconnect(self, link: Link, deadline: float) -> None:
         """Give the queues back, and disconnect."""
         for queue in tuple(self.queues.by_name.values()):
             if queue not in self.queues.by_name.values():

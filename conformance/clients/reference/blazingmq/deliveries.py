@@ -31,7 +31,7 @@ class Deliveries:
     def __init__(self, client: BlazingClient) -> None:
         self.client = client
         self.contents = client.runtime.part(Contents)()
-        self.feed: Feed[Delivery] = Feed(client.runtime, self.surface)
+        self.feed: Feed[Delivery] = Feed(client.runtime, self.deliver_message)
 
     def pushed(self, frame: Push) -> None:
         """A PUSH event came."""
@@ -53,7 +53,7 @@ class Deliveries:
             return
         self.feed.put(Delivery(queue, message.guid, content.payload, content.properties))
 
-    async def surface(self, delivery: Delivery) -> None:
+    async def deliver_message(self, delivery: Delivery) -> None:
         """Hand it to the application, or keep it until that has subscribed."""
         callback = delivery.queue.callback
         if callback is None:

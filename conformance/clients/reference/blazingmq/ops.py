@@ -96,7 +96,7 @@ class BlazingOps:
         queue = client.queues.find(target)
         subscription = self.adapter.surfacing(sub, target, on_message)
 
-        async def surface(delivery: Delivery) -> None:
+        async def deliver_message(delivery: Delivery) -> None:
             properties = {name: shown(one) for name, one in delivery.properties.items()}
             await subscription.deliver(
                 delivery.payload,
@@ -106,7 +106,7 @@ class BlazingOps:
             )
 
         subscription.handle = (client, queue)
-        queue.callback = surface
+        queue.callback = deliver_message
         client.deliveries.subscribe(queue)
 
     @kit.op("unsubscribe")

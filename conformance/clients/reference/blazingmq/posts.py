@@ -137,13 +137,13 @@ class Posts:
             found.answer.set_exception(self.refusal(message))
 
     def refusal(self, message: AckMessage) -> ClientError:
-        """The error that an ACK tells."""
+        """The error of an ACK."""
         known = message.status in set(AckStatus)
         name = AckStatus(message.status).name if known else AckStatus.UNKNOWN.name
         return ClientError("refused", f"the broker did not store it: {name}", code=name)
 
     def unexpected(self, message: AckMessage) -> None:
-        """An ACK that no post waits for: what was refused is told all the same."""
+        """An ACK that no post waits for: what was refused is reported all the same."""
         if message.status != AckStatus.SUCCESS:
             self.client.runtime.callbacks.trouble("other", self.refusal(message))
         else:

@@ -45,7 +45,7 @@ class Queue:
         callback: Gets the messages.
         early: Those that came before there was a callback.
         ready: Set unless it has to be opened again first.
-        shutting: Held by whoever closes it.
+        shutting: Held by the task that closes it.
     """
 
     def __init__(self, uri: str, q_id: int, flags: frozenset[str], options: Mapping[str, int]) -> None:
@@ -121,7 +121,7 @@ class Queues:
         self.opening.add(uri)
         try:
             await self.ask_open(queue, timeout)
-            if self.client.runtime.is_closed:  # its goodbye may be out already
+            if self.client.runtime.is_closed:  # its Disconnect may be sent already
                 raise ClientError("closed", "the client was closed", definite=False)
             self.by_name[name] = queue
             await self.begin(queue, deadline)
@@ -269,7 +269,7 @@ class Queues:
                 if error.kind == "connection":
                     raise
                 self.by_name.pop(name, None)
-                self.client.runtime.callbacks.tell("target_closed", error.text, error.code, queue.uri)
+                self.client.runtime.callbacks.report("target_closed", error.text, error.code, queue.uri)
             if self.client.link is not link:  # the last answer came with the end of the connection
                 raise ClientError("connection", "the connection is gone")
             queue.ready.set()
@@ -282,7 +282,7 @@ class Queues:
         except ClientError:
             self.give_back(queue)
             raise
-        self.client.runtime.callbacks.tell("target_reopened", "", None, queue.uri)
+        self.client.runtime.callbacks.report("target_reopened", "", None, queue.uri)
 
     def end(self) -> None:
         """The client is closed: nobody waits for a queue any more."""

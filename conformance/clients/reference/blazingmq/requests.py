@@ -38,7 +38,7 @@ class Requests:
 
     @property
     def pending(self) -> int:
-        """Requests that somebody waits for."""
+        """Requests that a task waits for."""
         return sum(not one.answer.done() for one in self.waiting.values())
 
     def next_id(self) -> int:
@@ -73,7 +73,7 @@ class Requests:
             self.forget(number, answer)
 
     def forget(self, number: int, answer: asyncio.Future[Response]) -> None:
-        """Nobody waits any more; an answer that has something to undo is still recognised."""
+        """No one waits any more; an answer that has something to undo is still recognised."""
         found = self.waiting.get(number)
         if found is not None and (found.late is None or not answer.cancelled()):
             del self.waiting[number]
@@ -117,7 +117,7 @@ class Requests:
 
 
 def refused(frame: StatusResponse) -> ClientError:
-    """The error that a status tells."""
+    """The error of a status."""
     known = frame.category in set(Category)
     name = Category(frame.category).name if known else str(frame.category)
     return ClientError("refused", f"{name}: {frame.message}", code=frame.category)

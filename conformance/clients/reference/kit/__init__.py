@@ -9,7 +9,7 @@ A client for a new protocol is a package ``conformance/clients/reference/<protoc
 
 1.  Parts: classes of the protocol alone (a codec, a connection, a publisher). They are handed the runtime, or
     the one thing of it that they need; parts make other parts, and no part subclasses another. Wherever a
-    part is made, its class is asked for, so that a mutant can stand in for it:
+    part is made, its class is asked for, so that a mutant can replace it:
 
         self.caller = runtime.part(Caller)(runtime, self.link)
 
@@ -21,10 +21,10 @@ A client for a new protocol is a package ``conformance/clients/reference/<protoc
         wire = await runtime.network.dial("127.0.0.1:4222", lambda: protocol)    # asyncio.Protocol; OSError
         task = runtime.tasks.spawn(self.heartbeats())                            # ends with the client
         answer = await runtime.tasks.within(timeout, self.ask(...))              # ClientError timeout, closed
-        runtime.callbacks.tell("connection_lost", text)                          # session event
+        runtime.callbacks.report("connection_lost", text)                       # session event
         runtime.callbacks.trouble("decode", error)                               # error event
         runtime.callbacks.note("an answer that nobody waits for was dropped")    # nothing is lost in silence
-        feed = Feed(runtime, self.surface); feed.put(message)                    # callbacks one by one
+        feed = Feed(runtime, self.deliver_message); feed.put(message)            # callbacks one by one
         await runtime.callbacks.contain_async("message", lambda: callback(message))    # it may raise
         backoff = runtime.backoff(0.3, 4.0)
         await backoff.retry(self.open, is_final=lambda error: error.kind == "auth")

@@ -1,4 +1,4 @@
-"""The reference client of any protocol, or a mutant of it, behind the adapter protocol."""
+"""The reference client of any protocol, or a mutant of it, driven by the adapter protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 #: Ops that an adapter has only with this capability.
 NEEDED: Mapping[str, str] = {"set_clock": "clock_offset"}
 
-TOLD_S = 0.01  #: what it takes to tell an outcome
+TOLD_S = 0.01  #: what it takes to report an outcome
 
 
 class ReferenceAdapter(kit.AdapterBase):
@@ -27,7 +27,7 @@ class ReferenceAdapter(kit.AdapterBase):
 
     Attributes:
         reference: The protocol's part of it.
-        replaced: Classes of the client that mutants stand in for; see `Runtime.part`.
+        replaced: Classes of the client that mutants replace; see `Runtime.part`.
         is_memory: Whether it reaches fakes in memory.
         protocol_ops: The protocol's ops.
     """
@@ -90,7 +90,7 @@ class ReferenceAdapter(kit.AdapterBase):
     @kit.op("close")
     async def close(self, session: str, timeout_ms: float | None = None) -> None:
         await self.session(session).close(seconds(timeout_ms))
-        if self._unwatched:  # outcomes that the close decides are told before it is done
+        if self._unwatched:  # outcomes that the close decides are reported before it is done
             await asyncio.wait(tuple(self._unwatched), timeout=TOLD_S)
 
     @kit.op("abort")

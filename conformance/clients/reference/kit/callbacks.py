@@ -1,4 +1,4 @@
-"""What a reference client tells its user, by callbacks."""
+"""What a reference client reports to its user, by callbacks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Callbacks:
         self.on_error = on_error
         self.on_note = on_note
 
-    def tell(
+    def report(
         self, what: str, text: str = "", code: int | str | None = None, target: str | None = None
     ) -> None:
         """What happened to the session."""
@@ -38,7 +38,7 @@ class Callbacks:
         """An error that no op reports; `where` is that of the event ``error`` of the adapter protocol."""
         try:
             self.on_error(where, error)
-        except Exception as failure:  # the last resort: nobody is left to be told
+        except Exception as failure:  # the last resort: no one is left to report to
             log.error("the error callback failed: %s", failure)
 
     def note(self, text: str) -> None:

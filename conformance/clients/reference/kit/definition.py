@@ -24,7 +24,7 @@ class ReferenceClient(Protocol):
         """End everything gracefully; may be called twice. Raises `ClientError` (timeout)."""
 
     def abort(self) -> None:
-        """Drop everything at once: no goodbye, no task left behind."""
+        """Drop everything at once: no farewell, no task left."""
 
     @property
     def is_open(self) -> bool:

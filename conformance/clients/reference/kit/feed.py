@@ -74,7 +74,7 @@ class Feed(Generic[T]):
             await self._drained.wait()
 
     def end(self) -> None:
-        """No more comes: the task ends behind what waits."""
+        """No more comes: the task ends after what waits."""
         self._is_ended = True
         self._filled.set()
 

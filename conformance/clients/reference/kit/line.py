@@ -13,8 +13,8 @@ class WaitQueue:
     """Keeps those who wait in the order in which they began.
 
     What several wait for (a connection, a declaration) is there one moment before they go on: the loop wakes
-    them one after the other. Whoever asks in that moment finds it there, and without a line would overtake
-    them all.
+    them one after the other. A caller that asks in that moment finds it there, and without a line would
+    overtake them all.
     """
 
     def __init__(self) -> None:
@@ -35,5 +35,5 @@ class WaitQueue:
         finally:
             if before is None or before.done():
                 gone.set_result(None)
-            else:  # it gives up, and those behind it still wait for those in front of it
+            else:  # it gives up, and those after it still wait for those in front of it
                 before.add_done_callback(lambda _: gone.set_result(None))

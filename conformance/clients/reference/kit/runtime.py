@@ -21,7 +21,7 @@ class Runtime:
 
     Args:
         network: Reaches servers.
-        replaced: Classes that stand in for those of which they are subclasses: see `part`.
+        replaced: Classes that replace those of which they are subclasses: see `part`.
         seed: Of all random choices.
 
     Attributes:
@@ -71,5 +71,5 @@ class Runtime:
 
 
 def part_of(replaced: Sequence[type], original: type[T]) -> type[T]:
-    """The first of the classes that may stand in for `original`, or that itself."""
+    """The first of the classes that may replace `original`, or that itself."""
     return next((one for one in replaced if issubclass(one, original)), original)

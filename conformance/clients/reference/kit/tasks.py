@@ -29,7 +29,7 @@ class Tasks:
         return len(self._running)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run something in the background until `end`; its errors belong to whoever awaits it."""
+        """Run something in the background until `end`; its errors belong to the task that awaits it."""
         task = asyncio.get_running_loop().create_task(work)
         self._running.add(task)
         task.add_done_callback(self._ended)

@@ -112,7 +112,7 @@ class Bus(asyncio.Protocol):
         """Leave, with what the server's protocol has for it."""
         if self._wire is not None and not self._is_ended:
             self._is_ended = True
-            self._wire.write(self.codec.goodbye())
+            self._wire.write(self.codec.close_frame())
             self._wire.close()
 
     def abort(self) -> None:

@@ -236,7 +236,7 @@ class Caller:
         assert pending.incoming is not None
         pending.incoming.add(packet)
         opening = pending.incoming.opening
-        if opening is not None and opening.get("success") is not True:  # it came behind packets of its stream
+        if opening is not None and opening.get("success") is not True:  # it came after packets of its stream
             pending.incoming.end()
             self.pending.pop(id, None)
             self.settle(pending, opening)

@@ -86,7 +86,7 @@ class MoleculerClient:
 
     async def _start(self) -> None:
         await self.reach(self.runtime.backoff(0.2, 2.0).retry)
-        self.runtime.callbacks.tell("connected")
+        self.runtime.callbacks.report("connected")
         await asyncio.sleep(START_S)
         if self.settings.transporter != "tcp":  # gossip tells who lives
             for work in (self.heartbeats(), self.sweeps()):
@@ -152,7 +152,7 @@ class MoleculerClient:
 
     def lost_bus(self, reason: str) -> None:
         """The connection is gone."""
-        self.runtime.callbacks.tell("connection_lost", reason)
+        self.runtime.callbacks.report("connection_lost", reason)
         if not self.runtime.is_closed:
             self.runtime.tasks.spawn(self.rejoin())
 
@@ -166,21 +166,21 @@ class MoleculerClient:
             await self.reach(self.runtime.backoff(0.2, 2.0).retry)
         except ClientError as error:
             self.runtime.callbacks.trouble("other", error)
-            self.runtime.callbacks.tell("disconnected", str(error))
+            self.runtime.callbacks.report("disconnected", str(error))
             self.abort()
             return
-        self.runtime.callbacks.tell("reconnected")
-        await self.tell_all()
+        self.runtime.callbacks.report("reconnected")
+        await self.report_all()
 
     async def close(self, timeout: float | None = None) -> None:
         """Stop in good order."""
         patience = (timeout or DEFAULT_TIMEOUT_S) / 2
         if self.is_open:
             with suppress(ClientError):  # the connection may end before it has said everything
-                await self.say_goodbye(patience)
+                await self.send_close(patience)
         self.abort()
 
-    async def say_goodbye(self, patience_s: float) -> None:
+    async def send_close(self, patience_s: float) -> None:
         """No services any more, then the end of what runs, then DISCONNECT."""
         self.seq += 1
         if self._announcing is not None:
@@ -216,7 +216,7 @@ class MoleculerClient:
     # what it tells
 
     def announce(self) -> None:
-        """Tell everybody of the services, when they have not changed for a moment."""
+        """Send all nodes the services, when they have not changed for a moment."""
         self.registry.peers[self.settings.node_id].services = self.infos()
         if self._announcing is not None:
             self._announcing.cancel()
@@ -225,10 +225,10 @@ class MoleculerClient:
     async def _announce(self) -> None:
         await asyncio.sleep(QUIET_S)
         self.seq += 1
-        await self.tell_all()
+        await self.report_all()
 
-    async def tell_all(self) -> None:
-        """The INFO broadcast; where the bus balances, the listeners of the services stand before it."""
+    async def report_all(self) -> None:
+        """The INFO broadcast; where the bus balances, the listeners of the services come before it."""
         bus = self.post.bus
         if bus is None or not bus.is_open:
             return
@@ -318,28 +318,28 @@ class MoleculerClient:
         """Another node has the same id: this one goes, and says why."""
         error = ClientError("refused", f"another node is called {self.settings.node_id}")
         self.runtime.callbacks.trouble("other", error)
-        self.runtime.callbacks.tell("disconnected", str(error))
+        self.runtime.callbacks.report("disconnected", str(error))
         self.abort()
 
     def discovered(self, packet: Json) -> None:
-        """Somebody asks who is there."""
+        """A node asks who is there."""
         self.send_info(packet["sender"], self.infos())
 
     def informed(self, packet: Json) -> None:
-        """Somebody tells of itself."""
+        """A node reports itself."""
         self.registry.info(packet, self.runtime.clock.now())
 
     def beaten(self, packet: Json) -> None:
-        """Somebody lives."""
+        """A node lives."""
         if not self.registry.heartbeat(packet, self.runtime.clock.now()):
             self.post.send("DISCOVER", packet["sender"], {})
 
     def left(self, packet: Json) -> None:
-        """Somebody stops."""
+        """A node stops."""
         self.gone(packet["sender"])
 
     def gone(self, peer: str) -> None:
-        """Somebody is no more."""
+        """A node is gone."""
         if self.registry.gone(peer):
             self.caller.lost(peer)
             self.server.lost(peer)
@@ -352,7 +352,7 @@ class MoleculerClient:
             raise ClientError("closed", "the node was stopped", definite=True)
 
     def serve(self, service: Service) -> None:
-        """Offer a service; everybody is told soon. Raises `ClientError` (invalid, closed)."""
+        """Offer a service; all nodes get it soon. Raises `ClientError` (invalid, closed)."""
         self.check_open()
         for name in (service.name, *service.actions, *service.events):
             if not 0 < len(name.encode()) <= NAME_MAX:

@@ -1,4 +1,4 @@
-"""What a message server is told, and what it says, in bytes. No IO.
+"""What a message server gets, and what it says, in bytes. No IO.
 
 A codec is for one connection. `feed` gives what has come, as values of the classes below.
 """
@@ -21,7 +21,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Message:
-    """Somebody published."""
+    """A client published."""
 
     topic: str
     payload: bytes
@@ -29,7 +29,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Granted:
-    """A subscription stands, or `sync` is answered."""
+    """A subscription is made, or `sync` is answered."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Broken:
-    """Behind what came with it, the server has refused something, or nothing can be read any more."""
+    """After what came with it, the server has refused something, or nothing can be read any more."""
 
     error: ClientError
 
@@ -73,12 +73,12 @@ class Codec(Protocol):
         """Listen to no topic any more that has a group."""
 
     def sync(self) -> bytes:
-        """What makes the server say that all of this stands, if it does not by itself."""
+        """What makes the server say that all of this is made, if it does not by itself."""
 
     def publish(self, topic: str, payload: bytes) -> bytes:
         """Send a message."""
 
-    def goodbye(self) -> bytes:
+    def close_frame(self) -> bytes:
         """The last bytes on a connection."""
 
 
@@ -134,7 +134,7 @@ class NatsCodec:
         match verb:
             case b"INFO":
                 self.max_payload = self._limit(rest)
-                if self._has_greeted:  # the server may tell of itself again
+                if self._has_greeted:  # the server may report itself again
                     return []
                 self._has_greeted = True
                 options = {"verbose": False, "pedantic": False, "protocol": 1, "lang": "reference"}
@@ -178,7 +178,7 @@ class NatsCodec:
     def publish(self, topic: str, payload: bytes) -> bytes:
         return b"PUB %s %d\r\n%s\r\n" % (topic.encode(), len(payload), payload)
 
-    def goodbye(self) -> bytes:
+    def close_frame(self) -> bytes:
         return b""
 
 
@@ -255,7 +255,7 @@ class RedisCodec:
     def publish(self, topic: str, payload: bytes) -> bytes:
         return self._command(b"PUBLISH", topic.encode(), payload)
 
-    def goodbye(self) -> bytes:
+    def close_frame(self) -> bytes:
         return b""
 
 
@@ -338,7 +338,7 @@ class MqttCodec:
     def publish(self, topic: str, payload: bytes) -> bytes:
         return self._packet(0x30, self._text(topic) + payload)
 
-    def goodbye(self) -> bytes:
+    def close_frame(self) -> bytes:
         return self._packet(0xE0, b"")
 
 

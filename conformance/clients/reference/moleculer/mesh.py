@@ -189,7 +189,7 @@ class Mesh:
         if peer not in self._lines:
             line = Spoken(self, peer)
             wire = await self.runtime.network.dial(self._addresses[peer], lambda: line)
-            if peer in self._lines:  # somebody was quicker
+            if peer in self._lines:  # another task was quicker
                 wire.close()
                 return self._lines[peer][0]
             self._lines[peer] = (wire, line)
@@ -239,8 +239,8 @@ class Mesh:
         row = (packet.get("online") or {}).get(self._settings.node_id)
         is_gone = self._settings.node_id in (packet.get("offline") or {})
         if is_gone or not isinstance(row, list) or row[0] < own["seq"]:
-            told = {self._settings.node_id: [{**own, "port": self.port}, 1, 0]}
-            answer = self._packet("GOSSIP_RES", {"online": told})
+            reported = {self._settings.node_id: [{**own, "port": self.port}, 1, 0]}
+            answer = self._packet("GOSSIP_RES", {"online": reported})
             self.runtime.tasks.spawn(self._dial_and_send(packet["sender"], answer))
 
     def _learn(self, packet: Json) -> None:
@@ -249,12 +249,12 @@ class Mesh:
                 info = row[0]
                 self._seqs[id] = info.get("seq", 1)
                 self._addresses.setdefault(id, f"127.0.0.1:{info.get('port')}")
-                self._told("INFO", {**info, "sender": id})
+                self._reported("INFO", {**info, "sender": id})
         for id in packet.get("offline") or {}:
             if self._seqs.pop(id, None) is not None:
-                self._told("DISCONNECT", {"sender": id})
+                self._reported("DISCONNECT", {"sender": id})
 
-    def _told(self, command: str, packet: Json) -> None:
+    def _reported(self, command: str, packet: Json) -> None:
         payload = self._serializer.write(command, {**packet, "ver": self._settings.version})
         self._heard(f"{self._settings.prefix}.{command}", payload)
 
@@ -262,7 +262,7 @@ class Mesh:
         """A connection to a node is gone, and so is the node until it shows again."""
         self._lines.pop(peer, None)
         if self._seqs.pop(peer, None) is not None and self.is_open:
-            self._told("DISCONNECT", {"sender": peer})
+            self._reported("DISCONNECT", {"sender": peer})
 
     # the end
 

@@ -106,7 +106,7 @@ class MoleculerOps:
 
         act = behaviours.handler(behaviour, read)
 
-        async def told(context: Context) -> Any:
+        async def reported(context: Context) -> Any:
             about = {"session": session, "request": context.id}
             self.adapter.emit(
                 "note", what="action", action=context.action, **about, **{"from": context.sender}
@@ -120,7 +120,7 @@ class MoleculerOps:
             finally:
                 self.adapter.emit("note", what="ended", ok=ok, **about)
 
-        return told
+        return reported
 
     @kit.op("mol.unserve")
     async def unserve(self, session: str, service: str) -> None:
@@ -144,14 +144,14 @@ class MoleculerOps:
         node.check_open()
         subscription = self.adapter.surfacing(sub or event, event, on_message)
 
-        async def surfaced(packet: Json) -> None:
+        async def delivered(packet: Json) -> None:
             body = json.dumps(packet.get("data")).encode()
             about = {"event": packet["event"], "groups": packet.get("groups"), "from": packet["sender"]}
             await subscription.deliver(body, meta=about)
 
         self._listeners += 1
         name = f"listener-{self._listeners}"
-        node.events.listen(event, group or name, surfaced)
+        node.events.listen(event, group or name, delivered)
         node.serve(Service(name, events={event: group}))
 
 

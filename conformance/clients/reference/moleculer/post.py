@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 class Post:
-    """Writes packets for the bus that stands at the moment, and reads those that come.
+    """Writes packets for the bus that is open at the moment, and reads those that come.
 
     Attributes:
         bus: None while there is none.
@@ -44,7 +44,7 @@ class Post:
         self.bus.publish(self.topic(command, rest), self.written(command, packet))
 
     def written(self, command: str, packet: Mapping[str, Any]) -> bytes:
-        """The packet in bytes; in JSON `ver` and `sender` stand last."""
+        """The packet in bytes; in JSON `ver` and `sender` come last."""
         signed = {**packet, "ver": self._settings.version, "sender": self._settings.node_id}
         return self._serializer.write(command.removesuffix("B"), signed)
 

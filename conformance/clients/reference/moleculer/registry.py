@@ -87,7 +87,7 @@ class Registry:
         return True
 
     def is_outdated(self, peer: Peer, packet: Json) -> bool:
-        """Whether a HEARTBEAT tells of a newer INFO."""
+        """Whether a HEARTBEAT reports a newer INFO."""
         return bool(packet.get("seq", peer.seq) != peer.seq)
 
     def gone(self, id: str) -> bool:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 VERSION, OLD_VERSION = "5", "4"  #: of the protocol; only the old one has serializers with a schema
-NAME_MAX = 900  #: bytes; two names stand twice in a line of NATS, which has 4096 at most
+NAME_MAX = 900  #: bytes; two names are twice in a line of NATS, which has 4096 at most
 JOIN_S = 10.0  #: until a connection is the node's: its handshake and the topics
 START_S = 0.5  #: a node that starts waits so long for the INFO of others
-QUIET_S = 0.2  #: after the last change of its services until everybody is told
+QUIET_S = 0.2  #: after the last change of its services until all nodes get it
 OVERDUE_S = 1.0  #: between two looks at a node that somebody keeps although it is silent
-LOOK_AGAIN_S = 0.001  #: behind the moment at which a node has been silent for as long as it may be
+LOOK_AGAIN_S = 0.001  #: after the moment at which a node has been silent for as long as it may be
 STEADY_S = 1.0  #: a connection that ends earlier is no reason to try again at once
 STOP_DELAY_S = 0.1  #: between the empty INFO and the end of the services
 CHUNK_MAX = 256 * 1024  #: bytes of a stream in one packet

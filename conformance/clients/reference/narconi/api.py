@@ -42,7 +42,7 @@ class HttpApi:
         return response
 
     async def _connection(self) -> HttpConnection:
-        """An idle connection that still stands, or a new one."""
+        """An idle connection that is still open, or a new one."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open:

@@ -72,7 +72,7 @@ class Publishers:
 
     def lost(self, queue: str, lost: Publishing, error: ClientError) -> None:
         """A connection is gone; messages from now on wait for the next one, if this was in use."""
-        self.runtime.callbacks.tell("connection_lost", error.text, error.code)
+        self.runtime.callbacks.report("connection_lost", error.text, error.code)
         if lost in self.standing():
             task = self.websockets.recover(lambda: self.open(queue))
             if task is not None:
@@ -81,7 +81,7 @@ class Publishers:
     async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
         """Publish over the WebSocket; returns when the server has confirmed.
 
-        Whoever stops waiting gives the WebSocket up: a confirm that comes late looks like the next one.
+        Who stops waiting gives the WebSocket up: a confirm that comes late looks like the next one.
         """
         self.runtime.part(Metadata)().check(headers)
         publishing = await self._lines[queue].after(self.publisher(queue))
@@ -101,7 +101,7 @@ class Publishers:
             raise error
 
     def overdue(self, publishing: Publishing) -> None:
-        """Nobody waits any more for a confirm that may still come."""
+        """No one waits any more for a confirm that may still come."""
         publishing.socket.give_up("a confirm is overdue")
 
     def standing(self) -> list[Publishing]:
@@ -131,7 +131,7 @@ class Subscription:
         self._callback = callback
         self._query = query
         self._ack = ack
-        self._feed: Feed[Delivery] = Feed(self._runtime, self._surface)
+        self._feed: Feed[Delivery] = Feed(self._runtime, self._deliver_message)
         self._reconnecting: asyncio.Task[None] | None = None
         self._is_closing = False
         self._left_out = 0  #: deliveries for which no callback was begun
@@ -151,7 +151,7 @@ class Subscription:
     def _message(self, message: Message) -> None:
         self.core.message(message)
 
-    async def _surface(self, delivery: Delivery) -> None:
+    async def _deliver_message(self, delivery: Delivery) -> None:
         if self._is_closing:
             self._left_out += 1
             return
@@ -161,7 +161,7 @@ class Subscription:
         """The connection is gone."""
         self.core.lost()
         if error is not None:
-            self._runtime.callbacks.tell("connection_lost", error.text, error.code)
+            self._runtime.callbacks.report("connection_lost", error.text, error.code)
             self._reconnecting = self._websockets.recover(self.reopen)
 
     async def reopen(self) -> None:
@@ -196,7 +196,7 @@ class Subscription:
             self._reconnecting.cancel()
 
     def _leave_out(self) -> None:
-        """Tell what came and will not be surfaced: without acknowledgements the server has it no more."""
+        """Report what came and will not be delivered: without acknowledgements the server has it no more."""
         if count := len(self._feed) + self._left_out:
             fate = "they go back to the queue" if self._ack else "they are lost"
             self._runtime.callbacks.note(f"{count} deliveries of {self._queue} were not surfaced: {fate}")

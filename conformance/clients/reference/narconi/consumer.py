@@ -13,7 +13,7 @@ from fakebrokers.narconi.websocket import TEXT
 
 Send = Callable[[int, bytes], None]
 
-#: What stands in the metadata besides the stored headers.
+#: What is in the metadata besides the stored headers.
 OWN_KEYS = ("timestamp", "redelivered", "ackId", "message")
 
 
@@ -41,7 +41,7 @@ class Consumer:
     Args:
         send: Writes a message: its opcode and payload.
         deliver: Takes a delivery.
-        on_error: Told of an error of the server.
+        on_error: Gets an error of the server.
         ack: Whether deliveries wait for an acknowledgement.
         encoding: Of the bodies inside the metadata; None: in messages of their own.
 
@@ -72,13 +72,13 @@ class Consumer:
         """A message of the server. Raises `ClientError` (protocol) for what has no meaning."""
         if self._metadata is not None:
             metadata, self._metadata = self._metadata, None
-            self.surface(metadata, message.payload)
+            self.deliver_message(metadata, message.payload)
             return
         metadata = self.read_metadata(message)
         if "code" in metadata:  # stored headers begin with x-
             self.failed(metadata)
         elif self.encoding is not None:
-            self.surface(metadata, self.decode(metadata.get("message")))
+            self.deliver_message(metadata, self.decode(metadata.get("message")))
         else:
             self._metadata = metadata
 
@@ -103,7 +103,7 @@ class Consumer:
         except (TypeError, ValueError):
             raise ClientError("protocol", f"no {self.encoding}: {text!r:.60}") from None
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
         """Hand a message to the application."""
         ack_id = metadata.get("ackId")
         if ack_id is not None:

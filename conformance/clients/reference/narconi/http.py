@@ -28,7 +28,7 @@ class Response(NamedTuple):
 
     @property
     def keeps_alive(self) -> bool:
-        """Whether the connection stays open behind it."""
+        """Whether the connection stays open after it."""
         return (self.header("connection") or "").lower() != "close"
 
 
@@ -51,7 +51,7 @@ def encode_request(method: str, target: str, host: str, headers: Headers = (), b
 
 
 class ResponseReader:
-    """Bytes to one response. `rest` is what came behind it.
+    """Bytes to one response. `rest` is what came after it.
 
     Args:
         method: Of the request.

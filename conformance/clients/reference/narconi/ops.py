@@ -96,11 +96,11 @@ class NarconiOps:
         client = self.session(session)
         subscription = self.adapter.surfacing(sub, target, on_message)
 
-        async def surfaced(delivery: Delivery) -> None:
+        async def delivered(delivery: Delivery) -> None:
             await subscription.deliver(delivery.body, native=delivery, **details(delivery))
 
         known = {"limit": given.get("limit"), "encoding": given.get("encoding")}
-        work = client.subscribe(target, surfaced, ack=bool(given.get("ack")), **known)
+        work = client.subscribe(target, delivered, ack=bool(given.get("ack")), **known)
         subscription.handle = await self.within(session, timeout_ms, work)
 
     @kit.op("settle")
@@ -124,7 +124,7 @@ class NarconiOps:
             except TimeoutError:
                 handle.abort()
                 raise ClientError("timeout", "deliveries wait for their acknowledgement") from None
-            except asyncio.CancelledError:  # it was told to end, and nobody waits until it has
+            except asyncio.CancelledError:  # it was asked to end, and nothing waits until it has
                 handle.abort()
                 raise
         await handle.close()

@@ -23,12 +23,12 @@ class Publisher:
 
     Args:
         send: Writes a message: its opcode and payload.
-        on_error: Told of an error that answers no message.
+        on_error: Gets an error that answers no message.
 
     Attributes:
         pending: What was sent and has no answer, oldest first. What its caller gave up stays in line, because
             answers are matched by order (document, Publishing over WebSocket).
-        is_spent: The server has reported an error; it closes the connection behind it.
+        is_spent: The server has reported an error; it closes the connection after it.
     """
 
     def __init__(self, send: Send, on_error: Callable[[ClientError], None]) -> None:

@@ -23,7 +23,7 @@ class Socket(asyncio.Protocol):
         host: For the header.
         protocol: ``publish`` or ``consume``.
         on_message: Takes text and binary messages; a `ClientError` from it ends the connection.
-        on_lost: Told once when an open connection ends; None if this side wanted it so.
+        on_lost: Called once when an open connection ends; None if this side wanted it so.
         keepalive_s: Time between pings, and the longest wait for a pong; None: no pings.
 
     Attributes:
@@ -145,7 +145,7 @@ class Socket(asyncio.Protocol):
             self.fail(error, error.close_code)
 
     def _messages(self, messages: list[Message]) -> None:
-        """What has come, up to the server's Close frame: nothing behind it counts (RFC 6455, 5.5.1)."""
+        """What has come, up to the server's Close frame: nothing after it counts (RFC 6455, 5.5.1)."""
         try:
             for message in messages:
                 if not self._is_open:

@@ -54,7 +54,7 @@ class MessageReader:
         return bytes(self._buffer)
 
     def feed(self, data: bytes) -> list[Message]:
-        """Take in bytes; what is complete now. Raises `BadFrame`, behind which nothing is read."""
+        """Take in bytes; what is complete now. Raises `BadFrame`, after which nothing is read."""
         self._buffer += data
         found: list[Message] = []
         try:

@@ -76,15 +76,15 @@ class WebSockets:
 
     async def reconnect(self, again: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Try until it works or the server will never let it. Raises `ClientError`."""
-        self.runtime.callbacks.tell("reconnecting")
+        self.runtime.callbacks.report("reconnecting")
         backoff = self.runtime.backoff(self.settings.first_delay_s, self.settings.longest_delay_s)
         tasks = self.runtime.tasks
         try:
             made = await backoff.retry(lambda: tasks.within(DEFAULT_TIMEOUT_S, again()), self.is_final)
         except ClientError as error:
-            self.runtime.callbacks.tell("target_closed", error.text, error.code)
+            self.runtime.callbacks.report("target_closed", error.text, error.code)
             raise
-        self.runtime.callbacks.tell("reconnected")
+        self.runtime.callbacks.report("reconnected")
         return made
 
     def is_final(self, error: ClientError) -> bool:

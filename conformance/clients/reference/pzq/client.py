@@ -12,7 +12,7 @@ from conformance.clients.reference.pzq.inquirer import Inquirer, Values
 from conformance.clients.reference.pzq.producer import Answer, Producer
 from conformance.clients.reference.pzq.sockets import Connector, Parts
 
-TURNS = 6  #: of the loop, in which those who wait take their answers and tell them
+TURNS = 6  #: of the loop, in which those who wait take their answers and report them
 
 
 class PzqClient:
@@ -57,12 +57,16 @@ class PzqClient:
         return await self.producer.publish(body, id, timeout)
 
     def subscribe(
-        self, surface: Callable[[Delivery], Awaitable[None]], *, filter_expired: bool = False
+        self, deliver_message: Callable[[Delivery], Awaitable[None]], *, filter_expired: bool = False
     ) -> Consumer:
         """See `Consumer`."""
         self._check_open()
         consumer = self.runtime.part(Consumer)(
-            self.runtime, self.connector, self.endpoints["send"], surface, filter_expired=filter_expired
+            self.runtime,
+            self.connector,
+            self.endpoints["send"],
+            deliver_message,
+            filter_expired=filter_expired,
         )
         self.consumers.append(consumer)
         return consumer
@@ -77,14 +81,14 @@ class PzqClient:
             raise ClientError("closed", "the client is closed")
 
     async def close(self, timeout: float | None = None) -> None:
-        """End all sockets; waits only until those who publish have been told."""
+        """End all sockets; waits only until those who publish have their outcome."""
         turns = TURNS if self.producer.pending else 0
         self.abort()
         for _ in range(turns):
             await asyncio.sleep(0)
 
     def abort(self) -> None:
-        """The same: ZeroMQ has no goodbye."""
+        """The same: ZeroMQ has no close frame."""
         if not self.runtime.is_closed:
             self.runtime.is_closed = True
             self.producer.close()

@@ -41,10 +41,10 @@ class Consumer:
     """One ROUTER socket, at one broker or at several. Deliveries reach the application one after the other.
 
     A message that the application has settled positively is known when it comes again: it is acknowledged
-    once more and not surfaced.
+    once more and not delivered.
 
     Args:
-        surface: The application's callback. If it raises, the message is given back.
+        deliver: The application's callback. If it raises, the message is given back.
         filter_expired: Drop what has expired before the application gets it; it comes again.
     """
 
@@ -55,12 +55,12 @@ class Consumer:
         runtime: Runtime,
         connector: Connector,
         endpoint: str | Sequence[str],
-        surface: Callable[[Delivery], Awaitable[None]],
+        deliver_message: Callable[[Delivery], Awaitable[None]],
         *,
         filter_expired: bool = False,
     ) -> None:
         self.runtime = runtime
-        self.surface = surface
+        self.deliver_message = deliver_message
         self.filter_expired = filter_expired
         self.settled: dict[bytes, None] = {}
         self.feed: Feed[Delivery] = Feed(runtime, self.handle)
@@ -86,17 +86,17 @@ class Consumer:
         return Delivery(parts[0], parts[1], number(parts[2]), number(parts[3]), self.body(parts, at))
 
     def delimiter(self, parts: Parts) -> int | None:
-        """Where the delimiter stands: the first empty part behind the times."""
+        """Where the delimiter is: the first empty part after the times."""
         if b"" in parts[2:4]:
             return None
         return next((at for at in range(4, len(parts)) if not parts[at]), None)
 
     def body(self, parts: Parts, delimiter: int) -> Parts:
-        """What stands behind the delimiter."""
+        """What follows the delimiter."""
         return parts[delimiter + 1 :]
 
     async def handle(self, delivery: Delivery) -> None:
-        """Settle what is known, drop what is stale, surface all else."""
+        """Settle what is known, drop what is stale, deliver all else."""
         if self.is_known(delivery):
             self.runtime.callbacks.note(f"{delivery.key!r} came again and was acknowledged once more")
             await self.settle(delivery, True)
@@ -108,7 +108,7 @@ class Consumer:
     async def hand_over(self, delivery: Delivery) -> None:
         """Call the application back; what it fails at is given back."""
         try:
-            await self.surface(delivery)
+            await self.deliver_message(delivery)
         except Exception as error:
             self.runtime.callbacks.failed("message", error)
             await self.settle(delivery, False)
@@ -136,7 +136,7 @@ class Consumer:
         return (delivery.pzq_id, delivery.key, b"1" if positive else b"0")
 
     def close(self) -> None:
-        """End the socket; what was not settled comes again to somebody."""
+        """End the socket; what was not settled comes again to a consumer."""
         self.feed.abort()
         self.socket.close()
 

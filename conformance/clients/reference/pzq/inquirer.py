@@ -30,7 +30,7 @@ class Inquirer:
         return (b"MONITOR",)
 
     async def ask(self, timeout: float | None = None) -> Values:
-        """What the monitor tells. Raises `ClientError` (timeout, closed, protocol)."""
+        """What the monitor says. Raises `ClientError` (timeout, closed, protocol)."""
         answered: asyncio.Future[Parts] = asyncio.get_running_loop().create_future()
         self.waiting.add(answered)
 

@@ -44,7 +44,7 @@ class PzqOps:
         client: PzqClient = self.adapter.session(session)
         subscription = self.adapter.surfacing(sub, target, on_message)
 
-        async def surface(delivery: Delivery) -> None:
+        async def deliver_message(delivery: Delivery) -> None:
             await subscription.deliver(
                 delivery.body,
                 native=delivery,
@@ -53,7 +53,7 @@ class PzqOps:
             )
 
         wanted = bool(options.get("filter_expired"))
-        subscription.handle = client.subscribe(surface, filter_expired=wanted)
+        subscription.handle = client.subscribe(deliver_message, filter_expired=wanted)
 
     def details(self, delivery: Delivery, consumer: Consumer) -> Json:
         """What else there is to say about a message."""

@@ -132,7 +132,7 @@ class Producer:
         return status == STORED
 
     def reason(self, answer: Answer) -> str:
-        """Why a message was refused: the texts behind the delimiter."""
+        """Why a message was refused: the texts after the delimiter."""
         return "; ".join(map(text_of, answer.texts)) or f"status {text_of(answer.status)!r}"
 
     def read(self, parts: Parts) -> Answer:

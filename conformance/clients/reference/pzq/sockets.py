@@ -64,7 +64,7 @@ class Connector:
         return memory.connect(endpoint, kind, on_message, self.reconnect_ms)
 
     def over_sockets(self, endpoints: Sequence[str], kind: SocketType, on_message: OnMessage) -> Socket:
-        """The same for servers behind real sockets."""
+        """The same for servers at real sockets."""
         return ZmqSocket(endpoints, kind, on_message, self.reconnect_ms)
 
 

@@ -50,7 +50,7 @@ class StreamClient:
         self._closing: asyncio.Task[None] | None = None
 
     def progress(self) -> None:
-        """Something has changed that somebody may wait for."""
+        """Something has changed that a task may wait for."""
         self.links.progress()
         self.publishing.progress()
 
@@ -68,7 +68,7 @@ class StreamClient:
 
     async def _connect(self, deadline: float) -> None:
         await self.links.connect_control(deadline)
-        self.runtime.callbacks.tell("connected")  # at once: a loss that follows is told behind it
+        self.runtime.callbacks.report("connected")  # at once: a loss that follows is reported after it
 
     async def close(self, timeout: float | None = None) -> None:
         """End everything gracefully. May be called twice. Raises `ClientError` (timeout)."""

@@ -38,7 +38,7 @@ WHOLE_BEATS = 4  #: heartbeat intervals that a frame may take from its first byt
 
 
 class Owner(Protocol):
-    """Whom a connection tells what happens."""
+    """What a connection reports to."""
 
     def flush(self) -> None:
         """Something was queued while no bytes came."""
@@ -56,7 +56,7 @@ class Owner(Protocol):
         """The server does not know this publisher any more."""
 
     def trouble(self, where: str, error: ClientError) -> None:
-        """Something worth telling that ends nothing."""
+        """Something worth reporting that ends nothing."""
 
     def dropped(self, what: str) -> None:
         """Something came that nobody waits for."""
@@ -236,7 +236,7 @@ class Connection:
             self.owner.dropped(f"a frame that is not known here ({frame.problem})")
 
     def heartbeat(self, frame: Heartbeat) -> None:
-        """The bytes alone have told that the server lives."""
+        """The bytes alone have shown that the server lives."""
 
     def metadata_updated(self, frame: MetadataUpdate) -> None:
         """A stream is gone from here; whatever the code, where it is now has to be asked."""
@@ -295,7 +295,7 @@ class Connection:
         self.owner.dropped(f"code {frame.code} for a credit of subscription {frame.subscription_id}")
 
     def consumer_updated(self, frame: ConsumerUpdate) -> None:
-        """A single active consumer is told to begin or to stop: say from where."""
+        """A single active consumer is asked to begin or to stop: say from where."""
         subscription = self.subscriptions.get(frame.subscription_id)
         offset_type, offset = (0, None) if subscription is None else subscription.activate(bool(frame.active))
         self.send(ConsumerUpdateResponse(frame.correlation_id, Code.OK, offset_type, offset))
@@ -304,7 +304,7 @@ class Connection:
 
 
 def _free(used: Mapping[int, Any], last: int) -> int:
-    """The next u8 behind `last` that is not used."""
+    """The next u8 after `last` that is not used."""
     for step in range(1, 257):
         if (last + step) % 256 not in used:
             return (last + step) % 256

@@ -54,7 +54,9 @@ class Consuming:
         start.check()
         deadline = self.runtime.clock.deadline(timeout)
         subscription = self.runtime.part(Subscription)(stream, start, credit, dict(properties or {}))
-        feed = Feed[Arrival](self.runtime, lambda arrival: self.surface(subscription, arrival, on_message))
+        feed = Feed[Arrival](
+            self.runtime, lambda arrival: self.deliver_message(subscription, arrival, on_message)
+        )
         subscription.feed = feed
         subscription.accepts = accepts or subscription.accepts
         self.subscriptions.add(subscription)  # from here on a close ends it
@@ -108,13 +110,15 @@ class Consuming:
             at_once=accepted,
         )
 
-    async def surface(self, subscription: Subscription, arrival: Arrival, on_message: OnMessage) -> None:
+    async def deliver_message(
+        self, subscription: Subscription, arrival: Arrival, on_message: OnMessage
+    ) -> None:
         """Give the messages of a chunk to the application, then let the next chunk come."""
         callbacks = self.runtime.callbacks
         for message in subscription.messages(arrival.chunk, lambda e: callbacks.trouble("decode", e)):
             if subscription.generation != arrival.generation:
                 return
-            subscription.surfaced(message)
+            subscription.delivered(message)
             await callbacks.contain_async("message", lambda message=message: on_message(message))  # type: ignore[misc]
         if subscription.generation == arrival.generation:
             subscription.processed(arrival.chunk)
@@ -124,7 +128,7 @@ class Consuming:
     async def unsubscribe(
         self, subscription: Subscription, *, drain: bool = False, timeout: float | None = None
     ) -> None:
-        """End a subscription. No message is surfaced after this; with `drain`, first all that has come."""
+        """End a subscription. No message is delivered after this; with `drain`, first all that has come."""
         deadline = self.runtime.clock.deadline(timeout)
         connection, subscription_id = subscription.connection, subscription.subscription_id
         self.stop(subscription, drain)

@@ -146,7 +146,7 @@ class Link(asyncio.Protocol):
     def take_back(self, kind: type[Request], *fields: Any) -> None:
         """Undo what the server has granted, and what nobody wants any more; whatever it answers.
 
-        Close undoes all of it, and nothing is asked behind it.
+        Close undoes all of it, and nothing is asked after it.
         """
         if self.is_open and not self.core.closing:
             deadline = self.client.runtime.clock.deadline(None)

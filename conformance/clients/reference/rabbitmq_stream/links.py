@@ -75,15 +75,15 @@ class Links:
                 raise ClientError("connection", "not connected", definite=True)
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
-            moment = None if deadline == math.inf else self.runtime.clock.loop_time(deadline)
+            position = None if deadline == math.inf else self.runtime.clock.loop_time(deadline)
             try:
-                async with asyncio.timeout_at(moment):
+                async with asyncio.timeout_at(position):
                     await waiter
             except TimeoutError:
                 raise ClientError("timeout", "no connection in time") from None
 
     def progress(self) -> None:
-        """Something has changed that somebody may wait for."""
+        """Something has changed that a task may wait for."""
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():

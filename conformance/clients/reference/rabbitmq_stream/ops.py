@@ -14,7 +14,12 @@ from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.publisher import FilterValue
 from conformance.clients.reference.rabbitmq_stream.publishing import Receipt
 from conformance.clients.reference.rabbitmq_stream.settings import Settings
-from conformance.clients.reference.rabbitmq_stream.subscription import Accepts, Message, Start, Subscription
+from conformance.clients.reference.rabbitmq_stream.subscription import (
+    Accepts,
+    Message,
+    Start,
+    Subscription,
+)
 from fakebrokers.rabbitmq_stream.codes import Compression, OffsetType
 
 Json = dict[str, Any]
@@ -144,7 +149,7 @@ class StreamOps:
         client = self.session(session)
         subscription = kit.Subscription(self.adapter, sub, target, on_message)
 
-        async def surfaced(partition: str, message: Message) -> None:
+        async def delivered(partition: str, message: Message) -> None:
             meta = {"partition": partition} if partition else {}
             at = {"position": str(message.offset), "ts": kit.number(message.timestamp_ms), "meta": meta}
             await subscription.deliver(message.body, **at)
@@ -162,9 +167,9 @@ class StreamOps:
             "timeout": seconds(timeout_ms),
         }
         if given.get("super_stream"):
-            handles = await client.super_streams.subscribe(target, surfaced, **more)
+            handles = await client.super_streams.subscribe(target, delivered, **more)
         else:
-            handles = [await client.consuming.subscribe(target, lambda one: surfaced("", one), **more)]
+            handles = [await client.consuming.subscribe(target, lambda one: delivered("", one), **more)]
         subscription.handle = (client, handles)
         self.adapter.subs[sub] = subscription
 

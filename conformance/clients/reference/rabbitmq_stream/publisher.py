@@ -34,7 +34,7 @@ class Entry(msgspec.Struct):
     """A message, or a sub-entry batch of several, on its way.
 
     Attributes:
-        data: As it stands in the frame, behind the publishing id.
+        data: As it is in the frame, after the publishing id.
         records: Messages in it.
         done: Called once: None for confirmed, or the `ClientError`.
         deadline: When its outcome counts as unknown.

@@ -12,7 +12,12 @@ from msgspec import UNSET
 
 from conformance.clients.reference.kit import ClientError, WaitQueue
 from conformance.clients.reference.rabbitmq_stream.link import Link
-from conformance.clients.reference.rabbitmq_stream.publisher import Entry, FilterValue, Publisher, filter_size
+from conformance.clients.reference.rabbitmq_stream.publisher import (
+    Entry,
+    FilterValue,
+    Publisher,
+    filter_size,
+)
 from conformance.clients.reference.rabbitmq_stream.requests import Undo
 from fakebrokers.rabbitmq_stream.codes import Code, Compression
 from fakebrokers.rabbitmq_stream.frames import (
@@ -220,7 +225,7 @@ class Publishing:
                 return
 
     def progress(self) -> None:
-        """Whoever waits for room may look again."""
+        """Who waits for room may look again."""
         for publisher in list(self._turns):
             self._next_turn(publisher)
 
@@ -327,12 +332,12 @@ class Publishing:
         deadline = publisher.next_deadline()
         if deadline is None:
             return
-        timer, moment = self._timers.get(publisher), self.runtime.clock.loop_time(deadline)
-        if timer is not None and timer.when() <= moment:
+        timer, position = self._timers.get(publisher), self.runtime.clock.loop_time(deadline)
+        if timer is not None and timer.when() <= position:
             return
         if timer is not None:
             timer.cancel()
-        self._timers[publisher] = asyncio.get_running_loop().call_at(moment, self._late, publisher)
+        self._timers[publisher] = asyncio.get_running_loop().call_at(position, self._late, publisher)
 
     def end(self, error: ClientError) -> None:
         """Nothing will be confirmed any more, and nothing can be late."""

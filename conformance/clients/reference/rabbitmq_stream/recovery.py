@@ -17,7 +17,7 @@ User = Publisher | Subscription
 
 
 class Recovery:
-    """Makes anew what was lost, or tells that it is gone.
+    """Makes anew what was lost, or reports that it is gone.
 
     Attributes:
         recovering: Publishers and subscriptions that are being brought back.
@@ -53,7 +53,7 @@ class Recovery:
         if self.runtime.clock.now() - (link.opened_at or 0.0) > settings.longest_delay_s:
             self._backoff.reset()
         links.is_reconnecting = links.control is None and settings.auto_reconnect
-        callbacks.tell("connection_lost", error.text, error.code)
+        callbacks.report("connection_lost", error.text, error.code)
         if self.runtime.is_closed:
             return
         if links.is_reconnecting and links.control is None:
@@ -75,7 +75,7 @@ class Recovery:
 
     async def reconnect(self) -> None:
         """Try again and again, with growing pauses, until it works or the server refuses the login."""
-        self.runtime.callbacks.tell("reconnecting")
+        self.runtime.callbacks.report("reconnecting")
         deadline = self.runtime.clock.deadline
         try:
             await self._backoff.retry(lambda: self.links.connect_control(deadline(None)), self.is_final)
@@ -83,7 +83,7 @@ class Recovery:
             self.give_up(error)
             return
         self.links.is_reconnecting = False
-        self.runtime.callbacks.tell("reconnected")
+        self.runtime.callbacks.report("reconnected")
         self.client.progress()
 
     def is_final(self, error: ClientError) -> bool:
@@ -94,7 +94,7 @@ class Recovery:
         """There will be no connection any more."""
         self.links.is_reconnecting = False
         self.runtime.callbacks.trouble("other", error)
-        self.runtime.callbacks.tell("disconnected", error.text, error.code)
+        self.runtime.callbacks.report("disconnected", error.text, error.code)
         closed = ClientError("closed", error.text, code=error.code, definite=False)
         self.client.publishing.end(closed)
         self.client.progress()
@@ -116,7 +116,7 @@ class Recovery:
         self.recover_all([publisher], error)
 
     def recover_all(self, users: list[User], error: ClientError) -> None:
-        """Bring publishers and subscriptions back to life, or tell that they are gone."""
+        """Bring publishers and subscriptions back to life, or report that they are gone."""
         for user in users:
             if user.is_closed:
                 continue
@@ -163,4 +163,4 @@ class Recovery:
         else:
             self.client.consuming.stop(user)
             self.client.consuming.subscriptions.discard(user)
-        self.runtime.callbacks.tell("target_closed", error.text, error.code, user.stream)
+        self.runtime.callbacks.report("target_closed", error.text, error.code, user.stream)

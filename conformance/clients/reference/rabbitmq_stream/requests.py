@@ -108,7 +108,7 @@ class Requests:
         undo = self._abandoned.pop(frame.correlation_id, None)
         self.connection.owner.dropped(f"a {type(frame).__name__} that nobody waits for")
         if self.connection.closing:
-            return  # Close ends all that was granted, and nothing is asked behind it
+            return  # Close ends all that was granted, and nothing is asked after it
         if undo is not None and getattr(frame, "code", 0) == 1:
             deadline = self.connection.now + 10.0
             self.ask(undo.kind, *undo.fields, done=lambda _: None, deadline=deadline)

@@ -69,11 +69,11 @@ class Subscription:
         credit: Chunks that may be under way.
         connection: Where it lives now, or None.
         subscription_id: Its id there.
-        next_offset: Behind the last message that the application got; None if it got none.
+        next_offset: After the last message that the application got; None if it got none.
         feed: Chunks that wait for the application; set before the first one comes.
         owed: Chunks that have come and for which no credit was given back yet.
         accepts: Which bodies the application wants; the server sends whole chunks, whatever its filter is.
-        generation: Changes when what has arrived must not be surfaced any more.
+        generation: Changes when what has arrived must not be delivered any more.
     """
 
     feed: Feed[Arrival]
@@ -94,7 +94,7 @@ class Subscription:
     # where it lives
 
     def position(self) -> Start:
-        """What to ask the server for: where the application stands, or what the user wanted."""
+        """What to ask the server for: where the application is, or what the user wanted."""
         if self.next_offset is None:
             return self.start
         return Start(OffsetType.OFFSET, self.next_offset)
@@ -113,7 +113,7 @@ class Subscription:
             del connection.subscriptions[self.subscription_id]
 
     def renew(self) -> None:
-        """What has arrived and was not surfaced will come again, or is somebody else's."""
+        """What has arrived and was not delivered will come again, or is another's."""
         self.generation += 1
         self.feed.clear()
 
@@ -131,7 +131,7 @@ class Subscription:
     # chunks
 
     def deliver(self, chunk: Chunk) -> None:
-        """A chunk came. Behind the end nothing more is taken in: the server may not know of it yet."""
+        """A chunk came. After the end nothing more is taken in: the server may not know of it yet."""
         if self.is_closed:
             return
         self.owed += 1
@@ -175,7 +175,7 @@ class Subscription:
                     kind, count, plain_size, size = _BATCH.unpack_from(data, at)
                     at += _BATCH.size
                     if offset + count > chunk.next_offset:
-                        # its offsets would be those of the chunks behind, which would seem to be known then
+                        # its offsets would be those of the chunks after, which would seem to be known then
                         text = f"chunk {chunk.first_offset}: a batch holds more than the chunk"
                         raise ClientError("protocol", text)
                     bodies = self.open_batch(kind >> 4 & 7, count, plain_size, _cut(data, at, size), report)
@@ -220,7 +220,7 @@ class Subscription:
 
     # what the application has done
 
-    def surfaced(self, message: Message) -> None:
+    def delivered(self, message: Message) -> None:
         """The application gets this message now."""
         self.next_offset = message.offset + 1
 
@@ -229,14 +229,14 @@ class Subscription:
         if chunk.magic == MAGIC:
             asked = self.position()
             floor = asked.value or 0 if asked.type == OffsetType.OFFSET else 0
-            self.next_offset = max(floor, self.behind(chunk))
+            self.next_offset = max(floor, self.next_position(chunk))
         if self.connection is not None:
             self.owed -= 1
             if not self.is_closed:
                 self.connection.give_credit(self.subscription_id)
 
-    def behind(self, chunk: Chunk) -> int:
-        """The offset behind a chunk: it counts records, not entries."""
+    def next_position(self, chunk: Chunk) -> int:
+        """The offset after a chunk: it counts records, not entries."""
         return chunk.next_offset
 
 

@@ -82,9 +82,9 @@ def test_http(client: Client) -> None:
 def test_what_the_server_leaves_empty_is_not_left_out(client: Client, value: str) -> None:
     async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
         broker.publish("gold", "orders", b"m")
-        told = tuple((name, value) for name in ("x-msg-redelivered", "x-msg-timestamp"))
+        reported = tuple((name, value) for name in ("x-msg-redelivered", "x-msg-timestamp"))
         more = (("Content-Type", "text/plain"), ("Content-Length", "1"))
-        broker.faults.add(rewrite({"headers": (*told, *more)}, kind="HttpDeliver", nth=1, scope="run"))
+        broker.faults.add(rewrite({"headers": (*reported, *more)}, kind="HttpDeliver", nth=1, scope="run"))
         taken = await go("narc.take", session="s", target="orders")
         assert taken.ok, str(taken)
         assert taken.value["message"]["redelivered"] is False

@@ -279,8 +279,8 @@ def test_what_an_answer_means_is_told_with_its_line_and_member() -> None:
         assert (result.word, result.error.text) == ("internal", f"the adapter broke its protocol: {problem}")
         counting.emit("session", session="s", what="tired")
         await adapter.call("state", {"session": "s"})
-        told = "line 6, 'session': the event.what: expected one of connected, "
-        assert adapter.violations[1].startswith(told)
+        reported = "line 6, 'session': the event.what: expected one of connected, "
+        assert adapter.violations[1].startswith(reported)
 
     with_counting(script)
 

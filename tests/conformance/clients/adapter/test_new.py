@@ -102,9 +102,9 @@ def test_what_is_left_to_write_says_what_it_takes_and_gives(tmp_path: Path) -> N
     new("python", tmp_path, "moleculer")
     written = (tmp_path / "adapter.py").read_text()
     assert 'raise Failure("unsupported", "mol.call is not written yet")' in written
-    told = " ".join(line.strip().removeprefix("# ") for line in written.splitlines())
-    assert "Takes session, action, params?, meta?, timeout_ms?, node?," in told
-    assert "gives data, meta?, from?." in told
+    reported = " ".join(line.strip().removeprefix("# ") for line in written.splitlines())
+    assert "Takes session, action, params?, meta?, timeout_ms?, node?," in reported
+    assert "gives data, meta?, from?." in reported
 
 
 @pytest.mark.parametrize("language", EACH)

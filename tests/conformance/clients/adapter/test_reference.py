@@ -10,7 +10,7 @@ from conformance.clients.adapter.messages import Message
 from conformance.clients.adapter.ops.events import EVENTS
 from conformance.clients.adapter.profile import all_ops, capabilities, profiles
 from conformance.clients.adapter.reference import GUIDE_FILE, guide
-from conformance.clients.adapter.schema import structs_in, told
+from conformance.clients.adapter.schema import reported, structs_in
 
 GUIDE = GUIDE_FILE.read_text("utf-8")
 
@@ -76,7 +76,7 @@ def test_every_struct_is_described_and_describes_members_that_it_has() -> None:
     for profile in profiles().values():
         kinds += [kind for each in profile.ops.values() for kind in (each, each.spec.result)]
     for kind in structs_in(kinds):
-        about, members = told(kind)
+        about, members = reported(kind)
         assert about.endswith((".", ").")), kind
         named = {line.strip().partition(":")[0] for line in _attributes(kind)}
         assert named <= set(members), kind

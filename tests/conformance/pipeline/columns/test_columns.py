@@ -217,8 +217,8 @@ def test_a_mutant_gives_itself_away_by_columns_too(judged: Any, tmp_path: Path) 
     found = counted(judged(logs))
     assert found == by_rows(logs)
     clients = {log.run.run: (log.run.client, log.run.scenario) for log in logs}
-    told = {(*clients[run], name) for name, run, *_ in found}
-    assert told >= {(mutant, scenario, anomaly) for anomaly, scenario, _, mutant in TELLTALE}
+    reported = {(*clients[run], name) for name, run, *_ in found}
+    assert reported >= {(mutant, scenario, anomaly) for anomaly, scenario, _, mutant in TELLTALE}
     bad = {(each.run, each.name) for log in logs for each in check(log) if not each.allowed}
     assert not [run for run, _ in bad if clients[run][0] == "reference"]
 

@@ -46,7 +46,7 @@ def campaign(folder: Path, mutant: str = "", **options: object) -> ChaosCampaign
 
 
 def test_a_pool_of_processes_tells_the_same_as_one(tmp_path: Path) -> None:
-    told = []
+    reported = []
     for processes in (1, 2):
         seen: list[tuple[str, str, str]] = []
         one = campaign(tmp_path / str(processes), processes=processes)
@@ -55,9 +55,9 @@ def test_a_pool_of_processes_tells_the_same_as_one(tmp_path: Path) -> None:
             None,
             lambda _, outcome, seen=seen: seen.append((outcome.seed, outcome.word, outcome.digest)),
         )
-        told.append(seen)
-    assert told[0] == told[1]
-    assert [seed for seed, _, _ in told[0]] == SEEDS
+        reported.append(seen)
+    assert reported[0] == reported[1]
+    assert [seed for seed, _, _ in reported[0]] == SEEDS
 
 
 def test_shards_share_the_seeds_without_a_rest() -> None:
@@ -96,7 +96,7 @@ def test_shards_are_analysed_as_one_run(parted: list[list[Path]], tmp_path: Path
         if shutil.which("java") is None:
             pytest.skip("missing: java (apt-get install openjdk-17-jre-headless)")
         master = "local[2]"
-    told = []
+    reported = []
     for number, folders in enumerate(parted):
         copies = [tmp_path / f"{number}-{folder.name}" for folder in folders]
         for folder, copy in zip(folders, copies, strict=True):
@@ -104,10 +104,10 @@ def test_shards_are_analysed_as_one_run(parted: list[list[Path]], tmp_path: Path
         out = tmp_path / f"out{number}"
         summary = analyze_journals(copies, out, engine=engine, master=master)
         rows = pq.read_table(out / "anomalies.parquet").select(["name", "key", "value"]).to_pylist()
-        told.append((summary["runs"], summary["anomalies"], sorted(map(str, rows))))
-    assert told[0][0] == 4
-    assert told[0][1]
-    assert told[0] == told[1]
+        reported.append((summary["runs"], summary["anomalies"], sorted(map(str, rows))))
+    assert reported[0][0] == 4
+    assert reported[0][1]
+    assert reported[0] == reported[1]
 
 
 def _anomalies(*folders: Path) -> list[tuple[str, str, str]]:
@@ -152,8 +152,8 @@ def test_time_ends_a_campaign(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_canary_of_each_protocol_is_found(protocol: str) -> None:
-    assert canary.room_of(protocol).actions.canary
-    assert find_mutant(protocol, canary.room_of(protocol).actions.canary)
+    assert canary.material_of(protocol).actions.canary
+    assert find_mutant(protocol, canary.material_of(protocol).actions.canary)
     assert canary.canary_fails(protocol)
 
 
@@ -220,21 +220,21 @@ def test_a_stricter_contract_finds_what_the_protocol_allows(tmp_path: Path) -> N
 def test_shrinking_in_real_time_is_told_before_it_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[int, float]] = []
+    reported: list[tuple[int, float]] = []
     at_once = campaign(tmp_path / "virtual", MUTANT)
-    at_once.go(SEEDS, on_shrink=lambda *what: told.append(what))
-    assert at_once.failed and told == []  # it takes no time that anybody would wonder about
+    at_once.go(SEEDS, on_shrink=lambda *what: reported.append(what))
+    assert at_once.failed and reported == []  # it takes no time that anybody would wonder about
 
     async def nothing_smaller(wishes: list[object], *_: object) -> list[None]:
-        assert told
+        assert reported
         return [None] * len(wishes)
 
     def turned_real(*_: object) -> None:
         monkeypatch.setattr(ChaosClient, "is_process", True)
 
     monkeypatch.setattr("conformance.search.random.campaign.shrink_all", nothing_smaller)
-    campaign(tmp_path / "real", MUTANT).go(SEEDS, None, turned_real, lambda *what: told.append(what))
-    [(failures, limit_s)] = told
+    campaign(tmp_path / "real", MUTANT).go(SEEDS, None, turned_real, lambda *what: reported.append(what))
+    [(failures, limit_s)] = reported
     assert failures >= 1 and limit_s == LIVE_SHRINK_S
 
 

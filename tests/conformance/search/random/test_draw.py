@@ -9,7 +9,7 @@ import pytest
 
 from conformance.search.random.acts import REALISM
 from conformance.search.random.draw import Setting, available, draw
-from conformance.search.random.room import room_of
+from conformance.search.random.material import material_of
 from conformance.search.random.schedule import from_json, number_of, to_json
 from fakebrokers.core.frames import Role
 from fakebrokers.faults import Realism
@@ -61,7 +61,7 @@ def test_all_that_was_drawn_stands_in_the_schedule_and_in_its_words() -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("realism", Realism)
 def test_nothing_worse_than_the_wanted_realism_is_drawn(protocol: str, realism: Realism) -> None:
-    nemeses = room_of(protocol).nemeses
+    nemeses = material_of(protocol).nemeses
     drawn = [step for seed in range(60) for step in draw(Setting(protocol, realism), str(seed)).steps]
     assert drawn
     for step in drawn:
@@ -81,7 +81,7 @@ def _first_effect(row: dict[str, object]) -> dict[str, str]:
 
 def test_each_run_has_half_of_the_effects() -> None:
     setting = Setting("blazingmq", Realism.ILLEGAL)
-    there = available(setting, room_of("blazingmq"))
+    there = available(setting, material_of("blazingmq"))
     shares = [len(draw(setting, str(seed)).mix) / len(there) for seed in range(50)]
     assert 0.4 < sum(shares) / len(shares) < 0.6
     assert len({draw(setting, str(seed)).mix for seed in range(50)}) == 50
@@ -108,13 +108,13 @@ def test_only_wanted_nemeses_and_workloads_are_drawn() -> None:
 
 
 def test_the_process_is_paused_only_where_there_is_one() -> None:
-    room = room_of("narconi")
-    assert "nemesis pause" not in available(Setting("narconi"), room)
-    assert "nemesis pause" in available(Setting("narconi", is_process=True), room)
+    material = material_of("narconi")
+    assert "nemesis pause" not in available(Setting("narconi"), material)
+    assert "nemesis pause" in available(Setting("narconi", is_process=True), material)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_faults_are_drawn_where_the_protocol_has_frames(protocol: str) -> None:
-    there = places(find_protocol(protocol), room_of(protocol).actions.also)
+    there = places(find_protocol(protocol), material_of(protocol).actions.also)
     assert ("in", Role.DELIVER) not in there
     assert ("out", Role.DELIVER) in there

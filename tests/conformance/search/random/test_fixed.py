@@ -171,13 +171,13 @@ def test_the_results_of_a_client_tell_what_was_found(tmp_path: Path) -> None:
     known = ViolationRow(invariant="close-ends", detail="left", spec="mixed", cause="recovery goes on")
     swept = Swept(client="toy", version="1", protocol=PROTOCOL, specs=2, rows=[row, known])
     results = Results("toy", "1", "0.1", 0, "2026-01-01T00:00:00Z", 1.0, ())
-    told = with_found(results, swept.told("chaos"))
-    assert [(each.stage, each.name, each.new, each.cause) for each in told.found] == [
+    reported = with_found(results, swept.reported("chaos"))
+    assert [(each.stage, each.name, each.new, each.cause) for each in reported.found] == [
         ("chaos", "lives", True, ""),
         ("chaos", "close-ends", False, "recovery goes on"),
     ]
-    assert told.exit_code == ExitCode.FAILED
-    assert with_found(results, swept.told("chaos")[1:]).exit_code == 0
+    assert reported.exit_code == ExitCode.FAILED
+    assert with_found(results, swept.reported("chaos")[1:]).exit_code == 0
 
 
 def test_the_main_job_fails_by_what_chaos_finds(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_client_may_give_a_message_up_in_the_step_in_which_it_ends_the_connect
     schedule = Schedule("rabbitmq-stream", "mixed", params, steps, seconds=0.97, seed="2106")
     case = runner("rabbitmq-stream")(schedule)
     ended = [conn.ended for conn in case.conns.values() if conn.ended_by == "client"]
-    given_up = [told.at for told in case.told if told.word == "unknown"]
+    given_up = [reported.at for reported in case.reported if reported.word == "unknown"]
     assert {at.t for at in given_up if at} & {at.t for at in ended if at}
     assert verdict_on(case).word is Word.PASS, verdict_on(case)
 

@@ -45,10 +45,10 @@ def test_the_failure_is_told_as_the_page_shows_it(folder: Path, capsys: pytest.C
     [shown] = [block for block in CONSOLE if "--mutant" in block]
     asked, schedule, finding, replay = shown.splitlines()
     assert command(*shlex.split(asked)[2:]) == 1
-    told = capsys.readouterr().out
+    reported = capsys.readouterr().out
     for part in (*schedule.split("..."), finding, replay):
-        assert part in told
-    assert command("replay", *re.findall(r"fakebrokers replay (\S+)", told)) == 1
+        assert part in reported
+    assert command("replay", *re.findall(r"fakebrokers replay (\S+)", reported)) == 1
 
 
 def test_the_workload_of_the_page_runs_and_finds_a_defect(
@@ -73,8 +73,8 @@ def test_every_command_of_the_page_has_options_that_exist() -> None:
 
 
 def test_the_table_of_options_is_that_of_the_command() -> None:
-    told = {f"--{name}" for name in re.findall(r"^\| `--(\w+)", PAGE, re.MULTILINE)}
-    assert told <= {option for each in chaos_command.params for option in each.opts}
+    reported = {f"--{name}" for name in re.findall(r"^\| `--(\w+)", PAGE, re.MULTILINE)}
+    assert reported <= {option for each in chaos_command.params for option in each.opts}
     assert {f"`{kind}`" for kind in KINDS} <= set(re.findall(r"`\w+`", PAGE))
 
 

@@ -12,7 +12,7 @@ from conformance.search.random import subject as subjects
 from conformance.search.random import workload
 from conformance.search.random.campaign import ChaosCampaign
 from conformance.search.random.draw import Setting, available, draw
-from conformance.search.random.room import room_of
+from conformance.search.random.material import material_of
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.subject import ChaosClient
 from conformance.search.random.toxics import TOXIC
@@ -56,7 +56,7 @@ def test_a_cut_goes_through_the_proxy_and_the_history_is_judged(protocol: str, t
 
 def test_what_needs_the_broker_itself_is_not_drawn() -> None:
     setting = Setting("rabbitmq-stream", is_process=True, is_remote=True)
-    names = available(setting, room_of("rabbitmq-stream"))
+    names = available(setting, material_of("rabbitmq-stream"))
     assert "nemesis partition" in names
     assert not {"nemesis crash-forget", "nemesis leader-move", "nemesis node-flap"} & set(names)
     assert not [name for name in names if name.startswith("act ")]
@@ -80,7 +80,7 @@ def test_the_document_says_that_it_was_a_proxy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["rolling-restart", "crash", "partition"])
 def test_what_fakes_do_to_their_nodes_a_proxy_does_to_itself(name: str, tmp_path: Path) -> None:
     params = {**PARAMS, "nodes": 3, "messages": 3}
-    nemesis = room_of("rabbitmq-stream").nemeses[name]
+    nemesis = material_of("rabbitmq-stream").nemeses[name]
     args = nemesis.draw(Random(1), params, find_protocol("rabbitmq-stream").wires[0])
     assert args is not None
     schedule = Schedule(

@@ -8,11 +8,11 @@ from random import Random
 import pytest
 
 from conformance.search.random.case import ChaosCase
+from conformance.search.random.context import ChaosContext
 from conformance.search.random.draw import Setting, available, draw
+from conformance.search.random.material import material_of
 from conformance.search.random.nemesis import Nemesis
-from conformance.search.random.room import room_of
 from conformance.search.random.run import runner
-from conformance.search.random.scene import ChaosContext
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.verdict import Word, verdict_on
 from conformance.search.random.workload import SCRIPT
@@ -71,7 +71,7 @@ def _nemeses() -> list[tuple[str, str]]:
     return [
         (protocol, nemesis.name)
         for protocol in PROTOCOLS
-        for nemesis in room_of(protocol).nemeses.values()
+        for nemesis in material_of(protocol).nemeses.values()
         if not nemesis.needs_process
     ]
 
@@ -80,7 +80,7 @@ def _nemeses() -> list[tuple[str, str]]:
 def test_every_nemesis_takes_place_is_healed_and_is_borne_by_the_correct_client(
     protocol: str, name: str
 ) -> None:
-    nemesis: Nemesis = room_of(protocol).nemeses[name]
+    nemesis: Nemesis = material_of(protocol).nemeses[name]
     args = nemesis.draw(Random(1), READS, find_protocol(protocol).wires[0])
     assert args is not None
     case = runner(protocol)(schedule_of(protocol, Step(name, 0.3, 1.5, args, "step1")))
@@ -172,7 +172,7 @@ def test_a_harness_that_stood_still_blames_nobody() -> None:
 
 def test_the_names_of_effects_are_told_apart_from_nemeses() -> None:
     for protocol in PROTOCOLS:
-        names = available(Setting(protocol, Realism.ILLEGAL), room_of(protocol))
+        names = available(Setting(protocol, Realism.ILLEGAL), material_of(protocol))
         assert len(names) == len(set(names))
 
 
@@ -185,11 +185,11 @@ class Fails(Nemesis):
     def __init__(self, how: str) -> None:
         self.how = how
 
-    async def act(self, scene: ChaosContext, step: Step) -> None:
+    async def act(self, context: ChaosContext, step: Step) -> None:
         if self.how == "act":
             raise LookupError("no such node")
 
-    def heal(self, scene: ChaosContext, step: Step) -> None:
+    def heal(self, context: ChaosContext, step: Step) -> None:
         if self.how == "heal":
             raise LookupError("no such node")
 
@@ -199,8 +199,8 @@ class Fails(Nemesis):
 def test_a_nemesis_that_fails_is_no_defect_of_the_client(
     how: str, for_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = room_of("pzq")
-    monkeypatch.setitem(room.nemeses, "fails", Fails(how))
+    material = material_of("pzq")
+    monkeypatch.setitem(material.nemeses, "fails", Fails(how))
     step = Step("fails", 0.1, for_s, {}, "step1")
     verdict = verdict_on(runner("pzq")(Schedule("pzq", "publish", SMALL, (step,), seconds=1.0)))
     assert verdict.word is Word.HARNESS_ERROR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.run.room import room_of
+from conformance.run.material import material_of
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.run import runner
 from conformance.search.random.schedule import Schedule
@@ -20,12 +20,12 @@ PROTOCOLS = protocol_names()[:5]  #: other tests may register more
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_only_what_a_script_bears_is_drawn(protocol: str) -> None:
-    bases, seen = room_of(protocol).bases, set()
+    bases, seen = material_of(protocol).bases, set()
     for seed in range(60):
         schedule = draw(Setting(protocol, Realism.ILLEGAL, (SCRIPT,)), str(seed))
         seen.add(schedule.params["script"])
         assert not bases[schedule.params["script"]].costly
-        assert not schedule.steps or bases[schedule.params["script"]].bends
+        assert not schedule.steps or bases[schedule.params["script"]].injections
         assert {step.kind for step in schedule.steps} <= {"fault", "act", *NEMESES}
     assert len(seen) > 20
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.run.specs import Bend, SideOp, Spec
+from conformance.run.specs import ConcurrentAction, Injection, Spec
 from conformance.search.systematic.alone import Proof, add_proofs, lacking, load, only_act, without
 from conformance.search.systematic.kills import Kill
 
@@ -47,7 +47,7 @@ def test_what_has_no_proof_is_listed() -> None:
 
 def test_a_kill_proves_its_invariant_and_its_act(tmp_path: Path) -> None:
     place = tmp_path / "sweep.json"
-    spec = Spec("pzq", "waited", (Bend("c1", "out", 1, "refusal", ["part", ["foreign", 3]]),))
+    spec = Spec("pzq", "waited", (Injection("c1", "out", 1, "refusal", ["part", ["foreign", 3]]),))
     kill = Kill("pzq", "reasons-are-utf8", "wire", ["fails-for-a-reason"], 3, spec)
     proofs = add_proofs([kill], place)
     assert proofs == load(place)
@@ -58,8 +58,8 @@ def test_a_kill_proves_its_invariant_and_its_act(tmp_path: Path) -> None:
 
 
 def test_without_the_last_thing_that_is_done() -> None:
-    bends = (Bend("c1", "out", 1, "rst"), Bend("c2", "out", 1, "late"))
-    assert only_act(Spec("pzq", "waited", bends)) == "late"
-    assert without(Spec("pzq", "waited", bends)).bends == bends[:1]
-    aside = Spec("pzq", "waited", asides=(SideOp(1, "loss"),))
-    assert (only_act(aside), without(aside)) == ("aside-loss", Spec("pzq", "waited"))
+    injections = (Injection("c1", "out", 1, "rst"), Injection("c2", "out", 1, "late"))
+    assert only_act(Spec("pzq", "waited", injections)) == "late"
+    assert without(Spec("pzq", "waited", injections)).injections == injections[:1]
+    action = Spec("pzq", "waited", concurrent=(ConcurrentAction(1, "loss"),))
+    assert (only_act(action), without(action)) == ("aside-loss", Spec("pzq", "waited"))

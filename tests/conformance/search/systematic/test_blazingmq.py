@@ -13,7 +13,7 @@ from conformance.clients.reference.registry import without_sockets
 from conformance.rules import judge
 from conformance.run.facts import Facts
 from conformance.run.inprocess import run, runner
-from conformance.run.specs import Bend, SideOp, Spec
+from conformance.run.specs import ConcurrentAction, Injection, Spec
 from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
 from fakebrokers.blazingmq.codec import BlazingCodec, event_bytes
@@ -41,7 +41,7 @@ ANSWER = (
     b'{"rId":1,"closeQueueResponse":{"originalRequest":{"handleParameters":{"uri":"bmq://d/%s","qId":0,'
     b'"flags":4,"readCount":0,"writeCount":1,"adminCount":0},"isFinal":true}}}'
 )
-LOSS = (Bend("c1", "out", 12, "rst"),)
+LOSS = (Injection("c1", "out", 12, "rst"),)
 
 
 class ForgetsItsLimits(Queues):
@@ -67,39 +67,53 @@ class KeepsWhatWasRefused(Queues):
 
 
 @pytest.mark.parametrize(
-    ("part", "base", "bends"),
+    ("part", "base", "injections"),
     [(ForgetsItsLimits, "configured", LOSS), (KeepsWhatWasRefused, "refused-options", ())],
 )
-def test_limits_that_nobody_has_ordered_are_found(part: type, base: str, bends: tuple[Bend, ...]) -> None:
-    spec = Spec(PROTOCOL, base, bends)
+def test_limits_that_nobody_has_ordered_are_found(
+    part: type, base: str, injections: tuple[Injection, ...]
+) -> None:
+    spec = Spec(PROTOCOL, base, injections)
     found = judge(run(without_sockets(adapter_of(REFERENCE, [part])), spec))
     assert "asks-what-was-ordered" in [finding.name for finding in found]
     assert judge(runner(PROTOCOL)(spec)) == []
 
 
 def test_a_confirm_in_the_instant_of_a_close_is_none_too_many() -> None:
-    spec = Spec(PROTOCOL, "closing", (Bend("c1", "out", 13, "swap"),))
+    spec = Spec(PROTOCOL, "closing", (Injection("c1", "out", 13, "swap"),))
     assert judge(runner(PROTOCOL)(spec)) == []
 
 
 @pytest.mark.parametrize(
-    ("base", "bends", "asides"),
+    ("base", "injections", "concurrent"),
     [
-        ("read-first", (), (SideOp(2, "close", 1),)),  # a close while a reader waits to be configured
-        ("queues", (Bend("c1", "out", 4, "number", [6, 2, 32703]),), ()),  # a refusal in no known encoding
         (
             "read-first",
-            (Bend("c1", "out", 2, "unasked", ["PUSH beyond limits", "named"]),),
+            (),
+            (ConcurrentAction(2, "close", 1),),
+        ),  # a close while a reader waits to be configured
+        (
+            "queues",
+            (Injection("c1", "out", 4, "number", [6, 2, 32703]),),
+            (),
+        ),  # a refusal in no known encoding
+        (
+            "read-first",
+            (Injection("c1", "out", 2, "unasked", ["PUSH beyond limits", "named"]),),
             (),
         ),  # nobody reads
-        ("cancelled", (Bend("c1", "out", 7, "number", [14, 2, {"add": 1}]),), ()),  # a question of clients
+        (
+            "cancelled",
+            (Injection("c1", "out", 7, "number", [14, 2, {"add": 1}]),),
+            (),
+        ),  # a question of clients
     ],
     ids=["close", "encoding", "too early", "by the server"],
 )
 def test_what_the_whole_sweep_has_shown(
-    base: str, bends: tuple[Bend, ...], asides: tuple[SideOp, ...]
+    base: str, injections: tuple[Injection, ...], concurrent: tuple[ConcurrentAction, ...]
 ) -> None:
-    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, bends, asides=asides))) == []
+    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, injections, concurrent=concurrent))) == []
 
 
 @pytest.mark.parametrize(("name", "kind"), [("ü".encode(), CloseQueueResponse), (b"\xff\xfe", Malformed)])
@@ -111,25 +125,25 @@ def test_json_that_is_not_utf_8_is_no_answer(name: bytes, kind: type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("invariant", "mutant", "base", "bend"),
+    ("invariant", "mutant", "base", "injection"),
     [
         ("comes-back", "a-pause-is-the-end", "stopped", None),
         ("acked-not-stored", "empty-posts-are-acked", "bodies", None),
         ("delivers-what-came", "any-queue-will-do", "read-first",
-         Bend("c1", "out", 5, "unasked", ["PUSH for nobody", "named"])),
+         Injection("c1", "out", 5, "unasked", ["PUSH for nobody", "named"])),
         ("answers-questions", "answers-heartbeats-twice", "beats-real-1000-1-idle", None),
         ("unprovoked-end", "unknown-types-are-fatal", "publish",
-         Bend("c1", "out", 4, "spelled", "before an unknown event")),
+         Injection("c1", "out", 4, "spelled", "before an unknown event")),
         ("unprovoked-end", "stray-heartbeats-are-fatal", "publish",
-         Bend("c1", "out", 4, "spelled", "before a sign of life")),
+         Injection("c1", "out", 4, "spelled", "before a sign of life")),
         ("delivers-what-came", "strange-options-are-payload", "refused-options",
-         Bend("c2", "out", 5, "spelled", "behind a strange option")),
+         Injection("c2", "out", 5, "spelled", "behind a strange option")),
     ],
 )  # fmt: skip
 def test_a_defect_is_found_by_the_rule_that_it_breaks(
-    invariant: str, mutant: str, base: str, bend: Bend | None
+    invariant: str, mutant: str, base: str, injection: Injection | None
 ) -> None:
-    spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
+    spec = Spec(PROTOCOL, base, () if injection is None else (injection,))
     assert invariant in [finding.name for finding in judge(runner(PROTOCOL, mutant)(spec))]
     assert judge(runner(PROTOCOL)(spec)) == []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.run.specs import Bend, Spec, to_json
+from conformance.run.specs import Injection, Spec, to_json
 from conformance.search.systematic.campaign import LEDGER, SweepCampaign, SweptClient
 from conformance.search.systematic.order import Ledger
 
@@ -14,7 +14,7 @@ PROTOCOL = "pzq"
 MUTANT = "acknowledges-on-arrival"
 SPECS = [
     Spec(PROTOCOL, "failing"),
-    *(Spec(PROTOCOL, "failing", (Bend("c1", "out", nth, "lost"),)) for nth in range(1, 8)),
+    *(Spec(PROTOCOL, "failing", (Injection("c1", "out", nth, "lost"),)) for nth in range(1, 8)),
 ]
 
 

@@ -12,14 +12,14 @@ from conformance.clients.reference.registry import command
 from conformance.rules import Finding, judge
 from conformance.run.case import Case
 from conformance.run.inprocess import runner
-from conformance.run.specs import Bend, Spec
+from conformance.run.specs import Injection, Spec
 from conformance.run.trace import TraceRow
 from conformance.search.systematic.children import Child, best_first, by_its_clock
 from conformance.search.systematic.order import DrawOrder
 from conformance.search.systematic.universe import DrawableSpec
 
 PROTOCOL = "rabbitmq-stream"
-LOST = Bend("c1", "out", 9, "lost")
+LOST = Injection("c1", "out", 9, "lost")
 CLEAN = runner(PROTOCOL)
 
 
@@ -50,7 +50,7 @@ def test_the_trace_has_what_went_over_the_sockets(child: Child) -> None:
     assert case.hits == 1
     assert [one.place[-1] for one in case.facts.written][:3] == [1, 2, 3]
     assert 1 not in [one.place[-1] for one in case.facts.settled][:2]
-    assert {told.word for told in case.told} >= {"acked", "unknown"}
+    assert {reported.word for reported in case.reported} >= {"acked", "unknown"}
 
 
 def test_a_base_that_takes_too_long_is_brought_to_its_end_and_judged(
@@ -127,10 +127,10 @@ def test_bases_are_those_that_the_client_has_the_role_and_the_capabilities_for()
 
 def test_each_kind_of_fault_comes_soon_the_best_first() -> None:
     items = [
-        DrawableSpec((act, kind, ""), Spec(PROTOCOL, "ask", (Bend("c1", "out", nth, act),)))
+        DrawableSpec((act, kind, ""), Spec(PROTOCOL, "ask", (Injection("c1", "out", nth, act),)))
         for act in ("field", "late", "rst")
         for kind in ("a", "b", "c")
         for nth in range(1, 4)
     ]
-    drawn = [spec.bends[0].act for spec in DrawOrder(best_first(items), by_name=True)]
+    drawn = [spec.injections[0].act for spec in DrawOrder(best_first(items), by_name=True)]
     assert drawn[:6] == ["rst", "late", "field"] * 2

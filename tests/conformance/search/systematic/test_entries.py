@@ -8,9 +8,9 @@ import pytest
 from msgspec import UNSET
 
 from conformance.run.acts.entries import changed, entries_of, missing_in
-from conformance.run.acts.fields import bent, other_values, paths_of
+from conformance.run.acts.fields import injected, other_values, paths_of
 from conformance.run.inprocess import runner
-from conformance.run.specs import EVERY, Bend, Spec, from_json, to_json
+from conformance.run.specs import EVERY, Injection, Spec, from_json, to_json
 from fakebrokers.moleculer.packets import Response
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
@@ -61,14 +61,14 @@ def test_a_flag_is_the_other_one() -> None:
     there = f.WsDeliver(b"", redelivered=False)
     assert (("redelivered",), False) in list(paths_of(there))
     assert list(other_values(False)) == [("other", True)]
-    assert bent(there, [["redelivered"], True]).redelivered is True  # type: ignore[attr-defined]
+    assert injected(there, [["redelivered"], True]).redelivered is True  # type: ignore[attr-defined]
 
 
 def test_a_text_that_is_no_utf_8_stands_in_specs() -> None:
     foreign = dict(other_values("a"))["foreign"]
-    spec = Spec("narconi", "consume", (Bend("c1", "out", 2, "field", [["ack_id"], foreign]),))
+    spec = Spec("narconi", "consume", (Injection("c1", "out", 2, "field", [["ack_id"], foreign]),))
     assert from_json(to_json(spec)) == spec
-    changed = bent(f.WsDeliver(b"", ack_id="1"), [["ack_id"], foreign])
+    changed = injected(f.WsDeliver(b"", ack_id="1"), [["ack_id"], foreign])
     assert changed.ack_id == "\udcff\udcfe"  # type: ignore[attr-defined]
 
 
@@ -119,7 +119,7 @@ def test_a_delivery_means_the_same_written_otherwise(name: str) -> None:
 
 
 def test_a_lasting_trouble_meets_every_connection_until_the_faults_are_cleared() -> None:
-    case = runner("narconi")(Spec("narconi", "consume", (Bend(EVERY, "out", 2, "rst"),)))
+    case = runner("narconi")(Spec("narconi", "consume", (Injection(EVERY, "out", 2, "rst"),)))
     assert case.hits > 2
     assert len(case.touched) == case.hits
     assert [done.result.ok for done in case.ops if done.phase == "probe" and done.result] == [True, True]

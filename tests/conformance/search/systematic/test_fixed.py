@@ -15,7 +15,7 @@ from conformance.clients.adapters.registry import Client, bundled
 from conformance.report import write_report
 from conformance.run.case import Case
 from conformance.run.inprocess import runner
-from conformance.run.specs import Bend, Spec, to_json
+from conformance.run.specs import Injection, Spec, to_json
 from conformance.search.systematic import fixed
 from conformance.search.systematic.fixed import KNOWN, SPECS, Listed, Swept, load_specs, run_lists, save_specs
 from fakebrokers.commands import ExitCode
@@ -23,7 +23,7 @@ from fakebrokers.errors import UsageError
 
 PROTOCOL = "rabbitmq-stream"
 LISTS = Path(__file__).parents[4] / "ci" / "known"
-LOST = Spec(PROTOCOL, "publish", (Bend("c1", "out", 9, "lost"),))
+LOST = Spec(PROTOCOL, "publish", (Injection("c1", "out", 9, "lost"),))
 DEFECT = """
 version = 2
 client = "reference-rabbitmq-stream"
@@ -142,7 +142,7 @@ def test_what_there_is_no_time_for_is_counted(tmp_path: Path, client: Client) ->
     [
         ("{", "truncated"),
         (to_json(Spec(PROTOCOL, "nowhere")), "no base nowhere"),
-        (to_json(Spec(PROTOCOL, "publish", (Bend("c1", "out", 1, "bite"),))), "no such act"),
+        (to_json(Spec(PROTOCOL, "publish", (Injection("c1", "out", 1, "bite"),))), "no such act"),
         (to_json(Spec("pzq", "waited")), "no base waited"),
     ],
 )

@@ -11,15 +11,15 @@ from conformance.clients.reference.registry import definition, without_sockets
 from conformance.rules import judge
 from conformance.run.acts import ACTS
 from conformance.run.inprocess import run, runner
-from conformance.run.specs import Bend, Spec
+from conformance.run.specs import Injection, Spec
 from conformance.search.systematic.universe import places
 from fakebrokers.rabbitmq_stream.frames import SubscribeResponse
 
 STREAM = "rabbitmq-stream"
 
 
-def stays(kind: str, first: int, act: str, direction: str = "out") -> Bend:
-    return Bend("c1", direction, 1, "stays", [kind, first, act, None])
+def stays(kind: str, first: int, act: str, direction: str = "out") -> Injection:
+    return Injection("c1", direction, 1, "stays", [kind, first, act, None])
 
 
 def test_it_acts_on_every_connection_until_the_faults_are_cleared() -> None:
@@ -42,8 +42,8 @@ def test_it_may_begin_with_a_later_frame() -> None:
 
 
 def test_a_client_without_pauses_is_found_by_it() -> None:
-    bend = Bend("c2", "in", 1, "stays", ["clientIdentity", 2, "fin", None])
-    spec = Spec("blazingmq", "turned-away", (bend,))
+    injection = Injection("c2", "in", 1, "stays", ["clientIdentity", 2, "fin", None])
+    spec = Spec("blazingmq", "turned-away", (injection,))
     found = {finding.name for finding in judge(runner("blazingmq", "hammers-the-first-connect")(spec))}
     assert "no-storm" in found
     assert judge(runner("blazingmq")(spec)) == []
@@ -52,8 +52,10 @@ def test_a_client_without_pauses_is_found_by_it() -> None:
 @pytest.mark.parametrize(("code", "found"), [(None, set()), (6, {"pauses-between-attempts"})])
 def test_a_refusal_that_stays_has_every_code_in_turn(code: int | None, found: set[str]) -> None:
     """Some clients ask again for some codes only: here for 6, "stream not available"."""
-    bend = Bend("c1", "out", 1, "stays-refused", ["SubscribeResponse", 1, "contradict", ["instead", code]])
-    spec = Spec(STREAM, "several", (bend,))
+    injection = Injection(
+        "c1", "out", 1, "stays-refused", ["SubscribeResponse", 1, "contradict", ["instead", code]]
+    )
+    spec = Spec(STREAM, "several", (injection,))
     case = runner(STREAM, "refused-subscribe-repeated-at-once")(spec)
     assert {finding.name for finding in judge(case)} == found
     assert judge(runner(STREAM)(spec)) == []
@@ -69,8 +71,8 @@ def test_which_refusals_stay_for_an_answer() -> None:
 
 
 def test_a_refusal_with_another_part() -> None:
-    bend = Bend("c1", "out", 1, "refusal", ["part", ["foreign", 3]])
-    spec = Spec("pzq", "waited", (bend,))
+    injection = Injection("c1", "out", 1, "refusal", ["part", ["foreign", 3]])
+    spec = Spec("pzq", "waited", (injection,))
     assert find_mutant("pzq", "reasons-are-utf8")
     assert judge(runner("pzq", "reasons-are-utf8")(spec))
     assert judge(runner("pzq")(spec)) == []

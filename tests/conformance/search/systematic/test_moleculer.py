@@ -22,8 +22,8 @@ from conformance.run.acts.inside import opened
 from conformance.run.case import Case
 from conformance.run.facts import Facts, Sent, Should
 from conformance.run.inprocess import run, runner
-from conformance.run.room import room_of
-from conformance.run.specs import EVERY, Bend, SideOp, Spec
+from conformance.run.material import material_of
+from conformance.run.specs import EVERY, ConcurrentAction, Injection, Spec
 from conformance.run.trace import Position, TraceRow
 from conformance.run.view import Conn, SeenFrame
 from conformance.search.systematic.order import DrawOrder
@@ -61,38 +61,56 @@ def test_the_correct_client_violates_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "bends"),
+    ("base", "injections"),
     [
-        ("both", [Bend("c2", "in", 6, "rst")]),  # a loss while the node joins, told to two who try again
-        ("both", [Bend("c2", "out", 3, "lost")]),  # a server that never takes the topics in
-        ("call", [Bend("c1", "out", 15, "goodbye", "fin")]),  # an answer in one segment with an error
-        ("both", [Bend("c2", "out", 1, "twice")]),  # the server tells of itself twice
-        ("call", [Bend("c1", "out", 6, "shape", "longer")]),  # a message of another size than it says
-        ("call", [Bend("c1", "out", 1, "shape", "shorter")]),  # an INFO that is no JSON
-        ("closing", [Bend("c1", "out", 3, "rst"), Bend("c2", "in", 27, "rst-before")]),  # a loss in a close
-        ("call", [Bend("c1", "out", 8, "entry", [["error", "code"], "true"])]),  # a code that is none
-        ("streams", [Bend("c1", "out", 7, "entry", [["success"], "number"])]),  # a stream that is no success
-        ("call", [Bend("c1", "out", 6, "spelled", "tabs")]),  # a line whose words have tabs between them
-        ("sent-up", [Bend("c1", "out", 3, "rst"), Bend("c2", "out", 15, "fin")]),  # a loss amid an upload
+        ("both", [Injection("c2", "in", 6, "rst")]),  # a loss while the node joins, told to two who try again
+        ("both", [Injection("c2", "out", 3, "lost")]),  # a server that never takes the topics in
+        ("call", [Injection("c1", "out", 15, "goodbye", "fin")]),  # an answer in one segment with an error
+        ("both", [Injection("c2", "out", 1, "twice")]),  # the server tells of itself twice
+        ("call", [Injection("c1", "out", 6, "shape", "longer")]),  # a message of another size than it says
+        ("call", [Injection("c1", "out", 1, "shape", "shorter")]),  # an INFO that is no JSON
+        (
+            "closing",
+            [Injection("c1", "out", 3, "rst"), Injection("c2", "in", 27, "rst-before")],
+        ),  # a loss in a close
+        ("call", [Injection("c1", "out", 8, "entry", [["error", "code"], "true"])]),  # a code that is none
+        (
+            "streams",
+            [Injection("c1", "out", 7, "entry", [["success"], "number"])],
+        ),  # a stream that is no success
+        ("call", [Injection("c1", "out", 6, "spelled", "tabs")]),  # a line whose words have tabs between them
+        (
+            "sent-up",
+            [Injection("c1", "out", 3, "rst"), Injection("c2", "out", 15, "fin")],
+        ),  # a loss amid an upload
         (
             "broken-off",
-            [Bend("c1", "out", 19, "number", [6, 2, {"add": 1}])],
+            [Injection("c1", "out", 19, "number", [6, 2, {"add": 1}])],
         ),  # a topic of other transporters
         (
             "downloads",
-            [Bend("c1", "out", 3, "rst"), Bend("c2", "out", 18, "contradict", ["instead", None])],
+            [Injection("c1", "out", 3, "rst"), Injection("c2", "out", 18, "contradict", ["instead", None])],
         ),  # a stream whose beginning is a refusal, and comes last
-        ("downloads", [Bend("c1", "out", 22, "contradict", ["before", None])]),  # two ends of a stream
-        ("odd-answers", [Bend("c1", "out", 5, "entry", [["sender"], "object"])]),  # a sender without a name
-        ("joining", [Bend("c1", "out", 6, "stays", ["Heartbeat", 1, "fin", None])]),  # an INFO is no beat
-        ("cancelled", [Bend("c1", "out", 11, "goodbye", "stays")]),  # a question behind the server's goodbye
-        ("peers", [Bend("c1", "out", 14, "goodbye", "stays")]),  # a node that leaves behind it
-        ("again", [Bend("c3", "out", 3, "lost")]),  # an event for a node that never gets to join
+        ("downloads", [Injection("c1", "out", 22, "contradict", ["before", None])]),  # two ends of a stream
+        (
+            "odd-answers",
+            [Injection("c1", "out", 5, "entry", [["sender"], "object"])],
+        ),  # a sender without a name
+        (
+            "joining",
+            [Injection("c1", "out", 6, "stays", ["Heartbeat", 1, "fin", None])],
+        ),  # an INFO is no beat
+        (
+            "cancelled",
+            [Injection("c1", "out", 11, "goodbye", "stays")],
+        ),  # a question behind the server's goodbye
+        ("peers", [Injection("c1", "out", 14, "goodbye", "stays")]),  # a node that leaves behind it
+        ("again", [Injection("c3", "out", 3, "lost")]),  # an event for a node that never gets to join
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1].act,
 )
-def test_what_the_correct_client_once_did_wrong(base: str, bends: list[Bend]) -> None:
-    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, tuple(bends)))) == []
+def test_what_the_correct_client_once_did_wrong(base: str, injections: list[Injection]) -> None:
+    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, tuple(injections)))) == []
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
@@ -112,7 +130,7 @@ def test_a_wrong_size_is_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("invariant", "mutant", "base", "bend"),
+    ("invariant", "mutant", "base", "injection"),
     [
         ("answers-what-was-asked", "answers-without-data", "serve", None),
         ("answers-questions", "deaf-while-stopping", "closing", None),
@@ -142,19 +160,19 @@ def test_a_wrong_size_is_the_end() -> None:
             "answers-questions",
             "goes-by-content",
             "joining",
-            Bend("c1", "out", 10, "spelled", "members of others"),
+            Injection("c1", "out", 10, "spelled", "members of others"),
         ),
         (
             "answers-questions",
             "unknown-members-are-errors",
             "joining",
-            Bend("c1", "out", 10, "spelled", "more members"),
+            Injection("c1", "out", 10, "spelled", "more members"),
         ),
         (
             "unprovoked-end",
             "dies-of-broken-packets",
             "chunks",
-            Bend("c1", "out", 4, "spelled", "behind an empty message"),
+            Injection("c1", "out", 4, "spelled", "behind an empty message"),
         ),
         ("wire-legal", "seq-never-grows", "serve", None),
         ("spreads-its-questions", "always-the-first-node", "spread", None),
@@ -170,9 +188,9 @@ def test_a_wrong_size_is_the_end() -> None:
     ],
 )
 def test_a_defect_is_found_by_the_rule_that_it_breaks(
-    invariant: str, mutant: str, base: str, bend: Bend | None
+    invariant: str, mutant: str, base: str, injection: Injection | None
 ) -> None:
-    spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
+    spec = Spec(PROTOCOL, base, () if injection is None else (injection,))
     found = {finding.name: finding for finding in judge(runner(PROTOCOL, mutant)(spec))}
     assert invariant in found
     assert not re.search(r"\bb'|\b(None|UNSET|Counter|frozenset)\b|[(\[{]'", found[invariant].detail)
@@ -180,7 +198,7 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(
 
 
 def test_connections_that_end_at_once_are_no_reason_to_try_again_at_once() -> None:
-    case = runner(PROTOCOL)(Spec(PROTOCOL, "call", (Bend(EVERY, "out", 4, "rst"),)))
+    case = runner(PROTOCOL)(Spec(PROTOCOL, "call", (Injection(EVERY, "out", 4, "rst"),)))
     assert 3 < len(case.conns) < 40
     assert judge(case) == []
 
@@ -298,8 +316,8 @@ def test_what_an_action_makes_of_params_that_are_not_there(
 
 
 def test_a_closed_node_offers_nothing_more() -> None:
-    for aside in (SideOp(2, "close"), SideOp(3, "close", 2)):
-        assert judge(runner(PROTOCOL)(Spec(PROTOCOL, "events", asides=(aside,)))) == []
+    for action in (ConcurrentAction(2, "close"), ConcurrentAction(3, "close", 2)):
+        assert judge(runner(PROTOCOL)(Spec(PROTOCOL, "events", concurrent=(action,)))) == []
 
 
 def test_a_node_that_asks_nobody_is_found() -> None:
@@ -379,7 +397,7 @@ def test_streams_in_the_place_of_the_parameters_cannot_be_told_apart() -> None:
 
 
 def trace_of(slack_s: float, *rows: TraceRow) -> Case:
-    case = Case(Spec(PROTOCOL, "events"), room_of(PROTOCOL), list(rows), [], [])
+    case = Case(Spec(PROTOCOL, "events"), material_of(PROTOCOL), list(rows), [], [])
     case.slack_s = slack_s
     return case
 
@@ -410,8 +428,8 @@ def test_what_came_just_before_an_op_need_not_have_been_read() -> None:
         TraceRow(2.0, "op", "", "mol.call")
     ]
     begun = Position(2, 0, 1.0)
-    assert {moment.t for moment in _about(trace_of(0.25, *rows), begun)} == {0.9, 1.1}
-    assert {moment.t for moment in _about(trace_of(0.0, *rows), begun)} == {1.1}
+    assert {position.t for position in _about(trace_of(0.25, *rows), begun)} == {0.9, 1.1}
+    assert {position.t for position in _about(trace_of(0.0, *rows), begun)} == {1.1}
 
 
 def test_an_answer_is_for_who_has_asked_on_its_connection() -> None:

@@ -15,7 +15,7 @@ from conformance.clients.reference.narconi.websockets import WebSockets
 from conformance.clients.reference.registry import without_sockets
 from conformance.rules import judge
 from conformance.run.inprocess import run, runner
-from conformance.run.specs import EVERY, ArgumentChange, Bend, SideOp, Spec
+from conformance.run.specs import EVERY, ArgumentChange, ConcurrentAction, Injection, Spec
 from fakebrokers import Narconi
 from fakebrokers.core.frames import Malformed
 from fakebrokers.narconi import frames as f
@@ -27,78 +27,90 @@ from scenarios.narconi.traits import EMPTY, TRAITS, carries, taken
 from tests.eventually import PATIENCE_S
 
 PROTOCOL = "narconi"
-RST = Bend("c1", "out", 5, "rst")
-RST_2 = Bend("c1", "out", 2, "rst")
+RST = Injection("c1", "out", 5, "rst")
+RST_2 = Injection("c1", "out", 2, "rst")
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 
 
 @pytest.mark.parametrize(
-    ("base", "bends"),
+    ("base", "injections"),
     [
-        pytest.param("unwaited", (RST, Bend("c2", "out", 1, "rst")), id="a message that could not be sent"),
-        pytest.param("drained", (Bend("c1", "in", 3, "rst"),), id="a loss in a graceful end"),
-        pytest.param("settle", (Bend("c1", "in", 3, "goodbye", "stays"),), id="deliveries behind a Close"),
+        pytest.param(
+            "unwaited", (RST, Injection("c2", "out", 1, "rst")), id="a message that could not be sent"
+        ),
+        pytest.param("drained", (Injection("c1", "in", 3, "rst"),), id="a loss in a graceful end"),
+        pytest.param(
+            "settle", (Injection("c1", "in", 3, "goodbye", "stays"),), id="deliveries behind a Close"
+        ),
         pytest.param(
             "publish",
-            (Bend("c1", "out", 2, "unasked", ["close of one byte", "noise"]),),
+            (Injection("c1", "out", 2, "unasked", ["close of one byte", "noise"]),),
             id="half a code in a Close",
         ),
         pytest.param(
             "refused",
-            (Bend("c2", "out", 6, "unasked", ["letters", "noise"]),),
+            (Injection("c2", "out", 6, "unasked", ["letters", "noise"]),),
             id="an answer in front of what is no frame",
         ),
         pytest.param(
             "closing",
-            (Bend("c3", "out", 1, "field", [["headers"], "no entries"]),),
+            (Injection("c3", "out", 1, "field", [["headers"], "no entries"]),),
             id="a body without a length, and a close",
         ),
         pytest.param(
             "closing",
-            (Bend("c3", "out", 1, "field", [["status"], {"add": -1}]),),
+            (Injection("c3", "out", 1, "field", [["status"], {"add": -1}]),),
             id="an answer that is not the last one",
         ),
         pytest.param(
             "stale",
-            (Bend("c2", "out", 1, "field", [["status"], {"add": 1}]),),
+            (Injection("c2", "out", 1, "field", [["status"], {"add": 1}]),),
             id="no answer behind one that is not the last",
         ),
-        pytest.param("stale", (Bend("c2", "out", 1, "late"),), id="frames in place of an answer"),
-        pytest.param("refused", (Bend("c2", "out", 4, "twice"),), id="confirms that count for others"),
-        pytest.param("both", (Bend("c1", "out", 2, "entry", [["ack_id"], "absent"]),), id="no ack id"),
-        pytest.param("encodings", (Bend("c1", "out", 2, "field", [["ack_id"], ""]),), id="an empty ack id"),
+        pytest.param("stale", (Injection("c2", "out", 1, "late"),), id="frames in place of an answer"),
+        pytest.param("refused", (Injection("c2", "out", 4, "twice"),), id="confirms that count for others"),
+        pytest.param("both", (Injection("c1", "out", 2, "entry", [["ack_id"], "absent"]),), id="no ack id"),
         pytest.param(
-            "unanswered", (RST_2, Bend("c2", "in", 2, "rst-before")), id="an outcome that a close decides"
+            "encodings", (Injection("c1", "out", 2, "field", [["ack_id"], ""]),), id="an empty ack id"
         ),
-        pytest.param("crowd", (Bend("c3", "out", 1, "payload", [4, 128]),), id="words that are no UTF-8"),
+        pytest.param(
+            "unanswered",
+            (RST_2, Injection("c2", "in", 2, "rst-before")),
+            id="an outcome that a close decides",
+        ),
+        pytest.param(
+            "crowd", (Injection("c3", "out", 1, "payload", [4, 128]),), id="words that are no UTF-8"
+        ),
         pytest.param(
             "encodings",
-            (Bend("c1", "out", 1, "unasked", ["empty object", "noise"]),),
+            (Injection("c1", "out", 1, "unasked", ["empty object", "noise"]),),
             id="a delivery without a body",
         ),
     ],
 )
-def test_a_defect_that_was_found_is_mended(base: str, bends: tuple[Bend, ...]) -> None:
-    case = runner(PROTOCOL)(Spec(PROTOCOL, base, bends))
-    assert case.hits == len(bends)
+def test_a_defect_that_was_found_is_mended(base: str, injections: tuple[Injection, ...]) -> None:
+    case = runner(PROTOCOL)(Spec(PROTOCOL, base, injections))
+    assert case.hits == len(injections)
     assert not judge(case)
 
 
 def test_what_comes_behind_a_close_is_not_surfaced() -> None:
-    spec = Spec(PROTOCOL, "closing", (Bend(EVERY, "out", 2, "latency", 3.0),))
+    spec = Spec(PROTOCOL, "closing", (Injection(EVERY, "out", 2, "latency", 3.0),))
     assert judge(runner(PROTOCOL)(spec)) == []
 
 
 @pytest.mark.parametrize(
-    ("base", "aside"),
+    ("base", "action"),
     [
-        pytest.param("ask", SideOp(2, "cancel", 1), id="an answer that comes as its op is cancelled"),
-        pytest.param("drained", SideOp(3, "cancel", 1), id="a graceful end that is cancelled"),
-        pytest.param("drained", SideOp(3, "loss"), id="a graceful end of what is lost just then"),
+        pytest.param(
+            "ask", ConcurrentAction(2, "cancel", 1), id="an answer that comes as its op is cancelled"
+        ),
+        pytest.param("drained", ConcurrentAction(3, "cancel", 1), id="a graceful end that is cancelled"),
+        pytest.param("drained", ConcurrentAction(3, "loss"), id="a graceful end of what is lost just then"),
     ],
 )
-def test_what_an_application_does_besides_leaves_nothing_behind(base: str, aside: SideOp) -> None:
-    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, asides=(aside,)))) == []
+def test_what_an_application_does_besides_leaves_nothing_behind(base: str, action: ConcurrentAction) -> None:
+    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, concurrent=(action,)))) == []
 
 
 def test_an_empty_name_reaches_no_other_queue() -> None:
@@ -182,7 +194,7 @@ def test_what_a_publisher_must_not_be_told(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("invariant", "mutant", "base", "bend"),
+    ("invariant", "mutant", "base", "injection"),
     [
         ("silence-noticed", "pings-need-no-pong", "no-pongs", None),
         ("fails-for-a-reason", "deadlines-by-wall-clock", "wrong-clock", None),
@@ -195,30 +207,32 @@ def test_what_a_publisher_must_not_be_told(data: bytes) -> None:
         ("complaints-are-told", "errors-swallowed", "complained", None),
         ("drains-before-the-end", "stop-forgets-the-outstanding", "drained-by-hand", None),
         ("drains-before-the-end", "stop-not-sent", "drained", None),
-        ("loss-ends-requests", "end-unnoticed-before-upgrade", "publish", Bend("c1", "in", 1, "rst-before")),
-        ("definite-for-a-reason", "loss-is-definite", "ask", Bend("c1", "out", 2, "rst-before")),
-        ("garbage-ends", "too-large-ignored", "at-once", Bend("c1", "out", 2, "unasked", ["huge", "noise"])),
+        ("loss-ends-requests", "end-unnoticed-before-upgrade", "publish",
+         Injection("c1", "in", 1, "rst-before")),
+        ("definite-for-a-reason", "loss-is-definite", "ask", Injection("c1", "out", 2, "rst-before")),
+        ("garbage-ends", "too-large-ignored", "at-once",
+         Injection("c1", "out", 2, "unasked", ["huge", "noise"])),
         ("confirms-by-order", "acks-are-cumulative", "settle", None),
         ("failures-are-told", "callback-errors-vanish", "raising-message-1", None),
         ("ok-needs-answer", "redirect-means-done", "posts",
-         Bend("c1", "out", 1, "contradict", ["instead", 301])),
-        ("answer-value", "header-case-matters", "posts", Bend("c1", "out", 4, "spelled", "title case")),
-        ("garbage-ends", "bad-frames-accepted", "publish", Bend("c1", "out", 2, "bit", 1)),
+         Injection("c1", "out", 1, "contradict", ["instead", 301])),
+        ("answer-value", "header-case-matters", "posts", Injection("c1", "out", 4, "spelled", "title case")),
+        ("garbage-ends", "bad-frames-accepted", "publish", Injection("c1", "out", 2, "bit", 1)),
         ("delivers-what-came", "fragments-are-messages", "consume",
-         Bend("c1", "out", 2, "spelled", "in fragments")),
+         Injection("c1", "out", 2, "spelled", "in fragments")),
         ("unprovoked-end", "ping-drops-metadata", "at-once",
-         Bend("c1", "out", 2, "spelled", "pings between")),
-        ("fails-for-a-reason", "answer-in-one-segment", "ask", Bend("c1", "out", 2, "trickle", 0.6)),
+         Injection("c1", "out", 2, "spelled", "pings between")),
+        ("fails-for-a-reason", "answer-in-one-segment", "ask", Injection("c1", "out", 2, "trickle", 0.6)),
         ("comes-back", "discovery-must-fail", "server-seed", None),
         ("unprovoked-end", "half-the-patience", "slow-pongs", None),
         ("wire-legal", "protocol-list", "publish", None),
-        ("comes-back", "bad-servers-are-shunned", "cancelled", Bend(EVERY, "out", 1, "bit", 0)),
+        ("comes-back", "bad-servers-are-shunned", "cancelled", Injection(EVERY, "out", 1, "bit", 0)),
     ],
 )  # fmt: skip
 def test_a_defect_is_found_by_the_rule_that_it_breaks(
-    invariant: str, mutant: str, base: str, bend: Bend | None
+    invariant: str, mutant: str, base: str, injection: Injection | None
 ) -> None:
-    spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
+    spec = Spec(PROTOCOL, base, () if injection is None else (injection,))
     assert invariant in [finding.name for finding in judge(runner(PROTOCOL, mutant)(spec))]
     assert judge(runner(PROTOCOL)(spec)) == []
 
@@ -287,7 +301,7 @@ class UsesItAgain(HttpConnection):
 
 
 def test_a_client_that_asks_behind_a_goodbye_is_found() -> None:
-    spec = Spec(PROTOCOL, "ask", (Bend("c1", "out", 2, "last", "stays"),))
+    spec = Spec(PROTOCOL, "ask", (Injection("c1", "out", 2, "last", "stays"),))
     client = without_sockets(adapter_of(REFERENCE, [UsesItAgain]))
     assert {finding.name for finding in judge(run(client, spec))} == {"heeds-goodbyes"}
     assert judge(runner(PROTOCOL)(spec)) == []
@@ -301,7 +315,7 @@ class GivesUp(WebSockets):
 
 
 def test_a_client_that_gives_up_on_a_passing_refusal_is_found() -> None:
-    spec = Spec(PROTOCOL, "consume", (RST_2, Bend("c2", "out", 1, "contradict", ["instead", 503])))
+    spec = Spec(PROTOCOL, "consume", (RST_2, Injection("c2", "out", 1, "contradict", ["instead", 503])))
     client = without_sockets(adapter_of(REFERENCE, [GivesUp]))
     assert "gone-for-a-reason" in {finding.name for finding in judge(run(client, spec))}
     assert judge(runner(PROTOCOL)(spec)) == []

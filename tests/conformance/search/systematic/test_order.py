@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from conformance.run.specs import Bend, Spec
+from conformance.run.specs import Injection, Spec
 from conformance.search.systematic.order import DrawOrder, Ledger
 from conformance.search.systematic.universe import DrawableSpec
 
@@ -13,7 +13,8 @@ from conformance.search.systematic.universe import DrawableSpec
 def items(groups: int = 5, each: int = 20, act: str = "rst") -> list[DrawableSpec]:
     return [
         DrawableSpec(
-            (act, f"kind{group}", ""), Spec("toy", f"base{number % 3}", (Bend("c1", "out", number, act),))
+            (act, f"kind{group}", ""),
+            Spec("toy", f"base{number % 3}", (Injection("c1", "out", number, act),)),
         )
         for group in range(groups)
         for number in range(1, each + 1)

@@ -8,10 +8,10 @@ from pathlib import Path
 from conformance.rules import judge
 from conformance.rules.sentences import rules
 from conformance.run.inprocess import runner
-from conformance.run.specs import Bend, Spec
+from conformance.run.specs import Injection, Spec
 from conformance.search.systematic.page import lines_of, page, write_page
 
-SPEC = Spec("rabbitmq-stream", "publish", (Bend("c1", "out", 9, "lost"),))
+SPEC = Spec("rabbitmq-stream", "publish", (Injection("c1", "out", 9, "lost"),))
 
 
 def test_it_says_what_was_done_what_was_violated_and_where(tmp_path: Path) -> None:
@@ -35,6 +35,6 @@ def test_everything_stands_in_its_order() -> None:
 
 
 def test_what_others_say_is_escaped(tmp_path: Path) -> None:
-    bend = Bend("c1", "out", 7, "field", [["brokers", 0, 1], "<script>"])
-    case = runner("rabbitmq-stream")(Spec("rabbitmq-stream", "publish", (bend,)))
+    injection = Injection("c1", "out", 7, "field", [["brokers", 0, 1], "<script>"])
+    case = runner("rabbitmq-stream")(Spec("rabbitmq-stream", "publish", (injection,)))
     assert "<script>" not in page(case, judge(case), tmp_path / "x.replay.json")

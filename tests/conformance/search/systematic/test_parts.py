@@ -12,7 +12,7 @@ from conformance.rules import judge
 from conformance.run.acts import ACTS
 from conformance.run.acts.parts import with_parts
 from conformance.run.inprocess import run, runner
-from conformance.run.specs import Bend, Spec
+from conformance.run.specs import Injection, Spec
 from conformance.search.systematic.universe import places, singles
 from fakebrokers.pzq.memory import SocketType
 
@@ -37,7 +37,7 @@ def test_a_change_at_one_part(how: str, at: int, wanted: tuple[bytes, ...]) -> N
 
 def test_the_act_has_its_places_where_messages_have_parts() -> None:
     case = runner("pzq")(Spec("pzq", "waited"))
-    assert "part" in {item.spec.bends[0].act for item in singles(case)}
+    assert "part" in {item.spec.injections[0].act for item in singles(case)}
 
 
 class Bytewise(Connector):
@@ -56,23 +56,25 @@ BYTEWISE = without_sockets(adapter_of(definition("pzq"), (Bytewise,), "Bytewise"
 def test_a_correct_transport_stands_whatever_comes_of_its_bytes(base: str) -> None:
     plain = Spec("pzq", base)
     acts = ("torn", "trickle", "glue")
-    specs = [item.spec for item in singles(run(BYTEWISE, plain)) if item.spec.bends[0].act in acts]
+    specs = [item.spec for item in singles(run(BYTEWISE, plain)) if item.spec.injections[0].act in acts]
     assert len(specs) > 12
     for spec in (plain, *specs[:: max(1, len(specs) // 12)]):
         assert judge(run(BYTEWISE, spec)) == [], spec
 
 
 @pytest.mark.parametrize(
-    ("mutant", "base", "bend", "invariant"),
+    ("mutant", "base", "injection", "invariant"),
     [
-        ("reads-are-whole", "waited", Bend("c1", "out", 1, "trickle", 0.6), "errors-for-a-reason"),
-        ("one-message-a-read", "unwaited", Bend("c1", "out", 1, "glue", 2), "written-once"),
-        ("half-messages-count", "by-hand", Bend("c2", "out", 1, "torn", [87]), "delivers-what-came"),
-        ("half-acks-count", "waited", Bend("c1", "out", 1, "torn", [21]), "ack-needs-confirm"),
+        ("reads-are-whole", "waited", Injection("c1", "out", 1, "trickle", 0.6), "errors-for-a-reason"),
+        ("one-message-a-read", "unwaited", Injection("c1", "out", 1, "glue", 2), "written-once"),
+        ("half-messages-count", "by-hand", Injection("c2", "out", 1, "torn", [87]), "delivers-what-came"),
+        ("half-acks-count", "waited", Injection("c1", "out", 1, "torn", [21]), "ack-needs-confirm"),
     ],
 )
-def test_a_defect_of_a_transport_shows_there(mutant: str, base: str, bend: Bend, invariant: str) -> None:
-    spec = Spec("pzq", base, (bend,))
+def test_a_defect_of_a_transport_shows_there(
+    mutant: str, base: str, injection: Injection, invariant: str
+) -> None:
+    spec = Spec("pzq", base, (injection,))
     assert invariant in {finding.name for finding in judge(runner("pzq", mutant)(spec))}
     assert judge(runner("pzq")(spec)) == []
 

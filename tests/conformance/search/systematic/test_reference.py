@@ -8,7 +8,7 @@ import pytest
 
 from conformance.rules import judge
 from conformance.run.inprocess import runner
-from conformance.run.specs import Bend, SideOp, Spec
+from conformance.run.specs import ConcurrentAction, Injection, Spec
 from conformance.search.systematic.order import DrawOrder
 from conformance.search.systematic.sweep import Sweep
 from conformance.search.systematic.universe import universe
@@ -46,12 +46,13 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: st
 @pytest.mark.parametrize(
     "spec",
     [
-        Spec("rabbitmq-stream", "closing", (Bend("c1", "out", 12, "unasked", ["ConsumerUpdate", None]),)),
-        Spec("rabbitmq-stream", "single-active", ops=2, asides=(SideOp(2, "close", 2),)),
-        Spec("rabbitmq-stream", "closing", ops=6, asides=(SideOp(6, "twice", 2),)),
+        Spec("rabbitmq-stream", "closing", (
+         Injection("c1", "out", 12, "unasked", ["ConsumerUpdate", None]),)),
+        Spec("rabbitmq-stream", "single-active", ops=2, concurrent=(ConcurrentAction(2, "close", 2),)),
+        Spec("rabbitmq-stream", "closing", ops=6, concurrent=(ConcurrentAction(6, "twice", 2),)),
         Spec(
             "rabbitmq-stream", "two-sessions",
-            (Bend("c2", "out", 7, "field", [["streams", 0, 1], {"add": 5}]),),
+            (Injection("c2", "out", 7, "field", [["streams", 0, 1], {"add": 5}]),),
         ),
     ],
     ids=["asked behind its goodbye", "made active", "an op amid the close", "told another"],

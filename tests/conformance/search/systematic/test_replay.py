@@ -9,7 +9,7 @@ import pytest
 
 from conformance.rules import judge
 from conformance.run.inprocess import runner
-from conformance.run.specs import Bend, Spec
+from conformance.run.specs import Injection, Spec
 from conformance.search.systematic.campaign import SweepCampaign, SweptClient, shrunk
 from conformance.search.systematic.replay import Replay, fingerprint, load, replay, replay_of
 from fakebrokers.cli import main
@@ -18,7 +18,9 @@ from fakebrokers.errors import UsageError
 PROTOCOL = "rabbitmq-stream"
 MUTANT = "confirm-by-position"
 BLATANT = "confirms-on-write"  #: the first run finds it
-SPEC = Spec(PROTOCOL, "publish", (Bend("c1", "out", 11, "lost"), Bend("c1", "in", 20, "latency", 0.3)))
+SPEC = Spec(
+    PROTOCOL, "publish", (Injection("c1", "out", 11, "lost"), Injection("c1", "in", 20, "latency", 0.3))
+)
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def test_a_run_that_differs_is_told(found: Replay) -> None:
 def test_it_is_shrunk_to_the_fault_that_matters(found: Replay) -> None:
     smaller, runs = shrunk(found)
     assert smaller is not None
-    assert len(smaller.spec.bends) <= 1
+    assert len(smaller.spec.injections) <= 1
     assert runs <= 300
     assert set(smaller.invariants) & set(found.invariants)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from conformance.run.specs import ArgumentChange, Bend, Spec
+from conformance.run.specs import ArgumentChange, Injection, Spec
 from conformance.search.systematic.shrink import EVALUATIONS_MAX, Shrinking, smallest_of
 from fakebrokers.core import virtual
 
-MANY = tuple(Bend("c1", "out", number, "latency", 30.0) for number in range(20, 30))
+MANY = tuple(Injection("c1", "out", number, "latency", 30.0) for number in range(20, 30))
 
 
 def smallest(fails: Callable[[Spec], bool], spec: Spec) -> tuple[Spec, int]:
@@ -19,44 +19,46 @@ def smallest(fails: Callable[[Spec], bool], spec: Spec) -> tuple[Spec, int]:
 
 
 def test_faults_that_play_no_part_are_dropped() -> None:
-    guilty = Bend("c2", "in", 7, "cut", 6)
+    guilty = Injection("c2", "in", 7, "cut", 6)
     spec = Spec("toy", "base", (*MANY, guilty), (ArgumentChange(1, "a", 2),))
-    found, runs = smallest(lambda one: any(bend.connection == "c2" for bend in one.bends), spec)
-    assert len(found.bends) == 1
+    found, runs = smallest(
+        lambda one: any(injection.connection == "c2" for injection in one.injections), spec
+    )
+    assert len(found.injections) == 1
     assert found.changes == ()
     assert runs <= EVALUATIONS_MAX
 
 
 def test_two_faults_that_need_one_another_stay() -> None:
     def fails(one: Spec) -> bool:
-        return {"c2", "c3"} <= {bend.connection for bend in one.bends}
+        return {"c2", "c3"} <= {injection.connection for injection in one.injections}
 
-    pair = (Bend("c2", "in", 1, "rst"), Bend("c3", "in", 1, "rst"))
+    pair = (Injection("c2", "in", 1, "rst"), Injection("c3", "in", 1, "rst"))
     found, runs = smallest(fails, Spec("toy", "base", (*MANY, *pair)))
-    assert found.bends == pair
+    assert found.injections == pair
     assert runs <= EVALUATIONS_MAX
 
 
 def test_a_fault_moves_to_the_front_as_far_as_it_goes() -> None:
     found, _ = smallest(
-        lambda one: bool(one.bends) and one.bends[0].nth >= 7,
-        Spec("toy", "base", (Bend("c1", "out", 90, "rst"),)),
+        lambda one: bool(one.injections) and one.injections[0].nth >= 7,
+        Spec("toy", "base", (Injection("c1", "out", 90, "rst"),)),
     )
-    assert found.bends[0].nth == 7
+    assert found.injections[0].nth == 7
 
 
 def test_a_plainer_act_is_taken_where_it_fails_too() -> None:
-    spec = Spec("toy", "base", (Bend("c1", "out", 1, "contradict", ["instead", 5]),))
-    found, _ = smallest(lambda one: bool(one.bends), spec)
-    assert found.bends == (Bend("c1", "out", 1, "rst"),)
+    spec = Spec("toy", "base", (Injection("c1", "out", 1, "contradict", ["instead", 5]),))
+    found, _ = smallest(lambda one: bool(one.injections), spec)
+    assert found.injections == (Injection("c1", "out", 1, "rst"),)
 
 
 def test_numbers_get_smaller() -> None:
     def fails(one: Spec) -> bool:
-        return bool(one.bends) and one.bends[0].act == "cut" and one.bends[0].param >= 5
+        return bool(one.injections) and one.injections[0].act == "cut" and one.injections[0].param >= 5
 
-    found, _ = smallest(fails, Spec("toy", "base", (Bend("c1", "out", 1, "cut", 60),)))
-    assert found.bends[0].param == 5
+    found, _ = smallest(fails, Spec("toy", "base", (Injection("c1", "out", 1, "cut", 60),)))
+    assert found.injections[0].param == 5
 
 
 def test_the_base_gets_shorter() -> None:
@@ -66,19 +68,22 @@ def test_the_base_gets_shorter() -> None:
 
 def test_no_more_runs_than_allowed() -> None:
     spec = Spec("toy", "base", MANY)
-    search = Shrinking(lambda one: len(one.bends) > 8, most=5)
+    search = Shrinking(lambda one: len(one.injections) > 8, most=5)
     search.smallest(spec)
     assert search.runs == 5
 
 
 def test_a_search_where_runs_take_real_time_finds_the_same_and_ends_in_time() -> None:
-    spec = Spec("toy", "base", (*MANY, Bend("c2", "in", 7, "cut", 6)))
+    spec = Spec("toy", "base", (*MANY, Injection("c2", "in", 7, "cut", 6)))
 
     async def fails(one: Spec) -> bool:
-        return any(bend.connection == "c2" for bend in one.bends)
+        return any(injection.connection == "c2" for injection in one.injections)
 
     async def found(seconds: float) -> Spec:
         return await smallest_of(spec, fails, EVALUATIONS_MAX, asyncio.get_running_loop().time() + seconds)
 
-    assert virtual.run(found(5.0)).bends == smallest(lambda one: bool(asyncio.run(fails(one))), spec)[0].bends
+    assert (
+        virtual.run(found(5.0)).injections
+        == smallest(lambda one: bool(asyncio.run(fails(one))), spec)[0].injections
+    )
     assert virtual.run(found(-1.0)) == spec

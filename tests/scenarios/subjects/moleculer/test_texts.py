@@ -30,11 +30,11 @@ def test_other_bodies_are_texts_already(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "wanted"),
+    ("reported", "wanted"),
     [('"hello"', b"hello"), ('{"n": 1}', b'{"n": 1}'), ("no json", b"no json"), ("7", b"7")],
 )
-def test_a_text_in_json_is_taken_out(told: str, wanted: bytes) -> None:
-    assert bytes_of(unwrapped(message({"text": told})).body) == wanted
+def test_a_text_in_json_is_taken_out(reported: str, wanted: bytes) -> None:
+    assert bytes_of(unwrapped(message({"text": reported})).body) == wanted
 
 
 def test_a_digest_stays() -> None:

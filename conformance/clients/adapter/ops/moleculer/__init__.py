@@ -238,7 +238,7 @@ class RegistryResult(Incoming, frozen=True):
 
 
 class Registry(Arguments, frozen=True):
-    """Tell which nodes the session knows; its own may be among them."""
+    """Report which nodes the session knows; its own may be among them."""
 
     spec = Op("mol.registry", RegistryResult)
 

@@ -25,7 +25,7 @@ class Subscribe(messaging.Subscribe, frozen=True):
 
 
 class MonitorResult(Incoming, frozen=True):
-    """What the monitor told.
+    """What the monitor reported.
 
     Attributes:
         values: By name: an integer, or its digits; any other text as it is.

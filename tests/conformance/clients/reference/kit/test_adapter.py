@@ -36,7 +36,7 @@ class Echo:
     async def connect(self, timeout: float | None) -> None:
         if timeout == 0:
             raise ClientError("timeout", "no time")
-        self.runtime.callbacks.tell("connected")
+        self.runtime.callbacks.report("connected")
 
     async def close(self, timeout: float | None) -> None:
         self.abort()
@@ -162,7 +162,7 @@ def test_a_session_that_is_connected_again_drops_the_former_client() -> None:
 
 
 def test_without_listen_nothing_is_told() -> None:
-    for listen, told in ((True, ["connected"]), (False, [])):
+    for listen, reported in ((True, ["connected"]), (False, [])):
         lines: list[Json] = []
 
         async def work(listen: bool = listen, lines: list[Json] = lines) -> None:
@@ -171,7 +171,7 @@ def test_without_listen_nothing_is_told() -> None:
             await made.attempt({"op": "connect", "args": _args(endpoints=[], options={"listen": listen})})
 
         virtual.run(work())
-        assert [line["what"] for line in lines if line.get("event") == "session"] == told
+        assert [line["what"] for line in lines if line.get("event") == "session"] == reported
 
 
 def test_a_mutant_replaces_one_part() -> None:

@@ -107,18 +107,18 @@ def test_it_is_tried_again_until_it_works_or_is_final() -> None:
 
 
 def test_what_callbacks_raise_is_told_and_goes_no_further(caplog: pytest.LogCaptureFixture) -> None:
-    told: list[str] = []
+    reported: list[str] = []
 
     def on_session(*what: object) -> None:
         raise RuntimeError("the application's own")
 
     def on_error(where: str, error: ClientError) -> None:
-        told.append(f"{where}: {error.text}")
+        reported.append(f"{where}: {error.text}")
         raise RuntimeError("even here")
 
     callbacks = Callbacks(on_session, on_error)
-    callbacks.tell("connection_lost")
-    assert told == ["callback: the session callback failed: the application's own"]
+    callbacks.report("connection_lost")
+    assert reported == ["callback: the session callback failed: the application's own"]
     assert "even here" in caplog.text
 
 

@@ -78,8 +78,10 @@ def test_as_a_child_process() -> None:
     asyncio.run(work())
 
 
-def _client(broker: Narconi, told: list[str] | None = None, **settings: Any) -> NarconiClient:
-    runtime = Runtime(Memory(), on_session=lambda what, *_: (told if told is not None else []).append(what))
+def _client(broker: Narconi, reported: list[str] | None = None, **settings: Any) -> NarconiClient:
+    runtime = Runtime(
+        Memory(), on_session=lambda what, *_: (reported if reported is not None else []).append(what)
+    )
     endpoint = f"{broker.host}:{broker.port}"
     return NarconiClient(runtime, Settings(endpoint=endpoint, project="test", **settings))
 
@@ -122,21 +124,21 @@ def test_what_is_published_as_the_connection_opens_overtakes_nothing(turns: int)
 def test_a_subscription_that_was_lost_is_made_anew() -> None:
     async def work() -> None:
         async with Narconi(memory=True) as broker:
-            told: list[str] = []
-            client = _client(broker, told, auto_reconnect=True)
+            reported: list[str] = []
+            client = _client(broker, reported, auto_reconnect=True)
             got: list[bytes] = []
 
-            async def surface(delivery: Delivery) -> None:
+            async def deliver_message(delivery: Delivery) -> None:
                 got.append(delivery.body)
 
             await client.http.ensure("orders")
-            await client.subscribe("orders", surface)
+            await client.subscribe("orders", deliver_message)
             broker.kill(how=HangUp.RST)
             await asyncio.sleep(2.0)
             await client.http.post("orders", b"1", {})
             await asyncio.sleep(0.5)
             assert got == [b"1"]
-            assert told == ["connection_lost", "reconnecting", "reconnected"]
+            assert reported == ["connection_lost", "reconnecting", "reconnected"]
             client.abort()
             await asyncio.sleep(0.1)
             assert client.runtime.task_count == 0

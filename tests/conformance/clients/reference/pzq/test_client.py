@@ -110,18 +110,18 @@ def test_close_ends_a_question_that_waits() -> None:
 
 def test_an_error_callback_that_raises_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
-        def told(where: str, error: ClientError) -> None:
+        def reported(where: str, error: ClientError) -> None:
             raise RuntimeError("the application's own")
 
         got = []
 
-        async def surface(delivery: Delivery) -> None:
+        async def deliver_message(delivery: Delivery) -> None:
             got.append(delivery.body)
 
         async with PZQ(memory=True) as broker:
             broker.faults.add(fault(WithoutDelimiter(), role="deliver", nth=1))
-            client = PzqClient(Runtime(Memory(), on_error=told), broker.where)
-            client.subscribe(surface)
+            client = PzqClient(Runtime(Memory(), on_error=reported), broker.where)
+            client.subscribe(deliver_message)
             broker.publish(b"bad")
             broker.publish(b"good")
             await asyncio.sleep(0.5)
@@ -160,10 +160,10 @@ def test_a_consumer_at_two_brokers_acknowledges_to_each_over_sockets() -> None:
                 broker.publish(b"x")
             client = PzqClient(Runtime(Network()), {**one.where, "send": [one.send_url, two.send_url]})
 
-            async def surface(delivery: Delivery) -> None:
+            async def deliver_message(delivery: Delivery) -> None:
                 await consumer.settle(delivery, True)
 
-            consumer = client.subscribe(surface)
+            consumer = client.subscribe(deliver_message)
             await eventually_async(lambda: not one.messages() and not two.messages())
             client.abort()
 

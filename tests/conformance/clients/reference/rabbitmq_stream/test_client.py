@@ -89,14 +89,14 @@ def test_over_tls_with_the_right_certificate_only() -> None:
 
 
 async def _connected(broker: RabbitMQStream, **settings: object) -> tuple[StreamClient, list[str]]:
-    told: list[str] = []
+    reported: list[str] = []
     client = StreamClient(
-        Runtime(Memory(), on_session=lambda what, *_: told.append(what)),
+        Runtime(Memory(), on_session=lambda what, *_: reported.append(what)),
         [f"{broker.host}:{broker.port}"],
         Settings(**settings),  # type: ignore[arg-type]
     )
     await client.connect(5.0)
-    return client, told
+    return client, reported
 
 
 @pytest.mark.parametrize("turns", range(6))
@@ -122,7 +122,7 @@ def test_it_comes_back_and_goes_on_where_it_was() -> None:
     async def work() -> None:
         async with RabbitMQStream(memory=True) as broker:
             broker.create_stream("orders")
-            client, told = await _connected(broker)
+            client, reported = await _connected(broker)
             got: list[int] = []
 
             async def on_message(message: object) -> None:
@@ -137,7 +137,7 @@ def test_it_comes_back_and_goes_on_where_it_was() -> None:
             await second.confirmed()
             await asyncio.sleep(1.0)
             assert got == [0, 1]
-            assert told == ["connected", "connection_lost", "reconnecting", "reconnected"]
+            assert reported == ["connected", "connection_lost", "reconnecting", "reconnected"]
             await client.close()
 
     virtual.run(work())
@@ -146,14 +146,14 @@ def test_it_comes_back_and_goes_on_where_it_was() -> None:
 def test_silence_is_found_after_two_heartbeats() -> None:
     async def work() -> None:
         async with RabbitMQStream(memory=True, heartbeat_s=1) as broker:
-            client, told = await _connected(broker, auto_reconnect=False)
+            client, reported = await _connected(broker, auto_reconnect=False)
             await broker.wait_for_async(kind="Heartbeat", tap=Tap.SENT, count=2, timeout=10.0)
             broker.faults.add(drop(kind="Heartbeat", direction="out"))
             heard = client.runtime.clock.now()
             while client.is_open:
                 await asyncio.sleep(0.01)
             assert 1.9 < client.runtime.clock.now() - heard < 2.1
-            assert told == ["connected", "connection_lost"]
+            assert reported == ["connected", "connection_lost"]
 
     virtual.run(work())
 
@@ -205,14 +205,14 @@ def test_a_loss_right_behind_the_handshake_of_a_reconnect_does_not_wedge_the_cli
     async def work() -> None:
         async with RabbitMQStream(memory=True) as broker:
             broker.create_stream("orders")
-            client, told = await _connected(broker)
+            client, reported = await _connected(broker)
             broker.faults.add(rst(kind="ExchangeCommandVersionsResponse", nth=1, scope="run", name="again"))
             broker.kill(how=HangUp.RST)
             await asyncio.sleep(0.01)
             [receipt] = await client.publishing.publish("orders", [b"1"], timeout=20.0)
             await receipt.confirmed()
             assert broker.faults.fired("again") == 1
-            assert told == ["connected", "connection_lost", "reconnecting", "reconnected"]
+            assert reported == ["connected", "connection_lost", "reconnecting", "reconnected"]
             assert client.is_open
             await client.close()
 
@@ -224,13 +224,13 @@ def test_a_connection_that_it_lets_go_of_is_no_loss() -> None:
         async with RabbitMQStream(memory=True, nodes=2) as broker:
             broker.create_stream("orders")
             broker.move_leader("orders", 2)
-            client, told = await _connected(broker)
+            client, reported = await _connected(broker)
             [receipt] = await client.publishing.publish("orders", [b"1"])
             await receipt.confirmed()
             await client.publishing.delete_publisher("orders", None, 5.0)
             await asyncio.sleep(0.5)
             assert len(broker.connections) == 1
-            assert told == ["connected"]
+            assert reported == ["connected"]
             await client.close()
 
     virtual.run(work())
@@ -262,12 +262,12 @@ def test_a_frame_that_never_gets_whole_ends_the_connection() -> None:
     async def work() -> None:
         async with RabbitMQStream(memory=True, heartbeat_s=2) as broker:
             broker.create_stream("orders")
-            client, told = await _connected(broker)
+            client, reported = await _connected(broker)
             broker.say_raw("c1", bytes.fromhex("00001000 0017 0001"))  # its size field is wrong
             await asyncio.sleep(7.5)
-            assert told == ["connected"]  # heartbeats come, and may be the rest of a large frame
+            assert reported == ["connected"]  # heartbeats come, and may be the rest of a large frame
             await asyncio.sleep(2.0)
-            assert told == ["connected", "connection_lost", "reconnecting", "reconnected"]
+            assert reported == ["connected", "connection_lost", "reconnecting", "reconnected"]
             [receipt] = await client.publishing.publish("orders", [b"1"], timeout=5.0)
             await receipt.confirmed()
             await client.close()
@@ -279,7 +279,7 @@ def test_a_large_frame_may_take_its_time() -> None:
     async def work() -> None:
         async with RabbitMQStream(memory=True, heartbeat_s=2) as broker:
             broker.create_stream("orders")
-            client, told = await _connected(broker)
+            client, reported = await _connected(broker)
             broker.faults.add(slice_(size=10, gap_s=0.5, kind="Deliver", nth=1))
             broker.publish("orders", [b"x" * 50])
             got: list[bytes] = []
@@ -290,7 +290,7 @@ def test_a_large_frame_may_take_its_time() -> None:
             await client.consuming.subscribe("orders", on_message)
             await asyncio.sleep(20.0)
             assert got == [b"x" * 50]
-            assert told == ["connected"]
+            assert reported == ["connected"]
             await client.close()
 
     virtual.run(work())

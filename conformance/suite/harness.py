@@ -11,11 +11,11 @@ from conformance.clients.adapter.base import AdapterFailed
 from conformance.clients.adapter.messages import Hello
 from conformance.known.defects import KnownDefects
 from conformance.results import RuleResult, Verdict
-from conformance.suite.bench import AdapterPool
 from conformance.suite.brokers import fake_for
 from conformance.suite.clients import ClientUnderTest
 from conformance.suite.expectations import news
 from conformance.suite.judge import Judgement, unfit
+from conformance.suite.pool import AdapterPool
 from conformance.suite.rule_results import joined, rule_results
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
@@ -29,7 +29,7 @@ class ClientHarness:
 
     Args:
         known: What is known of the client; see `Runner`.
-        greeted: Told once what the client says about itself; a `UsageError` from it ends all judging.
+        greeted: Gets once what the client says about itself; a `UsageError` from it ends all judging.
         seed: Of the fakes' random decisions.
     """
 
@@ -46,8 +46,8 @@ class ClientHarness:
         self._rules: list[RuleResult] = []
         self._new_rules: list[RuleResult] = []
         self._greeted = greeted
-        self._bench = AdapterPool(client.make)
-        self._runner = Runner(self._bench, fake_for(seed=seed), known=self._known)
+        self._harness = AdapterPool(client.make)
+        self._runner = Runner(self._harness, fake_for(seed=seed), known=self._known)
         self._loop: asyncio.Runner | None = None
         self._hello: Hello | None = None
         self._refused = ""
@@ -63,7 +63,7 @@ class ClientHarness:
         return self._hello
 
     def judge(self, item: Scenario) -> Judgement:
-        """The verdict, second opinions included. Whatever breaks it off ends the client's processes too."""
+        """The verdict, second opinions included. What breaks it off ends the client's processes too."""
         if self._loop is None:
             self._loop = asyncio.Runner()
         try:
@@ -82,7 +82,7 @@ class ClientHarness:
         loop, self._loop = self._loop, None
         if loop is not None:
             with loop:
-                loop.run(self._bench.close())
+                loop.run(self._harness.close())
 
     async def _judged(self, item: Scenario) -> Judgement:
         try:
@@ -111,7 +111,7 @@ class ClientHarness:
     async def _about(self) -> Hello:
         """What the client says about itself; asked once. A client that cannot start is not tried again."""
         if self._hello is None and not self._refused:
-            hello = await self._bench.hello()
+            hello = await self._harness.hello()
             self._greeted(hello)
             self._hello = hello
         if self._hello is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from conformance.rules import judge
-from conformance.run.asides import TURNS, asides
+from conformance.run.concurrent_actions import TURNS, concurrent_actions
 from conformance.run.inprocess import runner
-from conformance.run.specs import SideOp, Spec, from_json, to_json
+from conformance.run.specs import ConcurrentAction, Spec, from_json, to_json
 from conformance.search.systematic.shrink import candidates
 
 CORRECT = [
@@ -29,26 +29,38 @@ def violated(protocol: str, spec: Spec, mutant: str = "") -> set[str]:
 @pytest.mark.parametrize(("protocol", "base", "op", "what"), CORRECT)
 def test_a_correct_client_stands_it_at_every_turn(protocol: str, base: str, op: int, what: str) -> None:
     for turns in TURNS:
-        spec = Spec(protocol, base, asides=(SideOp(op, what, turns),))
+        spec = Spec(protocol, base, concurrent=(ConcurrentAction(op, what, turns),))
         assert violated(protocol, spec) == set(), spec
 
 
 @pytest.mark.parametrize(
-    ("protocol", "mutant", "base", "aside", "invariant"),
+    ("protocol", "mutant", "base", "action", "invariant"),
     [
-        ("blazingmq", "says-goodbye-twice", "two-sessions", SideOp(12, "twice", 1), "uses-what-it-has"),
-        ("blazingmq", "closes-what-is-closed", "several", SideOp(12, "twice", 8), "uses-what-it-has"),
+        (
+            "blazingmq",
+            "says-goodbye-twice",
+            "two-sessions",
+            ConcurrentAction(12, "twice", 1),
+            "uses-what-it-has",
+        ),
+        (
+            "blazingmq",
+            "closes-what-is-closed",
+            "several",
+            ConcurrentAction(12, "twice", 8),
+            "uses-what-it-has",
+        ),
     ],
 )
 def test_a_defect_shows_at_one_of_them(
-    protocol: str, mutant: str, base: str, aside: SideOp, invariant: str
+    protocol: str, mutant: str, base: str, action: ConcurrentAction, invariant: str
 ) -> None:
-    assert invariant in violated(protocol, Spec(protocol, base, asides=(aside,)), mutant)
+    assert invariant in violated(protocol, Spec(protocol, base, concurrent=(action,)), mutant)
     assert violated(protocol, Spec(protocol, base), mutant) == set()
 
 
 def test_a_cut_ends_the_base_and_asks_once_more_behind_the_close() -> None:
-    case = runner("pzq")(Spec("pzq", "waited", asides=(SideOp(2, "close", 0),)))
+    case = runner("pzq")(Spec("pzq", "waited", concurrent=(ConcurrentAction(2, "close", 0),)))
     asked = [done.op for done in case.ops]
     assert asked == ["connect", "publish", "close", "state", "stats", "publish", "stats"]
     assert case.ops[5].result is not None
@@ -56,7 +68,7 @@ def test_a_cut_ends_the_base_and_asks_once_more_behind_the_close() -> None:
 
 
 def test_an_op_that_is_in_a_hurry_has_less_time_than_its_answer() -> None:
-    case = runner("pzq")(Spec("pzq", "waited", asides=(SideOp(2, "hurried"),)))
+    case = runner("pzq")(Spec("pzq", "waited", concurrent=(ConcurrentAction(2, "hurried"),)))
     first = case.ops[1]
     assert first.timeout_s == 0.1
     assert first.result is not None
@@ -64,17 +76,17 @@ def test_an_op_that_is_in_a_hurry_has_less_time_than_its_answer() -> None:
 
 
 def test_which_there_are_for_a_run() -> None:
-    found = list(asides(runner("pzq")(Spec("pzq", "both"))))
+    found = list(concurrent_actions(runner("pzq")(Spec("pzq", "both"))))
     assert {what for what, _, _ in found} == {"close", "cancel", "twice", "loss", "hurried"}
     assert {op for what, op, _ in found if what == "twice"} == {"pzq.monitor"}  # messages have one body each
-    assert len({aside for _, _, aside in found}) == len(found)
+    assert len({action for _, _, action in found}) == len(found)
 
 
 def test_a_spec_keeps_them_and_can_do_without() -> None:
-    spec = Spec("pzq", "waited", asides=(SideOp(3, "loss", 4),))
+    spec = Spec("pzq", "waited", concurrent=(ConcurrentAction(3, "loss", 4),))
     assert from_json(to_json(spec)) == spec
     assert spec.acts == ["aside-loss"]
     assert "loss at op 3 4 turns later" in str(spec)
     simpler = list(candidates(spec))
     assert Spec("pzq", "waited") in simpler
-    assert Spec("pzq", "waited", asides=(SideOp(3, "loss", 2),)) in simpler
+    assert Spec("pzq", "waited", concurrent=(ConcurrentAction(3, "loss", 2),)) in simpler

@@ -1,7 +1,7 @@
 """What an application does besides its base: it closes, cancels, asks twice, loses its connection meanwhile.
 
 A base says what is done one after the other. Defects of clients live where one thing meets another, so each
-of these comes at each op of a base, some turns of the loop behind its beginning.
+of these comes at each op of a base, some turns of the loop after its beginning.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from conformance.run.specs import SideOp
+from conformance.run.specs import ConcurrentAction
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import latency
 
@@ -46,50 +46,50 @@ async def pass_turns(turns: int) -> None:
         await asyncio.sleep(0)
 
 
-def close(stage: ScriptContext, done: RunOp, turns: int) -> None:
+def close(context: ScriptContext, done: RunOp, turns: int) -> None:
     """The session is closed."""
     raise EarlyClose(turns)
 
 
-def cancel(stage: ScriptContext, done: RunOp, turns: int) -> None:
+def cancel(context: ScriptContext, done: RunOp, turns: int) -> None:
     """The op is cancelled."""
 
     async def work() -> None:
         await pass_turns(turns)
-        await stage.adapter.cancel(done.call)
+        await context.adapter.cancel(done.call)
 
     if done.op == "connect":
-        stage.notes.abandons = True
-    stage.besides(work())
+        context.notes.abandons = True
+    context.besides(work())
 
 
-def twice(stage: ScriptContext, done: RunOp, turns: int) -> None:
+def twice(context: ScriptContext, done: RunOp, turns: int) -> None:
     """The same op is begun once more."""
 
     async def work() -> None:
         await pass_turns(turns)
-        stage.take(done.op, done.args, done.timeout_s)
+        context.take(done.op, done.args, done.timeout_s)
 
     if turns:
-        stage.besides(work())
+        context.besides(work())
     else:
-        stage.take(done.op, done.args, done.timeout_s)
+        context.take(done.op, done.args, done.timeout_s)
 
 
-def loss(stage: ScriptContext, done: RunOp, turns: int) -> None:
+def loss(context: ScriptContext, done: RunOp, turns: int) -> None:
     """All connections are lost."""
 
     async def work() -> None:
         await pass_turns(turns)
-        stage.kill("rst")
+        context.kill("rst")
 
     if turns:
-        stage.besides(work())
+        context.besides(work())
     else:
-        stage.kill("rst")
+        context.kill("rst")
 
 
-ASIDES: dict[str, Callable[[ScriptContext, RunOp, int], None]] = {
+CONCURRENT: dict[str, Callable[[ScriptContext, RunOp, int], None]] = {
     "close": close,
     "cancel": cancel,
     "twice": twice,
@@ -98,28 +98,28 @@ ASIDES: dict[str, Callable[[ScriptContext, RunOp, int], None]] = {
 HURRIED = "hurried"  #: the op has less time than its answer takes
 
 
-def hurry(stage: ScriptContext) -> float:
+def hurry(context: ScriptContext) -> float:
     """Answers take their time from now on, for a while. Returns what the op is given, seconds."""
-    name = stage.broker.faults.add(latency(ANSWER_S, direction="out"))
+    name = context.broker.faults.add(latency(ANSWER_S, direction="out"))
 
     async def work() -> None:
         await asyncio.sleep(HURRY_S)
         with suppress(PlanError):  # the base may have cleared all faults
-            stage.broker.faults.remove(name)
+            context.broker.faults.remove(name)
 
-    stage.besides(work())
+    context.besides(work())
     return HURRY_S
 
 
-def asides(case: Case) -> Iterator[tuple[str, str, SideOp]]:
-    """Asides of a run: what is done, the op that it comes to, and the aside."""
+def concurrent_actions(case: Case) -> Iterator[tuple[str, str, ConcurrentAction]]:
+    """Concurrent actions of a run: what is done, the op that it comes to, and the concurrent action."""
     seen: dict[str, int] = {}
     for number, done in enumerate(case.ops, 1):
         seen[done.op] = seen.get(done.op, 0) + 1
         if done.phase or done.op in QUIET or seen[done.op] > FEW_OF_A_KIND:
             continue
-        for what in case.traits.faults.asides:
+        for what in case.traits.faults.concurrent:
             if what == "twice" and done.op in UNIQUE:
                 continue
             for turns in (0,) if what == HURRIED else TURNS:
-                yield what, done.op, SideOp(number, what, turns)
+                yield what, done.op, ConcurrentAction(number, what, turns)

@@ -1,4 +1,5 @@
-"""The fake that a self-test connects to: the folder of a protocol's ops has a module ``stage`` with one.
+"""The fake that a self-test connects to: the folder of a protocol's ops has a module ``check_fixture`` with
+one.
 
 `order` sends a burst of messages to it, `roles` tries one op of each role.
 """

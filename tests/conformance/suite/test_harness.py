@@ -18,10 +18,10 @@ from conformance.rules import Finding
 from conformance.suite import Client, Expect
 from conformance.suite.catalogue import requirement
 from conformance.suite.clients import ClientUnderTest, in_process
+from conformance.suite.harness import ClientHarness
 from conformance.suite.judgement import Judgement
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
-from conformance.suite.station import ClientHarness
 from fakebrokers.errors import UsageError
 
 Script = Callable[[Any, Client, Expect], Awaitable[None]]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from conformance.clients.adapter.stage import NAME, CheckFixture, consume, publish
+from conformance.clients.adapter.check_fixture import NAME, CheckFixture, consume, publish
 from fakebrokers import RabbitMQStream
 
 
-def stage() -> CheckFixture:
-    """See `conformance.clients.adapter.stage`."""
+def check_fixture() -> CheckFixture:
+    """See `conformance.clients.adapter.check_fixture`."""
     broker = RabbitMQStream()
 
     def prepare() -> str:

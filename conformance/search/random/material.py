@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from conformance.run.room import package_of
+from conformance.run.material import package_of
 from conformance.search.random.actions import Actions
 from conformance.search.random.nemesis import GENERAL, Nemesis
 
@@ -21,7 +21,7 @@ class ChaosProtocol(NamedTuple):
 
 
 @cache
-def room_of(protocol: str) -> ChaosProtocol:
+def material_of(protocol: str) -> ChaosProtocol:
     """What a protocol has for chaos. Raises `UsageError` if it has nothing."""
     package = package_of(protocol, "chaos")
     actions: Actions = import_module(f"{package}.actions").ACTIONS

@@ -1,4 +1,4 @@
-"""What a workload works with: the stage of the sweep, and the schedule that disturbs it."""
+"""What a workload works with: the context of the sweep, and the schedule that disturbs it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.clients.adapter.base import Adapter
 from conformance.run.bases import RETRIES, ScriptContext
+from conformance.run.material import material_of
 from conformance.run.pace import Pace
-from conformance.run.room import room_of
 from conformance.run.trace import Trace
 from conformance.search.random.acts import DrawnAct
 from conformance.search.random.schedule import Schedule
@@ -40,7 +40,7 @@ class ChaosContext(ScriptContext):
     Args:
         nemeses: By name, those that the schedule may have.
         pace: How long its pauses last.
-        suffix: Of all targets at a real server, where other runs leave theirs behind; "" at a fake.
+        suffix: Of all targets at a real server, where other runs leave theirs; "" at a fake.
 
     Attributes:
         random: Of the workload.
@@ -134,11 +134,11 @@ class ChaosContext(ScriptContext):
         if step.kind == FAULT:
             return fault_from({**step.args, "name": step.name}, step.name, protocol)
         match = convert(step.args["match"], Match, step.name)
-        effect = DrawnAct(act=step.args["act"], traits=room_of(self.schedule.protocol).traits, did=did)
+        effect = DrawnAct(act=step.args["act"], traits=material_of(self.schedule.protocol).traits, did=did)
         return Fault(name=step.name, match=match, effects=(effect,))
 
     async def heal(self) -> None:
-        """The end of the safety phase: nothing disturbs the client from here on, and the broker stands."""
+        """The end of the safety phase: nothing disturbs the client from here on, and the broker works."""
         if not self._is_healed:
             self._end_steps()
             self.mark("calm")

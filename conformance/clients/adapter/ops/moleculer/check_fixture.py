@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.clients.adapter.stage import NAME, CheckFixture, Op
+from conformance.clients.adapter.check_fixture import NAME, CheckFixture, Op
 from fakebrokers import Moleculer
 
 
@@ -12,8 +12,8 @@ def _session(op: str, **args: Any) -> tuple[Op, ...]:
     return ((op, {"session": NAME, **args}),)
 
 
-def stage() -> CheckFixture:
-    """See `conformance.clients.adapter.stage`; a burst of messages has no place here."""
+def check_fixture() -> CheckFixture:
+    """See `conformance.clients.adapter.check_fixture`; a burst of messages has no place here."""
     broker = Moleculer()
 
     def prepare() -> str:

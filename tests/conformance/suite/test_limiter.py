@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from conformance.suite import room
-from conformance.suite.room import LEAST, MOST, Limiter, width_here
+from conformance.suite import limiter
+from conformance.suite.limiter import LEAST, MOST, Limiter, width_here
 from fakebrokers.core import virtual
 
 
@@ -91,6 +91,6 @@ def test_who_is_cancelled_in_the_moment_of_being_let_in_takes_no_place() -> None
 def test_the_machine_says_with_how_many_to_begin(
     cores: int, load: float, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room.os, "cpu_count", lambda: cores)
-    monkeypatch.setattr(room.os, "getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr(limiter.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(limiter.os, "getloadavg", lambda: (load, load, load))
     assert width_here() == width
