@@ -45,12 +45,12 @@ commands = [
         ("mutants", "mutants:mutants_command", "Show which scenario catches which broken client."),
         (
             "replay",
-            "sweep:replay_command",
+            "replay:replay_command",
             "Run what a sweep or chaos has written down, exactly.",
         ),
         (
             "shrink",
-            "sweep:shrink_command",
+            "replay:shrink_command",
             "Find the smallest spec or schedule that fails as a replay file does; it is written beside it.",
         ),
         (

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from conformance.cli.replay import command_of, find_own, protocol_of
 from conformance.printing import SafeConsole
 from fakebrokers.commands import ExitCode, reserve, seed_range
 from fakebrokers.errors import UsageError
@@ -23,8 +22,8 @@ from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
     from conformance.search.random.campaign import ChaosCampaign
+    from conformance.search.random.client import ChaosClient
     from conformance.search.random.draw import Setting
-    from conformance.search.random.subject import ChaosClient
 
 CONTRACTS = ("at-most-once", "at-least-once", "exactly-once", "ordered")
 RUNS = 100  #: without --seeds and --minutes
@@ -98,6 +97,7 @@ def chaos_command(
     from conformance.known.defects import Part
     from conformance.known.files import load
     from conformance.search.random.campaign import ChaosCampaign
+    from conformance.search.random.client import ChaosClient
     from conformance.search.random.runs import sharded
 
     if (client is None) == (adapter is None):
@@ -105,7 +105,9 @@ def chaos_command(
     if toxiproxy and not target:
         raise UsageError("--toxiproxy needs --target: the server to stand in front of")
     reserve(report)
-    subject = _subject(client, adapter, protocol, mutant, target or "", toxiproxy or "")
+    spoken = protocol_of(client, protocol)
+    command = command_of(adapter)
+    subject = ChaosClient(spoken, client or "", mutant or "", command, target or "", toxiproxy or "")
     setting = _setting(subject, realism, workloads, nemeses)
     _check_contract(contract)
     known = load(expect, Part.CHAOS, protocol=subject.protocol) if expect is not None else None
@@ -136,31 +138,6 @@ def chaos_command(
             raise SystemExit(reported.exit_code) from None
     _print(campaign, as_json)
     return _exit_code(campaign)
-
-
-def _subject(
-    client: str | None,
-    adapter: str | None,
-    protocol: str | None,
-    mutant: str | None,
-    target: str = "",
-    toxiproxy: str = "",
-) -> ChaosClient:
-    """The client that is asked for."""
-    from conformance.clients.adapters import registry
-    from conformance.search.random.subject import ChaosClient
-    from conformance.search.systematic.campaign import REFERENCE
-
-    if client is not None and protocol is None and client != REFERENCE:
-        spoken = registry.find(client).protocols
-        protocol = spoken[0] if len(spoken) == 1 else None
-    if protocol is None:
-        raise UsageError("say with --protocol what the client speaks")
-    command = shlex.split(adapter) if adapter is not None else None
-    subject = ChaosClient(protocol, client or "", mutant or "", command, target, toxiproxy)
-    if mutant and subject.made is None and not target:
-        raise UsageError(f"only `--client {REFERENCE}` has mutants")
-    return subject
 
 
 def _setting(
@@ -229,63 +206,6 @@ def _shrinking(failures: int, limit_s: float) -> str:
     """All runs have ended; what failed is made smaller, which nobody would expect to take minutes."""
     what = f"{failures} failure{'s' * (failures != 1)}"
     return f"shrinking {what} in real time: up to about {limit_s / 60:.0f} minutes"
-
-
-def replay_chaos(
-    path: Path, client: str | None, adapter: str | None, mutant: str | None, workload: str, *, as_json: bool
-) -> int:
-    """``fakebrokers replay`` of a file of chaos."""
-    from conformance.search.random.replay import load, replay
-
-    find_own(workload)
-    found = load(path, workload)
-    own = client is None and adapter is None and mutant is None
-    if own and not found.client:
-        raise UsageError("the file names no client: say which with --client NAME or --adapter CMD")
-    name = client or (found.client if adapter is None else None)
-    subject = _subject(name, adapter, found.schedule.protocol, found.mutant if own else mutant)
-    again = replay(found, lambda schedule: subject.run(schedule, found.contract))
-    if as_json:
-        rows = [{"anomaly": name, "detail": text} for name, text in again.found.items()]
-        word = str(again.verdict.word)
-        document = {"fails": again.fails, "same": again.same, "verdict": word, "findings": rows}
-        click.echo(json.dumps(document, indent=1))
-    else:
-        console = SafeConsole(highlight=False, soft_wrap=True)
-        console.print(found.about, markup=False)
-        for name, text in again.found.items():
-            console.print(f"    {name}: {text}", markup=False)
-        console.print("fails again" if again.fails else f"does not fail: {again.verdict.word}", markup=False)
-    if again.fails:
-        return ExitCode.FAILED
-    return 0 if again.same or not own else ExitCode.INCONCLUSIVE
-
-
-def find_own(*workloads: str) -> None:
-    """See whether there are such workloads; a user's own lies in the working folder. `UsageError` if not."""
-    from conformance.search.random.workload import find_workload
-
-    sys.path[:0] = [""] if "" not in sys.path else []
-    for name in filter(None, workloads):
-        find_workload(name)
-
-
-def shrink_chaos(path: Path, workload: str) -> int:
-    """``fakebrokers shrink`` of a file of chaos."""
-    from conformance.search.random.replay import load, shrunk
-
-    find_own(workload)
-    found = load(path, workload)
-    if not found.client:
-        raise UsageError("the file names no client, so it cannot be run")
-    subject = _subject(found.client, None, found.schedule.protocol, found.mutant)
-    smaller, runs = shrunk(found, lambda schedule: subject.run(schedule, found.contract))
-    console = SafeConsole(highlight=False, soft_wrap=True)
-    if smaller is None:
-        console.print("it does not fail any more", markup=False)
-        return ExitCode.INCONCLUSIVE
-    console.print(f"{smaller.about} after {runs} runs: {smaller.write(path.parent)}", markup=False)
-    return 0
 
 
 def _print(campaign: ChaosCampaign, as_json: bool) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from conformance.cli.completion import client_names
+from conformance.cli.replay import command_of, protocol_of
 from conformance.printing import SafeConsole
 from fakebrokers.commands import ExitCode, reserve
 from fakebrokers.errors import UsageError
@@ -18,7 +18,7 @@ from fakebrokers.progress import Shown
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
-    from conformance.search.systematic.campaign import SweepCampaign, SweptClient
+    from conformance.search.systematic.campaign import SweepCampaign
 
 
 @click.command("sweep")
@@ -85,13 +85,13 @@ def sweep_command(
     """
     from conformance.known.defects import Part
     from conformance.known.files import load
-    from conformance.search.systematic.campaign import SweepCampaign
+    from conformance.search.systematic.campaign import SweepCampaign, SweptClient
     from conformance.search.systematic.fixed import load_specs, save_specs
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: --client NAME or --adapter CMD")
     reserve(report)
-    subject = _subject(client, adapter, protocol, mutant)
+    subject = SweptClient(protocol_of(client, protocol), client or "", mutant or "", command_of(adapter))
     known = load(expect, Part.SWEEP).found_in(Part.SWEEP) if expect is not None else None
     listed = load_specs(specs, subject.protocol) if specs is not None else []
     campaign = SweepCampaign(
@@ -112,102 +112,6 @@ def sweep_command(
         save_specs(write_specs, campaign.chosen())
     _print(campaign, as_json)
     return ExitCode.FAILED if campaign.failures else 0
-
-
-def _subject(
-    client: str | None, adapter: str | None, protocol: str | None, mutant: str | None
-) -> SweptClient:
-    """The client that is asked for."""
-    from conformance.clients.adapters import registry
-    from conformance.search.systematic.campaign import REFERENCE, SweptClient
-
-    if client is not None and protocol is None and client != REFERENCE:
-        spoken = registry.find(client).protocols
-        protocol = spoken[0] if len(spoken) == 1 else None
-    if protocol is None:
-        raise UsageError("say with --protocol what the client speaks")
-    command = shlex.split(adapter) if adapter is not None else None
-    subject = SweptClient(protocol, client or "", mutant or "", command)
-    if mutant and subject.made is None:
-        raise UsageError(f"only `--client {REFERENCE}` has mutants")
-    return subject
-
-
-_workload = click.option(
-    "--workload",
-    default="",
-    metavar="MODULE:CLASS",
-    help="Your own workload, where the file names it: no file has code imported by itself.",
-)
-
-
-@click.command("replay")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
-@click.option(
-    "--client", metavar="NAME", shell_complete=client_names, help="Another client than the file names."
-)
-@click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
-@click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
-@_workload
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-def replay_command(
-    path: Path, client: str | None, adapter: str | None, mutant: str | None, workload: str, as_json: bool
-) -> int:
-    """Run what a sweep or chaos has written down, exactly.
-
-    Exit code 1: it fails again; 0: it does not; 2: the run was another one.
-    """
-    from conformance.search.random.replay import is_chaos
-    from conformance.search.systematic.replay import load, replay
-
-    if is_chaos(path):
-        from conformance.cli.chaos import replay_chaos
-
-        return replay_chaos(path, client, adapter, mutant, workload, as_json=as_json)
-    found = load(path)
-    own = client is None and adapter is None and mutant is None
-    if own and not found.client:
-        raise UsageError("the file names no client: say which with --client NAME or --adapter CMD")
-    name = client or (found.client if adapter is None else None)
-    subject = _subject(name, adapter, found.spec.protocol, found.mutant if own else mutant)
-    again = replay(found, subject.run, subject.tries)
-    if as_json:
-        rows = [{"invariant": one.name, "detail": one.detail} for one in again.findings]
-        click.echo(json.dumps({"fails": again.fails, "same": again.same, "findings": rows}, indent=1))
-    else:
-        console = SafeConsole(highlight=False, soft_wrap=True)
-        console.print(found.about, markup=False)
-        for finding in again.findings:
-            console.print(f"    {finding}", markup=False)
-        console.print("fails again" if again.fails else "does not fail", markup=False)
-    if again.fails:
-        return ExitCode.FAILED
-    return 0 if again.same or not own else ExitCode.INCONCLUSIVE
-
-
-@click.command("shrink")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
-@_workload
-def shrink_command(path: Path, workload: str) -> int:
-    """Find the smallest spec or schedule that fails as a replay file does; it is written beside it."""
-    from conformance.search.random.replay import is_chaos
-    from conformance.search.systematic.campaign import shrunk
-    from conformance.search.systematic.replay import load
-
-    if is_chaos(path):
-        from conformance.cli.chaos import shrink_chaos
-
-        return shrink_chaos(path, workload)
-    found = load(path)
-    if not found.client:
-        raise UsageError("the file names no client, so it cannot be run")
-    smaller, runs = shrunk(found)
-    console = SafeConsole(highlight=False, soft_wrap=True)
-    if smaller is None:
-        console.print("it does not fail any more", markup=False)
-        return ExitCode.INCONCLUSIVE
-    console.print(f"{smaller.about} after {runs} runs: {smaller.write(path.parent)}", markup=False)
-    return 0
 
 
 def _print(campaign: SweepCampaign, as_json: bool) -> None:

@@ -43,6 +43,7 @@ class Case:
         lies: The client got, or the broker heard, what the other did not say.
         rest: What ``stats`` reported before anything began.
         ended_s: When the run ended, seconds.
+        lag_s: How long the harness itself stopped at most, seconds; 0 on virtual time.
         is_starved: The machine kept client or harness waiting for so long that it may be the reason.
         slack_s: What may lie between the moment at which a client is handed something and that at which it
             has it, and between its word and the row of it: 0 in memory.
@@ -73,6 +74,7 @@ class Case:
         self.ended_s = 0.0
         self.slack_s = 0.0
         self.is_starved = False
+        self.lag_s = 0.0
 
     def may_precede(self, first: Position, second: Position) -> bool:
         """Whether the client may have had the first when it did the second."""

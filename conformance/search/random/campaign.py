@@ -13,6 +13,7 @@ import msgspec
 
 from conformance.known.defects import KnownFindings
 from conformance.search.random.case import ChaosCase
+from conformance.search.random.client import ChaosClient
 from conformance.search.random.corpus import Corpus
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.live import ShrinkResult, shrink_all
@@ -21,7 +22,6 @@ from conformance.search.random.replay import replay_of
 from conformance.search.random.runs import Outcome, Wanted, outcomes
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.shrink import shrinking
-from conformance.search.random.subject import ChaosClient
 from conformance.search.random.verdict import RunVerdict, Word, verdict_on
 
 FOLDER = Path(".fakebrokers") / "chaos"

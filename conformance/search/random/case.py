@@ -35,7 +35,6 @@ class ChaosCase(Case):
         log: The journal, for the checkers; None where the run did not come so far.
         digest: Of what happened, in order; equal for equal runs. "" where time is real.
         is_remote: Whether the server was a real one: then nothing but its history can be judged.
-        lag_s: How long the harness itself stood still at most, seconds; 0 on virtual time.
     """
 
     def __init__(self, schedule: Schedule, rows: list[TraceRow]) -> None:
@@ -45,7 +44,6 @@ class ChaosCase(Case):
         self.bands: list[Band] = []
         self.log: RunLog | None = None
         self.digest = ""
-        self.lag_s = 0.0
         self.is_remote = False
 
     @property

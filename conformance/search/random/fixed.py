@@ -12,11 +12,11 @@ from conformance.clients.adapters.registry import Client
 from conformance.known.defects import Part
 from conformance.rules import Finding
 from conformance.search.random.case import ChaosCase
+from conformance.search.random.client import ChaosClient
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.page import write_page
 from conformance.search.random.replay import replay_of
 from conformance.search.random.schedule import DRAWING_VERSION, Schedule
-from conformance.search.random.subject import ChaosClient
 from conformance.search.random.verdict import Word, verdict_on
 from conformance.search.systematic.fixed import KNOWN, Fixed, known_of
 from fakebrokers.errors import UsageError

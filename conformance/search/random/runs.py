@@ -16,8 +16,8 @@ from typing import NamedTuple
 import msgspec
 
 from conformance.pool import in_order
+from conformance.search.random.client import ChaosClient
 from conformance.search.random.draw import Setting, draw
-from conformance.search.random.subject import ChaosClient
 from conformance.search.random.verdict import RunVerdict, verdict_on
 
 COLLECT_EVERY = 50  #: runs between two collections of garbage

@@ -12,13 +12,12 @@ from typing import Any
 
 import msgspec
 
-from conformance.clients.adapter.kit import AdapterBase
-from conformance.clients.adapters import registry
 from conformance.known.defects import KnownFindings
 from conformance.rules import Finding, judge
 from conformance.run.case import Case
-from conformance.run.inprocess import client_of, run
+from conformance.run.inprocess import run
 from conformance.run.specs import PLAIN, Spec, to_json
+from conformance.search.client import Command, SearchClient
 from conformance.search.systematic.children import SIDE_BY_SIDE, TRIES, Child, best_first
 from conformance.search.systematic.order import DrawOrder, Ledger
 from conformance.search.systematic.page import write_page
@@ -29,7 +28,6 @@ from conformance.search.systematic.universe import universe
 
 FOLDER = Path(".fakebrokers") / "sweep"
 LEDGER = "ledger.json"
-REFERENCE = "reference"  #: the name of the reference client of whatever protocol, in this process
 SHRUNK_MAX = 20  #: kinds of failures that are shrunk; more of them are one defect seen from many sides
 LOOK_SHARE = 0.5  #: of the time of a child process: for its bases without faults, at most
 SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real time
@@ -58,28 +56,16 @@ class WrittenFailure(msgspec.Struct):
     count: int
 
 
-class SweptClient:
+class SweptClient(SearchClient):
     """A client to be swept.
 
     Attributes:
-        name: As ``--client`` takes it; "" for an adapter of the user's.
-        made: The class that is run in this process, or None.
         child: How it is run in a process of its own, or None.
     """
 
-    def __init__(self, protocol: str, name: str, mutant: str = "", command: list[str] | None = None) -> None:
-        self.protocol = protocol
-        self.name = name
-        self.mutant = mutant
-        self.made: type[AdapterBase] | None = None
-        self.child: Child | None = None
-        if name in (REFERENCE, f"{REFERENCE}-{protocol}"):
-            self.made = client_of(protocol, mutant)
-        elif command is not None:
-            self.child = Child.of(protocol, command)
-        else:
-            found = registry.find(name)
-            self.child = Child.of(protocol, found.command, found.env)
+    def __init__(self, protocol: str, name: str, mutant: str = "", command: Command | None = None) -> None:
+        super().__init__(protocol, name, mutant, command)
+        self.child = Child(protocol, self.traced) if self.is_process else None
 
     @property
     def tries(self) -> int:
@@ -92,10 +78,6 @@ class SweptClient:
             return run(self.made, spec)
         assert self.child is not None
         return asyncio.run(self.child.run(spec))
-
-    def violated(self, spec: Spec) -> set[str]:
-        """The invariants that a run of a spec violates."""
-        return {finding.name for finding in judge(self.run(spec))}
 
 
 class SweepCampaign:
@@ -307,14 +289,3 @@ class SweepCampaign:
             for failure in self.failures
         ]
         return {"runs": self.runs, "failed": rows, "seconds": round(self.seconds, 1), "left": self.left}
-
-
-def shrunk(found: Replay) -> tuple[Replay | None, int]:
-    """The smallest replay that fails as this one does (None: it fails no more), and what it took, in runs."""
-    subject = SweptClient(found.spec.protocol, found.client, found.mutant)
-    name = next(iter(found.invariants))
-    if name not in subject.violated(found.spec):
-        return None, 1
-    search = Shrinking(lambda spec: name in subject.violated(spec))
-    case = subject.run(search.smallest(found.spec))
-    return replay_of(found.client, found.mutant, case, judge(case)), search.runs

@@ -1,35 +1,27 @@
-"""Clients in processes of their own: real time, real sockets, several runs side by side.
+"""Specs on clients in processes of their own: real time, real sockets, several runs side by side.
 
-What such a client receives is what is written into its socket; when it reads that, and when it wrote
-what comes from it, is known within `SLACK_S`. Bases wait no longer than `pace` lets them, so what needs a
-long silence is left to clients in memory. A run may come out otherwise the next time: a verdict is that of
-the majority.
+Bases wait no longer than `pace` lets them, so what needs a long silence is left to clients in memory. A run
+may come out otherwise the next time: a verdict is that of the majority.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
-import msgspec
-
-from conformance.clients.adapter.base import AdapterFailed
 from conformance.clients.adapter.messages import Hello
-from conformance.clients.adapter.process import ProcessAdapter
 from conformance.rules import Finding, judge
 from conformance.run.bases import Base
 from conformance.run.case import Case
-from conformance.run.inprocess import place_in_trace, play
+from conformance.run.inprocess import play
 from conformance.run.material import material_of
 from conformance.run.pace import PAUSE_S
 from conformance.run.specs import PLAIN, Injection, Spec
-from conformance.run.trace import Trace, TraceRow, What
+from conformance.run.trace import Trace
+from conformance.search.client import Command, Environment, TracedProcess, run_live
 from conformance.search.systematic.universe import DrawableSpec, singles
-from conformance.suite.lag import LagMeter
 
-SLACK_S = 0.25
 SIDE_BY_SIDE = 10  #: they wait most of the time
 LONGEST_S = 120.0  #: that a run may take
 TRIES = 3  #: runs of one spec, for a verdict
@@ -38,41 +30,6 @@ TRIES = 3  #: runs of one spec, for a verdict
 Take = Callable[[Case, list[Finding]], list[Finding]]
 #: Whether a run shows what is looked for.
 Holds = Callable[[Case], bool]
-Command = Sequence[str]
-Environment = dict[str, str] | None
-
-
-class _ChildLine(msgspec.Struct):
-    """What of a line of an adapter the trace needs; `t` is the client's clock, in milliseconds."""
-
-    n: int
-    t: float
-    id: int | None = None
-    event: str | None = None
-
-
-class TracedProcess(ProcessAdapter):
-    """Notes in the trace when a line of the client comes.
-
-    Attributes:
-        said: Rows of its lines, and when it wrote them: seconds of its own clock.
-    """
-
-    def __init__(self, command: Command, protocol: str, env: Environment, trace: Trace) -> None:
-        super().__init__(command, protocol, env=env)
-        self._trace = trace
-        self.said: list[tuple[TraceRow, float]] = []
-
-    def _receive(self, raw: Any) -> None:
-        try:
-            line = msgspec.json.decode(raw, type=_ChildLine) if isinstance(raw, bytes) else None
-        except msgspec.DecodeError:
-            line = None
-        if line is not None:
-            what: What = "answer" if line.event is None else "event"
-            at = self._trace.note(what, line.id if line.event is None else line.n)
-            self.said.append((self._trace.rows[at.row], line.t / 1000))
-        super()._receive(raw)
 
 
 class Child:
@@ -105,16 +62,11 @@ class Child:
         trace = Trace(asyncio.get_running_loop().time)
         adapter = self._make(trace)
         work = play(adapter, spec, trace, in_memory=False, pause_s=self._pause_s)
-        async with LagMeter(adapter) as meter:
-            try:
-                case = await asyncio.wait_for(work, LONGEST_S)
-                by_its_clock(case, adapter.said)
-            except (AdapterFailed, TimeoutError) as error:
-                case = Case(spec, material_of(spec.protocol), trace.rows, [], ())
-                case.harness = f"the adapter: {error!r}"
-        case.slack_s = SLACK_S
-        case.is_starved = meter.is_starved
-        return case
+
+        def broken() -> Case:
+            return Case(spec, material_of(spec.protocol), trace.rows, [], ())
+
+        return await run_live(adapter, work, broken, LONGEST_S)
 
     async def mostly(self, spec: Spec, holds: Holds) -> bool:
         """Whether most runs of a spec are so; the last one is left out if it cannot turn the verdict."""
@@ -167,26 +119,6 @@ class Child:
 
         await self.run_all([plain[base.name] for base in bases if base.injections], seconds, look)
         return sorted(found, key=lambda item: item.spec.base)  # whichever run was over first
-
-
-def by_its_clock(case: Case, said: Sequence[tuple[TraceRow, float]]) -> None:
-    """Put what the client said where it was written, not where it was read.
-
-    A line is read up to some milliseconds late, and what the client wrote to the broker after it may have
-    been read before. No line is read before it is written, so the quickest one shows how far the clocks are
-    apart.
-    """
-    own = {id(row): at_s for row, at_s in said}
-    apart_s = min((row.t - at_s for row, at_s in said), default=0.0)
-    for number, row in enumerate(case.rows):
-        if id(row) in own:
-            case.rows[number] = row._replace(t=own[id(row)] + apart_s)
-    order = sorted(range(len(case.rows)), key=lambda number: case.rows[number].t)
-    places = {former: number for number, former in enumerate(order)}
-    case.rows = [case.rows[number] for number in order]
-    for done in case.ops:
-        done.begun = done.begun._replace(row=places[done.begun.row])
-    place_in_trace(case, case.ops)
 
 
 #: What is done after a loss, and to which frames of the next connection.

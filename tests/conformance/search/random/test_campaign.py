@@ -17,10 +17,10 @@ from conformance.clients.mutants.registry import find_mutant
 from conformance.rules.anomalies import check
 from conformance.search.random import canary
 from conformance.search.random.campaign import LIVE_SHRINK_S, ChaosCampaign
+from conformance.search.random.client import ChaosClient
 from conformance.search.random.corpus import Corpus
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.runs import sharded
-from conformance.search.random.subject import ChaosClient
 from fakebrokers.cli import main
 from fakebrokers.journal.reader import read_run, runs_in
 from fakebrokers.progress import Shown

@@ -11,10 +11,10 @@ from conformance.run import pace
 from conformance.search.random import subject as subjects
 from conformance.search.random import workload
 from conformance.search.random.campaign import ChaosCampaign
+from conformance.search.random.client import ChaosClient
 from conformance.search.random.draw import Setting, available, draw
 from conformance.search.random.material import material_of
 from conformance.search.random.schedule import Schedule
-from conformance.search.random.subject import ChaosClient
 from conformance.search.random.toxics import TOXIC
 from conformance.search.random.verdict import Word, verdict_on
 from fakebrokers.cli import main

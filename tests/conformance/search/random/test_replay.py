@@ -9,14 +9,15 @@ import msgspec
 import pytest
 
 from conformance.search.random.campaign import ChaosCampaign
+from conformance.search.random.client import ChaosClient
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.page import page, write_page
-from conformance.search.random.replay import ChaosReplay, is_chaos, load, replay, replay_of, shrunk
+from conformance.search.random.replay import ChaosReplay, is_chaos, load, replay_of
 from conformance.search.random.run import runner
 from conformance.search.random.schedule import Schedule, to_json
 from conformance.search.random.shrink import candidates, shrinking
-from conformance.search.random.subject import ChaosClient
 from conformance.search.random.verdict import verdict_on
+from conformance.search.replay import replay, shrunk
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.steps import Step

@@ -10,8 +10,9 @@ import pytest
 from conformance.rules import judge
 from conformance.run.inprocess import runner
 from conformance.run.specs import Injection, Spec
-from conformance.search.systematic.campaign import SweepCampaign, SweptClient, shrunk
-from conformance.search.systematic.replay import Replay, fingerprint, load, replay, replay_of
+from conformance.search.replay import replay, shrunk
+from conformance.search.systematic.campaign import SweepCampaign, SweptClient
+from conformance.search.systematic.replay import Replay, fingerprint, load, replay_of
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
 
@@ -47,7 +48,7 @@ def test_a_run_that_differs_is_told(found: Replay) -> None:
 
 
 def test_it_is_shrunk_to_the_fault_that_matters(found: Replay) -> None:
-    smaller, runs = shrunk(found)
+    smaller, runs = shrunk(found, runner(PROTOCOL, MUTANT))
     assert smaller is not None
     assert len(smaller.spec.injections) <= 1
     assert runs <= 300

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
-from conformance.clients.adapter.base import AdapterFailed
-from conformance.clients.adapter.kit import AdapterBase
-from conformance.clients.adapters import registry
-from conformance.clients.mutants.registry import find_mutant
-from conformance.clients.reference.registry import command as reference_command
 from conformance.known.defects import KnownFindings
-from conformance.run.inprocess import client_of
 from conformance.run.trace import Trace
+from conformance.search.client import Command, SearchClient, run_live
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.run import play, run
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.verdict import RunVerdict, Word, verdict_on
-from conformance.search.systematic.campaign import REFERENCE
-from conformance.search.systematic.children import SLACK_S, TracedProcess, by_its_clock
-from conformance.suite.lag import LagMeter
 
 PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
 LONGEST_S = 240.0  #: that a run in real time may take
@@ -30,18 +21,12 @@ TRIES = 3  #: of a run that comes to no verdict because the harness stops
 IN_PROCESS, PROCESS, PROXY, TOXIPROXY = "in-process", "process", "proxy", "toxiproxy"
 
 
-class ChaosClient:
-    """A client.
+class ChaosClient(SearchClient):
+    """A client under chaos.
 
     Args:
-        name: As ``--client`` takes it; "" for an adapter of the user's.
-        mutant: A defect of the reference client.
-        command: Of the adapter of the user's.
         target: A real server, ``host:port``; "" for a fake. The reference client is a process then, too.
         toxiproxy: The API of a Toxiproxy to disturb it with.
-
-    Attributes:
-        made: The class that is run in this process, or None.
     """
 
     def __init__(
@@ -49,27 +34,13 @@ class ChaosClient:
         protocol: str,
         name: str,
         mutant: str = "",
-        command: list[str] | None = None,
+        command: Command | None = None,
         target: str = "",
         toxiproxy: str = "",
     ) -> None:
-        self.protocol = protocol
-        self.name = name
-        self.mutant = mutant
+        super().__init__(protocol, name, mutant, command, in_memory=not target)
         self.target = target
         self.toxiproxy = toxiproxy
-        self.made: type[AdapterBase] | None = None
-        self._make: Callable[[Trace], TracedProcess] | None = None
-        if name in (REFERENCE, f"{REFERENCE}-{protocol}") and target:
-            chosen = find_mutant(protocol, mutant).command if mutant else reference_command(protocol)
-            self._make = lambda trace: TracedProcess(chosen, protocol, None, trace)
-        elif name in (REFERENCE, f"{REFERENCE}-{protocol}"):
-            self.made = client_of(protocol, mutant)
-        elif command is not None:
-            self._make = lambda trace: TracedProcess(command, protocol, None, trace)
-        else:
-            found = registry.find(name)
-            self._make = lambda trace: TracedProcess(found.command, protocol, found.env, trace)
 
     @property
     def engine(self) -> str:
@@ -77,11 +48,6 @@ class ChaosClient:
         if self.target:
             return TOXIPROXY if self.toxiproxy else PROXY
         return IN_PROCESS if self.made is not None else PROCESS
-
-    @property
-    def is_process(self) -> bool:
-        """Whether time is real."""
-        return self.made is None
 
     def run(self, schedule: Schedule, contract: str = "", folder: Path | None = None) -> ChaosCase:
         """Run one schedule. Blocks.
@@ -115,9 +81,8 @@ class ChaosClient:
 
     async def run_live(self, schedule: Schedule, contract: str = "", folder: Path | None = None) -> ChaosCase:
         """Run one schedule against a process, in real time."""
-        assert self._make is not None
         trace = Trace(asyncio.get_running_loop().time)
-        adapter = self._make(trace)
+        adapter = self.traced(trace)
         work = play(
             adapter,
             schedule,
@@ -130,15 +95,6 @@ class ChaosClient:
             target=self.target,
             toxiproxy=self.toxiproxy,
         )
-        async with LagMeter(adapter) as meter:
-            try:
-                case = await asyncio.wait_for(work, LONGEST_S)
-                by_its_clock(case, adapter.said)
-            except (AdapterFailed, TimeoutError) as error:
-                case = ChaosCase(schedule, trace.rows)
-                case.harness = f"the adapter: {error!r}"
-        case.slack_s = SLACK_S
-        case.lag_s = meter.worst_s
-        case.is_starved = meter.is_starved
+        case = await run_live(adapter, work, lambda: ChaosCase(schedule, trace.rows), LONGEST_S)
         case.digest = ""
         return case
