@@ -29,7 +29,7 @@ from conformance.pipeline.comparison import load_baseline
 from conformance.printing import console_for_all, plain
 from conformance.report import write_report
 from conformance.results import Results, Verdict, with_found
-from conformance.search.systematic.fixed import Swept
+from conformance.search.fixed import Swept
 from conformance.stages import FOLDER, STAGES, run_stage
 from conformance.suite.conform import SuiteRequest, conform_all
 from conformance.suite.folder import keep_in, write_folder

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from conformance.clients.adapters.registry import Client
+from conformance.search.fixed import KNOWN, LANES, LONGEST_S, Fixed, Swept, run_lists
 from conformance.search.random import fixed as chaos
 from conformance.search.systematic import fixed as sweep
-from conformance.search.systematic.fixed import KNOWN, SPECS, Fixed, Swept, run_lists
+from conformance.search.systematic.fixed import SPECS
 from fakebrokers.errors import UsageError
 
 FOLDER = Path("ci/known")  #: for each client its list, and what it is known to get wrong
@@ -27,7 +28,7 @@ class JobStage(NamedTuple):
         unit: What its lists hold.
         suffix: Of a client's list in `FOLDER`.
         make: The list of a client: client, protocol, folder of the lists, folder of the report.
-        lanes, longest_s: See `conformance.search.systematic.fixed.run_lists`.
+        lanes, longest_s: See `conformance.search.fixed.run_lists`.
     """
 
     name: str
@@ -45,8 +46,8 @@ SWEEP = JobStage(
     "specs",
     SPECS,
     sweep.Listed,
-    sweep.LANES,
-    sweep.LONGEST_S,
+    LANES,
+    LONGEST_S,
 )
 CHAOS = JobStage(
     "chaos",

@@ -74,7 +74,7 @@ def mutants_command(
     if by_sweep or by_chaos:
         if protocol is None:
             raise UsageError("--sweep and --chaos need --protocol")
-        from conformance.search.systematic.kills import sample as chosen_of
+        from conformance.search.kills import sample as chosen_of
 
         means = [name for name, wanted in (("sweep", by_sweep), ("chaos", by_chaos)) if wanted]
         chosen_mutants = chosen_of(protocol, sample, seed, only)
@@ -117,9 +117,9 @@ def _unaided(
     chosen: list[Mutant], means: list[str], seconds: float, processes: int, as_json: bool, *, write: bool
 ) -> int:
     """Which mutants generated faults find alone, by one means after the other. Exit code 1: not all."""
+    from conformance.search.kills import Kill, kills
     from conformance.search.random.kills import kill as by_schedules
     from conformance.search.systematic.alone import add_proofs
-    from conformance.search.systematic.kills import Kill, kills
     from conformance.search.systematic.kills import kill as by_sweep
 
     console = SafeConsole(stderr=as_json, highlight=False)
@@ -135,7 +135,8 @@ def _unaided(
         left = [one for one in chosen if one.name not in found or not found[one.name].by]
         if len(means) > 1:
             console.print(f"{each}: {len(left)} mutants", markup=False)
-        judged = kills(left, seconds, processes, show, by_sweep if each == "sweep" else by_schedules)
+        kill = by_sweep if each == "sweep" else by_schedules
+        judged = kills(left, seconds, processes, show, kill=kill)
         found |= {one.name: one for one in judged}
         if write and each == "sweep":
             add_proofs(judged)

@@ -21,7 +21,7 @@ from conformance.report.packs import packs
 from conformance.results import Results, Verdict
 
 if TYPE_CHECKING:
-    from conformance.search.systematic.fixed import Swept
+    from conformance.search.fixed import Swept
     from conformance.upgrade import Upgrade
 
 NO_STAGES: Mapping[str, Sequence[Swept]] = {}

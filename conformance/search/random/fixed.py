@@ -1,4 +1,4 @@
-"""Fixed seeds on many clients side by side: the chaos of a pipeline, built as `sweep.fixed` is.
+"""Fixed seeds on many clients side by side: the chaos of a pipeline, built as `conformance.search.fixed` is.
 
 A client's seeds are in its file of known defects, see `conformance.known`. What is violated and not known is
 run again, and counts where most runs of the seed violate it.
@@ -11,6 +11,7 @@ from pathlib import Path
 from conformance.clients.adapters.registry import Client
 from conformance.known.defects import Part
 from conformance.rules import Finding
+from conformance.search.fixed import KNOWN, Fixed, known_of
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.client import ChaosClient
 from conformance.search.random.draw import Setting, draw
@@ -18,7 +19,6 @@ from conformance.search.random.page import write_page
 from conformance.search.random.replay import replay_of
 from conformance.search.random.schedule import DRAWING_VERSION, Schedule
 from conformance.search.random.verdict import Word, verdict_on
-from conformance.search.systematic.fixed import KNOWN, Fixed, known_of
 from fakebrokers.errors import UsageError
 
 LANES = 40  #: runs side by side, of all clients; they wait most of the time

@@ -1,17 +1,15 @@
-"""Which mutants chaos finds by itself, without a single scenario."""
+"""Which mutants chaos finds by itself."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterator
 
+from conformance.search.kills import Budget, Kill
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.run import runner
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.verdict import Word, verdict_on
 from conformance.search.random.workload import SCRIPT
-from conformance.search.systematic.kills import Kill
 from fakebrokers.faults import Realism
 
 SCRIPTS = 3  #: for each mixture
@@ -21,9 +19,9 @@ REALISM = (Realism.ENVIRONMENT, Realism.ILLEGAL)
 def kill(protocol: str, name: str, tag: str, seconds: float, parent: int = 0) -> Kill:
     """Try one mutant until it fails where the correct client passes; as the sweep's `kill`."""
     go, correct = runner(protocol, name), runner(protocol)
-    begun = time.process_time()
+    budget = Budget(seconds, parent)
     for runs, schedule in enumerate(_schedules(protocol), 1):
-        if time.process_time() - begun > seconds or (parent and os.getppid() != parent):
+        if budget.is_spent:
             break
         verdict = verdict_on(go(schedule))
         if verdict.word is not Word.FAIL:

@@ -8,12 +8,10 @@ from math import log10
 from pathlib import Path
 from typing import NamedTuple
 
-from conformance import printing
-from conformance.rules import INVARIANTS
 from conformance.run.bases import RunOp
+from conformance.search import page
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.verdict import RunVerdict
-from conformance.search.systematic.page import STYLE, lines_of, reasons_of
 
 WIDTH, LEFT, ROW = 1100.0, 110.0, 22.0  #: pixels
 SAFETY_SHARE = 0.75  #: of the width, for the safety phase; what comes after it is long and dull
@@ -133,47 +131,24 @@ def _axis(scale: Scale, y: float) -> Iterator[str]:
     yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="14" y2="{y - 12:g}" stroke="#333" stroke-dasharray="4 3"/>'
 
 
-def page(case: ChaosCase, verdict: RunVerdict, replay: Path) -> str:
+def parts(case: ChaosCase, verdict: RunVerdict, replay: Path) -> Iterator[str]:
     """The page as HTML; what clients and servers say is escaped."""
-    rules = {each.name: each.about for each in INVARIANTS.values()}
     schedule = case.schedule
-    title = escape(f"chaos of {schedule.protocol}, seed {schedule.seed}: {', '.join(verdict.names)}")
-    parts = [
-        f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>",
-        f"<p><code>fakebrokers replay {escape(replay.name)}</code></p><h2>What was found</h2><ul>",
-    ]
-    for name, text in verdict.sentences.items():
-        reasons = reasons_of(name, schedule.protocol)
-        parts.append(
-            f"<li><b>{escape(name)}</b> {escape(rules.get(name, ''))}<br>{escape(text)}{reasons}</li>"
-        )
-    parts.append("</ul><h2>What was done</h2><ul>")
+    title = f"chaos of {schedule.protocol}, seed {schedule.seed}: {', '.join(verdict.names)}"
+    yield page.head_of(title, replay)
+    yield "<h2>What was found</h2><ul>"
+    yield from page.found_list(verdict.sentences, schedule.protocol)
+    yield "</ul><h2>What was done</h2><ul>"
     given = ", ".join(f"{name} {value}" for name, value in schedule.params.items())
-    parts.append(f"<li>workload <b>{escape(schedule.workload)}</b>: {escape(given)}</li>")
-    parts += [f"<li>{escape(str(step))}</li>" for step in schedule.steps]
-    parts.append(
-        f"</ul><h2>Operations and latencies</h2><p>{LEGEND}; behind the broken line all is healed.</p>"
-    )
-    parts.append(timeline(case))
-    parts.append("<h2>What happened</h2><table>")
-    parts += _rows(case, verdict)
-    parts.append("</table>")
-    return printing.page("\n".join(parts))
-
-
-def _rows(case: ChaosCase, verdict: RunVerdict) -> Iterator[str]:
-    proofs = {row for finding in verdict.findings for row in finding.rows}
-    lines = lines_of(case)
-    for line in lines[:LINES_MAX]:
-        kind = "proof" if line.at.row in proofs else "app" if line.who == "app" else ""
-        cells = (f"{line.at.t:.3f}", line.who, line.arrow, line.text)
-        yield f'<tr class="{kind}">{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
-    if len(lines) > LINES_MAX:
-        yield f"<tr><td colspan=4>and {len(lines) - LINES_MAX} more</td></tr>"
+    yield f"<li>workload <b>{escape(schedule.workload)}</b>: {escape(given)}</li>"
+    yield from (f"<li>{escape(str(step))}</li>" for step in schedule.steps)
+    yield f"</ul><h2>Operations and latencies</h2><p>{LEGEND}; after the broken line all is healed.</p>"
+    yield timeline(case)
+    yield "<h2>What happened</h2><table>"
+    yield from page.table_of(case, verdict.findings, LINES_MAX)
+    yield "</table>"
 
 
 def write_page(case: ChaosCase, verdict: RunVerdict, replay: Path) -> Path:
     """Write it beside its replay file. Returns its path."""
-    path = replay.with_suffix("").with_suffix(".html")
-    path.write_text(page(case, verdict, replay), encoding="utf-8")
-    return path
+    return page.write_page(parts(case, verdict, replay), replay)

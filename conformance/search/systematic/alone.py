@@ -18,7 +18,7 @@ from conformance.run.acts import ACTS
 from conformance.run.concurrent_actions import CONCURRENT, HURRIED
 from conformance.run.inprocess import runner
 from conformance.run.specs import ORDER, PLAIN, Spec
-from conformance.search.systematic.kills import Kill
+from conformance.search.kills import Kill
 from fakebrokers.files import by_rows
 
 PLACE = Path(__file__).parents[2] / "clients" / "mutants" / "sweep.json"

@@ -18,7 +18,8 @@ from conformance.run.case import Case
 from conformance.run.inprocess import run
 from conformance.run.specs import PLAIN, Spec, to_json
 from conformance.search.client import Command, SearchClient
-from conformance.search.systematic.children import SIDE_BY_SIDE, TRIES, Child, best_first
+from conformance.search.fixed import TRIES
+from conformance.search.systematic.children import SIDE_BY_SIDE, Child, best_first
 from conformance.search.systematic.order import DrawOrder, Ledger
 from conformance.search.systematic.page import write_page
 from conformance.search.systematic.replay import Replay, replay_of

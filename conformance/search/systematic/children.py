@@ -20,11 +20,11 @@ from conformance.run.pace import PAUSE_S
 from conformance.run.specs import PLAIN, Injection, Spec
 from conformance.run.trace import Trace
 from conformance.search.client import Command, Environment, TracedProcess, run_live
+from conformance.search.fixed import TRIES
 from conformance.search.systematic.universe import DrawableSpec, singles
 
 SIDE_BY_SIDE = 10  #: they wait most of the time
 LONGEST_S = 120.0  #: that a run may take
-TRIES = 3  #: runs of one spec, for a verdict
 
 #: Takes a run and its findings; returns those that are new.
 Take = Callable[[Case, list[Finding]], list[Finding]]

@@ -5,109 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 
-from conformance import printing
-from conformance.rules import INVARIANTS, Finding
-from conformance.rules.sentences import rules
+from conformance.rules import Finding
 from conformance.run.acts import ACTS
 from conformance.run.case import Case
-from conformance.run.trace import Position
-
-LINE_MAX = 160  #: characters of what a row says
-STYLE = """body{font:14px/1.4 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em}
-table{border-collapse:collapse;font:12px/1.5 ui-monospace,monospace;width:100%}
-td{padding:0 .6em;vertical-align:top;white-space:pre-wrap;overflow-wrap:anywhere}
-tr.proof{background:#fde2e2}tr.app{color:#555}td.t{text-align:right;white-space:nowrap}
-code{background:#eee;padding:.1em .3em}"""
+from conformance.search import page
 
 
-class PageLine(NamedTuple):
-    """One row of the page. `who`: a connection, or ``app``."""
-
-    at: Position
-    who: str
-    arrow: str
-    text: str
-
-
-def lines_of(case: Case) -> list[PageLine]:
-    """What happened, in order: frames as the client had them, ops and events."""
-    return sorted([*_frames(case), *_words(case)], key=lambda line: line.at)
-
-
-def _frames(case: Case) -> Iterator[PageLine]:
-    for conn in case.conns.values():
-        yield PageLine(conn.accepted, conn.name, "", "connected")
-        for seen in conn.frames:
-            yield PageLine(seen.at, conn.name, "<-" if seen.direction == "out" else "->", _short(seen.frame))
-        if conn.ended is not None:
-            yield PageLine(conn.ended, conn.name, "", f"ended by the {conn.ended_by}")
-
-
-def _words(case: Case) -> Iterator[PageLine]:
-    for done in case.ops:
-        yield PageLine(done.begun, "app", "", f"{done.op} begins")
-        if done.ended is not None:
-            yield PageLine(done.ended, "app", "", str(done.result))
-    for heard in case.events:
-        reported = {
-            name: heard[name] for name in ("what", "position", "outcome", "key", "where") if heard[name]
-        }
-        yield PageLine(heard.at, "app", "", f"event {heard.what} {reported}")
-    for word, at in case.marks.items():
-        yield PageLine(at, "app", "", f"--- {word} ---")
-
-
-def _short(frame: object) -> str:
-    text = repr(frame)
-    return text if len(text) <= LINE_MAX else f"{text[:LINE_MAX]}..."
-
-
-def reasons_of(name: str, protocol: str) -> str:
-    """Why there is a rule, what it rests on and an example, as HTML; "" for what is no rule."""
-    if name not in rules():
-        return ""
-    rule = rules()[name]
-    clauses = "".join(f"<li>{escape(each)}</li>" for each in rule.clauses(protocol))
-    return (
-        f"<details><summary>Why this is a rule</summary><p>{escape(rule.why)}</p><ul>{clauses}</ul>"
-        f"<p>Example: {escape(rule.example)}</p></details>"
-    )
-
-
-def page(case: Case, findings: list[Finding], replay: Path) -> str:
+def parts(case: Case, findings: list[Finding], replay: Path) -> Iterator[str]:
     """The page as HTML; what clients and servers say is escaped."""
-    proofs = {row for finding in findings for row in finding.rows}
-    sentences = {each.name: each.about for each in INVARIANTS.values()}
-    title = escape(str(case.spec))
-    parts = [
-        f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style><h1>{title}</h1><ul>"
-    ]
+    yield page.head_of(str(case.spec), replay)
+    yield "<ul>"
     for injection in case.spec.injections:
-        parts.append(f"<li>{escape(str(injection))}: {escape(ACTS[injection.act].about)}</li>")
-    parts.append("</ul><h2>What was violated</h2><ul>")
-    for finding in findings:
-        rule, reasons = sentences.get(finding.name, ""), reasons_of(finding.name, case.spec.protocol)
-        text = f"<b>{escape(finding.name)}</b> {escape(rule)}<br>{escape(finding.detail)}"
-        parts.append(f"<li>{text}{reasons}</li>")
-    parts.append(
-        f"</ul><p><code>fakebrokers replay {escape(replay.name)}</code></p><h2>What happened</h2><table>"
-    )
+        yield f"<li>{escape(str(injection))}: {escape(ACTS[injection.act].about)}</li>"
+    yield "</ul><h2>What was violated</h2><ul>"
+    yield from page.found_list({one.name: one.detail for one in findings}, case.spec.protocol)
+    yield "</ul><h2>What happened</h2><table>"
+    yield from page.table_of(case, findings)
     touched = ", ".join(sorted(case.touched)) or "none"
-    for line in lines_of(case):
-        kind = "proof" if line.at.row in proofs else "app" if line.who == "app" else ""
-        cells = (f"{line.at.t:.3f}", line.who, line.arrow, line.text)
-        row = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        parts.append(f'<tr class="{kind}">{row}</tr>')
-    parts.append(
-        f"</table><p>Connections that faults or the base itself have touched: {escape(touched)}.</p>"
-    )
-    return printing.page("\n".join(parts))
+    yield f"</table><p>Connections that faults or the base itself have touched: {escape(touched)}.</p>"
 
 
 def write_page(case: Case, findings: list[Finding], replay: Path) -> Path:
     """Write it beside its replay file. Returns its path."""
-    path = replay.with_suffix("").with_suffix(".html")
-    path.write_text(page(case, findings, replay), encoding="utf-8")
-    return path
+    return page.write_page(parts(case, findings, replay), replay)

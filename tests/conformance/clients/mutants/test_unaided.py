@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from conformance.cli.mutants import mutants_command
 from conformance.clients.mutants.registry import Mutant
+from conformance.search import kills
+from conformance.search.kills import Kill, sample
 from conformance.search.random.kills import kill as by_chaos
-from conformance.search.systematic import kills
-from conformance.search.systematic.kills import Kill, sample
 
 
 def run(
@@ -26,9 +26,10 @@ def run(
         seconds: float,
         processes: int,
         on_kill: Callable[[Kill], None],
-        one: Callable[..., Kill],
+        *,
+        kill: Callable[..., Kill],
     ) -> list[Kill]:
-        means = "chaos" if one is by_chaos else "sweep"
+        means = "chaos" if kill is by_chaos else "sweep"
         tried.append((means, [each.name for each in chosen]))
         return [Kill("pzq", each.name, each.tag, ["r"] * (each.name in found[means])) for each in chosen]
 

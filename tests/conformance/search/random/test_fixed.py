@@ -13,13 +13,13 @@ from conformance.clients.adapters.registry import Client, bundled, find
 from conformance.known.defects import KnownFindings, Part
 from conformance.known.files import read
 from conformance.results import Results, with_found
+from conformance.search.fixed import Swept, ViolationRow, run_lists
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.fixed import FixedSeeds
 from conformance.search.random.run import runner
 from conformance.search.random.schedule import DRAWING_VERSION, Schedule
 from conformance.search.random.verdict import RunVerdict, verdict_on
-from conformance.search.systematic.fixed import Swept, ViolationRow, run_lists
 from conformance.stages import CHAOS, FOLDER, run_stage
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from conformance.run import pace
-from conformance.search.random import subject as subjects
+from conformance.search.random import client as subjects
 from conformance.search.random import workload
 from conformance.search.random.campaign import ChaosCampaign
 from conformance.search.random.client import ChaosClient

@@ -11,7 +11,7 @@ import pytest
 from conformance.search.random.campaign import ChaosCampaign
 from conformance.search.random.client import ChaosClient
 from conformance.search.random.draw import Setting, draw
-from conformance.search.random.page import page, write_page
+from conformance.search.random.page import parts, write_page
 from conformance.search.random.replay import ChaosReplay, is_chaos, load, replay_of
 from conformance.search.random.run import runner
 from conformance.search.random.schedule import Schedule, to_json
@@ -139,7 +139,7 @@ def test_what_clients_say_is_escaped(tmp_path: Path) -> None:
     case = runner(PROTOCOL, MUTANT)(draw(SETTING, SEED))
     verdict = verdict_on(case)
     case.bands[0]["about"] = "<script>"
-    assert "<script>" not in page(case, verdict, tmp_path / "x.replay.json")
+    assert "<script>" not in "".join(parts(case, verdict, tmp_path / "x.replay.json"))
 
 
 def test_a_campaign_writes_down_what_replays(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conformance.run.specs import ConcurrentAction, Injection, Spec
+from conformance.search.kills import Kill
 from conformance.search.systematic.alone import Proof, add_proofs, lacking, load, only_act, without
-from conformance.search.systematic.kills import Kill
 
 PROOFS = load()
 LACKING_INVARIANTS = [

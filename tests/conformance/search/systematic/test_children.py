@@ -14,7 +14,8 @@ from conformance.run.case import Case
 from conformance.run.inprocess import runner
 from conformance.run.specs import Injection, Spec
 from conformance.run.trace import TraceRow
-from conformance.search.systematic.children import Child, best_first, by_its_clock
+from conformance.search.client import by_its_clock
+from conformance.search.systematic.children import Child, best_first
 from conformance.search.systematic.order import DrawOrder
 from conformance.search.systematic.universe import DrawableSpec
 

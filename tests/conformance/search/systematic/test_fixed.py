@@ -16,8 +16,9 @@ from conformance.report import write_report
 from conformance.run.case import Case
 from conformance.run.inprocess import runner
 from conformance.run.specs import Injection, Spec, to_json
-from conformance.search.systematic import fixed
-from conformance.search.systematic.fixed import KNOWN, SPECS, Listed, Swept, load_specs, run_lists, save_specs
+from conformance.search import fixed
+from conformance.search.fixed import KNOWN, Swept, run_lists
+from conformance.search.systematic.fixed import SPECS, Listed, load_specs, save_specs
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
