@@ -12,22 +12,24 @@ from typing import Any
 import msgspec
 
 from conformance.known.defects import KnownFindings
+from conformance.search.live import Shrinkable, ShrinkResult, shrink_all
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.client import ChaosClient
 from conformance.search.random.corpus import Corpus
 from conformance.search.random.draw import Setting, draw
-from conformance.search.random.live import ShrinkResult, shrink_all
 from conformance.search.random.page import write_page
 from conformance.search.random.replay import replay_of
 from conformance.search.random.runs import Outcome, Wanted, outcomes
-from conformance.search.random.schedule import Schedule
-from conformance.search.random.shrink import shrinking
+from conformance.search.random.schedule import Schedule, to_json
+from conformance.search.random.shrink import candidates, shrinking
 from conformance.search.random.verdict import RunVerdict, Word, verdict_on
 
 FOLDER = Path(".fakebrokers") / "chaos"
 JOURNAL = "journal"
 SHRUNK_MAX = 10  #: kinds of failures that are shrunk; more of them are one defect seen from many sides
 LIVE_SHRINK_S = 240.0  #: for all failures of a child process, which take real time
+JudgedRun = tuple[ChaosCase, RunVerdict]
+
 KNOWN = "known"  #: how a run has ended that shows nothing but what is expected
 
 
@@ -167,19 +169,19 @@ class ChaosCampaign:
         self.corpus.save()
         interrupt: KeyboardInterrupt | None = None
         ordered = sorted(self._outcomes, key=lambda one: (one.names[0], len(one.seed), one.seed))
-        shrunk: dict[str, ShrinkResult] = {}
+        shrunk: dict[str, ShrinkResult[JudgedRun]] = {}
         chosen = _some_of_each_kind(ordered, self._each) if on_shrink is not None else []
         try:
             if chosen and on_shrink is not None and self.subject.is_process:
                 on_shrink(len(chosen), LIVE_SHRINK_S)
             for outcome, found in self._shrink(chosen):
-                if found is not None and found.verdict.fails:  # in real time a run may go another way
+                if found is not None and found.run[1].fails:  # in real time a run may go another way
                     shrunk[outcome.seed] = found
         except KeyboardInterrupt as error:
             interrupt = error
         for outcome in ordered:
             if outcome.seed in shrunk:
-                case, verdict, steady = shrunk[outcome.seed]
+                (case, verdict), steady = shrunk[outcome.seed]
                 self._keep(outcome, case, verdict, steady)
                 write_page(case, verdict, self.failed[-1].path)
             else:
@@ -194,33 +196,33 @@ class ChaosCampaign:
         """Failures of a kind that are shrunk: in real time the first one may not come again."""
         return 2 if self.subject.is_process else 1
 
-    def _shrink(self, chosen: list[Outcome]) -> Iterator[tuple[Outcome, ShrinkResult | None]]:
+    def _shrink(self, chosen: list[Outcome]) -> Iterator[tuple[Outcome, ShrinkResult[JudgedRun] | None]]:
         """A run of the smallest schedule on which the same is found, and whether it is found twice more."""
         if not self.subject.is_process:
             for outcome in chosen:
                 yield outcome, self._shrunk(outcome)
             return
 
-        async def judged(schedule: Schedule) -> tuple[ChaosCase, RunVerdict]:
+        async def judged(schedule: Schedule) -> JudgedRun:
             case, verdict = await self.subject.judge_live(schedule, self.contract)
             return case, self._news(verdict, schedule)
 
         wishes = [(draw(self.setting, outcome.seed), outcome.names[0]) for outcome in chosen]
-        found = asyncio.run(shrink_all(wishes, judged, self.processes, LIVE_SHRINK_S))
+        plans = Shrinkable(judged, shows, candidates, to_json)
+        found = asyncio.run(shrink_all(wishes, plans, self.processes, LIVE_SHRINK_S))
         yield from zip(chosen, found, strict=True)
 
-    def _shrunk(self, outcome: Outcome) -> ShrinkResult:
-        def judged(one: Schedule) -> tuple[ChaosCase, RunVerdict]:
+    def _shrunk(self, outcome: Outcome) -> ShrinkResult[JudgedRun]:
+        def judged(one: Schedule) -> JudgedRun:
             case = self.subject.run(one, self.contract)
             return case, self._news(verdict_on(case), one)
 
         def fails(one: Schedule) -> bool:
-            _, verdict = judged(one)
-            return verdict.fails and outcome.names[0] in verdict.names
+            return shows(judged(one), outcome.names[0])
 
         smallest = shrinking(fails).smallest(draw(self.setting, outcome.seed))
         steady = all(fails(smallest) for _ in range(2))
-        return ShrinkResult(*judged(smallest), steady)
+        return ShrinkResult(judged(smallest), steady)
 
     def _keep(self, outcome: Outcome, case: ChaosCase, verdict: RunVerdict, steady: bool | None) -> None:
         """Write a failure down."""
@@ -251,6 +253,12 @@ class ChaosCampaign:
             "without_verdict": self.left,
             "causes": self.causes,
         }
+
+
+def shows(run: JudgedRun, name: str) -> bool:
+    """Whether a run fails, and so."""
+    _, verdict = run
+    return verdict.fails and name in verdict.names
 
 
 def _some_of_each_kind(outcomes: Iterable[Outcome], each: int) -> list[Outcome]:

@@ -19,11 +19,12 @@ from conformance.run.inprocess import run
 from conformance.run.specs import PLAIN, Spec, to_json
 from conformance.search.client import Command, SearchClient
 from conformance.search.fixed import TRIES
+from conformance.search.live import Shrinkable, shrink_all
 from conformance.search.systematic.children import SIDE_BY_SIDE, Child, best_first
 from conformance.search.systematic.order import DrawOrder, Ledger
 from conformance.search.systematic.page import write_page
 from conformance.search.systematic.replay import Replay, replay_of
-from conformance.search.systematic.shrink import Shrinking, smallest_of
+from conformance.search.systematic.shrink import Shrinking, candidates
 from conformance.search.systematic.sweep import FailingSpec, Sweep
 from conformance.search.systematic.universe import universe
 
@@ -32,10 +33,8 @@ LEDGER = "ledger.json"
 SHRUNK_MAX = 20  #: kinds of failures that are shrunk; more of them are one defect seen from many sides
 LOOK_SHARE = 0.5  #: of the time of a child process: for its bases without faults, at most
 SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real time
-CHILD_EVALUATIONS_MAX = 20
 CHOSEN_MAX = 20  #: specs of a list for a pipeline
 QUICK_S = 12.0  #: what a run of such a list takes at most
-LATE_S = 20.0  #: what the runs after a search may be late
 AGAIN = 2  #: runs of what was found, before it is reported
 
 Run = Callable[[Spec], Case]
@@ -176,7 +175,8 @@ class SweepCampaign:
                 search = Shrinking(lambda one, name=name: name in self._names(self.subject.run(one)))  # type: ignore[misc]
                 smallest = search.smallest(failure.spec)
             again = [self.subject.run(smallest) for _ in range(AGAIN)]
-            self._write_down(name, failure, again)
+            shown = [case for case in again if name in self._names(case)]
+            self._write_down(name, failure, (shown or [failure.case])[0], steady=len(shown) == AGAIN)
         if interrupt is not None:
             raise interrupt
 
@@ -211,33 +211,26 @@ class SweepCampaign:
                 await child.run_all(order, seconds - (time.monotonic() - begun), take)
         except asyncio.CancelledError:  # Ctrl-C
             for (name, _), failure in sweep.failures.items():
-                self._write_down(name, failure, [])
+                self._write_down(name, failure, failure.case)
             raise
         finally:
             if order is not None:
                 order.ledger.save(self.folder / LEDGER)
-        await self.settle(sweep, seconds * SHRINK_SHARE)
+        await self._shrink_live(sweep, seconds * SHRINK_SHARE)
 
-    async def settle(self, sweep: Sweep, seconds: float) -> None:
+    async def _shrink_live(self, sweep: Sweep, seconds: float) -> None:
         """Shrink what a child process has failed at, all of it side by side, and write it down."""
         child = self.subject.child
         assert child is not None
-        until_s = asyncio.get_running_loop().time() + seconds
-        free = asyncio.Semaphore(child.lanes)
-
-        async def one(name: str, failure: FailingSpec) -> None:
-            async with free:
-                smallest = await smallest_of(
-                    failure.spec,
-                    lambda spec: child.again(spec, lambda case: name in self._names(case)),
-                    CHILD_EVALUATIONS_MAX,
-                    until_s,
-                )
-                is_late = asyncio.get_running_loop().time() > until_s + LATE_S
-                twice = () if is_late else (child.run(smallest) for _ in range(AGAIN))
-                self._write_down(name, failure, await asyncio.gather(*twice))
-
-        await asyncio.gather(*(one(name, failure) for (name, _), failure in sweep.failures.items()))
+        failures = [(name, failure) for (name, _), failure in sweep.failures.items()]
+        plans = Shrinkable(child.run, lambda case, name: name in self._names(case), candidates, to_json)
+        wishes = [(failure.spec, name) for name, failure in failures]
+        found = await shrink_all(wishes, plans, child.lanes, seconds)
+        for (name, failure), smallest in zip(failures, found, strict=True):
+            if smallest is None:
+                self._write_down(name, failure, failure.case)
+            else:
+                self._write_down(name, failure, smallest.run, steady=smallest.steady)
 
     def _ledger(self, size: int) -> Ledger:
         return Ledger({}, size) if self.again else Ledger.load(self.folder / LEDGER, size)
@@ -248,10 +241,8 @@ class SweepCampaign:
     def _names(self, case: Case) -> set[str]:
         return {finding.name for finding in self._news(case)}
 
-    def _write_down(self, name: str, failure: FailingSpec, again: list[Case]) -> None:
-        """One file for each invariant and smallest spec; `again` are runs of that."""
-        found = [name in self._names(case) for case in again]
-        case = again[found.index(True)] if any(found) else failure.case
+    def _write_down(self, name: str, failure: FailingSpec, case: Case, *, steady: bool = False) -> None:
+        """One file for each invariant and smallest spec; `case` is a run of that."""
         findings = sorted(self._news(case), key=lambda finding: finding.name != name)
         if name not in self._names(case):
             return  # a plain run has reported that it is no news
@@ -261,7 +252,7 @@ class SweepCampaign:
             return
         path = written.write(self.folder)
         write_page(case, findings, path)
-        self.failures.append(WrittenFailure(name, written, path, bool(found) and all(found), failure.count))
+        self.failures.append(WrittenFailure(name, written, path, steady, failure.count))
 
     def chosen(self) -> list[Spec]:
         """A list for `fixed`: what has shown no news, of each act the same number."""

@@ -20,7 +20,6 @@ from conformance.run.pace import PAUSE_S
 from conformance.run.specs import PLAIN, Injection, Spec
 from conformance.run.trace import Trace
 from conformance.search.client import Command, Environment, TracedProcess, run_live
-from conformance.search.fixed import TRIES
 from conformance.search.systematic.universe import DrawableSpec, singles
 
 SIDE_BY_SIDE = 10  #: they wait most of the time
@@ -28,8 +27,6 @@ LONGEST_S = 120.0  #: that a run may take
 
 #: Takes a run and its findings; returns those that are new.
 Take = Callable[[Case, list[Finding]], list[Finding]]
-#: Whether a run shows what is looked for.
-Holds = Callable[[Case], bool]
 
 
 class Child:
@@ -67,19 +64,6 @@ class Child:
             return Case(spec, material_of(spec.protocol), trace.rows, [], ())
 
         return await run_live(adapter, work, broken, LONGEST_S)
-
-    async def mostly(self, spec: Spec, holds: Holds) -> bool:
-        """Whether most runs of a spec are so; the last one is left out if it cannot turn the verdict."""
-        count = 0
-        for number in range(TRIES):
-            count += holds(await self.run(spec))
-            if 2 * count > TRIES or 2 * (number + 1 - count) > TRIES:
-                break
-        return 2 * count > TRIES
-
-    async def again(self, spec: Spec, holds: Holds) -> bool:
-        """As `mostly`, where one run that is not so says no: for a search that has other specs."""
-        return holds(await self.run(spec)) and await self.mostly(spec, holds)
 
     async def run_all(self, specs: Iterable[Spec], seconds: float, on_case: Take) -> None:
         """Run specs side by side until the time is over or there are no more."""

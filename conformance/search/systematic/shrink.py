@@ -5,13 +5,13 @@ Delta debugging over a handful of faults: each candidate is run, and taken if th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
 from conformance.run.specs import Injection, Spec, to_json
-from fakebrokers.faults.search import Search, smallest_in_time, tries
+from fakebrokers.faults.search import Search
 
 #: Whether a spec still fails the same way.
 Fails = Callable[[Spec], bool]
@@ -31,13 +31,6 @@ class Shrinking(Search[Spec]):
 
     def __init__(self, fails: Fails, most: int = EVALUATIONS_MAX) -> None:
         super().__init__(fails, most, candidates, to_json)
-
-
-async def smallest_of(
-    spec: Spec, fails: Callable[[Spec], Awaitable[bool]], most: int, until_s: float
-) -> Spec:
-    """The same where runs take real time; see `search.smallest_in_time`."""
-    return await smallest_in_time(tries(spec, candidates, to_json, most), spec, fails, until_s)
 
 
 def candidates(spec: Spec) -> Iterator[Spec]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from conformance.run.case import Case
+from conformance.run.inprocess import runner
 from conformance.run.specs import Injection, Spec, to_json
 from conformance.search.systematic.campaign import LEDGER, SweepCampaign, SweptClient
+from conformance.search.systematic.children import Child
 from conformance.search.systematic.order import Ledger
+from fakebrokers.core import virtual
 
 PROTOCOL = "pzq"
 MUTANT = "acknowledges-on-arrival"
@@ -65,3 +72,44 @@ def test_the_next_sweep_goes_on_with_what_is_left(tmp_path: Path) -> None:
     again = SweepCampaign(SweptClient(PROTOCOL, "reference"), tmp_path, again=True)
     again.go(0.1)
     assert again.runs + again.left == first.runs + first.left
+
+
+class Sometimes(Child):
+    """A client in real time that has its defect in the runs that `broken` says, of each spec."""
+
+    def __init__(self, broken: Callable[[int], bool]) -> None:
+        super().__init__(PROTOCOL, lambda _: pytest.fail("no process is needed"))
+        self._broken = broken
+        self._runs: Counter[str] = Counter()
+
+    async def run(self, spec: Spec) -> Case:
+        self._runs[to_json(spec)] += 1
+        mutant = MUTANT if self._broken(self._runs[to_json(spec)]) else ""
+        return await asyncio.to_thread(runner(PROTOCOL, mutant), spec)
+
+
+@pytest.fixture
+def in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of these tests are no alarm's business: signals are for the main thread."""
+    monkeypatch.setattr("conformance.run.inprocess.run_or_stuck", lambda work, _: virtual.run(work))
+
+
+def swept_live(folder: Path, broken: Callable[[int], bool]) -> SweepCampaign:
+    client = SweptClient(PROTOCOL, "reference")
+    client.made, client.child = None, Sometimes(broken)
+    campaign = SweepCampaign(client, folder, specs=SPECS[-1:])
+    campaign.go(60.0)
+    return campaign
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_what_a_process_fails_at_is_shrunk(tmp_path: Path) -> None:
+    campaign = swept_live(tmp_path, lambda _: True)
+    assert [(len(one.replay.spec.injections), one.steady) for one in campaign.failures] == [(0, True)]
+    assert campaign.failures[0].path.with_suffix("").with_suffix(".html").exists()
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_what_a_process_fails_at_once_is_written_down_as_it_was(tmp_path: Path) -> None:
+    campaign = swept_live(tmp_path, lambda run: run == 1)
+    assert [(one.replay.spec, one.steady) for one in campaign.failures] == [(SPECS[-1], False)]

@@ -95,26 +95,6 @@ def test_a_line_stands_where_it_was_written_not_where_it_was_read() -> None:
     assert case.rows[1].t == pytest.approx(10.009)
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "verdict", "runs"), [("11", True, 2), ("011", True, 3), ("00", False, 2)]
-)
-def test_most_runs_decide(outcomes: str, verdict: bool, runs: int) -> None:
-    case = CLEAN(Spec(PROTOCOL, "ask"))
-
-    class Scripted(Child):
-        count = 0
-
-        async def run(self, spec: Spec) -> Case:
-            self.count += 1
-            case.hits = int(outcomes[self.count - 1])
-            return case
-
-    child = Scripted.of(PROTOCOL, [])
-    assert isinstance(child, Scripted)
-    assert asyncio.run(child.mostly(case.spec, lambda one: bool(one.hits))) is verdict
-    assert child.count == runs
-
-
 @pytest.mark.full
 def test_bases_are_those_that_the_client_has_the_role_and_the_capabilities_for() -> None:
     adapter = "conformance.clients.adapters.rbfly"  # speaks no admin ops, and knows no sub-entries

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from conformance.run.specs import ArgumentChange, Injection, Spec
-from conformance.search.systematic.shrink import EVALUATIONS_MAX, Shrinking, smallest_of
-from fakebrokers.core import virtual
+from conformance.search.systematic.shrink import EVALUATIONS_MAX, Shrinking
 
 MANY = tuple(Injection("c1", "out", number, "latency", 30.0) for number in range(20, 30))
 
@@ -71,19 +69,3 @@ def test_no_more_runs_than_allowed() -> None:
     search = Shrinking(lambda one: len(one.injections) > 8, most=5)
     search.smallest(spec)
     assert search.runs == 5
-
-
-def test_a_search_where_runs_take_real_time_finds_the_same_and_ends_in_time() -> None:
-    spec = Spec("toy", "base", (*MANY, Injection("c2", "in", 7, "cut", 6)))
-
-    async def fails(one: Spec) -> bool:
-        return any(injection.connection == "c2" for injection in one.injections)
-
-    async def found(seconds: float) -> Spec:
-        return await smallest_of(spec, fails, EVALUATIONS_MAX, asyncio.get_running_loop().time() + seconds)
-
-    assert (
-        virtual.run(found(5.0)).injections
-        == smallest(lambda one: bool(asyncio.run(fails(one))), spec)[0].injections
-    )
-    assert virtual.run(found(-1.0)) == spec

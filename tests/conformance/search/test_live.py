@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 
 from conformance.rules import Finding
+from conformance.search.live import Shrinkable, ShrinkResult, shrink_all
+from conformance.search.random.campaign import JudgedRun, shows
 from conformance.search.random.case import ChaosCase
-from conformance.search.random.live import ShrinkResult, shrink_all
 from conformance.search.random.schedule import Schedule, to_json
+from conformance.search.random.shrink import candidates
 from conformance.search.random.verdict import RunVerdict, Word
 from fakebrokers.core import virtual
 from fakebrokers.faults.steps import Step
@@ -23,17 +25,19 @@ FAILS = RunVerdict(Word.FAIL, (Finding("lives", "gone"),))
 
 def shrunk(
     fails: Callable[[Schedule, int], bool], seconds: float = 60.0
-) -> tuple[ShrinkResult | None, Counter[str]]:
+) -> tuple[ShrinkResult[JudgedRun] | None, Counter[str]]:
     """What becomes of a schedule that fails as `fails` says of it and the number of its run."""
     runs: Counter[str] = Counter()
 
-    async def run(schedule: Schedule) -> tuple[ChaosCase, RunVerdict]:
+    async def run(schedule: Schedule) -> JudgedRun:
         key = to_json(schedule)
         runs[key] += 1
         verdict = FAILS if fails(schedule, runs[key]) else RunVerdict(Word.PASS)
         return ChaosCase(schedule, []), verdict
 
-    [found] = asyncio.run(shrink_all([(LONG, "lives")], run, 4, seconds))
+    [found] = asyncio.run(
+        shrink_all([(LONG, "lives")], Shrinkable(run, shows, candidates, to_json), 4, seconds)
+    )
     return found, runs
 
 
@@ -45,14 +49,14 @@ def test_the_step_that_matters_is_left() -> None:
     found, _ = shrunk(lambda schedule, _: has_third(schedule))
     assert found is not None
     assert found.steady
-    assert [step.name for step in found.case.schedule.steps] == ["step3"]
-    assert found.case.schedule.params["messages"] == 1
+    assert [step.name for step in found.run[0].schedule.steps] == ["step3"]
+    assert found.run[0].schedule.params["messages"] == 1
 
 
 def test_what_fails_sometimes_only_is_not_taken() -> None:
     found, _ = shrunk(lambda schedule, run: schedule == LONG or (has_third(schedule) and run % 2 == 1))
     assert found is not None
-    assert found.case.schedule == LONG
+    assert found.run[0].schedule == LONG
     assert found.steady
 
 
@@ -67,20 +71,21 @@ def test_what_does_not_fail_again_is_told_so() -> None:
 def test_time_ends_a_search() -> None:
     found, runs = shrunk(lambda schedule, _: has_third(schedule), seconds=-1.0)
     assert found is not None
-    assert found.case.schedule == LONG
+    assert found.run[0].schedule == LONG
     assert sum(runs.values()) == 4
 
 
 def test_runs_that_wait_for_a_lane_are_not_begun_behind_the_end() -> None:
     begun: list[Schedule] = []
 
-    async def run(schedule: Schedule) -> tuple[ChaosCase, RunVerdict]:
+    async def run(schedule: Schedule) -> JudgedRun:
         begun.append(schedule)
         await asyncio.sleep(0.05)
         return ChaosCase(schedule, []), FAILS
 
     # the first two runs end at 0.1 s, the third begins before the end, and all others of its batch behind it
-    [found] = virtual.run(shrink_all([(LONG, "lives")], run, 1, 0.12))
+    plans = Shrinkable(run, shows, candidates, to_json)
+    [found] = virtual.run(shrink_all([(LONG, "lives")], plans, 1, 0.12))
     assert found is not None
-    assert found.case.schedule == LONG and found.steady
+    assert found.run[0].schedule == LONG and found.steady
     assert 2 + 2 <= len(begun) <= 2 + 1 + 2  # the last two tell whether what is left fails again
