@@ -222,6 +222,11 @@ def _add_journals(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
             from fakebrokers.pytest_allure import attach_fake
 
             attach_fake(seen)
+    if "fakebrokers.simulation.fixture" in sys.modules:
+        from fakebrokers.simulation.fixture import report_of
+
+        if text := report_of(item):
+            report.sections.append(("fakebrokers simulation", text))
 
 
 def _fakes(item: pytest.Item) -> list[tuple[str, FakeServer]]:

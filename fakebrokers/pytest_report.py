@@ -107,5 +107,11 @@ def describe(server: FakeServer, lines: int, replay: str, unmet: Sequence[str]) 
 
 
 def replay_command(item: pytest.Item, settings: Sequence[str]) -> str:
-    """The command that runs this test alone, with the same seed."""
-    return shlex.join(["pytest", item.nodeid, *settings])
+    """The command that runs this test alone, with the same seed; in a simulation sets of strings matter."""
+    command = shlex.join(["pytest", item.nodeid, *settings])
+    if "simulation" not in getattr(item, "fixturenames", ()):
+        return command
+    from fakebrokers.simulation.hashes import VARIABLE, fixed_hash_seed
+
+    fixed = fixed_hash_seed()
+    return command if fixed is None else f"{VARIABLE}={fixed} {command}"

@@ -78,6 +78,40 @@ def test_a_failure_shows_the_journals_and_no_frame_of_the_plugin(pytester: pytes
     result.stdout.no_fnmatch_line("*simulation.py*")
 
 
+@pytest.mark.parametrize("fixed", ["5", None])
+def test_a_failure_says_how_the_same_run_is_had_again(
+    fixed: str | None, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes with one ``PYTHONHASHSEED`` have the same order of sets of strings, others have not."""
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    if fixed is not None:
+        monkeypatch.setenv("PYTHONHASHSEED", fixed)
+    pytester.makepyfile(
+        test_order="""
+        import asyncio
+
+        async def test_walks_a_set(simulation):
+            simulation.narconi()
+            await asyncio.sleep(60)
+            print("walks", "".join(set("abcdefgh")))
+            assert 1 == 2
+        """
+    )
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    options = "-p", "fakebrokers.pytest_plugin", "--fakebrokers-seed=7"
+    runs = [pytester.runpytest_subprocess(*options) for _ in range(2)]
+    walks = {line for run in runs for line in run.outlines if line.startswith("walks")}
+    again = "pytest test_order.py::test_walks_a_set --fakebrokers-seed=7"
+    said = runs[0].stdout
+    if fixed is None:
+        assert len(walks) > 1
+        said.fnmatch_lines([f"seed 7, ended at 60 s; again: {again}", "*another process draws another*"])
+    else:
+        assert len(walks) == 1
+        said.fnmatch_lines([f"seed 7, *again: PYTHONHASHSEED=5 {again}"] * 2)  # of the journal, too
+        said.no_fnmatch_line("*draws another*")
+
+
 def test_what_fails_in_an_application_fails_the_test(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
