@@ -89,6 +89,7 @@ class BlazingMQ(FakeServer):
                 partial(self._new_session, node),
                 0 if number else self._wanted_port,
                 quick_acks=True,  # the C++ SDK's send buffer holds 4608 bytes
+                node=number,
             )
             for number, node in enumerate(self._nodes)
         ]
@@ -96,7 +97,7 @@ class BlazingMQ(FakeServer):
     def _bound(self) -> None:
         """Tell each node its address."""
         for number, node in enumerate(self._nodes):
-            node.host = self.host
+            node.host = self._host_of(number)
             node.port = self.listeners[number].port
 
     def _new_session(self, node: Node, transport: Any) -> tuple[BlazingSession, BlazingCodec]:
@@ -118,7 +119,7 @@ class BlazingMQ(FakeServer):
     def urls(self) -> dict[str, str]:
         """The further nodes, ``node2``, ``node3`` ..."""
         return {
-            f"node{number}": f"{self.scheme}://{self.host}:{node.port}"
+            f"node{number}": f"{self.scheme}://{node.host}:{node.port}"
             for number, node in enumerate(self._nodes[1:], start=2)
         }
 

@@ -1,4 +1,4 @@
-"""Where a fake runs that is part of something larger: a host of a simulation."""
+"""Where a fake runs that is part of something larger: hosts of a simulation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ if TYPE_CHECKING:
 
 
 class Home(Protocol):
-    """A host; `FakeServer` asks it for what it would else have of the operating system."""
+    """Hosts; `FakeServer` asks for what it would else have of the operating system."""
 
     loop: LoopHandle
 
     def listener(self, driver: Driver, endpoint: Endpoint) -> Listener:
         """What listens there."""
+
+    def host_of(self, node: int) -> str:
+        """The name of the host that a node of a cluster runs on, by number from 0."""

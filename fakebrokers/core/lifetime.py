@@ -34,7 +34,7 @@ class Lifetime(Awaiting):
     _is_companion: bool = False  #: another fake stops it, and nobody has to (see `FakeServer._companions`)
     #: Gets what clients are handed and what they write, byte for byte, after all faults; set before `start`.
     _watcher: Watcher | None = None
-    _home: Home | None = None  #: the simulated host that it runs on, set before `start`; goes with `memory`
+    _home: Home | None = None  #: the simulated hosts that it runs on, set before `start`; goes with `memory`
     _journal_dir: Path | None
     _journal_frames: bool
     _written: RunJournal | None
@@ -60,6 +60,10 @@ class Lifetime(Awaiting):
     def _has_streams(self) -> bool:
         """Whether bytes flow between it and its clients, so that it can speak TLS and dial nodes."""
         return self._home is not None or not self.in_memory
+
+    def _host_of(self, node: int) -> str:
+        """The host on which a node of a cluster listens, by number from 0."""
+        return self.host if self._home is None else self._home.host_of(node)
 
     def _bound(self) -> None:
         """The ports are known; nobody was accepted yet."""

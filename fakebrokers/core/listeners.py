@@ -29,6 +29,7 @@ class Endpoint(NamedTuple):
         tls: The server's side of TLS, if it is spoken there.
         quick_acks: Whether the kernel acknowledges each read at once (Linux), for clients that keep so few
             bytes in flight that each delayed acknowledgement stops them for 40 ms.
+        node: Which node of a cluster listens there, from 0; in a simulation each has a host of its own.
     """
 
     wire: Wire
@@ -36,6 +37,7 @@ class Endpoint(NamedTuple):
     port: int = 0
     tls: ssl.SSLContext | None = None
     quick_acks: bool = False
+    node: int = 0
 
 
 class Listener(Protocol):

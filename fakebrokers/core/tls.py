@@ -52,7 +52,7 @@ class Tls:
     """The server's side of TLS.
 
     Args:
-        host: Name or address that the good certificate is for; ``localhost`` is always in it too.
+        hosts: Names or addresses that the good certificate is for; ``localhost`` is always in it too.
         ask_client: Ask clients for a certificate (SASL EXTERNAL); they may come without.
         show: What `show` does at once; True for the good one.
 
@@ -61,12 +61,12 @@ class Tls:
         ca_file: PEM file with the authority that clients should trust; gone after `close`.
     """
 
-    def __init__(self, host: str, *, ask_client: bool = False, show: Certificate | str | bool = True) -> None:
+    def __init__(self, *hosts: str, ask_client: bool = False, show: Certificate | str | bool = True) -> None:
         import ssl
 
         with needs("tls", "TLS"):
             import trustme
-        self._host = host
+        self._hosts = (*hosts, "localhost")
         self._trustme = trustme
         with real_dates():
             self._authority = trustme.CA()
@@ -94,10 +94,10 @@ class Tls:
         if kind is Certificate.EXPIRED:
             yesterday = datetime.fromtimestamp(wall(), UTC) - timedelta(days=1)
             return self._authority.issue_cert(
-                self._host, "localhost", not_before=yesterday - timedelta(days=30), not_after=yesterday
+                *self._hosts, not_before=yesterday - timedelta(days=30), not_after=yesterday
             )
         authority = self._trustme.CA() if kind is Certificate.UNKNOWN_AUTHORITY else self._authority
-        return authority.issue_cert(self._host, "localhost")
+        return authority.issue_cert(*self._hosts)
 
     def _self_sign(self) -> None:
         """Show a certificate of the right host whose issuer is itself."""
@@ -105,7 +105,7 @@ class Tls:
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-        leaf = self._authority.issue_cert(self._host, "localhost")
+        leaf = self._authority.issue_cert(*self._hosts)
         issued = x509.load_pem_x509_certificate(leaf.cert_chain_pems[0].bytes())
         key = load_pem_private_key(leaf.private_key_pem.bytes(), None)
         builder = x509.CertificateBuilder(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -91,9 +92,15 @@ class RabbitMQStream(FakeServer):
         self.tls: Tls | None = None
         self._cluster = Cluster([Node("rabbit") for _ in range(nodes)], load_balancer=load_balancer)
         super().__init__(profile=profile, **options)
-        for number, node in enumerate(self._cluster.nodes, start=1):
-            # as with a real server, the host part is what it advertises; several on one host have numbers
-            node.name = f"rabbit{'' if number == 1 else number}@{advertised_host or self.host}"
+        self._name_nodes()
+
+    def _name_nodes(self) -> None:
+        """As with a real server, the host part is what it advertises; several on one host have numbers."""
+        there: Counter[str] = Counter()
+        for number, node in enumerate(self._cluster.nodes):
+            host = self._advertised_host or self._host_of(number)
+            there[host] += 1
+            node.name = f"rabbit{'' if there[host] == 1 else there[host]}@{host}"
 
     def _make_broker(self, clock: Clock) -> StreamBroker:
         """A broker whose timestamps follow `clock`; in memory there are no TCP segments to keep apart."""
@@ -109,14 +116,16 @@ class RabbitMQStream(FakeServer):
         """One per node, and one more for TLS; the first has the port that was asked for."""
         nodes = self._cluster.nodes
         plain = [
-            Endpoint(WIRE, partial(self._new_session, node), 0 if number else self._wanted_port)
+            Endpoint(WIRE, partial(self._new_session, node), 0 if number else self._wanted_port, node=number)
             for number, node in enumerate(nodes)
         ]
         if not self._wants_tls or not self._has_streams:
             return plain
-        self.tls = Tls(self.host, ask_client=True, show=self._wants_tls)
+        hosts = [self._host_of(number) for number in range(len(nodes))]
+        self.tls = Tls(*dict.fromkeys(hosts), ask_client=True, show=self._wants_tls)
         return plain + [
-            Endpoint(WIRE, partial(self._new_tls_session, node), 0, self.tls.context) for node in nodes
+            Endpoint(WIRE, partial(self._new_tls_session, node), 0, self.tls.context, node=number)
+            for number, node in enumerate(nodes)
         ]
 
     def _bound(self) -> None:
@@ -124,8 +133,10 @@ class RabbitMQStream(FakeServer):
         if self._chunking is not None:
             self.journal.state(self.engine.now, "", "chunking", self._chunking)
         nodes = self._cluster.nodes
+        if self._home is not None:
+            self._name_nodes()
         for number, node in enumerate(nodes):
-            node.host = self._advertised_host or self.host
+            node.host = self._advertised_host or self._host_of(number)
             node.port = self.listeners[number].port
             if self.tls is not None:
                 node.tls_port = self.listeners[len(nodes) + number].port
@@ -182,8 +193,9 @@ class RabbitMQStream(FakeServer):
     def urls(self) -> dict[str, str]:
         """The further nodes, ``node2``, ``node3`` ..., ``tls`` and ``management``."""
         further = {
-            f"node{number}": f"{self.scheme}://{self.host}:{node.port}"
-            for number, node in enumerate(self._cluster.nodes[1:], start=2)
+            f"node{number + 1}": f"{self.scheme}://{self._host_of(number)}:{node.port}"
+            for number, node in enumerate(self._cluster.nodes)
+            if number
         }
         if self.tls is not None:
             further["tls"] = f"{self.scheme}+tls://{self.host}:{self.tls_port}"

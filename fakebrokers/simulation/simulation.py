@@ -19,27 +19,25 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import nullcontext
 from contextvars import copy_context
 from functools import partial
+from itertools import product
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from fakebrokers.core.loop import InsideLoop, LoopHandle
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol, fixture_name, instead_of, protocol_names
 from fakebrokers.simulation.applications import Application
 from fakebrokers.simulation.chance import Chance
-from fakebrokers.simulation.hosts import PROCESS, Host, Process
+from fakebrokers.simulation.homes import SimulatedHome
+from fakebrokers.simulation.hosts import PROCESS, Host
 from fakebrokers.simulation.loop import SimulationLoop
-from fakebrokers.simulation.servers import SimulatedListener
 from fakebrokers.simulation.tasks import in_order
 from fakebrokers.simulation.turns import LONGEST_S
 
 if TYPE_CHECKING:
-    from fakebrokers.core.driver import Driver
-    from fakebrokers.core.listeners import Endpoint, Listener
     from fakebrokers.server import FakeServer
 
 T = TypeVar("T")
@@ -77,6 +75,7 @@ class Simulation:
         self.network = self.loop.network
         self.brokers: dict[str, FakeServer] = {}
         self.applications: list[Application[Any]] = []
+        self._places: list[tuple[object, list[Host]]] = []  #: brokers and their nodes, and where they are
         self._outages: asyncio.Future[None] | None = None  #: ends when drawn faults are over
         #: Called with the name and the fake when a broker has started.
         self.started: Callable[[str, FakeServer], None] = lambda name, broker: None
@@ -189,24 +188,45 @@ class Simulation:
         self.applications.append(application)
         return application
 
-    def broker(self, protocol: str, *, host: str | None = None, **options: Any) -> FakeServer:
-        """Start a fake broker; keywords as for its server class, and the name of its host."""
+    def broker(self, protocol: str, *, host: str | Sequence[str] | None = None, **options: Any) -> FakeServer:
+        """Start a fake broker; keywords as for its server class.
+
+        Args:
+            host: The name of its host; of a cluster that of each node's, or that of the first one's: the
+                others are called like it, with ``-node2``, ``-node3`` ... at the end.
+        """
         described = find_protocol(protocol)
         if protocol == "pzq":
             raise UsageError(
                 "PZQ's clients speak through libzmq, which has threads and sockets of its own: it cannot be "
                 "simulated; use the fixture pzq"
             )
-        home = self.network.host(host) if host is not None else self.network.new_host(protocol)
-        if home.name in self.brokers:
-            raise UsageError(f"there is a broker on the host {home.name!r} already")
+        homes = self._homes(host, protocol, options.get("nodes", 1))
+        for each in self.brokers:
+            if any(each == home.name for home in homes):
+                raise UsageError(f"there is a broker on the host {each!r} already")
+        name = homes[0].name
         options.setdefault("seed", self.seed)
-        server = described.load()(host=home.name, memory=True, **options)
-        server._home = SimulatedHome(self.loop, Process(home), described.port)
+        server: Any = described.load()(host=name, memory=True, **options)
+        server._home = SimulatedHome(self.loop, homes, described.port)
         server.start()
-        self.brokers[home.name] = server
-        self.started(home.name, server)
-        return server
+        self.brokers[name] = server
+        self._places.append((server, homes))
+        if hasattr(server, "stop_node"):
+            self._places += [(node, [home]) for node, home in zip(server.nodes, homes, strict=True)]
+        self.started(name, server)
+        started: FakeServer = server
+        return started
+
+    def _homes(self, host: str | Sequence[str] | None, protocol: str, nodes: int) -> list[Host]:
+        """The hosts of a broker's nodes."""
+        if host is not None and not isinstance(host, str):
+            if len(host) != nodes:
+                raise UsageError(f"expected a host for each of {nodes} nodes, got {list(host)}")
+            return [self.network.host(each) for each in host]
+        first = self.network.new_host(protocol) if host is None else self.network.host(host)
+        further = range(2, nodes + 1)
+        return [first, *(self.network.host(f"{first.name}-node{number}") for number in further)]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         by_method = {fixture_name(each): each for each in protocol_names()}
@@ -225,64 +245,50 @@ class Simulation:
         """From now on everything between these two takes so long, one way.
 
         Args:
-            one, other: A broker, an application, or the name of a host; the test itself is on ``test``.
+            one, other: A broker with all its nodes, one of ``broker.nodes``, an application, or the name of a
+                host; the test itself is on ``test``.
         """
-        self.network.set_delay(self._host(one), self._host(other), seconds)
+        for pair in self._pairs(one, other):
+            self.network.set_delay(*pair, seconds)
 
     def partition(self, one: Any, other: Any) -> None:
         """Let nothing through between these two until `heal`; their connections stay open."""
-        self.network.cut(self._host(one), self._host(other))
+        for pair in self._pairs(one, other):
+            self.network.cut(*pair)
 
     def heal(self, one: Any = None, other: Any = None) -> None:
         """End the partition between these two, all partitions of this one, or all there are."""
-        hosts = [None if each is None else self._host(each) for each in (one, other)]
-        self.network.heal(*hosts)
+        ones, others = ([None] if each is None else self._hosts(each) for each in (one, other))
+        for pair in product(ones, others):
+            self.network.heal(*pair)
 
-    def _host(self, place: Any) -> Host:
-        """The host of a broker, of an application, or of that name."""
+    def _pairs(self, one: Any, other: Any) -> list[tuple[Host, Host]]:
+        """The hosts of two places, each with each.
+
+        Raises:
+            UsageError: Both are nodes of one broker, between which nothing passes.
+        """
+        pairs = list(product(self._hosts(one), self._hosts(other)))
+        for _, there in self._places:
+            if any(a is not b and a in there and b in there for a, b in pairs):
+                raise UsageError(
+                    f"the nodes of {there[0].name} share what they store, and nothing passes between them: "
+                    "expected stop_node(), which ends one of them, or, of RabbitMQ, move_leader()"
+                )
+        return pairs
+
+    def _hosts(self, place: Any) -> list[Host]:
+        """The hosts of a broker, of one of its nodes or of an application, or the one of that name."""
         if isinstance(place, Host):
-            return place
+            return [place]
         if isinstance(place, Application):
-            return place.host
+            return [place.host]
         if isinstance(place, str):
-            return self.network.known(place)
-        if any(place is broker for broker in self.brokers.values()):
-            return self.network.known(place.host)
+            return [self.network.known(place)]
+        for each, hosts in self._places:
+            if each is place:
+                return hosts
         raise UsageError(
-            f"expected a broker or an application of this simulation, or the name of a host, got {place!r}; "
-            "the nodes of a broker are on its host"
+            "expected a broker, one of its nodes or an application of this simulation, or the name of a "
+            f"host, got {place!r}"
         )
-
-
-class SimulatedHome:
-    """Where a broker runs; implements `home.Home`.
-
-    Args:
-        port: The first port that it listens on; further ones are the next that are free.
-    """
-
-    def __init__(self, loop: SimulationLoop, process: Process, port: int) -> None:
-        self.loop: LoopHandle = _BrokerLoop(loop, process)
-        self._simulated = loop
-        self._process = process
-        self._port = port
-
-    def listener(self, driver: Driver, endpoint: Endpoint) -> Listener:
-        """What listens there."""
-        port = endpoint.port or self._port
-        self._port = max(self._port, port + 1)
-        return SimulatedListener(self._simulated, self._process, driver, endpoint, port)
-
-
-class _BrokerLoop(InsideLoop):
-    """The loop as a broker sees it: what the broker does belongs to no application that may be killed."""
-
-    def __init__(self, loop: SimulationLoop, process: Process) -> None:
-        super().__init__(loop)
-        self._process = process
-
-    def call(self, act: Callable[..., T], *arguments: Any) -> T:
-        return self._process.context.copy().run(act, *arguments)
-
-    def post(self, act: Callable[[], Any]) -> None:
-        self.loop.call_soon(act, context=self._process.context.copy())

@@ -110,15 +110,6 @@ def test_latency() -> None:
         assert simulation.run(test()) == (0.5, 0.5)
 
 
-def test_a_node_of_a_broker_cannot_be_cut_off_by_itself() -> None:
-    with Simulation() as simulation:
-        broker = simulation.rabbitmq_stream(nodes=3)
-        with pytest.raises(UsageError, match=r"expected a broker .* the nodes of a broker are on its host"):
-            simulation.partition(broker.nodes[1], "test")
-        with pytest.raises(UsageError, match="expected a broker"):
-            simulation.latency("test", object(), 0.1)
-
-
 def test_what_a_partition_keeps_back_arrives_when_it_is_over() -> None:
     async def test() -> tuple[bytes, float]:
         await asyncio.sleep(1)
