@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import sys
 import time
-from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -16,9 +14,11 @@ from typing import Any
 
 import msgspec
 
-from fakebrokers.errors import FakeBrokerError, UsageError
+from fakebrokers.errors import UsageError
 from fakebrokers.faults.search import smallest_in_time, tries
 from fakebrokers.faults.steps import FAULT
+from fakebrokers.simulation.search.asked import Asked, worker_for
+from fakebrokers.simulation.search.lines import Place
 from fakebrokers.simulation.search.run import Outcome
 from fakebrokers.simulation.search.schedule import (
     SEEDS_OF_A_HASH,
@@ -36,7 +36,6 @@ SHRINK_MAX = 300
 SHRUNK_MAX = 10
 #: Of so many seeds the first is run twice, to see whether it repeats; all that fail are, too.
 TWICE_EVERY = 100
-_LINE_MAX = 1 << 28
 
 
 class Failed(msgspec.Struct):
@@ -58,38 +57,6 @@ class Failed(msgspec.Struct):
     path: Path | None = None
 
 
-class Asked:
-    """A worker, as the campaign sees it."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    async def ask(self, wish: Wish) -> Outcome:
-        """Run something.
-
-        Raises:
-            UsageError: It cannot be run.
-        """
-        self.send(wish)
-        return await self.answer()
-
-    def send(self, line: Setting | Wish) -> None:
-        """Say a line."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(line) + b"\n")
-
-    async def answer(self) -> Outcome:
-        """What it answers."""
-        assert self._process.stdout is not None
-        line = await self._process.stdout.readline()
-        if not line:
-            raise FakeBrokerError("a worker of the simulation has ended; what it said last is above")
-        answer = msgspec.json.decode(line, type=Answer)
-        if answer.outcome is None:
-            raise UsageError(answer.problem)
-        return answer.outcome
-
-
 class Campaign:
     """A search.
 
@@ -104,6 +71,8 @@ class Campaign:
         cpu_s, shrinking_cpu_s: What the seeds, and what shrinking has cost.
         plain: The run that nothing disturbed.
         hash_matters: It was another one in a process with another order of sets of strings.
+        lines: Lines of the application that can be reached, by file, if they steer the search.
+        reached: Those that were.
     """
 
     def __init__(self, setting: Setting, *, processes: int = 1, twice: bool = False) -> None:
@@ -114,6 +83,8 @@ class Campaign:
         self.cpu_s = self.shrinking_cpu_s = 0.0
         self.plain: Outcome | None = None
         self.hash_matters = False
+        self.lines: dict[str, list[int]] = {}
+        self.reached: set[Place] = set()
         self._processes = processes
         self._twice = twice
 
@@ -133,7 +104,8 @@ class Campaign:
         """
         begun, before = time.monotonic(), os.times()
         until = math.inf if seconds is None else begun + seconds
-        parts = deque(_parts(seeds, self._processes))
+        # what was reached steers what comes next, within a part: it must not depend on how many run at once
+        parts = deque(_parts(seeds, 1 if self.setting.coverage else self._processes))
 
         async def work() -> None:
             while parts and time.monotonic() < until:
@@ -232,28 +204,21 @@ class Campaign:
     @asynccontextmanager
     async def _worker(self, seed: int) -> AsyncIterator[Asked]:
         """A worker for seeds that have the same order of sets of strings as this one."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "fakebrokers.simulation.search.worker",
-            stdin=PIPE,
-            stdout=PIPE,
-            limit=_LINE_MAX,
-            env={**os.environ, "PYTHONHASHSEED": str(hash_seed(seed))},
-            start_new_session=True,  # Ctrl-C is for the command, which ends it
-        )
-        try:
-            worker = Asked(process)
+        async with worker_for(seed, self._take_lines) as worker:
             worker.send(self.setting)
             self._take_plain(await worker.answer())
             yield worker
-            assert process.stdin is not None
-            process.stdin.close()
-            await process.wait()
-        finally:
-            if process.returncode is None:
-                os.killpg(process.pid, 9)  # the run that goes on, too
-                await process.wait()
+
+    def _take_lines(self, answer: Answer) -> None:
+        self.lines = answer.lines or self.lines
+        self.reached.update(answer.reached)
+
+    def missed(self) -> dict[str, list[int]]:
+        """The lines that no run has reached, by file."""
+        return {
+            file: [line for line in lines if (file, line) not in self.reached]
+            for file, lines in self.lines.items()
+        }
 
     def _take_plain(self, outcome: Outcome) -> None:
         self.plain = self.plain or outcome

@@ -44,6 +44,12 @@ FOLDER = Path(".fakebrokers") / "simulate"
     show_default=True,
     help="The worst that brokers may do at frames.",
 )
+@click.option(
+    "--coverage",
+    multiple=True,
+    metavar="MODULE",
+    help="Steer by lines of this module or package, and say which no seed reached; may be repeated.",
+)
 @click.option("--twice", is_flag=True, help="Run every seed twice, not only each hundredth and what fails.")
 @click.option(
     "-n", "processes", type=click.IntRange(1, 64), default=1, show_default=True, help="Runs at once."
@@ -72,6 +78,7 @@ def simulate(
     shuffle: bool,
     faults: tuple[str, ...],
     realism: str,
+    coverage: tuple[str, ...],
     twice: bool,
     processes: int,
     replay: Path | None,
@@ -92,7 +99,9 @@ def simulate(
     from fakebrokers.simulation.search.worker import Setting
 
     kinds(Realism(realism), faults)
-    setting = Setting(main, list(checks), virtual_minutes * 60, shuffle, realism, list(faults))
+    setting = Setting(
+        main, list(checks), virtual_minutes * 60, shuffle, realism, list(faults), list(coverage)
+    )
     campaign = Campaign(setting, processes=processes, twice=twice)
     with interruptible() as told:
         try:

@@ -63,14 +63,19 @@ def draw(seed: int, survey: Survey, seconds: float, there: Sequence[str], *, shu
     steps: list[Step] = []
     for number in range(random.choice(STEPS)):
         for _ in range(TRIES):
-            step = _step(random, survey, random.choice(mix), window, f"fault {number + 1}")
-            if step is not None and not any(_clash(step, other) for other in steps):
+            step = draw_step(random, survey, random.choice(mix), window, f"fault {number + 1}")
+            if step is not None and not any(clash(step, other) for other in steps):
                 steps.append(step)
                 break
     return Schedule(seed, seconds, shuffle, tuple(sorted(steps, key=lambda step: step.at_s)))
 
 
-def _step(random: Random, survey: Survey, kind: str, window: float, name: str) -> Step | None:
+def draw_step(random: Random, survey: Survey, kind: str, window: float, name: str) -> Step | None:
+    """A step of a kind, about what took part in a run; None where there is nothing that it could be about.
+
+    Args:
+        window: Virtual seconds in which it begins.
+    """
     early = [moment for moment in survey.moments if moment <= window]
     at_s = random.choice((0.0, round(random.uniform(0, window), 2)))
     if early and random.random() < 0.5:
@@ -106,7 +111,7 @@ def _fault(random: Random, broker: BrokerSeen | None, kind: str) -> dict[str, An
     return row
 
 
-def _clash(step: Step, other: Step) -> bool:
+def clash(step: Step, other: Step) -> bool:
     """Whether both would do the same to the same at the same time, so that one would end the other."""
     same = (step.kind, step.target) == (other.kind, other.target) and step.kind != FAULT
     apart = step.at_s + step.for_s < other.at_s or other.at_s + other.for_s < step.at_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 import msgspec
 
 from fakebrokers.output import plain
+from fakebrokers.simulation.search.lines import ranges
 from fakebrokers.simulation.search.run import Outcome
 from fakebrokers.simulation.search.schedule import Found, words_of
 
@@ -37,11 +39,23 @@ def show(campaign: Campaign, folder: Path, *, as_json: bool) -> None:
         click.echo(plain(f"seed {seed} does not repeat; {differs}", lines=True))
     if campaign.hash_matters:
         click.echo("the order of sets of strings changes what happens: tests need PYTHONHASHSEED to repeat")
+    _show_lines(campaign)
     words = [f"{campaign.bad} failed"]
     words += [f"{len(campaign.differing)} did not repeat"] if campaign.differing else []
     rate = campaign.runs / campaign.cpu_s if campaign.cpu_s else 0.0
     took = f"{campaign.cpu_s:.0f} s of the processor ({rate:.0f} a second)"
     click.echo(f"{campaign.runs} runs in {took}: {', '.join(words)}")
+
+
+def _show_lines(campaign: Campaign) -> None:
+    """Which lines of the application no seed has reached."""
+    missed = campaign.missed()
+    total, count = (sum(map(len, each.values())) for each in (campaign.lines, missed))
+    if campaign.lines:
+        click.echo(f"lines that were reached: {total - count} of {total}{'; never:' if count else ''}")
+    for file, lines in missed.items():
+        if lines:
+            click.echo(plain(f"  {os.path.relpath(file)}: {ranges(lines)}"))
 
 
 def show_replay(outcome: Outcome, found: Found, *, as_json: bool) -> None:
@@ -123,6 +137,10 @@ def _document(campaign: Campaign) -> dict[str, Any]:
             for each in campaign.failed.values()
         ],
         "hash_matters": campaign.hash_matters,
+        "coverage": {
+            os.path.relpath(file): {"lines": len(campaign.lines[file]), "missed": lines}
+            for file, lines in campaign.missed().items()
+        },
         "not_repeated": [{"seed": seed, "differs": text} for seed, text in campaign.differing.items()],
     }
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import resource
-import select
 import signal
 import sys
-import traceback
-from collections.abc import Callable, Iterator
-from typing import IO, NoReturn
+from collections.abc import Iterator
+from typing import IO
 
 import msgspec
 from msgspec.structs import replace
@@ -23,22 +20,23 @@ from msgspec.structs import replace
 from fakebrokers.errors import FakeBrokerError
 from fakebrokers.faults import Realism
 from fakebrokers.simulation.repeats import difference
+from fakebrokers.simulation.search.children import Told, end_of, heard, quiet, tell
 from fakebrokers.simulation.search.draw import draw, kinds
+from fakebrokers.simulation.search.lines import Place, lines_of, reaching
 from fakebrokers.simulation.search.machine import choices_of
 from fakebrokers.simulation.search.run import Outcome, Run
-from fakebrokers.simulation.search.schedule import Failure, Schedule
+from fakebrokers.simulation.search.schedule import Schedule
+from fakebrokers.simulation.search.steering import Corpus, changed
 from fakebrokers.simulation.search.survey import Survey
 from fakebrokers.simulation.search.world import World, find_world
 
-#: Of the processor, for one run.
-CPU_S = 60
-#: Of real time: a run that uses no processor and does not end waits for something real.
-REAL_S = 300.0
-OUTPUT_MAX = 4000
-
 
 class Setting(msgspec.Struct, frozen=True):
-    """What is searched: the first line."""
+    """What is searched: the first line.
+
+    Attributes:
+        coverage: Modules whose lines steer what is tried next.
+    """
 
     main: str
     checks: list[str]
@@ -46,6 +44,7 @@ class Setting(msgspec.Struct, frozen=True):
     shuffle: bool
     realism: str
     faults: list[str]
+    coverage: list[str] = []
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -65,18 +64,17 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct):
-    """How it ended, or why it could not be run."""
+    """How it ended, or why it could not be run.
+
+    Attributes:
+        reached: Lines that no run of this worker had reached before.
+        lines: All that can be reached, by file; with the first answer.
+    """
 
     outcome: Outcome | None = None
     problem: str = ""
-
-
-class _Told(msgspec.Struct):
-    """What a child says: an outcome and what happened, or why there is none."""
-
-    outcome: Outcome | None = None
-    lines: list[str] = []
-    problem: str = ""
+    reached: list[Place] = []
+    lines: dict[str, list[int]] = {}
 
 
 class Worker:
@@ -85,8 +83,11 @@ class Worker:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._kinds = kinds(Realism(setting.realism), setting.faults)
-        with explained_asserts([each.partition(":")[0] for each in (setting.main, *setting.checks)]):
+        modules = [each.partition(":")[0] for each in (setting.main, *setting.checks)]
+        with explained_asserts([*modules, *setting.coverage]):
             self._world: World = find_world(setting.main, setting.checks)
+            self._lines = lines_of(setting.coverage)
+        self._corpus = Corpus()
         self._survey: Survey | None = None
 
     def survey(self) -> Answer:
@@ -109,20 +110,36 @@ class Worker:
                     Run(self._world, usual).go()
         gc.collect()
         gc.freeze()
+        answer.lines = self._lines
         return answer
 
     def answer(self, wish: Wish, *, surveys: bool = False) -> Answer:
         """Run what is wanted."""
-        schedule = wish.schedule or self._draw(wish)
+        schedule = wish.schedule or self._plan(wish)
         told = self._forked(schedule, wish, surveys=surveys)
-        if told.outcome is None:
+        outcome = told.outcome
+        if outcome is None:
             return Answer(problem=told.problem)
+        if told.reached and outcome.survey is not None:
+            self._corpus.add(schedule, outcome.survey, dict(told.reached))
         if wish.twice:
-            told.outcome.differs = difference(told.lines, self._forked(schedule, wish).lines)
-        return Answer(told.outcome)
+            outcome.differs = difference(told.lines, self._forked(schedule, wish).lines)
+        return Answer(outcome, reached=[place for place, _ in told.reached])
+
+    def _plan(self, wish: Wish) -> Schedule:
+        """The schedule of a seed: drawn, or one that has reached something new with a change."""
+        kept = self._corpus.choose(wish.seed) if self._lines else None
+        if kept is None:
+            return self._draw(wish)
+        return changed(kept, wish.seed, self._window(kept.survey), self._kinds)
+
+    def _window(self, survey: Survey) -> float:
+        """Virtual seconds in which faults may be: where only `main` checks, none after it has ended."""
+        seconds = self._setting.seconds
+        return seconds if self._setting.checks else min(seconds, max(1.0, survey.ended_s))
 
     def _draw(self, wish: Wish) -> Schedule:
-        """The schedule of a seed; of a state machine whose rules fail by themselves one without faults."""
+        """One drawn from the seed; of a state machine whose rules fail by themselves one without faults."""
         setting, survey = self._setting, self._survey
         choices = self._choices(wish.seed)
         if choices:
@@ -132,8 +149,7 @@ class Worker:
                 return plain
             survey = outcome.survey
         assert survey is not None
-        seconds = setting.seconds if setting.checks else min(setting.seconds, max(1.0, survey.ended_s))
-        drawn = draw(wish.seed, survey, seconds, self._kinds, shuffle=setting.shuffle)
+        drawn = draw(wish.seed, survey, self._window(survey), self._kinds, shuffle=setting.shuffle)
         return replace(drawn, choices=choices)
 
     def _choices(self, seed: int) -> bytes:
@@ -141,7 +157,7 @@ class Worker:
 
     def _forked(
         self, schedule: Schedule, wish: Wish, *, surveys: bool = False, before: Schedule | None = None
-    ) -> _Told:
+    ) -> Told:
         reading, writing = os.pipe()
         output = os.memfd_create("output")
         child = os.fork()
@@ -149,93 +165,35 @@ class Worker:
             os.close(reading)
             os.dup2(output, 1)
             os.dup2(output, 2)
-            _tell(writing, lambda: self._run(schedule, wish, surveys, before))
+            tell(writing, lambda: self._run(schedule, wish, surveys, before))
         os.close(writing)
         try:
-            told = _heard(reading, child, schedule)
+            told = heard(reading, child, schedule)
             if told.outcome is not None and (told.outcome.failure is not None or wish.tells):
-                told.outcome.output = _end_of(output)
+                told.outcome.output = end_of(output)
             return told
         finally:
             os.close(reading)
             os.close(output)
 
-    def _run(self, schedule: Schedule, wish: Wish, surveys: bool, before: Schedule | None) -> _Told:
+    def _run(self, schedule: Schedule, wish: Wish, surveys: bool, before: Schedule | None) -> Told:
         """In a child."""
         if before is not None:
             Run(self._world, before).go()
         run = Run(self._world, schedule)
-        outcome = run.go(surveys=surveys)
+        outcome, reached = self._traced(run, surveys)
         if wish.tells:
             outcome.story = run.story(outcome)
         lines = [*map(str, run.transcript()), str(outcome.failure)] if wish.twice else []
-        return _Told(outcome, lines)
+        return Told(outcome, lines, reached)
 
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Nothing that is printed inside is seen."""
-    sys.stderr.flush()
-    nowhere, kept = os.open(os.devnull, os.O_WRONLY), os.dup(2)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os.dup2(kept, 1)
-        os.dup2(kept, 2)
-        os.close(nowhere)
-        os.close(kept)
-
-
-def _tell(writing: int, work: Callable[[], _Told]) -> NoReturn:
-    """In a child: do it, say what came of it, and end."""
-    try:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
-        try:
-            told = work()
-        except FakeBrokerError as error:
-            told = _Told(problem=str(error))
-        except BaseException:
-            told = _Told(problem=traceback.format_exc())
-        sys.stdout.flush()
-        sys.stderr.flush()
-        with os.fdopen(writing, "wb") as pipe:
-            pipe.write(msgspec.msgpack.encode(told))
-    finally:
-        os._exit(0)
-
-
-def _heard(reading: int, child: int, schedule: Schedule) -> _Told:
-    """What a child has said; where it said nothing, that is how the run ended."""
-    pieces = []
-    in_time = True
-    while in_time:
-        in_time = bool(select.select([reading], [], [], REAL_S)[0])
-        piece = os.read(reading, 1 << 16) if in_time else b""
-        if not piece:
-            break
-        pieces.append(piece)
-    if not in_time:
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    if pieces and in_time:
-        return msgspec.msgpack.decode(b"".join(pieces), type=_Told)
-    killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    if not in_time:
-        text = f"the run waited {REAL_S:g} s for something real, such as a lock of another thread"
-    elif killed in (signal.SIGXCPU, signal.SIGKILL):
-        text = f"the run took {CPU_S} s of the processor and was ended: a loop that never awaits?"
-    else:
-        text = f"the run's process ended with status {status}"
-    return _Told(Outcome(schedule, Failure("Hang" if not in_time or killed else "Crash", text)))
-
-
-def _end_of(output: int) -> str:
-    size = os.fstat(output).st_size
-    return os.pread(output, OUTPUT_MAX, max(0, size - OUTPUT_MAX)).decode(errors="replace")
+    def _traced(self, run: Run, surveys: bool) -> tuple[Outcome, list[tuple[Place, float]]]:
+        """Run it; how it ended, and the lines that no run before had reached, with their virtual times."""
+        if not self._lines:
+            return run.go(surveys=surveys), []
+        with reaching(self._lines) as seen:
+            outcome = run.go(surveys=True)
+        return outcome, [(place, at) for place, at in seen.items() if place not in self._corpus.seen]
 
 
 @contextlib.contextmanager

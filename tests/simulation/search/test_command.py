@@ -15,7 +15,7 @@ import pytest
 
 from fakebrokers.cli import main
 from fakebrokers.faults.steps import Step
-from fakebrokers.simulation.search import worker
+from fakebrokers.simulation.search import children, worker
 from fakebrokers.simulation.search.campaign import Campaign
 from fakebrokers.simulation.search.page import excerpt
 from fakebrokers.simulation.search.schedule import SEEDS_OF_A_HASH, Schedule, hash_seed
@@ -155,7 +155,7 @@ def test_a_seed_has_the_order_of_sets_of_strings_of_its_block() -> None:
 def test_a_run_that_never_awaits_is_ended(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "CPU_S", 1)
+    monkeypatch.setattr(children, "CPU_S", 1)
     made = worker.Worker(worker.Setting("tests.simulation.search.worlds:busy", [], 600.0, False, "legal", []))
     made.survey()
     crash = Step("crash", 60.0, 9.0, {"how": "rst"}, "crash", "narconi")

@@ -128,3 +128,28 @@ async def nothing(simulation: Any) -> None:
 
 def not_async(simulation: Any) -> None:
     """Is no world."""
+
+
+async def falling_back(first: str, second: str, names: Iterable[str]) -> list[str]:
+    """Makes queues at the first place, and for good at the second once that has failed; what was lost."""
+    lost = []
+    place = first
+    for name in names:
+        done = await put(place, name)
+        if not done and place == first:
+            place = second
+            done = await put(place, name)
+        if not done:
+            await asyncio.sleep(30)
+            done = await put(place, name)
+        if not done:
+            lost.append(name)
+        await asyncio.sleep(60)
+    return lost
+
+
+async def two_faults(simulation: Any) -> None:
+    """Goes wrong where the first broker fails, and then the second one twice in a row."""
+    first, second = (simulation.narconi(port=3000, host=host).host for host in ("first", "second"))
+    lost = await simulation.start(falling_back, first, second, "abcdefgh").wait()
+    assert not lost
