@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import os
 import random
-import sys
 import time
 from asyncio import _get_running_loop
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from fakebrokers.server import WALL_ON_VIRTUAL_TIME
+from fakebrokers.simulation.places import Places
 from fakebrokers.simulation.turns import TurningLoop
 
 #: Where nothing is exchanged: the fakes have clocks of their own, and others keep the real ones on purpose.
@@ -124,15 +124,10 @@ class Chance:
         """Exchange time and chance, and give the real ones back."""
         before = random.getstate()
         random.setstate(self._state)
-        replaced = _replacements(self._urandom)
-        places = [place for place in _places() if place[2] in replaced]
-        for names, name, key in places:
-            names[name] = replaced[key]
         try:
-            yield
+            with _PLACES.exchanged(_replacements(self._urandom)):
+                yield
         finally:
-            for names, name, key in places:
-                names[name] = _REAL[key]
             self._state = random.getstate()
             random.setstate(before)
 
@@ -153,6 +148,7 @@ _REAL: dict[str, Any] = {
     "time.gmtime": time.gmtime,
     "time.localtime": time.localtime,
 }
+_PLACES = Places(_REAL, _NOT_IN)
 
 
 def _replacements(urandom: Callable[[int], bytes]) -> dict[str, Any]:
@@ -170,22 +166,3 @@ def _replacements(urandom: Callable[[int], bytes]) -> dict[str, Any]:
             start = WALL_ON_VIRTUAL_TIME if key.startswith("time.time") else 0.0
             made[key] = partial(_elapsed, real, factor, start)
     return made
-
-
-_found: list[tuple[dict[str, Any], str, str]] = []
-_looked_at: list[int] = []
-
-
-def _places() -> list[tuple[dict[str, Any], str, str]]:
-    """Where modules have these: names of a module, the name there, and which it is."""
-    if _looked_at != [len(sys.modules)]:
-        _looked_at[:] = [len(sys.modules)]
-        keys = {id(real): key for key, real in _REAL.items()}
-        _found.clear()
-        for module, there in tuple(sys.modules.items()):
-            if module.partition(".")[0] not in _NOT_IN:
-                names = getattr(there, "__dict__", {})
-                _found.extend(
-                    (names, name, keys[id(each)]) for name, each in tuple(names.items()) if id(each) in keys
-                )
-    return _found

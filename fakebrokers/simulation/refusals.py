@@ -7,27 +7,35 @@ Python's audit events tell.
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing.util
+import os
 import select
+import socket
 import sys
 import sysconfig
 import threading
 import time
-from asyncio import _get_running_loop
-from collections.abc import Iterator
+from asyncio import _get_running_loop, selector_events
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from fakebrokers.errors import NotSimulated
+from fakebrokers.simulation import waits
+from fakebrokers.simulation.places import Places
 
 _STREAMS = "use asyncio.open_connection, or a client library that is made for asyncio"
 _PROGRAM = "start the program's own functions with simulation.start"
 _THREADS = "use asyncio.to_thread, whose work runs to its end at once, or a task"
+_TASKS = "use those of asyncio, or asyncio.to_thread, whose work runs to its end at once"
+_LOOP = "await the function on the loop that runs, or start it with simulation.start"
 
-#: What is refused, by audit event, and what to do instead.
+#: What is refused, by audit event or a name of our own, and what to do instead.
 REFUSED = {
     "socket.connect": ("a socket of the operating system", _STREAMS),
     "socket.bind": ("a socket of the operating system", _STREAMS),
@@ -37,6 +45,15 @@ REFUSED = {
     "socket.gethostbyname": ("a name of the real network", "await loop.getaddrinfo"),
     "socket.gethostbyaddr": ("a name of the real network", "await loop.getaddrinfo"),
     "socket.getnameinfo": ("a name of the real network", "await loop.getaddrinfo"),
+    "socket.socketpair": ("a pair of sockets", "use a stream of asyncio, or an asyncio.Queue"),
+    "os.pipe": ("a pipe", "use a stream of asyncio, or an asyncio.Queue"),
+    "a wait": ("a lock or a queue of threads that nobody frees or fills", _TASKS),
+    "a loop": ("a second event loop", _LOOP),
+    "libzmq": (
+        "libzmq, which has threads and sockets of its own",
+        "use the fixture pzq, without a simulation",
+    ),
+    "builtins.input": ("a line of the terminal", "hand it to the application as an argument"),
     "select.select": ("a descriptor of the operating system", _STREAMS),
     "time.sleep": ("a sleep that really waits", "await asyncio.sleep"),
     "_thread.start_new_thread": ("a thread", _THREADS),
@@ -108,39 +125,93 @@ for _name in ("remove_reader", "remove_writer", "remove_signal_handler"):
     setattr(RealThings, _name, _nothing_there)
 
 
-def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+def _audit(event: str, arguments: tuple[Any, ...] = ()) -> None:
     if event in REFUSED:
         loop = _get_running_loop()
         if isinstance(loop, RealThings):
             raise loop.refuse(*REFUSED[event])
+    elif event == "import" and arguments[0] in _OF_LIBRARIES and isinstance(_get_running_loop(), RealThings):
+        _guard_library(arguments[0])
 
 
-#: What raises no audit event, or does so only from Python 3.13 on: module, name, and the event.
+def _guarded(event: str, function: Callable[..., Any]) -> Any:
+    """The same function, refused in a simulation."""
+
+    @wraps(function)
+    def guard(*arguments: Any, **options: Any) -> Any:
+        _audit(event)
+        return function(*arguments, **options)
+
+    return guard
+
+
+#: What raises no audit event, or does so only from Python 3.13 on: where it is, its name, and the event.
 _SILENT = (
     (time, "sleep", "time.sleep"),
     (threading, "_start_new_thread", "_thread.start_new_thread"),
     (select, "select", "select.select"),
+    (select, "poll", "select.select"),
+    (select, "epoll", "select.select"),
     (multiprocessing.util, "spawnv_passfds", "os.posix_spawn"),
+    (socket, "socketpair", "socket.socketpair"),
+    (os, "pipe", "os.pipe"),
+    (os, "pipe2", "os.pipe"),
+    (asyncio, "run", "a loop"),
+    (asyncio, "new_event_loop", "a loop"),
 )
+_KEYS = {
+    f"{place.__name__}.{name}": (place, name, event) for place, name, event in _SILENT if hasattr(place, name)
+}
+_REAL = {key: getattr(place, name) for key, (place, name, _) in _KEYS.items()}
+_GUARDS = {key: _guarded(event, _REAL[key]) for key, (_, _, event) in _KEYS.items()}
+#: The fakes and pytest do nothing of that on a simulation's loop, and are not to be slowed down.
+_PLACES = Places({**_REAL, **waits.REAL}, ("fakebrokers", "_pytest", "pytest"))
+_EXCHANGES = {
+    **_GUARDS,
+    **waits.exchanges(lambda loop: isinstance(loop, RealThings), lambda: _audit("a wait")),
+}
+#: What all loops of asyncio itself are built on that wait for real descriptors.
+_LOOPS: Any = selector_events.BaseSelectorEventLoop
+_REAL_INIT = _LOOPS.__init__
+
+
+def _init_loop(loop: Any, *arguments: Any, **options: Any) -> None:
+    """`__init__` of such a loop."""
+    loop._closed = True  # it has nothing to close, whatever its end looks for
+    _audit("a loop")
+    _REAL_INIT(loop, *arguments, **options)
 
 
 @contextmanager
 def refusing_to_wait() -> Iterator[None]:
-    """Refuse sleeps and new threads, too."""
-    there = [(vars(module), name, event) for module, name, event in _SILENT if name in vars(module)]
-    real = [names[name] for names, name, _ in there]
-    for (names, name, event), function in zip(there, real, strict=True):
-        names[name] = partial(_unless_simulated, event, function)
+    """Refuse what raises no audit event, too."""
+    for library in _OF_LIBRARIES:
+        if library in sys.modules:
+            _guard_library(library)
+    _LOOPS.__init__ = _init_loop
     try:
-        yield
+        with _PLACES.exchanged(_EXCHANGES):
+            yield
     finally:
-        for (names, name, _), function in zip(there, real, strict=True):
-            names[name] = function
+        _LOOPS.__init__ = _REAL_INIT
 
 
-def _unless_simulated(event: str, function: Any, *arguments: Any) -> Any:
-    _audit(event, arguments)
-    return function(*arguments)
+#: Classes of libraries in C, with methods that a simulation refuses: what they do raises no audit event.
+_OF_LIBRARIES = {
+    "uvloop": (("Loop", "__init__", "a loop"),),
+    "zmq": (("Context", "__init__", "libzmq"), ("Context", "socket", "libzmq")),
+}
+_seen: set[str] = set()
+
+
+def _guard_library(name: str) -> None:
+    """Guard a library for good: outside of simulations it is what it was."""
+    if name not in _seen:
+        _seen.add(name)
+        module = import_module(name)
+        for class_name, method, event in _OF_LIBRARIES[name]:
+            found: Any = getattr(module, class_name)
+            setattr(found, method, _guarded(event, getattr(found, method)))
 
 
 _watches: list[bool] = []

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import multiprocessing
 import os
+import queue
 import random
 import select
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from pathlib import Path
+from socket import socketpair as imported_socketpair
+from threading import Lock as imported_lock
+from time import sleep as imported_sleep
 from typing import Any
 
 import pytest
@@ -154,6 +161,10 @@ async def real_sleep() -> None:
     time.sleep(3600)
 
 
+async def imported_real_sleep() -> None:
+    imported_sleep(3600)
+
+
 async def child() -> None:
     subprocess.run(["true"], check=True)
 
@@ -179,8 +190,7 @@ async def handler() -> None:
 
 
 async def other_processes() -> None:
-    with ProcessPoolExecutor() as pool:
-        await asyncio.get_running_loop().run_in_executor(pool, print)
+    ProcessPoolExecutor()
 
 
 async def foreign_socket() -> None:
@@ -205,12 +215,99 @@ async def spawned() -> None:
     multiprocessing.get_context("spawn").Process(target=print).start()
 
 
+async def pair() -> None:
+    socket.socketpair()
+
+
+async def imported_pair() -> None:
+    imported_socketpair()
+
+
+async def pipe() -> None:
+    os.pipe()
+
+
+async def polled() -> None:
+    select.poll()
+
+
+async def person() -> None:
+    input()
+
+
+async def second_loop() -> None:
+    asyncio.new_event_loop()
+
+
+async def second_loop_by_its_class() -> None:
+    asyncio.SelectorEventLoop()
+
+
+async def second_loop_in_a_thread() -> None:
+    with contextlib.closing(asyncio.sleep(0)) as work:
+        await asyncio.to_thread(lambda: asyncio.run(work))
+
+
+async def lock() -> None:
+    taken = threading.Lock()
+    taken.acquire()
+    taken.acquire()
+
+
+async def lock_with_a_limit() -> None:
+    taken = imported_lock()
+    taken.acquire()
+    taken.acquire(timeout=3600)
+
+
+async def event_from_before() -> None:
+    EVENT.wait()
+
+
+async def condition() -> None:
+    with CONDITION:
+        CONDITION.wait(3600)
+
+
+async def semaphore() -> None:
+    threading.Semaphore(0).acquire()
+
+
+async def barrier() -> None:
+    threading.Barrier(2).wait()
+
+
+async def queue_from_before() -> None:
+    QUEUE.get()
+
+
+async def full_queue() -> None:
+    full: queue.Queue[int] = queue.Queue(1)
+    full.put(1)
+    full.put(2, timeout=3600)
+
+
+async def simple_queue() -> None:
+    queue.SimpleQueue().get()
+
+
+async def result_of_a_thread() -> None:
+    Future().result()
+
+
+async def wait_in_a_thread() -> None:
+    await asyncio.to_thread(lambda: EVENT.wait(3600))
+
+
+EVENT, CONDITION, QUEUE = threading.Event(), threading.Condition(), queue.Queue[int]()
+
 REAL: list[Callable[[], Coroutine[Any, Any, None]]] = [
     thread,
     blocking_socket,
     blocking_name,
     server_socket,
     real_sleep,
+    imported_real_sleep,
     child,
     async_child,
     fork,
@@ -223,6 +320,25 @@ REAL: list[Callable[[], Coroutine[Any, Any, None]]] = [
     address,
     selecting,
     spawned,
+    pair,
+    imported_pair,
+    pipe,
+    polled,
+    person,
+    second_loop,
+    second_loop_by_its_class,
+    second_loop_in_a_thread,
+    lock,
+    lock_with_a_limit,
+    event_from_before,
+    condition,
+    semaphore,
+    barrier,
+    queue_from_before,
+    full_queue,
+    simple_queue,
+    result_of_a_thread,
+    wait_in_a_thread,
 ]
 
 
@@ -232,6 +348,103 @@ def test_what_is_real_is_refused_and_says_who_asked(work: Callable[[], Coroutine
     with pytest.raises(NotSimulated, match="which is not simulated") as caught:
         run(work())
     assert str(caught.value).startswith(f"{__file__}:{first + len(lines) - 1} asks for a")
+
+
+def test_processes_of_an_executor_from_before_are_refused() -> None:
+    async def work() -> None:
+        await asyncio.get_running_loop().run_in_executor(pool, print)
+
+    with ProcessPoolExecutor() as pool, pytest.raises(NotSimulated, match="asks for a child process"):
+        run(work())
+
+
+def needs(name: str) -> Any:
+    return pytest.importorskip(name, reason=f"missing: {name} (pip install {name})")
+
+
+def test_libzmq_is_refused_though_it_asks_python_for_nothing() -> None:
+    zmq = needs("zmq")
+
+    async def context() -> None:
+        zmq.Context()
+
+    async def context_from_before() -> None:
+        before.socket(zmq.REQ)
+
+    with zmq.Context() as before:
+        for work in (context, context_from_before):
+            with pytest.raises(NotSimulated, match=rf"{__file__}:\d+ asks for libzmq"):
+                run(work())
+        before.socket(zmq.REQ).close()  # outside it is what it was
+
+
+def test_a_library_that_is_imported_in_a_simulation_is_refused_too(tmp_path: Path) -> None:
+    needs("zmq")
+    script = tmp_path / "late.py"
+    script.write_text(LATE)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"NotSimulated: {script}:6 asks for libzmq" in done.stderr
+
+
+LATE = """
+from fakebrokers.simulation import Simulation
+
+async def main():
+    import zmq
+    zmq.Context()
+
+with Simulation() as simulation:
+    simulation.run(main())
+"""
+
+
+def test_a_loop_in_c_is_refused() -> None:
+    uvloop = needs("uvloop")
+
+    async def work() -> None:
+        uvloop.new_event_loop()
+
+    with pytest.raises(NotSimulated, match="asks for a second event loop"):
+        run(work())
+    uvloop.new_event_loop().close()
+
+
+def test_locks_and_queues_that_need_not_wait_work() -> None:
+    async def work() -> list[object]:
+        taken, event, items = threading.Lock(), threading.Event(), queue.Queue[str]()
+        simple = queue.SimpleQueue[str]()
+        with taken:
+            held = [taken.locked(), taken.acquire(blocking=False), taken.acquire(timeout=0)]
+        event.set()
+        items.put("tea")
+        simple.put("milk")
+        with pytest.raises(queue.Empty):
+            queue.Queue[str]().get(block=False)
+        condition, again = threading.Condition(taken), threading.RLock()
+        with condition, again:
+            await asyncio.to_thread(event.wait)
+        return [*held, event.wait(), items.get(), simple.get(), taken.locked()]
+
+    assert run(work()) == [True, False, False, True, "tea", "milk", False]
+
+
+def test_what_is_made_in_a_simulation_is_real_outside() -> None:
+    async def make() -> tuple[Any, Any]:
+        return threading.Lock(), queue.SimpleQueue[str]()
+
+    taken, items = run(make())
+    taken.acquire()
+    giver = threading.Timer(0, lambda: (taken.release(), items.put("tea")))
+    giver.start()
+    assert taken.acquire()
+    assert items.get() == "tea"
+    giver.join()
+    assert type(threading.Lock()) is LOCK
+    assert type(queue.SimpleQueue()) is SIMPLE
+
+
+LOCK, SIMPLE = type(threading.Lock()), queue.SimpleQueue
 
 
 def test_outside_of_a_simulation_nothing_is_refused() -> None:
