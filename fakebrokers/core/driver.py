@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 import weakref
 from functools import cached_property
 
 from fakebrokers.core.engine import Engine
+from fakebrokers.core.virtual import VirtualTime
 from fakebrokers.core.watch import Watcher
 
 #: Bytes that one read takes at most.
 READ_SIZE = 512 * 1024
 
 _buffers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = weakref.WeakKeyDictionary()
+
+
+class _OfThread(threading.local):
+    """That of the loops on virtual time of a thread: there are many, one after another, and each is short."""
+
+    def __init__(self) -> None:
+        self.buffer = memoryview(bytearray(READ_SIZE))
+
+
+_of_thread = _OfThread()
 
 
 class Driver:
@@ -39,6 +51,8 @@ class Driver:
         New memory for each read would cost more than the read. A view: TLS reads into slices of it, and those
         of a bytearray are copies.
         """
+        if isinstance(self.loop, VirtualTime):
+            return _of_thread.buffer
         if self.loop not in _buffers:
             _buffers[self.loop] = memoryview(bytearray(READ_SIZE))
         return _buffers[self.loop]

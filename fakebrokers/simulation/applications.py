@@ -89,6 +89,7 @@ class Application(Generic[T]):
         process = self.processes[-1]
         if process.alive:
             mine = [task for task in in_order(asyncio.all_tasks(self._loop)) if task.process is process]
+            self._loop.network.has_lost_a_process = True
             process.kill(list[asyncio.Task[object]](mine))
             self._note("is killed")
             self._is_known = self._is_known or not self.task.done()

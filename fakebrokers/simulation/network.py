@@ -28,12 +28,14 @@ class Network:
         loop: Carries everything.
         outside: The process of code that was not started on a host: the test.
         trace: What has arrived, if it is taken down: time, way and bytes.
+        has_lost_a_process: Whether any was killed, of which nothing is called any more.
         lines: Names of hosts between which there was a connection: who connected first, then to whom.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.trace: list[tuple[float, str, bytes]] | None = None
+        self.has_lost_a_process = False
         self.lines: dict[tuple[str, str], None] = {}
         self._hosts: dict[str, Host] = {}
         self._by_address: dict[str, Host] = {}

@@ -81,13 +81,12 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
             self._timer_cancelled_count -= timer._cancelled
             self._ready.append(timer)
         held_back = self._shuffle(self._random) if self._random is not None and len(self._ready) > 1 else []
-        for _ in range(len(self._ready)):
-            handle = self._ready.popleft()
-            if not handle._cancelled:
-                process = handle._context.get(PROCESS)
-                if process is None or process.alive:
-                    handle._run()
-        self._ready.extend(held_back)
+        ready, network = self._ready, self.network
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not (handle._cancelled or (network.has_lost_a_process and not _is_alive(handle))):
+                handle._run()
+        ready.extend(held_back)
 
     def _drop_timers(self) -> None:
         """Forget timers that nobody waits for any more."""
