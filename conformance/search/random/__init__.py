@@ -16,10 +16,9 @@ is there (the drain), so that "nobody ever got it" means something.
     run        one schedule: client and fake, on virtual time or in real time
     history    the journal of a run, and what its contract promises
     verdict    all invariants and all checkers on one run
-    shrink     the smallest schedule that still fails; `replay` and `page`: how it is written down
-    live       the same where time is real
+    shrink     simpler schedules; `replay` and `page`: how one is written down
     campaign   many seeds, in `runs` side by side; `corpus`: those that failed before
-    fixed      a few seeds on many clients side by side, for a pipeline
+    fixed      a client's seeds, for pipelines
 
 How a protocol joins: a package ``scenarios/<protocol>/chaos`` with a module ``actions.py`` that has
 ``ACTIONS``, an instance of a subclass of `actions.Actions`, and, where it has some of its own, ``NEMESES``, a

@@ -5,11 +5,11 @@ No example says what is wrong; a run is wrong when it violates one of `conforman
     universe  every act at every frame of every base, and a second fault after a loss
     order     the order in which specs are drawn, and the ledger
     orders    the orders in which several answers may come
-    children  clients in processes of their own
+    children  specs on clients in processes of their own
     sweep     specs until the time is over, in `pool` side by side
-    fixed     the same specs every time, of many clients, for pipelines
+    fixed     a client's list of specs, for pipelines
     campaign  a whole sweep, and its `page`
-    shrink    the smallest spec that still fails; `replay`: how it is written down
+    shrink    simpler specs; `replay`: how one is written down
     kills     which mutants are found, and `alone`: by which rule and which act
 
 How to write bases, acts and rules: `conformance.run`.
