@@ -29,8 +29,8 @@ from conformance.suite.items import ScenarioItem
 from conformance.suite.load import SETS, add_folder, all_scenarios, select
 from conformance.suite.outside import folder_of
 from conformance.suite.scenario import Scenario
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import find_protocol, instead_of
+from fakebrokers.errors import UsageError, instead_of
+from fakebrokers.protocol import find_protocol
 
 __all__ = ["scenarios"]
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fakebrokers.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.server import BlazingMQ
     from fakebrokers.moleculer.server import Moleculer
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from fakebrokers.pzq.server import PZQ
     from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 
-__version__ = "0.2.0"
 __all__ = ["PZQ", "BlazingMQ", "Moleculer", "Narconi", "RabbitMQStream"]
 
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.core import ParameterSource
 
-from fakebrokers import __version__
 from fakebrokers.commands import Deferred, ExitCode, ExtraCommands, extra_commands, missing_package
 from fakebrokers.control.ctl import ctl
-from fakebrokers.errors import FakeBrokerError, PlanError, UsageError, shortage
+from fakebrokers.errors import FakeBrokerError, PlanError, UsageError, instead_of, shortage
 from fakebrokers.output import inert_output, plain
-from fakebrokers.protocol import Protocol, find_protocol, instead_of, is_available, protocol_names, protocols
+from fakebrokers.protocol import Protocol, find_protocol, is_available, protocol_names, protocols
 from fakebrokers.proxying import proxy
 from fakebrokers.serving import FLAGS, flags, options_of, tell_defect
 from fakebrokers.serving import run as _run
+from fakebrokers.version import __version__
 
 if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
     from fakebrokers.server import FakeServer

@@ -19,10 +19,10 @@ import click
 import msgspec
 from packaging.requirements import Requirement
 
-from fakebrokers import __version__
 from fakebrokers.commands import OWN_DISTRIBUTION, extra_commands
 from fakebrokers.extras import installing
 from fakebrokers.protocol import find_protocol, fixture_name, is_available, protocol_names
+from fakebrokers.version import __version__
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -18,6 +18,10 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
+
+#: More valid words than these are not all named in an error.
+MANY_WORDS = 60
 
 
 class FakeBrokerError(Exception):
@@ -124,3 +128,21 @@ class WaitTimeout(FakeBrokerError, TimeoutError):
 
 class UnmetExpectation(FakeBrokerError, AssertionError):
     """What a test expected did not happen; the text says what, where that is written, and what happened."""
+
+
+def instead_of(word: str, valid: Iterable[str]) -> str:
+    """The end of a message about a wrong word: what is valid, and what was probably meant.
+
+    Of many valid words it names those that are like it.
+    """
+    from difflib import get_close_matches
+
+    words = list(valid)
+    spelled = {each.lower(): each for each in words}
+    wanted = word.lower().replace("_", "-")
+    close = get_close_matches(wanted, spelled, n=1, cutoff=0.5)
+    hint = f"; did you mean {spelled[close[0]]!r}?" if close else "."
+    if len(words) <= MANY_WORDS:
+        return f"{hint} Choose from: {', '.join(words)}"
+    like = [spelled[each] for each in get_close_matches(wanted, spelled, n=6, cutoff=0.4)]
+    return f"{hint} The closest of {len(words)}: {', '.join(like)}" if like else hint

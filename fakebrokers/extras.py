@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from urllib.parse import unquote, urlsplit
 
-from fakebrokers import __version__
 from fakebrokers.errors import UsageError
+from fakebrokers.version import __version__
 
 #: Until it is on an index: the file that ``ci/package`` makes. On the day of the release: ``fakebrokers``.
 ADDRESS = f"./fakebrokers-{__version__}-py3-none-any.whl"

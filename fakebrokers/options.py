@@ -31,8 +31,7 @@ from typing import (
 
 from msgspec import Meta
 
-from fakebrokers.errors import PlanError, UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import PlanError, UsageError, instead_of
 from fakebrokers.reading import convert, struct_from
 from fakebrokers.renamed import warn_of_old
 

@@ -11,14 +11,14 @@ Fixtures, command line, doctor, fault plans, journal and checkers then know it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import UsageError, instead_of
 
 if TYPE_CHECKING:
     from fakebrokers.control.describe import Control
@@ -35,9 +35,6 @@ _REGISTERED = {
     "narconi": "fakebrokers.narconi.protocol",
     "moleculer": "fakebrokers.moleculer.protocol",
 }
-
-#: More valid words than these are not all named in an error.
-MANY_WORDS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,21 +198,3 @@ def find_protocol(name: str) -> Protocol:
         raise UsageError(f"this version of fakebrokers cannot fake {name}; it can: {there or 'nothing'}")
     protocol: Protocol = import_module(_REGISTERED[name]).PROTOCOL
     return protocol
-
-
-def instead_of(word: str, valid: Iterable[str]) -> str:
-    """The end of a message about a wrong word: what is valid, and what was probably meant.
-
-    Of many valid words it names those that are like it.
-    """
-    from difflib import get_close_matches
-
-    words = list(valid)
-    spelled = {each.lower(): each for each in words}
-    wanted = word.lower().replace("_", "-")
-    close = get_close_matches(wanted, spelled, n=1, cutoff=0.5)
-    hint = f"; did you mean {spelled[close[0]]!r}?" if close else "."
-    if len(words) <= MANY_WORDS:
-        return f"{hint} Choose from: {', '.join(words)}"
-    like = [spelled[each] for each in get_close_matches(wanted, spelled, n=6, cutoff=0.4)]
-    return f"{hint} The closest of {len(words)}: {', '.join(like)}" if like else hint

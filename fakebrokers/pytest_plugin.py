@@ -24,7 +24,6 @@ from weakref import WeakValueDictionary
 
 import pytest
 
-from fakebrokers import __version__
 from fakebrokers.errors import FakeBrokerError
 from fakebrokers.protocol import fixture_name, protocol_names
 from fakebrokers.pytest_fixtures import (
@@ -37,6 +36,7 @@ from fakebrokers.pytest_fixtures import (
     with_companions,
 )
 from fakebrokers.pytest_settings import SETTINGS, add_options, has_allure, read_settings
+from fakebrokers.version import __version__
 
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fakebrokers import __version__
 from fakebrokers.commands import ExitCode
 from fakebrokers.core.tls import Certificate
 from fakebrokers.errors import JournalError, ResourceError, shortage
 from fakebrokers.protocol import Protocol
+from fakebrokers.version import __version__
 
 if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
     from fakebrokers.control.brokers import Brokers

@@ -14,12 +14,11 @@ import fakebrokers
 from fakebrokers import protocol as registry
 from fakebrokers.core.frames import Frame, FrameSpec, Role
 from fakebrokers.core.wire import Wire
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.protocol import (
     Protocol,
     find_protocol,
     fixture_name,
-    instead_of,
     is_available,
     protocol_names,
     protocols,

@@ -476,6 +476,7 @@ LOADED_ANYWAY = {
     "fakebrokers.pytest_fixtures",
     "fakebrokers.pytest_plugin",
     "fakebrokers.pytest_settings",
+    "fakebrokers.version",
 }
 
 

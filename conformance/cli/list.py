@@ -17,8 +17,8 @@ from conformance.printing import console_for_all
 from conformance.suite.catalogue import Requirement, families, requirement, requirements, sections, sources
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.scenario import Scenario
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of, protocol_names
+from fakebrokers.errors import UsageError, instead_of
+from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
     from conformance.rules.sentences import Rule

@@ -9,5 +9,5 @@ What both share:
     fixed     the same plans every time, of many clients, for pipelines
     kills     which mutants a search finds by itself
 
-A plan is a spec of the sweep or a schedule of chaos. What shrinks one in memory is `fakebrokers.faults.search`.
+A plan is a spec of the sweep or a schedule of chaos; `fakebrokers.faults.search` shrinks one in memory.
 """

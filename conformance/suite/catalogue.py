@@ -17,8 +17,7 @@ from typing import Literal
 import msgspec
 
 from conformance.suite import outside
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import UsageError, instead_of
 
 Level = Literal["MUST", "SHOULD", "MAY"]
 

@@ -14,8 +14,7 @@ from conformance.suite import outside, outside_catalogue
 from conformance.suite.catalogue import families, stated_in
 from conformance.suite.scenario import Scenario, declared, forget, registered
 from fakebrokers.commands import own_package
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import UsageError, instead_of
 
 SMOKE = Path(__file__).with_name("smoke.json")
 SETS = ("smoke", "gate", "full", "soak")

@@ -12,8 +12,8 @@ import msgspec
 
 from conformance.suite.catalogue import Family, Level, Requirement
 from conformance.suite.outside import CATALOGUE, Folder
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of, protocol_names
+from fakebrokers.errors import UsageError, instead_of
+from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
     from conformance.suite.scenario import Script

@@ -13,8 +13,7 @@ from conformance.suite.catalogue import forget as forget_stated
 from conformance.suite.outside_catalogue import problems
 from conformance.suite.sentences import sentences
 from conformance.suite.subjects import Subject, elsewhere, find
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import UsageError, instead_of
 
 if TYPE_CHECKING:
     from conformance.suite.client import Client

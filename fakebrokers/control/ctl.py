@@ -16,7 +16,7 @@ from typing import Any
 import click
 import msgspec
 
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import instead_of
 
 #: The tools of real brokers that this one stands in for: the click commands, by name.
 _TOOLS = {"rabbitmq": "fakebrokers.rabbitmq_stream.ctl:rabbitmq"}

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from fakebrokers import __version__
 from fakebrokers.control import routes, rows
 from fakebrokers.control.brokers import operations_of
 from fakebrokers.control.describe import BoundOperation
@@ -20,6 +19,7 @@ from fakebrokers.control.values import BODY_SCHEMA, Body
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.schema import plan_schema
 from fakebrokers.protocol import Protocol, find_protocol, protocols
+from fakebrokers.version import __version__
 
 Schema = dict[str, Any]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import UsageError, instead_of
 
 P = TypeVar("P")
 

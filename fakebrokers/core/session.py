@@ -18,8 +18,7 @@ from typing import Any, ClassVar, Protocol
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.timers import Timer, Timers
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import UsageError, instead_of
 
 
 class Codec(ABC):

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fakebrokers.core.clock import real_dates, wall
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.extras import needs
-from fakebrokers.protocol import instead_of
 
 if TYPE_CHECKING:  # loaded for a fake with TLS, so that the command line is quick
     import trustme

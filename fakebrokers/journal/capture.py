@@ -18,7 +18,6 @@ from typing import BinaryIO
 
 import msgspec
 
-from fakebrokers import __version__
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.core.relay import Relay, new_relay
 from fakebrokers.core.wire import Wire
@@ -29,6 +28,7 @@ from fakebrokers.journal.record import State
 from fakebrokers.journal.rows import FrameRow
 from fakebrokers.journal.stored import began_ns, record_of
 from fakebrokers.protocol import find_protocol
+from fakebrokers.version import __version__
 
 _LOOPBACK = "127.0.0.1"
 #: Ports of clients whose address nobody knows count from here.

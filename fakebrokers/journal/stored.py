@@ -8,13 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.extras import needs
 from fakebrokers.journal.convert import upgraded_tables
 from fakebrokers.journal.reader import RunLog, read_run, runs_in
 from fakebrokers.journal.record import Record, Tap
 from fakebrokers.journal.rows import MARK, TABLES, FrameRow, MetricRow, OpRow, RunRow
-from fakebrokers.protocol import instead_of
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 

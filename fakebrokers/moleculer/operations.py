@@ -15,7 +15,7 @@ from fakebrokers.control.describe import (
     Operation,
     Switch,
 )
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.described import NodeOptionsRow, ServiceRow
 from fakebrokers.moleculer.node import Node
@@ -24,7 +24,6 @@ from fakebrokers.moleculer.serializers import find_serializer
 from fakebrokers.moleculer.server import Moleculer
 from fakebrokers.moleculer.services import Stream
 from fakebrokers.options import Port, Seconds
-from fakebrokers.protocol import instead_of
 
 #: Seconds for an answer to come in; 0 would be none, which is for ever.
 Waiting = Annotated[float, Meta(gt=0, le=LONGEST_WAIT_S)]

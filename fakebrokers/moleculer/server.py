@@ -15,7 +15,7 @@ from fakebrokers.core.loop import InsideLoop
 from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.wire import Wire
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.journal import Record, Tap
 from fakebrokers.moleculer.broker import MoleculerBroker
 from fakebrokers.moleculer.bus import Bus, BusOptions, Partition
@@ -30,7 +30,6 @@ from fakebrokers.moleculer.tcp.carrier import TcpCarrier
 from fakebrokers.moleculer.tcp.network import GOSSIP_S, TcpNetwork
 from fakebrokers.moleculer.transports import TRANSPORTS
 from fakebrokers.options import Port, ServerOptions, struct_of
-from fakebrokers.protocol import instead_of
 from fakebrokers.server import FakeServer
 
 if TYPE_CHECKING:

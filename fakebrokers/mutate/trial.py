@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.mutate.behaviours import Behaviour, behaviours_of
 from fakebrokers.mutate.lives import Key
 from fakebrokers.mutate.reruns import Order, Ran
-from fakebrokers.protocol import find_protocol, instead_of
+from fakebrokers.protocol import find_protocol
 
 #: How many times the seconds that a test took it may take with a misbehaving broker.
 TIMES = 10

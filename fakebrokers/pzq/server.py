@@ -12,9 +12,8 @@ from fakebrokers.core.engine import Clock
 from fakebrokers.core.listeners import Listener
 from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import HangUp, Session
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.options import Count, Port, Seconds, ServerOptions
-from fakebrokers.protocol import instead_of
 from fakebrokers.proxy.server import Proxy
 from fakebrokers.pzq.broker import PzqBroker
 from fakebrokers.pzq.codec import MonitorCodec, PzqCodec, ReceiveCodec, SendCodec

@@ -10,8 +10,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.simulation.ends import End, joined
 from fakebrokers.simulation.hosts import PROCESS, Host, Process
 

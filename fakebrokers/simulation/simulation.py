@@ -27,8 +27,8 @@ from itertools import product
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import find_protocol, fixture_name, instead_of, protocol_names
+from fakebrokers.errors import UsageError, instead_of
+from fakebrokers.protocol import find_protocol, fixture_name, protocol_names
 from fakebrokers.simulation.applications import Application
 from fakebrokers.simulation.chance import Chance
 from fakebrokers.simulation.homes import SimulatedHome

@@ -16,8 +16,7 @@ from xml.etree import ElementTree
 import msgspec
 
 from conformance.clients.adapters.versions import fetched
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import UsageError, instead_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]  #: where Python finds `conformance`, which adapters in Python import

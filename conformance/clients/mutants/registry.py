@@ -23,8 +23,7 @@ from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.reference.kit import adapter_of
 from conformance.clients.reference.registry import definition
 from conformance.suite import outside
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import UsageError, instead_of
 
 T = TypeVar("T", bound=type)
 

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 from conformance.clients.adapter.base import Call
 from conformance.search.random.actions import Actions
 from conformance.search.random.context import ChaosContext
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.renamed import OldName
 
 AGAIN_S = 3.0  #: between two tries to open something

@@ -8,8 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
+from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.simulation.search.machine import Machine, is_machine
 
 
