@@ -155,14 +155,15 @@ class Network:
         process = self.here()
         host = process.host
         for pause in CONNECT_PAUSES_S:
+            again_at = self.loop.time() + pause
             target = self.at(address, host)
+            delay = 0.0 if target is None else self.delay(host, target)
+            if target is not None and not self.is_cut(host, target):
+                await asyncio.sleep(delay)  # what is there when it arrives counts
             door = None if target is None else target.doors.get(port)
             if target is None or self.is_cut(host, target) or (door is not None and door.state == "hole"):
-                await asyncio.sleep(pause)
+                await asyncio.sleep(again_at - self.loop.time())
                 continue
-            delay = self.delay(host, target)
-            await asyncio.sleep(delay)
-            door = target.doors.get(port)
             if door is None or not door.lets_in(host):
                 await asyncio.sleep(delay)
                 raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {(address, port)}")

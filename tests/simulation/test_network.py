@@ -322,6 +322,24 @@ def test_connects_hang_in_a_black_hole() -> None:
         assert simulation.run(test()) == 7  # attempts at 0, 1, 3 and 7 s
 
 
+@pytest.mark.parametrize("way", ["black hole", "partition"])
+def test_what_begins_while_a_connect_is_under_way_holds_it_up(way: str) -> None:
+    async def test() -> float:
+        loop = asyncio.get_running_loop()
+        if way == "partition":
+            loop.call_later(0.1, simulation.partition, "test", broker)
+            loop.call_later(2, simulation.heal)
+        else:
+            loop.call_later(0.1, broker.black_hole, 2)
+        await connect(broker.host, broker.port)
+        return now()
+
+    with Simulation() as simulation:
+        broker = simulation.narconi()
+        simulation.latency("test", broker, 0.25)
+        assert simulation.run(test()) == 3.5  # lost at 0.25 s; sent again at 1 and 3 s
+
+
 def test_whether_a_client_holds_its_connection() -> None:
     async def test() -> list[bool | None]:
         _, writer = await connect(broker.host, broker.port)
