@@ -6,6 +6,7 @@ free, or filled already, is had at once, as everywhere.
 
 from __future__ import annotations
 
+import _thread
 import queue
 import threading
 from asyncio import _get_running_loop
@@ -17,7 +18,11 @@ _real_lock: Callable[[], Any] = threading.Lock
 _real_queue: Any = queue.SimpleQueue
 
 #: What modules have, by key; see `exchanges`.
-REAL: dict[str, Any] = {"lock": _real_lock, "queue": _real_queue}
+REAL: dict[str, Any] = {
+    "lock": _real_lock,
+    "lock of others": _thread.allocate_lock,  # from Python 3.13 on not the same as threading.Lock
+    "queue": _real_queue,
+}
 
 
 _LOCK: Any = type(_real_lock())
@@ -84,4 +89,4 @@ def exchanges(is_simulated: Callable[[object], bool], refuse: Callable[[], objec
         def __new__(cls) -> Any:
             return super().__new__(cls) if is_simulated(_get_running_loop()) else _real_queue()
 
-    return {"lock": SimulatedLock, "queue": SimulatedQueue}
+    return {"lock": SimulatedLock, "lock of others": SimulatedLock, "queue": SimulatedQueue}
