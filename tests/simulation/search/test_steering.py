@@ -17,7 +17,7 @@ from fakebrokers.faults.steps import Step
 from fakebrokers.simulation.search.draw import clash, kinds
 from fakebrokers.simulation.search.lines import lines_of, ranges, reaching
 from fakebrokers.simulation.search.schedule import Schedule
-from fakebrokers.simulation.search.steering import STEPS_MAX, Corpus, changed
+from fakebrokers.simulation.search.steering import STEPS_MAX, Corpus, Kept, changed
 from fakebrokers.simulation.search.worker import Setting, Wish, Worker
 from tests.simulation.search import worlds
 from tests.simulation.search.test_draw import SURVEY
@@ -138,6 +138,17 @@ def test_a_change_is_of_one_step_and_depends_on_the_seed() -> None:
     for seed in range(100):
         grown = type(kept)(changed(grown, seed, 600.0, there), SURVEY, [40.0])
         assert len(grown.schedule.steps) <= STEPS_MAX
+
+
+def test_rules_of_a_state_machine_keep_their_beginning() -> None:
+    choices = bytes(range(100))
+    kept = Kept(Schedule(1, 600.0, choices=choices), SURVEY, [40.0])
+    some = [changed(kept, seed, 600.0, kinds(Realism.ENVIRONMENT)).choices for seed in range(100)]
+    same = [each for each in some if each == choices]
+    assert 30 < len(same) < 70
+    assert {len(each) for each in some} == {100}
+    assert sum(each[0] == 0 for each in some) > 90
+    assert len(set(some)) > 30
 
 
 def test_what_was_changed_least_comes_first() -> None:
