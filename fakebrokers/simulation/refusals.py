@@ -51,7 +51,7 @@ REFUSED = {
     "a loop": ("a second event loop", _LOOP),
     "libzmq": (
         "libzmq, which has threads and sockets of its own",
-        "use the fixture pzq, without a simulation",
+        "use the fixture of such a broker, without a simulation",
     ),
     "builtins.input": ("a line of the terminal", "hand it to the application as an argument"),
     "select.select": ("a descriptor of the operating system", _STREAMS),
