@@ -395,3 +395,26 @@ def test_nothing_of_a_killed_application_goes_on() -> None:
         assert simulation.run(test()) == 3625
         assert sorted(ticks) == ["a task"] * 2 + ["the main task"] * 2
     assert len(ticks) == 4
+
+
+def test_what_was_about_to_run_when_an_application_was_killed_does_not() -> None:
+    said: list[str] = []
+
+    async def waits() -> None:
+        asyncio.get_running_loop().call_at(30, said.append, "a timer")
+        await opened
+        said.append("woken")
+
+    async def test() -> None:
+        timer = asyncio.ensure_future(asyncio.sleep(30))  # due with that of the application
+        await asyncio.sleep(1)
+        opened.set_result(None)
+        app.kill()
+        await timer
+        await asyncio.sleep(10)
+
+    with Simulation() as simulation:
+        opened = simulation.loop.create_future()
+        app = simulation.start(waits)
+        simulation.run(test())
+    assert said == []
