@@ -75,8 +75,7 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
                 skipped.append(come[place])
                 place += 1
             if place == len(come) or heard.at < come[place][0]:
-                where = shown(heard["position"])
-                yield f"message {where} was delivered unasked, again, or out of order", heard.at
+                yield _not_due(heard, come), heard.at
                 break
             yield from _passed_over(case, done, skipped, heard.at)
             yield from _same_properties(case, heard, come[place][2])
@@ -88,6 +87,15 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
                     where = shown(record.position)
                     yield f"message {where} came, and was not delivered to the application", at
                     break
+
+
+def _not_due(heard: ReportedEvent, come: list[Come]) -> str:
+    """What is wrong with a message that the application got though it was not the one that was due."""
+    at_its_place = [record for _, _, record in come if record.position == heard["position"]]
+    if at_its_place and not any(_is_body(heard, record) for record in at_its_place):
+        where = "" if heard["position"] is None else f" {shown(heard['position'])}"
+        return f"message{where} was delivered with a body that did not come"
+    return f"message {shown(heard['position'])} was delivered unasked, again, or out of order"
 
 
 def _passed_over(case: Case, done: RunOp, skipped: list[Come], until: Position) -> Iterator[Violation]:
@@ -114,9 +122,11 @@ def _was_due(case: Case, done: RunOp, window: Window, by_s: float) -> bool:
 
 
 def _same(heard: ReportedEvent, record: Record) -> bool:
+    return bool(heard["position"] == record.position) and _is_body(heard, record)
+
+
+def _is_body(heard: ReportedEvent, record: Record) -> bool:
     body: Any = heard["body"]
-    if heard["position"] != record.position:
-        return False
     return body["len"] == len(record.body) if "sha256" in body else body_bytes(body) == record.body
 
 

@@ -354,6 +354,19 @@ def request(node: Node, action: str, params: Any = UNSET, **fields: Any) -> str:
     return str(id)
 
 
+def event(node: Node, name: str, data: Any, target: str = NODE, **fields: Any) -> str:
+    """Send an EVENT by hand to the client, with all that a real node writes; returns its id.
+
+    A member of `fields` that is UNSET is left out.
+    """
+    id = fields.pop("id", None) or node.core.new_id()
+    nothing = dict.fromkeys(("tracing", "parentID", "caller", "needAck"))
+    usual: dict[str, Any] = {"broadcast": False, "groups": UNSET, "meta": {}, "level": 1, "requestID": id}
+    values = {"id": id, "event": name, "data": data, **usual, **nothing, **fields}
+    node.send("EVENT", target, **{key: value for key, value in values.items() if value is not UNSET})
+    return str(id)
+
+
 def respond(node: Node, asked: Packet, **fields: Any) -> None:
     """Answer a request by hand; success unless `fields` say otherwise."""
     assert isinstance(asked, Request)

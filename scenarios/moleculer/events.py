@@ -24,6 +24,7 @@ from scenarios.moleculer._steps import (
     NODE,
     REDIS,
     TCP,
+    event,
     heard,
     joined,
     limit,
@@ -52,15 +53,6 @@ def listener(broker: Moleculer, id: str, *patterns: str, **options: Any) -> Node
     return peer(
         broker, id, [Service(f"of-{id}", events=dict.fromkeys(patterns, lambda ctx: None))], **options
     )
-
-
-def event(node: Node, name: str, data: Any, target: str = NODE, **fields: Any) -> None:
-    """Send an EVENT by hand to the client."""
-    id = node.core.new_id()
-    nothing = dict.fromkeys(("tracing", "parentID", "caller", "needAck"))
-    usual = {"broadcast": False, "groups": UNSET, "meta": {}, "level": 1, "requestID": id}
-    values = {"id": id, "event": name, "data": data, **usual, **nothing, **fields}
-    node.send("EVENT", target, **{key: value for key, value in values.items() if value is not UNSET})
 
 
 async def handled(client: Client, count: int, sub: str = "news", within_s: float = 2.0) -> list[Any]:

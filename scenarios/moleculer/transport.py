@@ -14,13 +14,13 @@ from scenarios.moleculer._steps import (
     CALLER,
     MQTT,
     NATS,
-    NODE,
     OFFER,
     REDIS,
     SERVICE,
     asked,
     begin_call,
     call,
+    event,
     is_answered,
     joined,
     joining,
@@ -285,7 +285,7 @@ async def one_execution(broker: Moleculer, client: Client, expect: Expect) -> No
     since, seen = mark(broker), len(client.events)
     ids = [request(node, "s.echo", {"n": n}) for n in range(10)]
     for number in range(10):
-        node.send("EVENT", NODE, id=f"event-{number}", event="news", data=number, broadcast=True, meta={})
+        event(node, "news", number, broadcast=True)
     await came(broker, "Response", since=since, count=10)
     await client.wait_messages(10, "news", 2.0)
     await settled(node)

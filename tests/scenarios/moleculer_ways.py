@@ -54,6 +54,19 @@ class CannotReadError(Caller):
             super().settle(pending, packet)
 
 
+class WantsAll(Post):
+    """Reads an event into a structure whose members have to be there, as a library with types does (4.10)."""
+
+    REQUIRED = ("id", "event", "data", "broadcast", "meta", "level", "requestID")
+
+    def parsed(self, command: str, payload: bytes) -> dict[str, Any]:
+        packet = super().parsed(command, payload)
+        missing = [name for name in self.REQUIRED if name not in packet]
+        if command == "EVENT" and missing:
+            raise ClientError("protocol", f"missing field {missing[0]}")
+        return packet
+
+
 class Undeclared(AdapterBase):
     """Says nothing of what it may do besides: its author has not read of that."""
 
@@ -64,5 +77,6 @@ WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
     "says-null": ((SaysNull,), None),
     "nameless": ((Nameless,), None),
     "cannot-read-error": ((CannotReadError,), None),
+    "wants-all": ((WantsAll,), None),
     "guesses-success": ((GuessesSuccess,), Undeclared),
 }

@@ -42,6 +42,15 @@ class RepeatsWithGet(HttpApi):
         return found
 
 
+class OneRequestEach(HttpApi):
+    """Makes a connection for each request, and asks the server to end it after its answer."""
+
+    async def request(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> Response:
+        return await super().request(method, path, {**(headers or {}), "Connection": "close"}, body)
+
+
 class BodiesAreBinary(Consumer):
     """Tells a body from metadata by the kind of frame, and complains of a body in a text frame."""
 
@@ -238,6 +247,7 @@ class SubscribesLater(AdapterBase):
 
 
 WAYS: Mapping[str, Manner] = {
+    "one-request-each": ((OneRequestEach,), None),
     "repeats-with-get": ((RepeatsWithGet,), None),
     "bodies-are-binary": ((BodiesAreBinary,), None),
     "called-on-the-reader": ((CalledOnTheReader, ReadsInTurn), NoOpsInCallbacks),

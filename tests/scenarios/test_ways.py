@@ -13,6 +13,7 @@ from conformance.clients.mutants.matrix import GOOD
 from conformance.clients.mutants.moleculer.mutants_joining import IgnoresNamespace
 from conformance.clients.reference.kit import ClientError, adapter_of
 from conformance.clients.reference.moleculer.pings import Pings
+from conformance.clients.reference.narconi.consumer import NarconiConsumer
 from conformance.clients.reference.registry import definition
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
@@ -37,12 +38,15 @@ WAYS: Mapping[str, Ways] = {
         ("moleculer", "MOL-3.03", "says-null"),
         ("moleculer", "MOL-3.24", "cannot-read-error"),
         ("moleculer", "MOL-3.24", "guesses-success"),
+        ("moleculer", "MOL-3.23 nats", "wants-all"),
         ("moleculer", "MOL-4.01", "says-null"),
+        ("moleculer", "NET-1.05 nats", "wants-all"),
         ("narconi", "NARC-1.19", "subscribes-later"),
         ("narconi", "NARC-3.25", "subscribes-later"),
         ("narconi", "NET-1.07", "subscribes-later"),
         ("narconi", "NET-1.09", "refuses-meanwhile"),
         ("narconi", "NET-3.03", "subscribes-later"),
+        ("narconi", "NET-3.02", "one-request-each"),
         ("narconi", "NARC-1.17", "repeats-with-get"),
         ("narconi", "NARC-2.02", "no-sub-protocol"),
         ("narconi", "NARC-2.14", "one-at-a-time"),
@@ -71,6 +75,13 @@ def test_who_does_it_in_another_manner_passes(
     assert not [broken for broken in found.broken if broken.level == "MUST"]
 
 
+class NeverDecodes(NarconiConsumer):
+    """Hands over the text that stands for the bytes of a body."""
+
+    def decode(self, text: Any) -> bytes:
+        return str(text).encode()
+
+
 class NeverPings(Pings):
     """Says that nothing has answered, and has asked nobody."""
 
@@ -93,3 +104,13 @@ def test_a_defect_is_reported_as_what_it_is(
     [item] = [one for one in all_scenarios() if one.id == scenario_id]
     found = matrix.run(item)
     assert (found.verdict, found.criterion_id) == (Verdict.FAIL, criterion), found.reason
+
+
+def test_a_changed_body_is_not_called_a_matter_of_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = adapter_of(definition("narconi"), [NeverDecodes])
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    [item] = [one for one in all_scenarios() if one.id == "NARC-3.03"]
+    found = matrix.run(item, invariants=True)
+    assert [(one.name, one.detail) for one in found.broken] == [
+        ("delivers-what-came", "message was delivered with a body that did not come")
+    ]

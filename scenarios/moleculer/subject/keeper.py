@@ -10,7 +10,7 @@ from typing import Any
 from fakebrokers import Moleculer
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import Context, Service
-from scenarios.moleculer._steps import withheld
+from scenarios.moleculer._steps import event, withheld
 
 PEER = "peer"
 PUT = "p.put"
@@ -64,8 +64,7 @@ class Keeper:
         queue, node = self._listeners[sub]
         texts = self.texts.get(queue, [])
         for number in range(self._reported.get(sub, 0), len(texts)):
-            id = f"{sub}-{number}"
-            self.node.send("EVENT", node, id=id, event=queue, data=texts[number], broadcast=True, meta={})
+            event(self.node, queue, texts[number], node, id=f"{sub}-{number}", broadcast=True)
         self._reported[sub] = len(texts)
 
     def heard(self, node: str) -> int:

@@ -15,7 +15,7 @@ from conformance.clients.adapter.messages import Message, body_bytes
 from conformance.clients.adapter.result import Result
 from conformance.suite.expect import slug
 from fakebrokers import Narconi
-from fakebrokers.faults import Fault, delay, fault, latency, rewrite, rst
+from fakebrokers.faults import Fault, fault, latency, rewrite, rst
 from fakebrokers.faults.effects import Inject
 from fakebrokers.journal import Record, Tap
 from fakebrokers.narconi.faults import error_instead_of_confirm
@@ -218,8 +218,8 @@ class NarconiSubject(Subject):
         return None if shown is None else body_bytes(shown["body"])
 
     def shuffled(self, kind: str, count: int) -> Fault:
-        """Each comes on a connection of its own, and is late by chance."""
-        return delay(0.1, jitter=0.1, kind=kind, direction="out")
+        """Each comes on a connection of its own, late by chance, and before the end of that connection."""
+        return latency(0.1, jitter=0.1, kind=kind, direction="out")
 
     def keeping_alive(self, limit_s: float) -> dict[str, Any]:
         """A ping every half of it, whose pong may take the other half."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.clients.adapter.messages import Event
+from conformance.rules.closing import close_ends
 from conformance.rules.connections import one_loss_event
 from conformance.rules.giving_up import gives_up_for_a_reason, protocol_errors_for_a_reason
 from conformance.rules.life import complaints_are_told
@@ -207,3 +208,17 @@ def test_a_refusal_needs_an_answer_though_not_its_code(
     case = case_of(conn)
     case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
     assert len(list(refused_needs_answer(case))) == found
+
+
+@pytest.mark.parametrize(("what", "found"), [("disconnected", 0), ("connection_lost", 1), ("reconnected", 1)])
+def test_the_end_that_was_asked_for_may_be_reported_after_the_close(what: str, found: int) -> None:
+    done: Any = SimpleNamespace(
+        op="close", args={}, phase="close", begun=Position(1, 0, 1.0), ended=Position(2, 0, 2.0)
+    )
+    done.result = SimpleNamespace(ok=True, word="ok", error=None)
+    case = case_of()
+    case.ops = [done]
+    case.events = [ReportedEvent(Event(event="session", t=3.0, n=1, fields={"what": what}))]
+    case.events[0].at = Position(3, 0, 3.0)
+    texts = [one[0] if isinstance(one, tuple) else one for one in close_ends(case)]
+    assert texts == [f"an event {what} after the close"] * found
