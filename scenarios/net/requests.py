@@ -76,7 +76,7 @@ async def cancelled_op(subject: Subject, client: Client, expect: Expect) -> None
         "the client has no op that could be cancelled",
         id="the-client-has-no-op-that-could-be-cancelled",
     )
-    subject.broker.faults.add(hold(kind=ops[0].answer, direction="out", name="answers"))
+    subject.broker.faults.add(subject.withholding(kind=ops[0].answer, name="answers"))
     mark = subject.broker.journal.last_seq
     first = subject.begin(ops[0], 5.0)
     await expect.reached(
@@ -181,7 +181,7 @@ async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
     )
     for op in ops:
         await subject.ready(op.label)
-    subject.broker.faults.add(hold(spare=("heartbeat",), direction="out", name="silent"))
+    subject.broker.faults.add(subject.withholding(spare=("heartbeat",), name="silent"))
     calls = [subject.begin(op, 0.5, op.label) for op in ops]
     results = [await call for call in calls]
     for op, result in zip(ops, results, strict=True):

@@ -12,7 +12,7 @@ from conformance.clients.adapter.messages import Message, body_bytes, same_body
 from conformance.clients.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.client import Body, as_body
-from fakebrokers.faults import drop, reorder
+from fakebrokers.faults import drop, hold, reorder
 from scenarios._common import LOSSES
 
 if TYPE_CHECKING:
@@ -248,6 +248,10 @@ class Facts(ABC):
     def shuffled(self, kind: str, count: int) -> Fault:
         """So many answers of that kind leave in an order drawn from the seed."""
         return reorder(window=count, order="shuffle", within_s=0.05, kind=kind, direction="out")
+
+    def withholding(self, **fault: Any) -> Fault:
+        """Answers wait until the fault is removed; see `hold` for its settings."""
+        return hold(direction="out", **fault)
 
     def losing_confirms(self) -> Fault:
         """Now and then a confirm does not come."""

@@ -15,7 +15,7 @@ from conformance.clients.adapter.messages import Message, body_bytes
 from conformance.clients.adapter.result import Result
 from conformance.suite.expect import slug
 from fakebrokers import Narconi
-from fakebrokers.faults import Fault, fault, latency, rewrite, rst
+from fakebrokers.faults import Fault, fault, hold, latency, rewrite, rst
 from fakebrokers.faults.effects import Inject
 from fakebrokers.journal import Record, Tap
 from fakebrokers.narconi.faults import error_instead_of_confirm
@@ -216,6 +216,10 @@ class NarconiSubject(Subject):
     def value_of(self, result: Result) -> Any:
         shown = result.value["message"]
         return None if shown is None else body_bytes(shown["body"])
+
+    def withholding(self, spare: Sequence[str] = (), **fault: Any) -> Fault:
+        """So does the end of a connection that ends with its answer, and all else on that connection."""
+        return hold(behind=True, direction="out", **fault)
 
     def shuffled(self, kind: str, count: int) -> Fault:
         """Each comes on a connection of its own, late by chance, and before the end of that connection."""
