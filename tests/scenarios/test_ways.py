@@ -13,7 +13,7 @@ from conformance.clients.mutants.matrix import GOOD
 from conformance.clients.mutants.moleculer.mutants_joining import IgnoresNamespace
 from conformance.clients.reference.kit import ClientError, adapter_of
 from conformance.clients.reference.moleculer.pings import Pings
-from conformance.clients.reference.narconi.consumer import NarconiConsumer
+from conformance.clients.reference.narconi.consumer import Consumer
 from conformance.clients.reference.registry import definition
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
@@ -77,7 +77,7 @@ def test_who_does_it_in_another_manner_passes(
     assert not [broken for broken in found.broken if broken.level == "MUST"]
 
 
-class NeverDecodes(NarconiConsumer):
+class NeverDecodes(Consumer):
     """Hands over the text that stands for the bytes of a body."""
 
     def decode(self, text: Any) -> bytes:
