@@ -83,7 +83,7 @@ class App:
         self._router = Router()
         self._aside = Waiting()  # wanted by somebody who was full, or by nobody
         self._behind: deque[Message] = deque()  # other apps have had their turn, this one has not
-        self._stopped = False  # it has to catch up with what is behind, and may then go on with the queue
+        self._stop = b""  # the message at which it has stopped: it has to catch up before it goes on
         self._hold = queue.timers.new(self._held_long_enough)
 
     @property
@@ -119,14 +119,15 @@ class App:
 
     def offer(self, message: Message) -> Subscriber | Outcome:
         """Who gets a message whose turn it is; `Outcome.ALL_FULL`: the app stops there."""
-        if self.redelivery or self._stopped or not self.authorised:
-            self._stopped = self.authorised
+        if self.redelivery or self._stop or not self.authorised:
+            if self.authorised and not self._stop:
+                self._stop = message.guid
             return Outcome.ALL_FULL
         if self.name not in message.waiting:
             return Outcome.GONE
         chosen = self._router.choose(message)
         if chosen is Outcome.ALL_FULL:
-            self._stopped = True
+            self._stop = message.guid
         elif isinstance(chosen, Outcome):
             self._aside.add(message)
         return chosen
@@ -162,16 +163,29 @@ class App:
             self._aside.deliver(self._try)
         if self.redelivery:
             return
-        self._stopped = False
         self._catch_up()
-        if not self._stopped:
+        if not self._stop:
             self._queue.advance()
 
     def _catch_up(self) -> None:
+        """Go on where it has stopped.
+
+        Where a client has confirmed the message at which it has stopped, which nobody has had, it begins anew
+        with the first that is not confirmed, whoever has that. Where a client has confirmed the queue's next
+        message, it does not end there: it takes all that there are, and in their turn they come again.
+        """
+        if not self._stop:
+            return
+        stop, turn = self._queue.messages.get(self._stop), self._queue.turn
+        if stop is not None and self.name not in stop.waiting:
+            stop = None
+        if stop is None or (turn is not None and self.name not in turn.waiting):
+            self._behind = deque(self._queue.unconfirmed(self.name, stop, turn))
+        self._stop = b""
         while self._behind:
             outcome = self._try(self._behind[0])
             if outcome is Outcome.ALL_FULL:
-                self._stopped = True
+                self._stop = self._behind[0].guid
                 return
             message = self._behind.popleft()
             if outcome not in (Outcome.SENT, Outcome.GONE):

@@ -97,7 +97,7 @@ class BlazingBroker(Broker):
         """
         name = parse_uri(uri)
         queue = self._queue(name)
-        queue.check_open(app_id, sub_id, reads, writes)
+        queue.openings.check(app_id, sub_id, reads, writes)
         handle = queue.handle_of(client, q_id)
         if handle is None:
             handle = Handle(queue, client, q_id)

@@ -104,6 +104,10 @@ class Domains:
         self._configured[name] = domain
         return domain
 
+    def has(self, name: str) -> bool:
+        """Whether there is a domain of that name."""
+        return name in self._configured or _mode(name) in get_args(Mode)
+
     def find(self, name: str) -> Domain:
         """The domain of that name.
 
@@ -112,10 +116,15 @@ class Domains:
         """
         if name in self._configured:
             return self._configured[name]
-        mode = name.removesuffix(_SUFFIX).rpartition(".")[2]
+        mode = _mode(name)
         if mode not in get_args(Mode):
             raise Refused(Category.E_UNKNOWN, f"Domain file 'etc/domains/{name}.json' doesn't exist", -1)
         return self.configure(name, {"mode": mode, "app_ids": EXAMPLE_APPS if mode == "fanout" else ()})
+
+
+def _mode(name: str) -> str:
+    """What the name of a domain that nobody configured says of its mode."""
+    return name.removesuffix(_SUFFIX).rpartition(".")[2]
 
 
 def load_domains(path: str | Path) -> Domains:

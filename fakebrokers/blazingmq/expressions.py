@@ -143,9 +143,9 @@ class _Parser:
     def _operand(self) -> Evaluate:
         token = self._take()
         if token.kind == "integer":
-            return _literal(_checked(token))
+            return _Literal(_checked(token))
         if token.kind == "string":
-            return _literal(token.text)
+            return _Literal(token.text)
         if token.kind == "word":
             return self._word(token)
         if token.text == "(":
@@ -159,7 +159,7 @@ class _Parser:
 
     def _word(self, token: _Token) -> Evaluate:
         if token.text in ("true", "false"):
-            return _literal(token.text == "true")
+            return _Literal(token.text == "true")
         self.properties += 1
         if token.text == "exists" and self._next.text == "(":
             self._take()
@@ -186,8 +186,14 @@ def _checked(token: _Token) -> int:
     return number
 
 
-def _literal(value: Value) -> Evaluate:
-    return lambda properties: value
+class _Literal:
+    """A value that stands in the text."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def __call__(self, properties: Properties) -> Value:
+        return self.value
 
 
 def _property(name: str) -> Evaluate:
@@ -223,8 +229,19 @@ def _binary(sign: str, left: Evaluate, right: Evaluate) -> Evaluate:
     if sign == "&&":
         return lambda properties: _boolean(left(properties)) and _boolean(right(properties))
     if sign in _COMPARISONS:
-        return _comparison(_COMPARISONS[sign], left, right)
+        simpler = _with_boolean(sign, left, right) or _with_boolean(sign, right, left)
+        return simpler or _comparison(_COMPARISONS[sign], left, right)
     return lambda properties: _calculated(sign, _number(left(properties)), _number(right(properties)))
+
+
+def _with_boolean(sign: str, literal: Evaluate, other: Evaluate) -> Evaluate | None:
+    """A comparison with `true` or `false`, as they stand in the text, is the other side or its contrary."""
+    if sign not in ("==", "!=") or not isinstance(literal, _Literal) or not isinstance(literal.value, bool):
+        return None
+    same = literal.value is (sign == "==")
+    if isinstance(other, _Literal) and isinstance(other.value, bool):
+        return _Literal(other.value is same)
+    return other if same else lambda properties: not _boolean(other(properties))
 
 
 def _comparison(compare: Callable[[Any, Any], bool], left: Evaluate, right: Evaluate) -> Evaluate:

@@ -88,9 +88,11 @@ class Stream:
         self._consumers = tuple(consumers)
 
     def deliver(self, message: Message, takers: Sequence[Subscriber], *, out_of_order: bool) -> None:
-        """Push a message to the client; it is unconfirmed from here on."""
-        infos = [taker.stream.track(message, taker) for taker in takers]
-        self.handle.client.push(self.handle, message, infos, out_of_order)
+        """Push a message to the client; it is unconfirmed from here on. What a stream has is left out."""
+        new = [taker for taker in takers if message.guid not in taker.stream.unconfirmed]
+        if new:
+            infos = [taker.stream.track(message, taker) for taker in new]
+            self.handle.client.push(self.handle, message, infos, out_of_order)
 
     def track(self, message: Message, taker: Subscriber) -> SubscriptionInfo:
         """Count a message that is about to be pushed."""
@@ -183,19 +185,24 @@ class Handle:
                 raise Refused(Category.E_UNKNOWN, text, -1)
         self.queue.app(app_id).rebuild()
 
-    def release(self, app_id: str, reads: int, writes: int, *, final: bool) -> None:
+    def release(self, app_id: str, reads: int, writes: int, *, final: bool, consistent: bool = True) -> None:
         """Count readers and writers out; all that are left, of every app, if it is final.
+
+        Args:
+            consistent: The flags of the request say the same as its numbers.
 
         Raises:
             Refused: The numbers do not fit.
         """
         self.queue.touched()
         stream = self.streams.get(app_id)
-        fits = stream is not None and 0 <= reads <= stream.reads and 0 <= writes <= stream.writes
         if final:
+            if consistent and reads <= self.reads and writes <= self.writes:
+                self.queue.openings.count_on(self, reads=not reads, writes=not writes)
             self.drop(lost=False)
             return
-        if stream is None or not fits:
+        fits = stream is not None and 0 <= reads <= stream.reads and 0 <= writes <= stream.writes
+        if stream is None or not fits or not consistent:
             raise Refused(Category.E_UNKNOWN, "Failed to release handle.")
         self._release(stream, reads, writes)
         if not self.reads and not self.writes:
@@ -253,9 +260,9 @@ class Handle:
         stream = self.stream_numbered(sub_id)
         if stream is None or not stream.reads:
             return
-        has_room = stream.confirm(guid)
-        self.queue.confirm(guid, stream.app_id)
         app = self.queue.app(stream.app_id)
-        app.confirmed(stream, guid)
+        has_room = stream.confirm(guid)
         if has_room is not None:
             app.usable(has_room)
+        self.queue.confirm(guid, stream.app_id)
+        app.confirmed(stream, guid)

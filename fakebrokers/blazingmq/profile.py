@@ -44,6 +44,8 @@ class Profile(msgspec.Struct, frozen=True):
         checks_crc: A message with a wrong CRC is refused; a broker stores it unread.
         poison_delays_s: How long a consumer's last message out of turn keeps back a message that clients were
             lost with: attempts that remain at most, and seconds; the first that fits.
+        mechanisms: The ways in which clients may show who they are; None: any. A broker without
+            authenticators takes those alone who show nothing.
         negotiation_timeout_s: Until then the client must have said who it is.
     """
 
@@ -61,6 +63,7 @@ class Profile(msgspec.Struct, frozen=True):
     statuses: Mapping[int, int] = {}
     checks_crc: bool = False
     poison_delays_s: tuple[tuple[int, float], ...] = ((2, 3.0), (4, 1.0))
+    mechanisms: tuple[str, ...] | None = ("ANONYMOUS",)
     negotiation_timeout_s: float = 180.0
 
     @property
@@ -81,6 +84,7 @@ SEED = Profile(
     asks_always=True,
     heartbeat_grace_s=0.0,
     poison_delays_s=(),
+    mechanisms=None,
     statuses={AckStatus.STORAGE_FAILURE: 3, AckStatus.NOT_READY: 15},
 )
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING
 
 from fakebrokers.blazingmq.app import App
-from fakebrokers.blazingmq.codes import DEFAULT_APP, AckStatus, Category
+from fakebrokers.blazingmq.codes import DEFAULT_APP, AckStatus
 from fakebrokers.blazingmq.host import Host, Usage
 from fakebrokers.blazingmq.learner import Learner
-from fakebrokers.blazingmq.refusals import Refused
+from fakebrokers.blazingmq.openings import Openings
 from fakebrokers.blazingmq.routing import Outcome, Subscriber
 from fakebrokers.core.timers import Timers
 
@@ -35,6 +36,8 @@ class Queue:
         apps: By name.
         handles: Of all clients, in the order in which they were opened.
         ahead: What no app has had its turn with.
+        openings: Who may open it.
+        usage: What all queues of its domain hold.
         learner: Numbers the schemas of properties.
     """
 
@@ -47,11 +50,12 @@ class Queue:
         names = domain.app_ids if domain.mode == "fanout" else (DEFAULT_APP,)
         self.ahead: deque[Message] = deque()
         self.learner = Learner()
+        self.openings = Openings(self)
         self._host = host
         self.apps = {name: App(self, name) for name in names}
         self._authorised = frozenset(names)
         self._limited = domain.has_limits
-        self._usage = usage
+        self.usage = usage
         self._history: OrderedDict[bytes, float] = OrderedDict()
         self._expiry = self.timers.new(self._look)
 
@@ -108,32 +112,6 @@ class Queue:
 
     # handles
 
-    def check_open(self, app_id: str, sub_id: int, reads: int, writes: int) -> None:
-        """Raise `Refused` where a handle may not be opened like that."""
-        domain = self.domain
-        exceeded = [
-            f"the limit of {limit} {who}"
-            for limit, more, there, who in (
-                (domain.max_producers, writes, sum(each.writes for each in self.handles), "producer(s)"),
-                (domain.max_consumers, reads, self._readers(app_id), "consumer(s)"),
-            )
-            if limit and more + there > limit
-        ]
-        if exceeded:
-            raise Refused(Category.E_UNKNOWN, f"Client would exceed {' and '.join(exceeded)}", -1)
-        names_app = app_id != DEFAULT_APP or sub_id != 0
-        if domain.mode == "fanout":
-            if reads and not names_app:
-                text = "Reader of a fanout queue requires an appId to be specified."
-                raise Refused(Category.E_UNKNOWN, text, -1)
-        elif names_app:
-            text = "AppId should not be specified when opening a non-fanout queue"
-            raise Refused(Category.E_UNKNOWN, text, -1)
-
-    def _readers(self, app_id: str) -> int:
-        streams = (handle.streams.get(app_id) for handle in self.handles)
-        return sum(stream.reads for stream in streams if stream is not None)
-
     def handle_of(self, client: Client, q_id: int) -> Handle | None:
         """A client's handle."""
         return next((each for each in self.handles if each.client is client and each.q_id == q_id), None)
@@ -167,7 +145,7 @@ class Queue:
 
     def _room_for(self) -> AckStatus:
         """Whether there is room; what is held may exceed each limit once, whatever the message's size."""
-        domain, usage = self.domain, self._usage
+        domain, usage = self.domain, self.usage
         for messages, most, held, size in (
             (len(self.messages), domain.queue_messages, self.bytes, domain.queue_bytes),
             (usage.messages, domain.domain_messages, usage.bytes, domain.domain_bytes),
@@ -189,8 +167,24 @@ class Queue:
 
     def _count(self, message: Message, sign: int) -> None:
         self.bytes += sign * message.size
-        self._usage.bytes += sign * message.size
-        self._usage.messages += sign
+        self.usage.bytes += sign * message.size
+        self.usage.messages += sign
+
+    @property
+    def turn(self) -> Message | None:
+        """The next message that apps have not had their turn with."""
+        return next((each for each in self.ahead if each.waiting), None)
+
+    def unconfirmed(self, app: str, since: Message | None, until: Message | None) -> Iterator[Message]:
+        """What an app has still to confirm, in order.
+
+        Args:
+            since: The first one; None: from the beginning.
+            until: The one before which they end; to the end if None, or if the app has confirmed that one.
+        """
+        waits = (each for each in self.messages.values() if app in each.waiting)
+        begun = dropwhile(lambda each: since is not None and each is not since, waits)
+        return takewhile(lambda each: each is not until, begun)
 
     def advance(self) -> None:
         """Give each app its turn with what came, until all stop.

@@ -137,11 +137,20 @@ class BlazingSession(SessionBase):
 
     def _negotiate(self, frame: Frame, now: float) -> None:
         if isinstance(frame, AuthenticationRequest):
-            self.link.say(AuthenticationResponse(Status(Category.E_SUCCESS, 0)))
+            self._authenticate(frame)
         elif isinstance(frame, ClientIdentity):
             self._meet(frame, now)
         elif not (isinstance(frame, Malformed) and frame.code == "too-large"):
             self.end()
+
+    def _authenticate(self, request: AuthenticationRequest) -> None:
+        mechanisms = self.profile.mechanisms
+        if mechanisms is None or request.mechanism in mechanisms:
+            self.link.say(AuthenticationResponse(Status(Category.E_SUCCESS, 0)))
+            return
+        text = f"Authentication mechanism '{request.mechanism}' not supported."
+        self.link.say(AuthenticationResponse(Status(Category.E_REFUSED, -2, text)))
+        self.end()
 
     def _meet(self, identity: ClientIdentity, now: float) -> None:
         if identity.client_type == ClientType.E_UNKNOWN:
@@ -190,7 +199,7 @@ class BlazingSession(SessionBase):
             deprecated,
             identity,
             profile.heartbeat_interval_ms,
-            profile.max_missed_heartbeats,
+            0 if self.state is State.ADMIN else profile.max_missed_heartbeats,
         )
 
     # time
@@ -200,7 +209,9 @@ class BlazingSession(SessionBase):
         self.silence_limit_s = math.inf
         if profile.max_missed_heartbeats and profile.heartbeat_interval_ms > 0:
             self.silence_limit_s = profile.heartbeat_s * (profile.max_missed_heartbeats + 1)
-        if profile.watches_clients and profile.heartbeat_interval_ms > 0:
+        if self.state is State.ADMIN:  # whom a broker does not watch
+            self.silence_limit_s = math.inf
+        elif profile.watches_clients and profile.heartbeat_interval_ms > 0:
             self._heartbeats = Heartbeats(
                 profile.heartbeat_s,
                 profile.max_missed_heartbeats,
@@ -238,7 +249,7 @@ class BlazingSession(SessionBase):
         """Requests without a number are ignored, and so is what this kind of session may not ask for."""
         if request.r_id is None or request.r_id < 0:
             return
-        if isinstance(request, Disconnect) and reads is not Reads.HEARTBEATS:
+        if isinstance(request, Disconnect) and STATES[self.state].due is Disconnect:
             self._disconnect(request)
         elif isinstance(request, AdminCommand) and reads is Reads.COMMANDS:
             text = admin.carry_out(self.broker, request.command)

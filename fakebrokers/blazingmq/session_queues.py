@@ -111,7 +111,13 @@ class Queues:
         stream = handle.stream_numbered((asked.sub_id_info or _DEFAULT).sub_id)
         if stream is None:
             raise unknown("No subStream of the queue with specified subId")
-        handle.release(stream.app_id, asked.read_count, asked.write_count, final=request.is_final)
+        handle.release(
+            stream.app_id,
+            asked.read_count,
+            asked.write_count,
+            final=request.is_final,
+            consistent=_consistent(asked),
+        )
         if not handle.streams:
             del self._session.handles[asked.q_id]
         self._session.link.say(CloseQueueResponse(request.r_id))
@@ -170,6 +176,13 @@ def _consumers(subscription: Subscription) -> list[Consumer]:
         )
         for each in subscription.consumers
     ]
+
+
+def _consistent(asked: HandleParameters) -> bool:
+    """Whether flags and numbers of what is given up say the same."""
+    counts = ((QueueFlag.READ, asked.read_count), (QueueFlag.WRITE, asked.write_count))
+    fits = all(count > 0 if asked.flags & flag else count == 0 for flag, count in counts)
+    return fits and not asked.flags & QueueFlag.ADMIN and not asked.admin_count
 
 
 def _check_open(asked: HandleParameters) -> None:

@@ -36,7 +36,7 @@ class Reads(Enum):
 
     NEGOTIATION = "the frame that is due; any other ends the connection"
     EVENTS = "every request and event"
-    COMMANDS = "admin commands; a disconnect is answered, anything else ignored"
+    COMMANDS = "admin commands; anything else is ignored, a disconnect, too"
     CONFIRMS = "messages, confirms, configurations and the disconnect; queues are neither opened nor closed"
     HEARTBEATS = "heartbeats"
     NOTHING = "nothing"
@@ -61,7 +61,7 @@ class Row(NamedTuple):
 STATES: Mapping[State, Row] = {
     State.CONNECTED: Row(Reads.NEGOTIATION, ClientIdentity, State.RUNNING),
     State.RUNNING: Row(Reads.EVENTS, Disconnect, State.DISCONNECTED, delivers=True),
-    State.ADMIN: Row(Reads.COMMANDS, Disconnect, State.DISCONNECTED),
+    State.ADMIN: Row(Reads.COMMANDS, None, State.ENDED),
     State.STOPPING: Row(Reads.CONFIRMS, Disconnect, State.DISCONNECTED),
     State.DISCONNECTED: Row(Reads.HEARTBEATS, None, State.ENDED),
     State.ENDED: Row(Reads.NOTHING, None, State.ENDED),

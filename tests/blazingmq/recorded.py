@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 _FOLDER = Path(__file__).with_name("vectors")
-_FILES = tuple([_FOLDER / f"blazingmq-{name}.jsonl" for name in ("broker", "exchanges")])
+_FILES = tuple([_FOLDER / f"blazingmq-{name}.jsonl" for name in ("broker", "exchanges", "answers")])
 
 
 class Recorded(NamedTuple):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -35,7 +37,7 @@ from fakebrokers.blazingmq.profile import PLAIN, REAL, SEED
 from fakebrokers.blazingmq.session_base import has_feature
 from fakebrokers.blazingmq.states import STATES, State
 from fakebrokers.core.frames import Frame
-from tests.blazingmq.bench import ADMIN, CPP, JAVA, Bench, Q, parameters, put
+from tests.blazingmq.bench import ADMIN, CPP, FANOUT, JAVA, Bench, Client, Q, parameters, put
 
 
 def test_every_state_has_a_row_and_every_state_ends() -> None:
@@ -96,11 +98,23 @@ def test_a_broker_without_a_limit_of_missed_heartbeats() -> None:
     assert client.session.silence_limit_s == math.inf
 
 
-def test_credentials_are_taken_as_they_are() -> None:
-    client = Bench().connect()
-    client.send(AuthenticationRequest("PLAIN", b"secret"))
+@pytest.mark.parametrize(
+    ("mechanisms", "sent"), [(("ANONYMOUS",), "ANONYMOUS"), (("BASIC",), "BASIC"), (None, "PLAIN")]
+)
+def test_credentials_are_taken_as_they_are(mechanisms: tuple[str, ...] | None, sent: str) -> None:
+    client = Bench(replace(REAL, mechanisms=mechanisms)).connect()
+    client.send(AuthenticationRequest(sent, b"secret"))
     assert client.only(AuthenticationResponse).category == Category.E_SUCCESS
     client.negotiate()
+
+
+def test_a_broker_without_authenticators_takes_no_credentials() -> None:
+    client = Bench().connect()
+    client.send(AuthenticationRequest("BASIC", b"secret"))
+    status = client.only(AuthenticationResponse).status
+    assert (status.category, status.code) == (Category.E_REFUSED, -2)
+    assert "'BASIC' not supported" in status.message
+    assert client.ended
 
 
 @pytest.mark.parametrize(
@@ -270,35 +284,82 @@ def test_a_malformed_put_is_dropped() -> None:
     assert client.statuses() == [0]
 
 
-def test_an_admin_may_only_command() -> None:
-    bench = Bench()
-    client = bench.start().open(write=True)
-    for number in range(3):
-        client.post(b"%d" % number)
-    admin = bench.start(ADMIN)
-    admin.send(OpenQueue(1, parameters(write=True)), Put((put(b"x"),)))
-    assert admin.frames() == []
+def commands(admin: Client) -> Callable[[str], str]:
+    """What an operator's commands print."""
 
     def carry_out(command: str) -> str:
         answer = admin.ask(AdminCommand, command)
         assert isinstance(answer, AdminCommandResponse)
         return answer.text
 
-    assert "DOMAINS DOMAIN <domain> PURGE" in carry_out("HELP")
-    infos = json.loads(carry_out("ENCODING JSON_COMPACT DOMAINS DOMAIN bmq.test.mem.priority INFOS"))
-    assert infos["domainInfo"]["capacityMeter"]["numMessages"] == 3
-    assert infos["domainInfo"]["queueUris"] == [Q]
-    (cluster,) = json.loads(carry_out("ENCODING JSON_COMPACT CLUSTERS LIST"))["clusterList"]["clusters"]
-    assert len(cluster["nodes"]) == 1
-    assert carry_out("DOMAINS DOMAIN bmq.test.mem.priority QUEUE q PURGE APPID *") == "Purged 3 message(s)"
-    assert carry_out("DOMAINS DOMAIN bmq.test.mem.priority PURGE") == "Purged 0 message(s)"
-    assert "not found" in carry_out("DOMAINS DOMAIN bmq.test.mem.priority QUEUE x PURGE APPID *")
-    assert "brokerVersion" in carry_out("BROKERCONFIG DUMP")
-    assert "Unable to decode" in carry_out("DANGER")
-    assert isinstance(admin.ask(Disconnect), DisconnectResponse)
+    return carry_out
+
+
+def test_an_admin_may_only_command() -> None:
+    bench = Bench()
+    admin = bench.connect()
+    admin.send(ADMIN)
+    assert admin.only(BrokerResponse).max_missed_heartbeats == 0
+    admin.send(OpenQueue(1, parameters(write=True)), Put((put(b"x"),)), Disconnect(2))
+    assert admin.frames() == []
+    assert commands(admin)("HELP")
+    client = bench.start()
     client.send(AdminCommand(9, "HELP"))
-    client.statuses()
     assert client.frames() == []
+
+
+def test_an_operator_sees_and_purges_queues() -> None:
+    bench = Bench()
+    client = bench.start().open(write=True)
+    for number in range(3):
+        client.post(b"%d" % number)
+    carry_out = commands(bench.start(ADMIN))
+    name = "bmq.test.mem.priority"
+
+    def document(command: str) -> Any:
+        return json.loads(carry_out(f"ENCODING JSON_COMPACT {command}"))
+
+    infos = document(f"DOMAINS DOMAIN {name} INFOS")["domainInfo"]
+    assert infos["capacityMeter"]["numMessages"] == 3
+    assert infos["queueUris"] == [Q]
+    assert json.loads(infos["configJson"])["mode"] == {"priority": {}}
+    (cluster,) = document("CLUSTERS LIST")["clusterList"]["clusters"]
+    assert len(cluster["nodes"]) == 1
+    status = document("CLUSTERS CLUSTER local STATUS")["clusterStatus"]
+    assert [each["numMessages"] for each in status["queuesInfo"]["storages"]] == [3]
+    state = document(f"DOMAINS DOMAIN {name} QUEUE q INTERNALS")["queueInternals"]["state"]
+    assert state["storage"]["virtualStorages"][0]["numMessages"] == 3
+    assert state["capacityMeter"]["parent"]["numMessages"] == 3
+    stats = json.loads(document("STAT SHOW")["stats"])
+    assert stats["domainQueues"]["domains"][name][Q]["values"]["queue_content_msgs"] == 3
+    ((purged,),) = [document(f"DOMAINS DOMAIN {name} QUEUE q PURGE *")["purgedQueues"]["queues"]]
+    assert (purged["queue"]["numMessagesPurged"], purged["queue"]["numBytesPurged"]) == (3, 3)
+    assert carry_out(f"DOMAINS DOMAIN {name} PURGE").startswith(
+        "Purged 0 message(s) for a total of 0  B from 1"
+    )
+    assert json.loads(carry_out("BROKERCONFIG DUMP"))["brokerVersion"] == 999_999
+    assert carry_out("CLUSTERS CLUSTER local FORCE_GC_QUEUES") == "SUCCESS"
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("DANGER", 'Invalid command. Send "HELP" for list of commands. Invalid command word: DANGER'),
+        ("", "Empty input"),
+        ("ENCODING JSON HELP", "but the following was given: JSON"),
+        ("DOMAINS DOMAIN bmq.test.mem.fanout QUEUE q PURGE APPID *", "The extra words are: *"),
+        ("DOMAINS DOMAIN nope INFOS", "Domain 'nope' doesn't exist"),
+        ("DOMAINS RECONFIGURE nope", "Domain 'nope' doesn't exist"),
+        ("CLUSTERS CLUSTER nope STATUS", "cluster 'nope' not found !"),
+        ("DOMAINS DOMAIN bmq.test.mem.fanout QUEUE x INTERNALS", "Queue 'x' was not found on domain"),
+        ("DOMAINS DOMAIN bmq.test.mem.fanout QUEUE x PURGE *", "Queue was not found in a storage"),
+        ("DOMAINS DOMAIN bmq.test.mem.fanout QUEUE q PURGE nope", "Specified appId 'nope' not found"),
+    ],
+)
+def test_commands_that_make_no_sense(command: str, text: str) -> None:
+    bench = Bench()
+    bench.start().open(FANOUT, write=True)
+    assert text in commands(bench.start(ADMIN))(command)
 
 
 def test_a_shutdown_waits_for_what_is_unconfirmed() -> None:
@@ -402,16 +463,14 @@ def test_refusals_that_faults_ask_for(category: Category) -> None:
 
 def test_what_an_admin_is_told_of_a_domain() -> None:
     bench = Bench(domains={"bmq.test.mem.priority": Domain(domain_messages=10, domain_bytes=1000)})
-    admin = bench.start(ADMIN)
+    carry_out = commands(bench.start(ADMIN))
 
     def meter() -> dict[str, object]:
-        answer = admin.ask(AdminCommand, "ENCODING JSON_COMPACT DOMAINS DOMAIN bmq.test.mem.priority INFOS")
-        assert isinstance(answer, AdminCommandResponse)
-        found = json.loads(answer.text)["domainInfo"]["capacityMeter"]
-        return {name: found[name] for name in found if name.startswith(("num", "message", "byte"))}
+        infos = json.loads(carry_out("ENCODING JSON_COMPACT DOMAINS DOMAIN bmq.test.mem.priority INFOS"))
+        found = infos["domainInfo"]["capacityMeter"]
+        return {name: found[name] for name in ("numMessages", "messageCapacity", "numBytes", "byteCapacity")}
 
-    empty = {"numMessages": 0, "messageCapacity": 0, "numBytes": 0, "byteCapacity": 0}
-    assert meter() == empty  # no queue knows the limits yet
+    assert meter() == {"numMessages": 0, "messageCapacity": 10, "numBytes": 0, "byteCapacity": 1000}
     client = bench.start().open(write=True)
     client.post(b"12345")
     assert meter() == {"numMessages": 1, "messageCapacity": 10, "numBytes": 5, "byteCapacity": 1000}

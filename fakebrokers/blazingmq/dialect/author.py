@@ -37,6 +37,11 @@ DOMAINS: Mapping[str, Domain] = {
 }
 QUEUES = tuple(f"bmq://{domain}/{MARK}" for domain in DOMAINS)
 _FANOUT, _BROADCAST = QUEUES[1:3]
+#: Numbers of subscriptions are above those of streams, which stand in their place in the older form of a
+#: configuration: where one number is for two apps of a handle, brokers die.
+_SUBSCRIPTIONS = 100
+#: Those that only some queues have.
+_APPS = ("foo", "__default", "")
 #: Clients of a sequence whose consumers have different priorities.
 _APART = 16
 _NAMES = (
@@ -99,7 +104,7 @@ class Author:
         self._posts = Posts(random)
         self._commands: list[Command] = []
         self._requests = 0
-        self._subscriptions = 0
+        self._subscriptions = _SUBSCRIPTIONS
         self._clients = 0
         self._makes_guids: dict[int, bool] = {}
         self._numbers: dict[int, dict[str, int]] = {}
@@ -151,7 +156,7 @@ class Author:
         stream = None
         if uri == _FANOUT and kind != "write":
             app = self.random.choice([*EXAMPLE_APPS, "foo", "none"])
-            numbers = self._numbers.setdefault(client, {})  # of two apps with one number brokers die
+            numbers = self._numbers.setdefault(client, {})  # of two apps with one number brokers die, too
             kind, stream = "read", SubQueueId(numbers.setdefault(app, len(numbers) + 1), app)
         parameters = _parameters(uri + (f"?id={stream.app_id}" if stream else ""), q_id, stream, kind)
         self._ask(client, f.OpenQueue(self._number(), parameters))
@@ -170,7 +175,7 @@ class Author:
             *(replace(good, admin_count=1), replace(good, flags=int(QueueFlag.ADMIN) | good.flags)),
             *(replace(good, flags=flags) for flags in (0, 2, 4, 6, 8, 14)),
             *(replace(good, q_id=q_id) for q_id in (2**32 - 10, 2**32 - 1, 2**31)),
-            *(replace(good, sub_id_info=SubQueueId(7, app)) for app in ("foo", "__default", "")),
+            *(replace(good, sub_id_info=SubQueueId(7 + n, app)) for n, app in enumerate(_APPS)),
         ]
         asked = self.random.choice(changes)
         if self.random.random() < 0.3:
@@ -214,6 +219,8 @@ class Author:
         count = self.random.choice([1, 1, 1, 2, 4])
         made = self._makes_guids[client]
         messages = [self._posts.message(q_id, makes_guids=made) for _ in range(count)]
+        if made and handle and handle.parameters.uri == _BROADCAST:  # of doubles one is delivered, or each
+            messages = list({each.guid: each for each in messages}.values())
         text = ", ".join(self._posts.text(each) for each in messages)
         self._commands.append(Command(client, _encode(f.Put(tuple(messages))), f"PUT queue {q_id}: {text}"))
 

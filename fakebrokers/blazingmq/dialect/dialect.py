@@ -14,7 +14,7 @@ from fakebrokers.blazingmq.codes import NO_PRIORITY, RESERVED_QUEUE_ID, QueueFla
 from fakebrokers.blazingmq.dialect.author import DOMAINS, Author
 from fakebrokers.blazingmq.options import read_options
 from fakebrokers.blazingmq.schema import HandleParameters, StreamParameters
-from fakebrokers.core.dialect import Command, Dialect, Known, Login, Speaker
+from fakebrokers.core.dialect import Command, Dialect, Login, Speaker
 from fakebrokers.core.frames import Frame
 
 #: From here on the numbers of requests belong to questions.
@@ -23,15 +23,6 @@ QUESTIONS = 0x7FFF0000
 _TOO_MANY = 1_000_000
 #: What a broker answers once its queues have, while it goes on with what the client says next.
 _ANSWERED = (f.OpenQueue, f.CloseQueue, f.ConfigureStream, f.ConfigureQueueStream, f.Disconnect)
-
-
-#: A broker notes at which message an app has stopped, for want of consumers with room. Where a client
-#: confirms that message, which no consumer has had, it begins anew with the first that is not confirmed.
-_RESTARTS = "the message at which the app had stopped was confirmed undelivered: the broker begins anew"
-_KNOWN = (
-    Known("^CONFIRM", r"^\d+: (nothing$|PUSH )", r"^\d+: PUSH [^;]* flags [46] ", _RESTARTS),
-    Known("^Configure", r" flags [02] ", r" flags [46] ", _RESTARTS),
-)
 
 
 class EventSpeaker(Speaker):
@@ -92,7 +83,6 @@ class EventSpeaker(Speaker):
 class EventDialect(Dialect):
     """Queues of every mode, messages of every kind, what is refused, and rubbish."""
 
-    known = _KNOWN
     rounds = 2
     patience = 2.0
     options: Mapping[str, Any] = {"domains": DOMAINS}
@@ -114,6 +104,10 @@ class EventDialect(Dialect):
                     acks += [f.Ack((each,)) for each in messages]
                 case f.Push(messages):
                     pushes += [f.Push((each,)) for each in messages]
+                case f.HeartbeatRequest():
+                    pass  # as the broker's clock has it
+                case f.StatusResponse(r_id) if r_id is not None and r_id >= QUESTIONS:
+                    pass  # one of several answers to a question
                 case _:
                     found += acks + pushes
                     acks, pushes = [], []
@@ -123,10 +117,6 @@ class EventDialect(Dialect):
 
     def brief(self, frame: Frame) -> str:
         match frame:
-            case f.StatusResponse(r_id) if r_id is not None and r_id >= QUESTIONS:
-                return ""
-            case f.HeartbeatRequest():
-                return ""
             case f.BrokerResponse(result, version, broker_version, deprecated, identity):
                 features = ";".join(sorted(identity.features.split(";")))
                 return f"BrokerResponse {result} {version} {broker_version} {deprecated} {features}"
