@@ -33,8 +33,10 @@ class Nameless(Post):
     """Does not tell the name and the addresses of its machine; nodes take an INFO without them (4.2)."""
 
     def written(self, command: str, packet: Mapping[str, Any]) -> bytes:
-        kept = {name: value for name, value in packet.items() if command != "INFO" or name != "ipList"}
-        return super().written(command, {**kept, "hostname": None} if command == "INFO" else kept)
+        if command != "INFO" or self._settings.serializer != "JSON":  # a schema has no null for a text
+            return super().written(command, packet)
+        kept = {name: value for name, value in packet.items() if name != "ipList"}
+        return super().written(command, {**kept, "hostname": None})
 
 
 class GuessesSuccess(Caller):
