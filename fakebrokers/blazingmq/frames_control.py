@@ -107,7 +107,7 @@ class AuthenticationResponse(ControlFrame, frozen=True):
 
     way = "out"
     kind = "authenticationResponse"
-    spec = FrameSpec(Role.HANDSHAKE, status="category")
+    spec = FrameSpec(Role.HANDSHAKE, secret=("status",), status="category")
     MESSAGE: ClassVar = Message.AUTHENTICATION
     ID: ClassVar = 1
     HEAD: ClassVar = 0

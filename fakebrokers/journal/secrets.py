@@ -56,6 +56,9 @@ def masked(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return dict.fromkeys(value, REDACTED)
+    if isinstance(value, msgspec.Struct):  # an outcome says in its text what it refuses
+        texts = {name: REDACTED for name in value.__struct_fields__ if isinstance(getattr(value, name), str)}
+        return msgspec.structs.replace(value, **texts)
     return REDACTED.encode() if isinstance(value, bytes) else REDACTED
 
 

@@ -20,7 +20,7 @@ from tests.rabbitmq_stream.stage import Stage
 
 
 @pytest.mark.parametrize("server", SERVERS)
-@pytest.mark.parametrize("context", SCENES)
+@pytest.mark.parametrize("scene", SCENES)
 def test_the_fake_answers_as_the_real_server_did(scene: Scene, server: str) -> None:
     scene(Stage(server))
 

@@ -149,7 +149,7 @@ def test_only_the_last_handshake_frame_of_a_segment_has_to_be_due(profile: Profi
     client.handshake()
 
 
-@pytest.mark.parametrize("next_position", [SaslHandshake(2), Heartbeat(), Create(3, "s", {})])
+@pytest.mark.parametrize("behind", [SaslHandshake(2), Heartbeat(), Create(3, "s", {})])
 def test_what_a_segment_holds_behind_a_step_counts_too(behind: Frame) -> None:
     client = Bench().connect()
     client.send_bytes(b"".join(map(client.codec.encode, (PeerProperties(1, {}), behind))))

@@ -42,7 +42,7 @@ from tests.rabbitmq_stream.bench import (
 
 
 @pytest.mark.parametrize(
-    ("frames", "reported"),
+    ("frames", "told"),
     [
         ([DeclarePublisher(1, 1, "", "s")], True),
         ([subscribe()], True),
