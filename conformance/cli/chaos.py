@@ -122,7 +122,7 @@ def chaos_command(
         processes=processes or (4 if subject.is_process else 1),
     )
     wanted, count = _seeds(seeds, commit, minutes, shard)
-    with interruptible() as reported:
+    with interruptible() as interrupts:
         try:
             if not no_canary and not _canary(setting.protocol, console):
                 return ExitCode.HARNESS
@@ -135,7 +135,7 @@ def chaos_command(
                 )
         except KeyboardInterrupt:
             _print(campaign, as_json)
-            raise SystemExit(reported.exit_code) from None
+            raise SystemExit(interrupts.exit_code) from None
     _print(campaign, as_json)
     return _exit_code(campaign)
 

@@ -98,7 +98,7 @@ def sweep_command(
         subject, report, expected=known, seed=seed, again=again, specs=listed, processes=processes or 0
     )
     console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
-    with interruptible() as reported:
+    with interruptible() as interrupts:
         try:
             with Shown(console, "sweep", None, minutes * 60) as shown:
                 campaign.go(
@@ -107,7 +107,7 @@ def sweep_command(
                 )
         except KeyboardInterrupt:
             _print(campaign, as_json)
-            raise SystemExit(reported.exit_code) from None
+            raise SystemExit(interrupts.exit_code) from None
     if write_specs is not None:
         save_specs(write_specs, campaign.chosen())
     _print(campaign, as_json)

@@ -50,14 +50,14 @@ def beats(case: Case) -> Iterator[Violation]:
         ]
         end = min(ends, default=case.ended_s)
         signs = conn.written if conn.signs is None else conn.signs
-        for position in [*(t for t in signs if last <= t < end), end]:
-            if position - last > 1.2 * beat + 0.25 + case.slack_s:
-                text = f"{position - last:.1f} s without a heartbeat, one each {beat:g} s was agreed"
-                is_late = position - last <= 2 * beat + 0.25 + case.slack_s
+        for moment in [*(t for t in signs if last <= t < end), end]:
+            if moment - last > 1.2 * beat + 0.25 + case.slack_s:
+                text = f"{moment - last:.1f} s without a heartbeat, one each {beat:g} s was agreed"
+                is_late = moment - last <= 2 * beat + 0.25 + case.slack_s
                 text = f"{conn.name}: {text}"
                 yield May("beats_late", text) if is_late else text, conn.ready
                 break
-            last = position
+            last = moment
 
 
 @invariant("no-storm", level="SHOULD")
@@ -104,13 +104,13 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
         last = conn.ready.t
         end = conn.ended.t if conn.ended is not None else case.ended_s
         heard = conn.handed if conn.answered is None else conn.answered
-        for position in [*(t for t in heard if t >= last), end]:
+        for moment in [*(t for t in heard if t >= last), end]:
             most = patience[1] + 1.0 + case.slack_s
-            if position - last > most and not _is_reported(case, conn, last, last + most):
-                what = f"{position - last:.1f} s of silence, {patience[1]:g} s are the most that was agreed"
+            if moment - last > most and not _is_reported(case, conn, last, last + most):
+                what = f"{moment - last:.1f} s of silence, {patience[1]:g} s are the most that was agreed"
                 yield f"{conn.name}: {what}", conn.ready
                 break
-            last = position
+            last = moment
 
 
 def _is_reported(case: Case, conn: Conn, since_s: float, until_s: float) -> bool:

@@ -1,7 +1,7 @@
 """Specs on clients in processes of their own: real time, real sockets, several runs side by side.
 
 Bases wait no longer than `pace` lets them, so what needs a long silence is left to clients in memory. A run
-may come out otherwise the next time: a verdict is that of the majority.
+may come out otherwise the next time: what is found counts when it is found again.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def report_body(data: bytes) -> dict[str, Any]:
 
 
 def body_parts(body: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[bytes, ...]:
-    """The parts that a body, or a list of bodies, means."""
+    """The parts of a body, or of a list of bodies."""
     return (body_bytes(body),) if isinstance(body, Mapping) else tuple(map(body_bytes, body))
 
 

@@ -31,7 +31,7 @@ class SessionEvent(Incoming, frozen=True):
 
 
 class ErrorEvent(Incoming, frozen=True):
-    """The library reported of an error that belongs to no op."""
+    """The library reported an error that belongs to no op."""
 
     error: Error
     where: Literal["read", "decode", "callback", "write", "other"]

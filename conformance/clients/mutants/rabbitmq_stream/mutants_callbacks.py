@@ -158,8 +158,8 @@ class LivenessByWallClock(Clock):
     def now(self) -> float:
         return super().now() + self.wrong_by_s
 
-    def loop_time(self, position: float) -> float:
-        return position - self.wrong_by_s
+    def loop_time(self, moment: float) -> float:
+        return moment - self.wrong_by_s
 
 
 class _Together(StreamClient):

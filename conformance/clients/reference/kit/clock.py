@@ -24,9 +24,9 @@ class Clock:
         """Monotonic seconds."""
         return asyncio.get_running_loop().time()
 
-    def loop_time(self, position: float) -> float:
+    def loop_time(self, moment: float) -> float:
         """A moment of `now` on the clock of the loop."""
-        return position
+        return moment
 
     def wall(self) -> float:
         """Seconds since 1970."""

@@ -75,9 +75,9 @@ class Links:
                 raise ClientError("connection", "not connected", definite=True)
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
-            position = None if deadline == math.inf else self.runtime.clock.loop_time(deadline)
+            moment = None if deadline == math.inf else self.runtime.clock.loop_time(deadline)
             try:
-                async with asyncio.timeout_at(position):
+                async with asyncio.timeout_at(moment):
                     await waiter
             except TimeoutError:
                 raise ClientError("timeout", "no connection in time") from None

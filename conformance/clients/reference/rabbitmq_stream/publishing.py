@@ -332,12 +332,12 @@ class Publishing:
         deadline = publisher.next_deadline()
         if deadline is None:
             return
-        timer, position = self._timers.get(publisher), self.runtime.clock.loop_time(deadline)
-        if timer is not None and timer.when() <= position:
+        timer, moment = self._timers.get(publisher), self.runtime.clock.loop_time(deadline)
+        if timer is not None and timer.when() <= moment:
             return
         if timer is not None:
             timer.cancel()
-        self._timers[publisher] = asyncio.get_running_loop().call_at(position, self._late, publisher)
+        self._timers[publisher] = asyncio.get_running_loop().call_at(moment, self._late, publisher)
 
     def end(self, error: ClientError) -> None:
         """Nothing will be confirmed any more, and nothing can be late."""
