@@ -80,8 +80,7 @@ def _file(path: Path, workload: str) -> tuple[ReplayFile[Any, Any], str, type[Se
 
 def _run(client: Any, file: ReplayFile[Any, Any]) -> Callable[[Any], Case]:
     """Runs a plan of such a file, as it was run when the file was written."""
-    contract = getattr(file, "contract", None)
-    return client.run if contract is None else lambda plan: client.run(plan, contract)
+    return lambda plan: client.run(plan, **file.options)
 
 
 @click.command("replay")

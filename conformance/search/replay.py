@@ -64,6 +64,11 @@ class ReplayFile(msgspec.Struct, Generic[P, C], kw_only=True):
     def found(self) -> dict[str, str]:
         """By name, what was found and what happened."""
 
+    @property
+    def options(self) -> dict[str, str]:
+        """What a client's `run` takes besides the plan, by name."""
+        return {}
+
     @abstractmethod
     def judged(self, case: C) -> tuple[Mapping[str, str], str]:
         """What a run of a plan shows, by name, and how it ended, in a word; "" for one that needs none."""

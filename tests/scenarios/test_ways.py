@@ -17,10 +17,11 @@ from conformance.clients.reference.narconi.consumer import Consumer
 from conformance.clients.reference.registry import definition
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
-from tests.scenarios import moleculer_ways, narconi_ways, pzq_ways
+from tests.scenarios import blazingmq_ways, moleculer_ways, narconi_ways, pzq_ways
 
 Ways = Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]]
 WAYS: Mapping[str, Ways] = {
+    "blazingmq": blazingmq_ways.WAYS,
     "moleculer": moleculer_ways.WAYS,
     "narconi": narconi_ways.WAYS,
     "pzq": pzq_ways.WAYS,
@@ -30,6 +31,7 @@ WAYS: Mapping[str, Ways] = {
 @pytest.mark.parametrize(
     ("protocol", "row", "way"),
     [
+        ("blazingmq", "BMQ-1.14", "closes-directly"),
         ("moleculer", "MOL-1.05", "nameless"),
         ("moleculer", "MOL-1.11", "says-null"),
         ("moleculer", "MOL-2.03", "says-null"),

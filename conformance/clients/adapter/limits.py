@@ -125,7 +125,7 @@ def _bodies(args: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _size(body: Mapping[str, Any] | Sequence[Any]) -> int:
-    """Bytes that a body of a request means; those of all its parts."""
+    """Bytes of a body of a request; those of all its parts."""
     if not isinstance(body, Mapping):
         return sum(map(_size, body))
     if "len" in body:

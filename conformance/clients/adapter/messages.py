@@ -258,7 +258,7 @@ def request_body(data: bytes) -> dict[str, Any]:
 
 
 def same_body(reported: Mapping[str, Any] | Sequence[Mapping[str, Any]], expected: bytes) -> bool:
-    """Whether a reported body, or the only part of one, means exactly these bytes."""
+    """Whether a reported body, or the only part of one, is exactly these bytes."""
     if not isinstance(reported, Mapping):
         return len(reported) == 1 and same_body(reported[0], expected)
     if "sha256" in reported:

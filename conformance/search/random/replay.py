@@ -51,6 +51,10 @@ class ChaosReplay(ReplayFile[Schedule, ChaosCase], kw_only=True):
     def found(self) -> dict[str, str]:
         return self.anomalies
 
+    @property
+    def options(self) -> dict[str, str]:
+        return {"contract": self.contract}
+
     def judged(self, case: ChaosCase) -> tuple[Mapping[str, str], str]:
         verdict = verdict_on(case)
         return verdict.sentences if verdict.fails else {}, str(verdict.word)

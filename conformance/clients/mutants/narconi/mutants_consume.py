@@ -256,7 +256,7 @@ class ErrorsAreMessages(Consumer):
 
 @mutant("stop-not-sent", tag="wire", breaks=["N15"])
 class StopNotSent(Consumer):
-    """Does not send the server that it wants no more."""
+    """Does not tell the server that it wants no more."""
 
     def stop(self) -> None:
         pass

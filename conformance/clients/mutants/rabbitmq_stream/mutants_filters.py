@@ -36,7 +36,7 @@ class NoValueIsAWord(Publisher):
 
 @mutant("filter-of-the-client-alone", tag="wire", breaks=["R9", "R21"])
 class FilterOfTheClientAlone(Subscription):
-    """Does not send the server of its filter, and gets everything."""
+    """Does not send its filter to the server, and gets everything."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 VERSION, OLD_VERSION = "5", "4"  #: of the protocol; only the old one has serializers with a schema
-NAME_MAX = 900  #: bytes; two names are twice in a line of NATS, which has 4096 at most
+NAME_MAX = 900  #: bytes; a line of NATS has two names twice, which has 4096 at most
 JOIN_S = 10.0  #: until a connection is the node's: its handshake and the topics
 START_S = 0.5  #: a node that starts waits so long for the INFO of others
 QUIET_S = 0.2  #: after the last change of its services until all nodes get it
