@@ -210,13 +210,17 @@ class SweepCampaign:
                 self.left = order.left
                 await child.run_all(order, seconds - (time.monotonic() - begun), take)
         except asyncio.CancelledError:  # Ctrl-C
-            for (name, _), failure in sweep.failures.items():
-                self._write_down(name, failure, failure.case)
+            self._keep_as_found(sweep)
             raise
         finally:
             if order is not None:
                 order.ledger.save(self.folder / LEDGER)
         await self._shrink_live(sweep, seconds * SHRINK_SHARE)
+
+    def _keep_as_found(self, sweep: Sweep) -> None:
+        """Write down what failed as it was: there is no time to shrink it."""
+        for (name, _), failure in sweep.failures.items():
+            self._write_down(name, failure, failure.case)
 
     async def _shrink_live(self, sweep: Sweep, seconds: float) -> None:
         """Shrink what a child process has failed at, all of it side by side, and write it down."""
@@ -225,7 +229,11 @@ class SweepCampaign:
         failures = [(name, failure) for (name, _), failure in sweep.failures.items()]
         plans = Shrinkable(child.run, lambda case, name: name in self._names(case), candidates, to_json)
         wishes = [(failure.spec, name) for name, failure in failures]
-        found = await shrink_all(wishes, plans, child.lanes, seconds)
+        try:
+            found = await shrink_all(wishes, plans, child.lanes, seconds)
+        except asyncio.CancelledError:  # Ctrl-C
+            self._keep_as_found(sweep)
+            raise
         for (name, failure), smallest in zip(failures, found, strict=True):
             if smallest is None:
                 self._write_down(name, failure, failure.case)

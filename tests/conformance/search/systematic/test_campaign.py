@@ -113,3 +113,20 @@ def test_what_a_process_fails_at_is_shrunk(tmp_path: Path) -> None:
 def test_what_a_process_fails_at_once_is_written_down_as_it_was(tmp_path: Path) -> None:
     campaign = swept_live(tmp_path, lambda run: run == 1)
     assert [(one.replay.spec, one.steady) for one in campaign.failures] == [(SPECS[-1], False)]
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_an_interrupt_while_something_is_shrunk_keeps_what_was_found(tmp_path: Path) -> None:
+    def interrupted(run: int) -> bool:
+        if run > 1:
+            raise asyncio.CancelledError
+        return True
+
+    client = SweptClient(PROTOCOL, "reference")
+    client.made, client.child = None, Sometimes(interrupted)
+    campaign = SweepCampaign(client, tmp_path, specs=SPECS[-1:])
+    with pytest.raises(asyncio.CancelledError):
+        campaign.go(60.0)
+    assert [(one.replay.spec, one.steady, one.path.exists()) for one in campaign.failures] == [
+        (SPECS[-1], False, True)
+    ]
