@@ -96,7 +96,8 @@ def convert(value: Any, kind: Any, path: str) -> Any:
 
 
 def field_value(value: Any, kind: Any) -> Any:
-    """A frame's field from a plain value: lists for tuples, numbers for enums, text for bytes (UTF-8).
+    """A frame's field from a plain value: lists for tuples, numbers for enums, for bytes text (UTF-8) or
+    ``{"hex": "00ff"}``.
 
     Raises:
         msgspec.ValidationError: It does not fit.
@@ -106,13 +107,27 @@ def field_value(value: Any, kind: Any) -> Any:
     except msgspec.ValidationError as error:
         try:
             return msgspec.convert(_encoded(value), kind, builtin_types=(bytes,))
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, ValueError):
             raise error from None
+
+
+def plain_value(value: Any) -> Any:
+    """The plain value of which `field_value` makes this field of a frame."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return {"hex": value.hex()}
+    if isinstance(value, Mapping):
+        return {name: plain_value(each) for name, each in value.items()}
+    return [plain_value(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _encoded(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode(errors="surrogateescape")
+    if isinstance(value, Mapping) and value.keys() == {"hex"}:
+        return bytes.fromhex(value["hex"])
     return [_encoded(each) for each in value] if isinstance(value, list | tuple) else value
 
 

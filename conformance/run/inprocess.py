@@ -6,7 +6,7 @@ import asyncio
 import io
 import math
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from functools import cache, partial
 from typing import Any
@@ -16,19 +16,19 @@ from conformance.clients.adapter.contract import Contract
 from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.adapter.last_words import last_words
-from conformance.run.acts import ACTS, InjectedEffect
+from conformance.run.acts import fault_of
 from conformance.run.bases import Base, Enough, RunOp, ScriptContext
 from conformance.run.case import Case
 from conformance.run.concurrent_actions import EarlyClose
-from conformance.run.material import SweepProtocol, material_of
+from conformance.run.material import material_of
 from conformance.run.pace import Pace, RealPace
 from conformance.run.reported import ReportedEvent
-from conformance.run.specs import EVERY, Injection, Spec
+from conformance.run.specs import EVERY, Spec
 from conformance.run.stuck import Stuck, run_or_stuck
 from conformance.run.trace import Trace
-from fakebrokers.faults.match import Match
 from fakebrokers.faults.plan import Fault
 from fakebrokers.protocol import find_protocol
+from fakebrokers.server import FakeServer
 
 STUCK_S = 8.0  #: of the processor, after which a run is given up
 COSTLY_STUCK_S = 30.0
@@ -122,8 +122,7 @@ async def play(
         if not in_memory:
             context.until_s = asyncio.get_running_loop().time() + ENOUGH_S
         context.lasts = any(injection.connection == EVERY for injection in spec.injections)
-        for injection in spec.injections:
-            broker.faults.add(fault_of(injection, material, touched))
+        _inject(broker, [fault_of(injection, material.traits) for injection in spec.injections], touched)
         try:
             await asyncio.wait_for(_through(base, context), LONGEST_S)
             for done in context.ops:
@@ -174,23 +173,15 @@ def place_in_trace(case: Case, ops: list[RunOp]) -> None:
             case.marks[row.data] = position
 
 
-def fault_of(injection: Injection, material: SweepProtocol, touched: list[str]) -> Fault:
-    """An injection as a fault of the fake; `touched` collects the connections at which it acted."""
-    act = ACTS[injection.act]
-    match = Match(
-        direction=injection.direction,  # type: ignore[arg-type] # one of two words
-        connection=None if act.lasting or injection.connection == EVERY else injection.connection,
-        nth=None if act.reach > 1 or act.lasting else injection.nth,
-        scope="run" if act.lasting else None,
-    )
-    effect = InjectedEffect(
-        act=injection.act,
-        param=injection.param,
-        traits=material.traits,
-        nth=injection.nth,
-        hit=touched.append,
-    )
-    return Fault(match=match, effects=(effect,))
+def _inject(broker: FakeServer, faults: Sequence[Fault], touched: list[str]) -> None:
+    """Add the faults of a run; `touched` collects the connections at which they act, each time."""
+    names = {broker.faults.add(each) for each in faults}
+
+    def listen(name: str, connection: str) -> None:
+        if name in names:
+            touched.append(connection)
+
+    broker.engine.injector.listener = listen
 
 
 def runner(protocol: str, mutant: str = "") -> Callable[[Spec], Case]:

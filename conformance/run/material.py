@@ -39,7 +39,15 @@ def package_of(protocol: str, part: str) -> str:
 
 
 @cache
+def traits_of(protocol: str) -> Traits:
+    """The traits of a protocol. Raises `UsageError` if it has none."""
+    traits: Traits = import_module(package_of(protocol, "traits")).TRAITS
+    return traits
+
+
+@cache
 def material_of(protocol: str) -> SweepProtocol:
     """Traits and base scripts of a protocol. Raises `UsageError` if it has none."""
-    traits: Traits = import_module(package_of(protocol, "traits")).TRAITS
-    return SweepProtocol(traits, bases_in(import_module(f"{package_of(protocol, 'sweep')}.bases")))
+    return SweepProtocol(
+        traits_of(protocol), bases_in(import_module(f"{package_of(protocol, 'sweep')}.bases"))
+    )

@@ -62,8 +62,8 @@ def drop(**fault: Unpack[FaultArgs]) -> Fault:
 
 
 @builder(effects.Duplicate)
-def duplicate(times: int = 1, **fault: Unpack[FaultArgs]) -> Fault:
-    """The frame comes again, `times` times, right after itself."""
+def duplicate(times: int = 1, after_s: float = 0.0, **fault: Unpack[EndArgs]) -> Fault:
+    """The frame comes again, `times` times, right after itself or later."""
 
 
 @builder(effects.Extend)
@@ -103,9 +103,25 @@ def inject(
     """Says a frame, or raw bytes, that the broker never meant to say."""
 
 
+@builder(effects.Join)
+def join(within_s: float = 0.5, **fault: Unpack[FaultArgs]) -> Fault:
+    """The messages of several frames of one kind come in one; a frame of another kind comes before them."""
+
+
 @builder(effects.Latency)
 def latency(seconds: float, jitter: float = 0.0, **fault: Unpack[FaultArgs]) -> Fault:
     """The frame and everything after it waits; order is kept."""
+
+
+@builder(effects.Overwrite)
+def overwrite(
+    at: int,
+    width: Literal[1, 2, 4, 8] = 4,
+    value: int | None = None,
+    add: int | None = None,
+    **fault: Unpack[FaultArgs],
+) -> Fault:
+    """A number in the frame's bytes is another one, whatever it means; big-endian, nothing is recomputed."""
 
 
 @builder(effects.Refuse)
@@ -164,6 +180,7 @@ def slice_(
     size: int | None = None,
     at: int | None = None,
     of: Literal["frame", "stream"] = "frame",
+    parts: int | None = None,
     up_to: int | None = None,
     walk: bool = False,
     gap_s: float = 0.001,
@@ -172,6 +189,11 @@ def slice_(
     **fault: Unpack[FaultArgs],
 ) -> Fault:
     """The frame's bytes leave in several writes."""
+
+
+@builder(effects.Split)
+def split(reverse: bool = False, **fault: Unpack[FaultArgs]) -> Fault:
+    """The messages of a frame come in a frame each; a frame that carries none is as it was."""
 
 
 @builder(effects.Stall)
@@ -189,6 +211,7 @@ def truncate(
     keep: int | None = None,
     of: Literal["frame", "stream"] = "frame",
     share: float = 0.5,
+    mend: bool = False,
     **fault: Unpack[FaultArgs],
 ) -> Fault:
     """Only the first bytes of the frame leave. Usually an end of the connection comes after it."""

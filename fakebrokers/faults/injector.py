@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -138,6 +138,7 @@ class Injector:
         ever: All rules that were ever added, those that were taken out too.
         hidden: Rules at work that no test gets to see, see `hide`.
         pipes: Where they work, by connection; told when the plan changes.
+        listener: Called with the name of a fault and that of the connection, each time it takes place.
     """
 
     def __init__(
@@ -155,6 +156,7 @@ class Injector:
         self.ever: list[Rule] = []
         self.hidden: list[Rule] = []
         self.pipes: dict[str, Pipe] = {}
+        self.listener: Callable[[str, str], None] | None = None
         self._wires = tuple(wires)
         self._own = dict.fromkeys(own)
         self._protocol = protocol

@@ -47,6 +47,7 @@ class _EveryFault(TypedDict, total=False):
     connection: str | None
     peer: str | None
     nth: int | None
+    skip: int
     first: int | None
     every: int | None
     byte: int | None

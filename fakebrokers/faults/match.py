@@ -44,7 +44,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         connection: Only on this connection: ``c1`` is the first that came.
         peer: Only on connections of this peer, where the protocol names them (a node id).
         nth: Only the n-th that fits, from 1.
-        first: Only the first `first` that fit.
+        skip: Not the first `skip` that fit.
+        first: Only the first `first` that fit; those that are skipped count.
         every: Only each n-th that fits.
         after_s: Only later than this; seconds since the connection (or, with scope ``peer`` or ``run``, since
             the fault was added). With ``on = "idle"``: for how long nothing happened.
@@ -66,6 +67,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     connection: str | None = None
     peer: str | None = None
     nth: int | None = None
+    skip: int = 0
     first: int | None = None
     every: int | None = None
     after_s: float | None = None
@@ -105,6 +107,14 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def _check_positions(self, path: str) -> None:
         """Raise `PlanError` where no position is left."""
         first = self.first
+        if self.skip < 0:
+            raise PlanError(f"{path}.skip", f"expected a count from 0, got {self.skip}")
+        for name in ("nth", "first"):
+            value = getattr(self, name)
+            if value is not None and value <= self.skip:
+                raise PlanError(
+                    f"{path}.{name}", f"expected more than {self.skip}, as `skip` says, got {value}"
+                )
         for name in ("nth", "every"):
             value = getattr(self, name)
             if value is not None and first is not None and value > first:
@@ -115,9 +125,10 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             )
 
     def position_fits(self, n: int) -> bool:
-        """Whether the n-th that fits is meant (nth, first, every)."""
+        """Whether the n-th that fits is meant (nth, skip, first, every)."""
         return (
-            (self.nth is None or n == self.nth)
+            n > self.skip
+            and (self.nth is None or n == self.nth)
             and (self.first is None or n <= self.first)
             and (self.every is None or n % self.every == 0)
         )

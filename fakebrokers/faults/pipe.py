@@ -243,6 +243,8 @@ class Pipe:
     ) -> list[Parcel]:
         """Let a rule act; returns what goes on."""
         rule.fired += 1
+        if self.injector.listener is not None:
+            self.injector.listener(rule.name, self.end.name)
         state = rule.state(self.end.name, self.end.peer)
 
         def run(effect: Effect, parcel: Parcel | None, out: list[Parcel]) -> None:

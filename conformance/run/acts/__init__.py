@@ -13,15 +13,15 @@ from conformance.run.acts import (
     timing,
     uncalled,
 )
-from conformance.run.acts.define import ACTS, Act, InjectedEffect, InjectionPoint, Param
+from conformance.run.acts.define import ACTS, Act, InjectionPoint, Param, fault_of
 
 __all__ = [
     "ACTS",
     "Act",
-    "InjectedEffect",
     "InjectionPoint",
     "Param",
     "entries",
+    "fault_of",
     "fields",
     "lasting",
     "loss",

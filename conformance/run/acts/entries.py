@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from conformance.run.acts.define import InjectionPoint, Param, act
+from conformance.run.acts.define import InjectionPoint, Param, act_at_frame
 from conformance.run.traits import Traits
 from fakebrokers.core.frames import Frame
 from fakebrokers.faults.effect import Passage
@@ -112,7 +112,7 @@ def entries(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
                 continue
 
 
-@act("entry", entries, lies=True)
+@act_at_frame("entry", entries, lies=True)
 def entry(passage: Passage, param: Any, traits: Traits) -> None:
     """An entry is missing, or has a value of another type."""
     path, word = param

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.run.acts.define import InjectionPoint, Param, act
+from conformance.run.acts.define import InjectionPoint, Param, act_at_frame
 from conformance.run.traits import Traits
 from fakebrokers.core.frames import Frame
 from fakebrokers.faults.effect import Passage
@@ -124,7 +124,7 @@ def _bytes(data: Any) -> bytes:
     return bytes(data) if isinstance(data, bytes | bytearray) else repr(data).encode()
 
 
-@act("field", fields, lies=True)
+@act_at_frame("field", fields, lies=True)
 def field(passage: Passage, param: Any, traits: Traits) -> None:
     """A field has another value."""
     assert passage.frame is not None
@@ -151,7 +151,7 @@ def payload(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
         yield from ((f"{kind:x} {min(offset, PAYLOAD_HEAD)}", [offset, change]) for change in (1, 0x20, 0x80))
 
 
-@act("payload", payload, lies=True)
+@act_at_frame("payload", payload, lies=True)
 def change_payload(passage: Passage, param: Any, traits: Traits) -> None:
     """A byte of the messages in a frame is another one; sizes and checksums are recomputed."""
     offset, change = param

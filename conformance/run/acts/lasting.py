@@ -6,13 +6,13 @@ long it tries, and what it reports meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from conformance.run.acts.define import ACTS, Act, InjectionPoint, Param, act
 from conformance.run.traits import Traits
 from fakebrokers.core.frames import kind_of
-from fakebrokers.faults.effect import Passage
+from fakebrokers.faults.effect import Effect
 
 FROM = (1, 2)  #: from which frame of the kind on
 LASTING = (("rst-before", None), ("fin", None), ("lost", None), ("late", None))
@@ -48,25 +48,14 @@ def _makes_sense(known: Act, place: InjectionPoint, traits: Traits) -> bool:
     return next(iter(known.params(place, traits)), None) is not None
 
 
-def _do(passage: Passage, param: Any, traits: Traits) -> None:
-    """Do it to a frame of the kind, if enough of them have passed."""
-    kind, first, name, inner = param
-    frame = passage.frame
-    if frame is not None and kind_of(frame) == kind:
-        passage.memory["seen"] = passage.memory.get("seen", 0) + 1
-        if passage.memory["seen"] >= first:
-            ACTS[name].apply(passage, inner, traits)
-            return
-    passage.pass_through()
-
-
 @act("stays", staying, lasting=True)
-def stays(passage: Passage, param: Any, traits: Traits) -> None:
+def stays(param: Any, traits: Traits) -> Sequence[Effect]:
     """From here on every frame of this kind is lost, late, or ends its connection."""
-    _do(passage, param, traits)
+    _, _, name, inner = param
+    return ACTS[name].effects(inner, traits)
 
 
 @act("stays-refused", refusing, lasting=True, lies=True)
-def stays_refused(passage: Passage, param: Any, traits: Traits) -> None:
+def stays_refused(param: Any, traits: Traits) -> Sequence[Effect]:
     """From here on every answer of this kind has the contrary meaning."""
-    _do(passage, param, traits)
+    return stays(param, traits)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from conformance.run.acts.define import InjectionPoint, Param, act, always
+from conformance.run.acts.define import InjectionPoint, Param, act, act_at_frame, always, is_stream, said
 from conformance.run.traits import Traits
 from fakebrokers.core.frames import Role
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults.effect import Passage
+from fakebrokers.faults.effect import Effect, Passage
+from fakebrokers.faults.effects import Drop, Fin, Rst, Truncate
 
 #: Offsets at which the headers of most wires have a border, or none.
 BORDERS = (1, 3, 4, 6, 8, 9, 10, 12, 17)
@@ -19,23 +20,21 @@ BATCHES = (Role.PUBLISH, Role.CONFIRM, Role.REJECT, Role.DELIVER)
 
 
 @act("rst", always)
-def rst(passage: Passage, param: Any, traits: Traits) -> None:
+def rst(param: Any, traits: Traits) -> Sequence[Effect]:
     """The connection is reset right after the frame."""
-    passage.pass_through()
-    passage.hang_up(HangUp.RST)
+    return [Rst()]
 
 
 @act("fin", always)
-def fin(passage: Passage, param: Any, traits: Traits) -> None:
+def fin(param: Any, traits: Traits) -> Sequence[Effect]:
     """The server ends the connection right after the frame."""
-    passage.pass_through()
-    passage.hang_up(HangUp.FIN)
+    return [Fin()]
 
 
 @act("rst-before", always)
-def rst_before(passage: Passage, param: Any, traits: Traits) -> None:
+def rst_before(param: Any, traits: Traits) -> Sequence[Effect]:
     """The connection is reset in place of the frame."""
-    passage.hang_up(HangUp.RST)
+    return [Rst(pass_frame=False)]
 
 
 def closes(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
@@ -45,14 +44,9 @@ def closes(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 
 @act("goodbye", closes)
-def close_frame(passage: Passage, param: Any, traits: Traits) -> None:
+def close_frame(param: Any, traits: Traits) -> Sequence[Effect]:
     """The server says that it ends the connection, after the frame; it may end it at once."""
-    passage.pass_through()
-    said = traits.faults.close_frame()
-    if said is not None:
-        passage.answer(said)
-    if param == "fin":
-        passage.hang_up(HangUp.FIN)
+    return [*said(traits.faults.close_frame()), *([Fin()] if param == "fin" else [])]
 
 
 def lasts(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
@@ -61,14 +55,14 @@ def lasts(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
         yield from (("fin", "fin"), ("stays", "stays"))
 
 
-@act("last", lasts)
+@act_at_frame("last", lasts)
 def last(passage: Passage, param: Any, traits: Traits) -> None:
     """The frame says that the server ends the connection after it; it may do so at once."""
-    said = traits.faults.last_of(passage.frame) if passage.frame is not None else None
-    if said is None:
+    word = traits.faults.last_of(passage.frame) if passage.frame is not None else None
+    if word is None:
         passage.pass_through()
         return
-    passage.pass_on(said)
+    passage.pass_on(word)
     if param == "fin":
         passage.hang_up(HangUp.FIN)
 
@@ -80,8 +74,9 @@ def loseable(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 
 @act("lost", loseable)
-def lost(passage: Passage, param: Any, traits: Traits) -> None:
+def lost(param: Any, traits: Traits) -> Sequence[Effect]:
     """The frame gets lost, and nothing else."""
+    return [Drop()]
 
 
 def cuts(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
@@ -106,11 +101,9 @@ def _around_messages(place: InjectionPoint, traits: Traits) -> set[int]:
 
 
 @act("cut", cuts)
-def cut(passage: Passage, param: int, traits: Traits) -> None:
+def cut(param: int, traits: Traits) -> Sequence[Effect]:
     """The connection is reset inside the frame; in front of it where frames are whole or not there."""
-    if isinstance(passage.data, bytes | bytearray):
-        passage.pass_raw(bytes(passage.data[:param]))
-    passage.hang_up(HangUp.RST)
+    return [Truncate(keep=param), Rst()] if is_stream(traits) else [Rst(pass_frame=False)]
 
 
 def few_cuts(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
@@ -122,7 +115,6 @@ def few_cuts(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 
 @act("cut-fin", few_cuts)
-def cut_fin(passage: Passage, param: int, traits: Traits) -> None:
+def cut_fin(param: int, traits: Traits) -> Sequence[Effect]:
     """The server ends the connection inside the frame."""
-    passage.pass_raw(bytes(passage.data[:param]))
-    passage.hang_up(HangUp.FIN)
+    return [Truncate(keep=param), Fin()]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from conformance.run.acts.define import InjectionPoint, Param, act
+from conformance.run.acts.define import InjectionPoint, Param, act, act_at_frame
 from conformance.run.acts.specimen import kind_named, specimen
 from conformance.run.traits import Traits, key_of
 from fakebrokers.core.frames import kind_of
-from fakebrokers.faults.effect import Passage
+from fakebrokers.faults.effect import Effect, Passage
+from fakebrokers.faults.effects import Corrupt, Extend, Overwrite, Truncate
 
 WHERE = ("instead", "before", "after")
 TRAILING = b"\x00\x00\x00\x07"
+HEAD = 8  #: bytes of a frame that is nothing but its head
 OFFSETS = (0, 2, 4, 6, 8, 9, 10, 12, 14)
 MOST = {1: 0xFF, 2: 0xFFFF, 4: 0xFFFFFFFF}
 
@@ -28,7 +30,7 @@ def answers(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
         yield from ((f"code {code}", ["instead", code]) for code in traits.questions.refusals)
 
 
-@act("contradict", answers, lies=True)
+@act_at_frame("contradict", answers, lies=True)
 def contradict(passage: Passage, param: Any, traits: Traits) -> None:
     """The opposite answer comes: instead of the answer, before it, or after it."""
     where, code = param
@@ -61,7 +63,7 @@ def other_types(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
             yield "before", [kind_of(kind), "before"]
 
 
-@act("type", other_types, lies=True)
+@act_at_frame("type", other_types, lies=True)
 def other_type(passage: Passage, param: Any, traits: Traits) -> None:
     """An answer to another question comes with the key of this one, instead of the answer or before it."""
     name, where = param
@@ -84,7 +86,7 @@ def versions(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
             yield from ((name, [name, where]) for where in ("instead", "before"))
 
 
-@act("version", versions, lies=True)
+@act_at_frame("version", versions, lies=True)
 def version(passage: Passage, param: Any, traits: Traits) -> None:
     """The frame has another version, with or without another shape."""
     name, where = param
@@ -106,11 +108,11 @@ def shapes(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 
 @act("shape", shapes, lies=True)
-def shape(passage: Passage, param: str, traits: Traits) -> None:
+def shape(param: str, traits: Traits) -> Sequence[Effect]:
     """The frame has four bytes more than it should, four fewer, or nothing but its head; its size fits."""
-    data = bytes(passage.data)
-    changed = {"longer": data + TRAILING, "shorter": data[:-4], "empty": data[:8]}[param]
-    passage.pass_raw(passage.mend(changed))
+    if param == "longer":
+        return [Extend(hex=TRAILING.hex())]
+    return [Truncate(keep=-4 if param == "shorter" else HEAD, mend=True)]
 
 
 BIT_BYTES = 2
@@ -124,12 +126,9 @@ def bits(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 
 @act("bit", bits, lies=True)
-def flip_bit(passage: Passage, param: int, traits: Traits) -> None:
+def flip_bit(param: int, traits: Traits) -> Sequence[Effect]:
     """A bit at the beginning of the frame is the other one; nothing else is recomputed."""
-    data = bytearray(passage.data)
-    if param < 8 * len(data):
-        data[param // 8] ^= 0x80 >> param % 8
-    passage.pass_raw(bytes(data))
+    return [Corrupt(at=param // 8, xor=0x80 >> param % 8)]
 
 
 def numbers(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
@@ -144,13 +143,9 @@ def numbers(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 
 @act("number", numbers, lies=True, by_kind=False)
-def number(passage: Passage, param: Any, traits: Traits) -> None:
+def number(param: Any, traits: Traits) -> Sequence[Effect]:
     """A number in the head of the frame is wrong; nothing else is recomputed."""
     offset, width, value = param
-    data = bytes(passage.data)
-    if offset + width > len(data):
-        passage.pass_through()
-        return
-    there = int.from_bytes(data[offset : offset + width])
-    new = (there + value["add"]) & MOST[width] if isinstance(value, dict) else value
-    passage.pass_raw(data[:offset] + new.to_bytes(width) + data[offset + width :])
+    if isinstance(value, dict):
+        return [Overwrite(at=offset, width=width, add=value["add"])]
+    return [Overwrite(at=offset, width=width, value=value)]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
-
-import msgspec
 
 from conformance.run.acts.define import InjectionPoint, Param, act, choices, outwards
 from conformance.run.traits import Traits
-from fakebrokers.core.frames import Frame
 from fakebrokers.errors import WireError
-from fakebrokers.faults.effect import Passage
+from fakebrokers.faults.effect import Effect
+from fakebrokers.faults.effects import Coalesce, Duplicate, Join, Reorder, Split
+from fakebrokers.faults.effects.batch import joined
 
 PARKED_S = 0.5
 JOINED = 6  #: frames, at most, whose messages come in one
@@ -19,32 +18,21 @@ GATHER_S = 0.05
 
 
 @act("twice", outwards)
-def twice(passage: Passage, param: Any, traits: Traits) -> None:
+def twice(param: Any, traits: Traits) -> Sequence[Effect]:
     """The frame comes twice."""
-    passage.pass_through()
-    passage.pass_through()
+    return [Duplicate()]
 
 
 @act("swap", outwards, reach=2)
-def swap(passage: Passage, param: Any, traits: Traits) -> None:
+def swap(param: Any, traits: Traits) -> Sequence[Effect]:
     """The frame after this one comes before it."""
-    frame = passage.frame
-    assert frame is not None
-    if not passage.memory.get("parked"):
-        passage.memory["parked"] = True
-        passage.park(frame, PARKED_S)
-        return
-    back = passage.unpark()
-    passage.pass_through()
-    for each in back:
-        passage.pass_on(each)
+    return [Reorder(within_s=PARKED_S)]
 
 
 @act("glue", choices(2, 5))
-def glue(passage: Passage, param: int, traits: Traits) -> None:
+def glue(param: int, traits: Traits) -> Sequence[Effect]:
     """The frame and those after it come in one write."""
-    passage.gather(param, GATHER_S)
-    passage.pass_through()
+    return [Coalesce(frames=param, within_s=GATHER_S)]
 
 
 def batches(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
@@ -55,36 +43,9 @@ def batches(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 
 @act("split", batches)
-def split(passage: Passage, param: str, traits: Traits) -> None:
+def split(param: str, traits: Traits) -> Sequence[Effect]:
     """The messages of a frame come in one frame each, in this order or in the other one."""
-    frame = passage.frame
-    items = None if frame is None else type(frame).spec.items
-    if frame is None or items is None:
-        passage.pass_through()
-        return
-    indices = list(range(items.count(frame)))
-    for index in indices if param == "ordered" else reversed(indices):
-        passage.pass_on(items.select(frame, [index]))
-
-
-def joined(first: Frame, second: Frame) -> Frame:
-    """A frame with the messages of both. Raises `ValueError` where there is none."""
-    items = type(first).spec.items
-    if items is None or type(first) is not type(second):
-        raise ValueError("they carry no messages, or are of two kinds")
-    sizes = items.count(first), items.count(second)
-    both = {}
-    for name in type(first).__struct_fields__:
-        one, other = getattr(first, name), getattr(second, name)
-        if isinstance(one, tuple) and (len(one), len(other)) == sizes:
-            both[name] = one + other
-        elif isinstance(one, bytes) and one and len(one) * sizes[1] == len(other) * sizes[0]:
-            both[name] = one + other  # packed, each in as many bytes
-        elif one != other:
-            raise ValueError(f"they have another {name}")
-    if not both:
-        raise ValueError("their messages stand in no array")
-    return msgspec.structs.replace(first, **both)
+    return [Split(reverse=param == "reversed")]
 
 
 def joinable(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
@@ -99,14 +60,6 @@ def joinable(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
 
 
 @act("join", joinable, reach=JOINED)
-def join(passage: Passage, param: Any, traits: Traits) -> None:
+def join(param: Any, traits: Traits) -> Sequence[Effect]:
     """The messages of the frame and of those of its kind after it come in one frame."""
-    frame = passage.frame
-    assert frame is not None
-    back = passage.unpark()
-    try:
-        frame = joined(back[0], frame) if back else frame
-    except ValueError:  # a frame of another kind, which comes in its own place
-        passage.pass_through()
-        frame = back[0]
-    passage.park(frame, PARKED_S)
+    return [Join(within_s=PARKED_S)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from conformance.run.acts.define import InjectionPoint, Param, act
+from conformance.run.acts.define import InjectionPoint, Param, act_at_frame
 from conformance.run.traits import Traits
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults.effect import Passage
@@ -71,7 +71,7 @@ def changes(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
     yield "end", ["more", len(place.data)]
 
 
-@act("part", changes, lies=True)
+@act_at_frame("part", changes, lies=True)
 def change_part(passage: Passage, param: Any, traits: Traits) -> None:
     """A part of the message is missing, is another one, or has one more beside it."""
     how, at = param
@@ -93,7 +93,7 @@ def tears(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
         yield f"in {number + 1}", [point + 1]
 
 
-@act("torn", tears)
+@act_at_frame("torn", tears)
 def torn(passage: Passage, param: list[int], traits: Traits) -> None:
     """The connection is reset when some parts of the message have come, and others not."""
     pieces = traits.faults.pieces(passage.data, param)

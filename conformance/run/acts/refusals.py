@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.run.acts.define import InjectionPoint, Param, act
+from conformance.run.acts.define import InjectionPoint, Param, act_at_frame
 from conformance.run.acts.fields import fields, injected
 from conformance.run.acts.parts import changes, with_parts
 from conformance.run.traits import Traits
@@ -33,7 +33,7 @@ def odd(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
         yield f"part {word}", ["part", param]
 
 
-@act("refusal", odd, lies=True)
+@act_at_frame("refusal", odd, lies=True)
 def odd_refusal(passage: Passage, param: Any, traits: Traits) -> None:
     """A refusal comes instead of the answer, and something in it is odd."""
     what, change = param

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance.run.acts.define import InjectionPoint, Param, act
+from conformance.run.acts.define import InjectionPoint, Param, act_at_frame
 from conformance.run.traits import Traits
 from fakebrokers.faults.effect import Passage
 
@@ -16,7 +16,7 @@ def spellings(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
             yield name, name
 
 
-@act("spelled", spellings)
+@act_at_frame("spelled", spellings)
 def spelled(passage: Passage, param: str, traits: Traits) -> None:
     """The frame is written in another way that means the same."""
     data = (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from conformance.run.acts.define import act, choices, outwards
+from conformance.run.acts.define import act, applied, at_frame, choices, is_stream, outwards
 from conformance.run.traits import Traits
-from fakebrokers.faults.effect import Passage
+from fakebrokers.faults.effect import Effect, Passage
+from fakebrokers.faults.effects import Delay, Duplicate, Latency, Silent, Slice
 
 PIECES = 8
 #: After the time-out of ops in base scripts (2 s), before and after that of most clients.
@@ -14,28 +16,34 @@ LATE_S = 3.0
 
 
 @act("late", outwards)
-def late(passage: Passage, param: Any, traits: Traits) -> None:
+def late(param: Any, traits: Traits) -> Sequence[Effect]:
     """The frame comes 3 s late, and what comes after it overtakes it."""
-    passage.pass_through(LATE_S)
+    return [Delay(seconds=LATE_S)]
 
 
 @act("latency", choices(0.3, LATE_S, 30.0))
-def latency(passage: Passage, param: float, traits: Traits) -> None:
+def latency(param: float, traits: Traits) -> Sequence[Effect]:
     """The frame and everything after it come late."""
-    passage.push_back(param)
-    passage.pass_through()
+    return [Latency(seconds=param)]
 
 
 @act("twice-late", choices(1.0))
-def twice_late(passage: Passage, param: float, traits: Traits) -> None:
+def twice_late(param: float, traits: Traits) -> Sequence[Effect]:
     """The frame comes, and once more later."""
-    passage.pass_through()
-    passage.pass_through(param)
+    return [Duplicate(after_s=param)]
 
 
 @act("trickle", choices(0.6, 1.9))
-def trickle(passage: Passage, param: float, traits: Traits) -> None:
+def trickle(param: float, traits: Traits) -> Sequence[Effect]:
     """The frame comes in eight pieces with pauses in between."""
+    if is_stream(traits):
+        return [Slice(parts=PIECES, gap_s=param)]
+    return [at_frame("trickle", param, traits)]
+
+
+@applied("trickle")
+def pieces_of_a_message(passage: Passage, param: float, traits: Traits) -> None:
+    """The same where a library owns the bytes, and its transport carries the parts of a message."""
     size = passage.size
     pieces = traits.faults.pieces(passage.data, range(0, size, max(1, size // PIECES)))
     if not pieces:
@@ -45,7 +53,6 @@ def trickle(passage: Passage, param: float, traits: Traits) -> None:
 
 
 @act("silent", choices(None, LATE_S))
-def silent(passage: Passage, param: float | None, traits: Traits) -> None:
+def silent(param: float | None, traits: Traits) -> Sequence[Effect]:
     """Nothing comes after the frame, for 3 s or until the faults are cleared."""
-    passage.pass_through()
-    passage.silence((), param)
+    return [Silent(for_s=param, pass_frame=True)]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from conformance.run.acts.define import InjectionPoint, Param, act
+from conformance.run.acts.define import InjectionPoint, Param, act, act_at_frame, applied, at_frame, said
 from conformance.run.acts.specimen import kind_named, specimen
 from conformance.run.traits import Traits
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.core.host import Host
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import WireError
-from fakebrokers.faults.effect import Action, Passage
+from fakebrokers.faults.effect import Action, Effect, Passage
+from fakebrokers.faults.effects import Inject
 
 STRANGE_KEY = 0x7777
 
@@ -39,16 +40,22 @@ def _fits(frame: Frame | None, traits: Traits) -> bool:
 
 
 @act("unasked", unasked, lies=True, by_kind=False)
-def say_unasked(passage: Passage, param: Any, traits: Traits) -> None:
+def say_unasked(param: Any, traits: Traits) -> Sequence[Effect]:
     """An unasked frame comes, after the one at hand."""
     name, key = param
-    passage.pass_through()
     if key == "noise":
-        passage.say_raw(traits.faults.noise[name])
-        return
-    made = traits.faults.unasked[name] if key == "named" else specimen(kind_named(name, traits), traits, key)
-    if made is not None:
-        passage.answer(made)
+        noise = traits.faults.noise[name]
+        return [Inject(hex=noise.hex()) if isinstance(noise, bytes) else at_frame("unasked", param, traits)]
+    return said(
+        traits.faults.unasked[name] if key == "named" else specimen(kind_named(name, traits), traits, key)
+    )
+
+
+@applied("unasked")
+def say_noise(passage: Passage, param: Any, traits: Traits) -> None:
+    """Parts that are no message come, after the one at hand."""
+    passage.pass_through()
+    passage.say_raw(traits.faults.noise[param[0]])
 
 
 class Happening(Action, frozen=True):
@@ -69,7 +76,7 @@ def happenings(place: InjectionPoint, traits: Traits) -> Iterable[Param]:
             yield from ((name, [name, after]) for after in ("", "rst"))
 
 
-@act("happens", happenings)
+@act_at_frame("happens", happenings)
 def happens(passage: Passage, param: Any, traits: Traits) -> None:
     """Something happens to the broker after the frame; the connection may be reset in the same step."""
     name, after = param

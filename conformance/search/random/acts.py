@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.run.acts import ACTS, InjectionPoint
-from conformance.run.acts.inside import at_inside, opened
+from conformance.run.acts.inside import opened
 from fakebrokers.faults import Realism
 from fakebrokers.faults.effect import Effect, Passage
 from fakebrokers.faults.steps import ACT
@@ -55,4 +55,5 @@ class DrawnAct(Effect, frozen=True, tag=ACT):
             return
         param = passage.random.choice(choices)
         self.did.append(f"{self.act} {param!r} at {type(inner).__name__} of {passage.connection}")
-        act.apply(at_inside(passage), param, self.traits)
+        for effect in act.effects(param, self.traits):
+            effect.apply(passage)

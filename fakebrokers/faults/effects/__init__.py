@@ -1,5 +1,6 @@
 """The effects that every protocol has; a protocol's own are in its ``faults.py``."""
 
+from fakebrokers.faults.effects.batch import Join, Split
 from fakebrokers.faults.effects.corrupt import Corrupt
 from fakebrokers.faults.effects.delay import Delay, Latency
 from fakebrokers.faults.effects.drop import Drop
@@ -8,6 +9,7 @@ from fakebrokers.faults.effects.end import Fin, HalfOpen, Rst, Stall
 from fakebrokers.faults.effects.extend import Extend
 from fakebrokers.faults.effects.hold import Hold
 from fakebrokers.faults.effects.inject import Inject, Reply
+from fakebrokers.faults.effects.overwrite import Overwrite
 from fakebrokers.faults.effects.reorder import Reorder
 from fakebrokers.faults.effects.rewrite import Rewrite
 from fakebrokers.faults.effects.silent import Silent
@@ -28,7 +30,9 @@ __all__ = [
     "HalfOpen",
     "Hold",
     "Inject",
+    "Join",
     "Latency",
+    "Overwrite",
     "Refuse",
     "Reorder",
     "Reply",
@@ -37,6 +41,7 @@ __all__ = [
     "ShiftClock",
     "Silent",
     "Slice",
+    "Split",
     "Stall",
     "Throttle",
     "Truncate",

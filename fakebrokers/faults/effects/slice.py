@@ -15,6 +15,7 @@ class Slice(Effect, frozen=True, tag="slice"):
         size: So many bytes in each write.
         at: Or cut once, at this offset (negative: from the end).
         of: Whether `at` counts in the frame, or in the connection's whole stream.
+        parts: Or so many writes, of about one size.
         up_to: Or in pieces of 1 to `up_to` bytes, drawn from the seed.
         walk: Or cut the first frame of a kind at byte 1, the second of that kind at byte 2 ...
         gap_s: Seconds between two writes.
@@ -29,6 +30,7 @@ class Slice(Effect, frozen=True, tag="slice"):
     size: int | None = None
     at: int | None = None
     of: Literal["frame", "stream"] = "frame"
+    parts: int | None = None
     up_to: int | None = None
     walk: bool = False
     gap_s: float = 0.001
@@ -57,8 +59,9 @@ class Slice(Effect, frozen=True, tag="slice"):
         if self.at is not None:
             at = max(0, self.at - passage.offset) if self.of == "stream" else self.at
             return [data[:at], data[at:]]
-        if self.size is not None:
-            return [data[i : i + self.size] for i in range(0, len(data), self.size)]
+        size = self.size if self.parts is None else max(1, len(data) // self.parts)
+        if size is not None:
+            return [data[i : i + size] for i in range(0, len(data), size)]
         pieces, start = [], 0
         while start < len(data):
             stop = start + passage.random.randint(1, self.up_to or 1)
@@ -72,9 +75,9 @@ class Slice(Effect, frozen=True, tag="slice"):
         return int(cut)
 
     def check(self, path: str) -> None:
-        if sum((self.size is not None, self.at is not None, self.up_to is not None, self.walk)) != 1:
-            raise PlanError(path, 'expected one of "size", "at", "up_to" and "walk"')
-        for name in ("size", "up_to"):
+        if sum(each is not None for each in (self.size, self.at, self.parts, self.up_to)) + self.walk != 1:
+            raise PlanError(path, 'expected one of "size", "at", "parts", "up_to" and "walk"')
+        for name in ("size", "parts", "up_to"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise PlanError(f"{path}.{name}", f"expected a count from 1, got {value}")

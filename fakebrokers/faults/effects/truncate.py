@@ -15,6 +15,7 @@ class Truncate(Effect, frozen=True, tag="truncate"):
         keep: The first `keep` bytes; negative leaves out that many at the end.
         of: Whether `keep` counts in the frame, or in the connection's whole stream of this direction.
         share: Or this share of the frame (0..1); at least one byte stays, and one is lost.
+        mend: Make the frame's size field and checksum right again: a whole frame, only shorter.
     """
 
     needs_bytes = True
@@ -23,6 +24,7 @@ class Truncate(Effect, frozen=True, tag="truncate"):
     keep: int | None = None
     of: Literal["frame", "stream"] = "frame"
     share: float = 0.5
+    mend: bool = False
 
     def apply(self, passage: Passage) -> None:
         data = passage.data
@@ -32,7 +34,7 @@ class Truncate(Effect, frozen=True, tag="truncate"):
             data = data[: max(0, self.keep - passage.offset)]
         else:
             data = data[: self.keep]
-        passage.pass_raw(data)
+        passage.pass_raw(passage.mend(data) if self.mend else data)
 
     def check(self, path: str) -> None:
         if not 0 <= self.share <= 1:

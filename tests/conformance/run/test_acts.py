@@ -9,12 +9,12 @@ import pytest
 
 from conformance.run.acts import ACTS
 from conformance.run.acts.fields import other_values, paths_of, replaced
-from conformance.run.acts.order import joined
 from conformance.run.case import Case
 from conformance.run.inprocess import client_of, run, runner
 from conformance.run.specs import Injection, Spec
 from conformance.search.systematic.universe import places, singles
 from fakebrokers.core.frames import Frame, Malformed, kind_of
+from fakebrokers.faults.effects.batch import joined
 from fakebrokers.rabbitmq_stream.frames import (
     Deliver,
     MetadataResponse,
@@ -180,11 +180,12 @@ def test_parameters_are_plain_values(plain: Case) -> None:
 
 @pytest.mark.parametrize("act", sorted(ACTS))
 def test_an_act_stands_any_frame(act: str, plain: Case) -> None:
-    params = [item.spec.injections[0].param for item in singles(plain) if item.spec.injections[0].act == act]
+    made = [item.spec.injections[0] for item in singles(plain) if item.spec.injections[0].act == act]
+    param = made[0].param if made else [0, 1]
+    direction = made[0].direction if ACTS[act].lasting else "out"
     for nth in (1, 4, CONFIRM):
         case = run(
-            client_of(PROTOCOL),
-            Spec(PROTOCOL, "publish", (Injection("c1", "out", nth, act, (params or [[0, 1]])[0]),)),
+            client_of(PROTOCOL), Spec(PROTOCOL, "publish", (Injection("c1", direction, nth, act, param),))
         )
         assert not case.harness
 
