@@ -33,6 +33,7 @@ _PLACES = {
     "Result": "conformance.clients.adapter.result",
     "Workload": "conformance.search.random.workload",
     "mutant": "conformance.clients.mutants.registry",
+    "plan_of": "conformance.search.plans",  # for `load_plan`
     "scenario": "conformance.suite",
     "scenarios": "conformance.pytest",
     "slug": "conformance.suite.expect",

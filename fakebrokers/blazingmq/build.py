@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Unpack
 
-from fakebrokers.blazingmq.faults_broker import RedeliverNow, ShutDown, StopNode
+from fakebrokers.blazingmq.faults_broker import RedeliverNow, ShutDown
 from fakebrokers.blazingmq.faults_control import ExtraElement, OtherEncoding, WithoutElement
 from fakebrokers.blazingmq.faults_messages import (
     AckStatuses,
@@ -23,6 +23,7 @@ from fakebrokers.blazingmq.faults_messages import (
 )
 from fakebrokers.blazingmq.options import PushOption
 from fakebrokers.faults.making import FaultArgs, NamedArgs, builder
+from fakebrokers.faults.nodes import StopNode
 from fakebrokers.faults.plan import Fault
 
 
@@ -74,7 +75,7 @@ def other_subscription(
 
 
 @builder(RedeliverNow)
-def redeliver_now(uri: str, **fault: Unpack[FaultArgs]) -> Fault:
+def redeliver_now(uri: str = "", **fault: Unpack[FaultArgs]) -> Fault:
     """All that consumers of a queue have not confirmed comes again, with the flag of such deliveries."""
 
 

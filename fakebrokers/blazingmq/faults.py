@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakebrokers.blazingmq.codes import AckStatus, Category
-from fakebrokers.blazingmq.faults_broker import RedeliverNow, ShutDown, StopNode
+from fakebrokers.blazingmq.faults_broker import RedeliverNow, ShutDown
 from fakebrokers.blazingmq.faults_control import ExtraElement, OtherEncoding, WithoutElement
 from fakebrokers.blazingmq.faults_messages import (
     AckStatuses,
@@ -25,6 +25,7 @@ from fakebrokers.blazingmq.faults_messages import (
 )
 from fakebrokers.faults.build import coalesce, delay, drop, duplicate, fault, reply
 from fakebrokers.faults.effect import Realism
+from fakebrokers.faults.nodes import StopNode
 from fakebrokers.faults.plan import Fault
 
 EFFECTS = (

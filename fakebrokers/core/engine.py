@@ -15,8 +15,9 @@ from fakebrokers.core.send_path import Transport
 from fakebrokers.core.session import Broker, Codec, HangUp, Session
 from fakebrokers.core.timers import Timer
 from fakebrokers.core.wire import Wire, frames_of
-from fakebrokers.faults.injector import Injector
+from fakebrokers.faults.injector import Injector, Rule
 from fakebrokers.faults.plan import Plan
+from fakebrokers.faults.timetable import Timetable
 from fakebrokers.journal import Journal
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Engine:
         self.clock = clock or Clock(0.0)
         self.journal = Journal(frames_of(wires)) if journal is None else journal
         self.injector = Injector(wires, own=own_effects, protocol=protocol, plan=plan)
+        self.timetable = self.injector.timetable = Timetable(self)
         self.connections: dict[str, Connection] = {}
         self.accepted = 0
         self.dialled = 0
@@ -83,6 +85,7 @@ class Engine:
         self.now = 0.0
         self._dirty: list[Connection] = []
         self._crash: tuple[HangUp, bool] | None = None
+        self._undo: dict[str, list[Callable[[], object]]] = {}
 
     # connections
 
@@ -245,6 +248,25 @@ class Engine:
         self.injector.find(name)
         for connection in tuple(self.connections.values()):
             connection.release(name, now)
+        for undo in self._undo.pop(name, ()):
+            undo()
+
+    def until_over(self, fault: str, undo: Callable[[], object]) -> None:
+        """Undo something when a fault that has an end is over, or released before."""
+        if self.injector.find(fault).fault.match.until_s is not None:
+            self._undo.setdefault(fault, []).append(undo)
+
+    def begin(self, rule: Rule, now: float) -> None:
+        """Let a fault whose time has come act at the connections that are open."""
+        for connection in tuple(self.connections.values()):
+            self._guarded(connection, connection.fired, connection.pipe.begin(rule, now), now)
+            self.wake(connection)
+
+    def end(self, rule: Rule, now: float) -> None:
+        """Let go what a fault holds back, and undo what it did."""
+        self.release(rule.name, now)
+        if self.host is not None:
+            self.host.release(rule.name)
 
     def perform(self, action: Action, fault: str, connection: str) -> None:
         """Do what an effect at `connection` wants of the fake as a whole."""

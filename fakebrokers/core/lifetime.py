@@ -114,13 +114,19 @@ class Lifetime(Awaiting):
             self.listeners.bind(self._new_listeners(driver), loop.loop)
             self._loop = loop
             self._bound()
-            loop.run(self._serve())
+            loop.run(self._serve_from_now(driver))
         except BaseException:
             loop.call(self._close)
             self._loop = None
             self._stopped()
             raise
         runs(self)
+
+    async def _serve_from_now(self, driver: Driver) -> None:
+        """Serve; faults that have a time of their own count it from here."""
+        await self._serve()
+        self.engine.timetable.start(driver.loop.time())
+        driver.finish_step()
 
     def _find_loop(self) -> LoopHandle:
         if self._home is not None:

@@ -209,3 +209,19 @@ class Effect(
                 f'"{self.__struct_config__.tag}" works on bytes, but a library owns this wire: '
                 "put the byte proxy in front of it",
             )
+
+
+class EffectOnFake(Effect, frozen=True):
+    """Base of effects on the fake as a whole. At the moment ``begin`` they need no connection."""
+
+    needs_frame = False
+    once = True
+    per_run = True
+
+    def action(self) -> Action:
+        """What it does."""
+        raise NotImplementedError
+
+    def apply(self, passage: Passage) -> None:
+        passage.pass_through()
+        passage.host(self.action())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from random import Random
@@ -21,6 +22,7 @@ from fakebrokers.reading import one_of
 
 if TYPE_CHECKING:
     from fakebrokers.faults.pipe import Pipe
+    from fakebrokers.faults.timetable import Timetable
 
 
 class RuleState:
@@ -135,6 +137,8 @@ class Injector:
 
     Attributes:
         rules: The faults at work, in the order in which they act.
+        waiting: Those whose time has not come.
+        timetable: Sees to faults that have a time of their own; without one they wait.
         ever: All rules that were ever added, those that were taken out too.
         hidden: Rules at work that no test gets to see, see `hide`.
         pipes: Where they work, by connection; told when the plan changes.
@@ -152,6 +156,8 @@ class Injector:
         plan = plan or Plan()
         self.seed = plan.seed
         self.rules: list[Rule] = []
+        self.waiting: list[Rule] = []
+        self.timetable: Timetable | None = None
         self._by_name: dict[str, Rule] = {}
         self.ever: list[Rule] = []
         self.hidden: list[Rule] = []
@@ -181,11 +187,21 @@ class Injector:
             names[rule.name] = rule
         self._numbered += len(rules)
         self._by_name |= names
-        self.rules += rules
         self.ever += rules
+        at_once = [rule for rule in rules if not rule.fault.match.is_timed]
+        self.rules += at_once
         for pipe in self.pipes.values():
-            pipe.extend(rules)
+            pipe.extend(at_once)
+        self.waiting += [rule for rule in rules if rule.fault.match.is_timed]
+        if self.timetable is not None:
+            self.timetable.take(now)
         return list(names)
+
+    def begin(self, rule: Rule) -> None:
+        """The time of a fault has come."""
+        self.waiting.remove(rule)
+        insort(self.rules, rule, key=lambda each: each.index)
+        self._tell_pipes()
 
     @property
     def at_work(self) -> list[Rule]:
@@ -209,7 +225,7 @@ class Injector:
 
     def started(self, now: float) -> None:
         """The fake starts: ``after_s`` of the whole run counts from here."""
-        for rule in self.at_work:
+        for rule in (*self.at_work, *self.waiting):
             rule.added = now
 
     def check(self, fault: Fault, path: str) -> None:
@@ -241,13 +257,15 @@ class Injector:
 
     def remove(self, name: str) -> None:
         """Take a fault out. What it holds back has to be released before."""
-        self.rules.remove(self.find(name))
+        rule = self.find(name)
+        (self.waiting if rule in self.waiting else self.rules).remove(rule)
         del self._by_name[name]
         self._tell_pipes()
 
     def clear(self) -> None:
         """Take all faults out."""
         self.rules.clear()
+        self.waiting.clear()
         self._by_name.clear()
         self._tell_pipes()
 

@@ -29,7 +29,7 @@ from fakebrokers.reading import convert, one_of, struct_from
 P = ParamSpec("P")
 
 RealismWord = Literal["legal", "environment", "illegal"]
-MomentWord = Literal["accept", "ready", "partial", "idle"]
+MomentWord = Literal["accept", "ready", "partial", "begin", "idle"]
 RoleWord = Literal[
     "handshake", "open", "shut", "publish", "confirm", "reject", "deliver", "ack", "flow", "heartbeat",
     "close", "request", "response", "event", "data", "malformed",
@@ -50,6 +50,8 @@ class _EveryFault(TypedDict, total=False):
     skip: int
     first: int | None
     every: int | None
+    from_s: float
+    until_s: float | None
     byte: int | None
     probability: float | None
     per: Literal["frame", "connection"]

@@ -26,6 +26,7 @@ class Moment(StrEnum):
     ACCEPT = "accept"  #: the connection was accepted, nothing was read yet
     READY = "ready"  #: the client is set up: the handshake is done
     PARTIAL = "partial"  #: a frame of the client has begun, but its end has not come yet
+    BEGIN = "begin"  #: the time of the fault has come: at each open connection, or at the fake itself
     IDLE = "idle"  #: nothing went over the wire for `after_s` (with a direction: in that one)
 
 
@@ -49,6 +50,9 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         every: Only each n-th that fits.
         after_s: Only later than this; seconds since the connection (or, with scope ``peer`` or ``run``, since
             the fault was added). With ``on = "idle"``: for how long nothing happened.
+        from_s: The fault is at work from then on; seconds since it was added, or since the fake started.
+        until_s: And until then: it is taken out, and what it holds back is let go. A clock that it moved, a
+            node that it stopped, and the like, are as before.
         byte: Only the frame that contains this byte of the connection's stream in its direction, from 0
             (outwards: of what the broker says).
         probability: Of those that fit, this share (0..1), drawn from the plan's seed.
@@ -71,6 +75,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     first: int | None = None
     every: int | None = None
     after_s: float | None = None
+    from_s: float = 0.0
+    until_s: float | None = None
     byte: int | None = None
     probability: float | None = None
     per: Literal["frame", "connection"] = "frame"
@@ -99,10 +105,28 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                     raise PlanError(
                         f"{path}.{name}", f'expected none: on = "{self.on}" is a moment, not a frame'
                     )
+        self._check_times(path)
         if self.on is Moment.IDLE and not self.after_s:
             raise PlanError(f"{path}.after_s", 'expected seconds above 0 with on = "idle", got none')
         for name, wanted in self.where.items():
             _check_predicate(wanted, f"{path}.where.{name}")
+
+    def _check_times(self, path: str) -> None:
+        """Raise `PlanError` for a time that never comes."""
+        if self.from_s < 0:
+            raise PlanError(f"{path}.from_s", f"expected seconds from 0, got {self.from_s}")
+        if self.until_s is not None and self.until_s <= self.from_s:
+            expected = f"expected seconds above {self.from_s:g}, as `from_s` says"
+            raise PlanError(f"{path}.until_s", f"{expected}, got {self.until_s}")
+        if self.on is Moment.BEGIN:
+            for name in ("nth", "skip", "first", "every", "after_s"):
+                if getattr(self, name) != getattr(_NO_MATCH, name):
+                    raise PlanError(f"{path}.{name}", 'expected none: on = "begin" comes once, at `from_s`')
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the fault has a time of its own."""
+        return self.from_s > 0 or self.until_s is not None or self.on is Moment.BEGIN
 
     def _check_positions(self, path: str) -> None:
         """Raise `PlanError` where no position is left."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fakebrokers.core.frames import Frame, Role, parts_of
 from fakebrokers.core.timers import Timer
 from fakebrokers.core.wire import Wire
-from fakebrokers.faults.effect import Effect
+from fakebrokers.faults.effect import Effect, EffectOnFake
 from fakebrokers.faults.items import apply_to_items
 from fakebrokers.faults.lane import Lane
 from fakebrokers.faults.levels import all_items, closed, may_match, of_frame, of_items, opened
@@ -240,6 +240,7 @@ class Pipe:
         offset: int,
         *,
         moment: bool = False,
+        effects: Sequence[Effect] = (),
     ) -> list[Parcel]:
         """Let a rule act; returns what goes on."""
         rule.fired += 1
@@ -250,7 +251,7 @@ class Pipe:
         def run(effect: Effect, parcel: Parcel | None, out: list[Parcel]) -> None:
             effect.apply(PipePassage(self, rule, state, direction, parcel, now, offset, out))
 
-        acts = rule.fault.effects
+        acts = effects or rule.fault.effects
         for effect in (e for e in acts if not e.last):
             out: list[Parcel] = []
             if moment or (effect.once and not parcels):
@@ -284,9 +285,19 @@ class Pipe:
                 fired.append(rule.name)
         return ",".join(fired)
 
-    def _apply_at_moment(self, rule: Rule, now: float) -> None:
+    def begin(self, rule: Rule, now: float) -> str:
+        """The time of a fault has come; returns its name if it is about this connection."""
+        effects = [effect for effect in rule.fault.effects if not isinstance(effect, EffectOnFake)]
+        if not effects or not self._concerns(rule.fault.match):
+            return ""
+        self._apply_at_moment(rule, now, effects)
+        return rule.name
+
+    def _apply_at_moment(self, rule: Rule, now: float, effects: Sequence[Effect] = ()) -> None:
+        """Let a rule act without a frame; `effects`: these of its effects alone."""
         direction = rule.direction or "out"
-        for parcel in self._apply_rule(rule, direction, [], now, self.end.offset(direction), moment=True):
+        offset = self.end.offset(direction)
+        for parcel in self._apply_rule(rule, direction, [], now, offset, moment=True, effects=effects):
             self.put("out", parcel, now)
 
     def _idle_deadlines(self) -> Iterable[tuple[float, Rule]]:

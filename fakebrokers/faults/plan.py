@@ -6,6 +6,7 @@ import tomllib
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import msgspec
@@ -22,6 +23,9 @@ from fakebrokers.reading import check_plain, convert, one_of, shown, struct_from
 PLAN_VERSION = 2
 #: Versions that can be read. In version 1 all faults without a scope counted in each connection.
 READABLE = (1, PLAN_VERSION)
+#: A file with one of these members is a replay file of the suite.
+REPLAYS = frozenset({"spec", "schedule"})
+REPLAY_READER = "fakebrokers.suite:plan_of"  #: makes a plan of it
 
 
 class _Printer(typing.Protocol):
@@ -177,7 +181,8 @@ def load_plan(source: PlanSource, protocol: Protocol | str | None = None) -> Pla
     """Read a plan from a TOML or JSON file, or from plain values.
 
     Args:
-        source: A plan, a list of faults (as `Fault` or as its table), a table, or the path of a file.
+        source: A plan, a list of faults (as `Fault` or as its table), a table, or the path of a file; of a
+            replay file, too, which ``sweep`` or ``chaos`` has written.
         protocol: For which fake: then the effects that only its protocol has are known too.
 
     Raises:
@@ -204,6 +209,9 @@ def load_plan(source: PlanSource, protocol: Protocol | str | None = None) -> Pla
         raise PlanError(str(path), "expected a TOML or JSON file, got one that is nested too deep") from None
     except ValueError as error:  # of either reader, of UTF-8, or of a number with thousands of digits
         raise PlanError(str(path), f"expected a TOML or JSON file, got: {error}") from None
+    if isinstance(data, Mapping) and data.keys() & REPLAYS:
+        made: Plan = resolve_name(REPLAY_READER)(path, "" if protocol is None else protocol.name)
+        return made
     try:
         return _plan_from(data, protocol)
     except PlanError as error:

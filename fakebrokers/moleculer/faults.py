@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.build import delay, drop, duplicate, fault, latency, reorder, rewrite
-from fakebrokers.faults.effect import Action, Effect, Passage, Realism
+from fakebrokers.faults.effect import Action, Effect, EffectOnFake, Passage, Realism
 from fakebrokers.faults.plan import Fault
 from fakebrokers.moleculer.packets import BrokenPacket, Packet, values_of
 from fakebrokers.moleculer.serializers import SERIALIZERS, find_serializer
@@ -71,6 +71,7 @@ class Cut(Action, frozen=True):
     def perform(self, host: Host, fault: str, connection: str) -> None:
         server: Moleculer = host.server
         server.partition(self.senders, self.receivers, one_way=self.one_way, for_s=self.for_s, fault=fault)
+        host.engine.until_over(fault, lambda: server.heal(fault=fault))
 
 
 class Heal(Action, frozen=True):
@@ -91,7 +92,7 @@ class Impersonate(Action, frozen=True):
         server.impersonate(self.node or server.peer_of(connection), fault=fault)
 
 
-class PartitionBus(Effect, frozen=True, tag="partition-bus"):
+class PartitionBus(EffectOnFake, frozen=True, tag="partition-bus"):
     """From here on some nodes do not hear each other; the bus itself and all connections go on.
 
     Attributes:
@@ -101,56 +102,44 @@ class PartitionBus(Effect, frozen=True, tag="partition-bus"):
         for_s: Seconds; None until `HealBus`, or ``heal()`` of the fake.
     """
 
-    needs_frame = False
     needs_broker = True
-    once = True
-    per_run = True
     realism = Realism.ENVIRONMENT
     senders: tuple[str, ...] = ()
     receivers: tuple[str, ...] = ()
     one_way: bool = False
     for_s: float | None = None
 
-    def apply(self, passage: Passage) -> None:
-        passage.host(Cut(self.senders, self.receivers, self.one_way, self.for_s))
-        passage.pass_through()
+    def action(self) -> Action:
+        return Cut(self.senders, self.receivers, self.one_way, self.for_s)
 
     def check(self, path: str) -> None:
         if not self.senders and not self.receivers:
             raise PlanError(f"{path}.senders", "expected nodes in senders or receivers, got none in both")
 
 
-class HealBus(Effect, frozen=True, tag="heal-bus"):
+class HealBus(EffectOnFake, frozen=True, tag="heal-bus"):
     """All partitions of the bus end."""
 
-    needs_frame = False
     needs_broker = True
-    once = True
-    per_run = True
     realism = Realism.LEGAL
 
-    def apply(self, passage: Passage) -> None:
-        passage.host(Heal())
-        passage.pass_through()
+    def action(self) -> Action:
+        return Heal()
 
 
-class DuplicateNode(Effect, frozen=True, tag="duplicate-node"):
+class DuplicateNode(EffectOnFake, frozen=True, tag="duplicate-node"):
     """Another instance with a node's id tells of itself. Real nodes of that id end their process.
 
     Attributes:
         node: Its id; "" for the node at the other end of the connection.
     """
 
-    needs_frame = False
     needs_broker = True
-    once = True
-    per_run = True
     realism = Realism.ENVIRONMENT
     node: str = ""
 
-    def apply(self, passage: Passage) -> None:
-        passage.pass_through()
-        passage.host(Impersonate(self.node))
+    def action(self) -> Action:
+        return Impersonate(self.node)
 
 
 EFFECTS = (BreakPacket, PartitionBus, HealBus, DuplicateNode)

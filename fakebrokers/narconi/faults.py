@@ -15,7 +15,7 @@ from fakebrokers.core.frames import Role
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.build import fault
-from fakebrokers.faults.effect import Action, Effect, Passage, Realism
+from fakebrokers.faults.effect import Action, Effect, EffectOnFake, Passage, Realism
 from fakebrokers.faults.effects import Fin, HalfOpen, Rst, Silent
 from fakebrokers.faults.plan import Fault
 from fakebrokers.narconi import frames as f
@@ -224,9 +224,10 @@ class LoseBackend(Action, frozen=True):
     def perform(self, host: Host, fault: str, connection: str) -> None:
         server: Narconi = host.server
         server.break_backend(self.down_s, fault)
+        host.engine.until_over(fault, server.restore_backend)
 
 
-class BreakBackend(Effect, frozen=True, tag="break-backend"):
+class BreakBackend(EffectOnFake, frozen=True, tag="break-backend"):
     """RabbitMQ goes away: WebSocket connections end with an error.
 
     Attributes:
@@ -234,16 +235,17 @@ class BreakBackend(Effect, frozen=True, tag="break-backend"):
         pass_frame: Whether the frame that matched still goes on.
     """
 
-    needs_frame = False
     needs_broker = True
-    per_run = True
     down_s: float = 0.0
     pass_frame: bool = True
 
     def apply(self, passage: Passage) -> None:
         if passage.frame is not None and self.pass_frame:
             passage.pass_on(passage.frame)
-        passage.host(LoseBackend(self.down_s))
+        passage.host(self.action())
+
+    def action(self) -> Action:
+        return LoseBackend(self.down_s)
 
 
 EFFECTS = (HttpAnswer, WithoutHeader, WithLength, CutBody, SlowBody, SplitDelivery, FailInstead, BreakBackend)

@@ -15,7 +15,7 @@ import msgspec
 
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.build import drop, fault, reorder, rewrite, silent
-from fakebrokers.faults.effect import Action, Effect, Passage, Realism
+from fakebrokers.faults.effect import Action, Effect, EffectOnFake, Passage, Realism
 from fakebrokers.faults.plan import Fault
 from fakebrokers.pzq import frames as f
 
@@ -120,37 +120,29 @@ class SetIdentity(Action, frozen=True):
         server.change_identity(self.identity.encode())
 
 
-class ExpireNow(Effect, frozen=True, tag="expire-now"):
+class ExpireNow(EffectOnFake, frozen=True, tag="expire-now"):
     """All deliveries expire at this moment, however young: the messages come again."""
 
-    needs_frame = False
     needs_broker = True
-    per_run = True
     realism = Realism.LEGAL
 
-    def apply(self, passage: Passage) -> None:
-        if passage.frame is not None:
-            passage.pass_on(passage.frame)
-        passage.host(ExpireAll())
+    def action(self) -> Action:
+        return ExpireAll()
 
 
-class ChangeIdentity(Effect, frozen=True, tag="change-identity"):
+class ChangeIdentity(EffectOnFake, frozen=True, tag="change-identity"):
     """The send socket comes back with another routing id; its connections end.
 
     Attributes:
         identity: The new one; "" for none.
     """
 
-    needs_frame = False
     needs_broker = True
-    per_run = True
     realism = Realism.ENVIRONMENT
     identity: str
 
-    def apply(self, passage: Passage) -> None:
-        if passage.frame is not None:
-            passage.pass_on(passage.frame)
-        passage.host(SetIdentity(self.identity))
+    def action(self) -> Action:
+        return SetIdentity(self.identity)
 
 
 EFFECTS = (StoreFailure, WithoutDelimiter, ExtraHeaders, CorruptPart, ExpireNow, ChangeIdentity)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from fakebrokers.faults.making import FaultArgs, builder
+from fakebrokers.faults.nodes import StopNode
 from fakebrokers.faults.plan import Fault
 from fakebrokers.rabbitmq_stream.faults import DeleteStream, MoveLeader
 
@@ -22,3 +23,8 @@ def delete_stream(stream: str, **fault: Unpack[FaultArgs]) -> Fault:
 @builder(MoveLeader)
 def move_leader(stream: str, node: int | None = None, **fault: Unpack[FaultArgs]) -> Fault:
     """Another node leads a stream of the virtual host "/"; whoever uses it gets a MetadataUpdate."""
+
+
+@builder(StopNode)
+def stop_node(node: int = 1, **fault: Unpack[FaultArgs]) -> Fault:
+    """A broker of the cluster goes down: its connections end."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults.effect import Action, Effect, Passage, Realism
+from fakebrokers.faults.effect import Action, EffectOnFake, Realism
+from fakebrokers.faults.nodes import StopNode
 
 if TYPE_CHECKING:
     from fakebrokers.core.host import Host
@@ -26,9 +27,17 @@ class ChangeLeader(Action, frozen=True):
 
     def perform(self, host: Host, fault: str, connection: str) -> None:
         server: RabbitMQStream = host.server
-        if ("/", self.stream) in server.broker.streams:
+        stream = server.broker.streams.get(("/", self.stream))
+        if stream is not None:
+            led, nodes = stream.membership.leader, server.nodes
+            before = None if led is None else nodes.index(led) + 1
             server.journal.state(host.engine.now, "", "leader moved", self.stream, fault)
             server.move_leader(self.stream, self.node)
+            host.engine.until_over(fault, lambda: self._move_back(server, before))
+
+    def _move_back(self, server: RabbitMQStream, node: int | None) -> None:
+        if ("/", self.stream) in server.broker.streams:
+            server.move_leader(self.stream, node)
 
 
 class RemoveStream(Action, frozen=True):
@@ -43,7 +52,7 @@ class RemoveStream(Action, frozen=True):
             server.delete_stream(self.stream)
 
 
-class MoveLeader(Effect, frozen=True, tag="move-leader"):
+class MoveLeader(EffectOnFake, frozen=True, tag="move-leader"):
     """Another node leads a stream of the virtual host "/"; whoever uses it gets a MetadataUpdate.
 
     Attributes:
@@ -51,40 +60,32 @@ class MoveLeader(Effect, frozen=True, tag="move-leader"):
         node: The node's number, from 1; None: nobody leads.
     """
 
-    needs_frame = False
     needs_broker = True
-    once = True
-    per_run = True
     realism = Realism.LEGAL
     stream: str
     node: int | None = None
 
-    def apply(self, passage: Passage) -> None:
-        passage.pass_through()
-        passage.host(ChangeLeader(self.stream, self.node))
+    def action(self) -> Action:
+        return ChangeLeader(self.stream, self.node)
 
     def check(self, path: str) -> None:
         if self.node is not None and self.node < 1:
             raise PlanError(f"{path}.node", f"expected a node's number from 1, got {self.node}")
 
 
-class DeleteStream(Effect, frozen=True, tag="delete-stream"):
+class DeleteStream(EffectOnFake, frozen=True, tag="delete-stream"):
     """A stream of the virtual host "/" is deleted; whoever uses it gets a MetadataUpdate.
 
     Attributes:
         stream: Its name; nothing happens if there is none.
     """
 
-    needs_frame = False
     needs_broker = True
-    once = True
-    per_run = True
     realism = Realism.LEGAL
     stream: str
 
-    def apply(self, passage: Passage) -> None:
-        passage.pass_through()
-        passage.host(RemoveStream(self.stream))
+    def action(self) -> Action:
+        return RemoveStream(self.stream)
 
 
-EFFECTS = (MoveLeader, DeleteStream)
+EFFECTS = (MoveLeader, DeleteStream, StopNode)

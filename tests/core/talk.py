@@ -51,6 +51,9 @@ class Listening:
     def black_hole(self, reason: str, for_s: float | None) -> None:
         self.done.append(("black_hole", for_s, reason))
 
+    def open(self, reason: str) -> None:
+        self.done.append(("open", None, reason))
+
 
 class Talk:
     """An engine with toy connections; `send` and `at` return what the client got meanwhile."""

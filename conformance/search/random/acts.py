@@ -7,9 +7,9 @@ from typing import Any
 
 from conformance.run.acts import ACTS, InjectionPoint
 from conformance.run.acts.inside import opened
+from conformance.run.material import traits_of
 from fakebrokers.faults import Realism
 from fakebrokers.faults.effect import Effect, Passage
-from fakebrokers.faults.steps import ACT
 
 #: Those that no effect of a fault plan does better.
 REALISM: Mapping[str, Realism] = {
@@ -32,28 +32,35 @@ REALISM: Mapping[str, Realism] = {
 }
 
 
-class DrawnAct(Effect, frozen=True, tag=ACT):
-    """An act with a parameter that is drawn where it takes place; `did` takes down which."""
+class DrawnAct(Effect, frozen=True, tag="drawn-act"):
+    """An act with a parameter that is drawn where it takes place.
+
+    Attributes:
+        act: Its name.
+        protocol: Whose traits say what may be drawn.
+        did: A list that takes down which; None: nobody asks.
+    """
 
     takes_raw = True
 
     act: str
-    traits: Any
-    did: Any
+    protocol: str
+    did: Any = None
 
     def apply(self, passage: Passage) -> None:
         frame = passage.frame
         if frame is None:
             passage.pass_through()
             return
-        act = ACTS[self.act]
+        act, traits = ACTS[self.act], traits_of(self.protocol)
         inner = opened(frame)
         place = InjectionPoint(passage.connection, passage.direction, 1, inner, passage.size, 1, passage.data)
-        choices = [param for _, param in act.params(place, self.traits)]
+        choices = [param for _, param in act.params(place, traits)]
         if not choices:
             passage.pass_through()
             return
         param = passage.random.choice(choices)
-        self.did.append(f"{self.act} {param!r} at {type(inner).__name__} of {passage.connection}")
-        for effect in act.effects(param, self.traits):
+        if self.did is not None:
+            self.did.append(f"{self.act} {param!r} at {type(inner).__name__} of {passage.connection}")
+        for effect in act.effects(param, traits):
             effect.apply(passage)

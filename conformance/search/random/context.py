@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.clients.adapter.base import Adapter
 from conformance.run.bases import RETRIES, ScriptContext
-from conformance.run.material import material_of
 from conformance.run.pace import Pace
 from conformance.run.trace import Trace
-from conformance.search.random.acts import DrawnAct
 from conformance.search.random.schedule import Schedule
-from fakebrokers.faults.match import Match
-from fakebrokers.faults.plan import Fault, Plan, fault_from
-from fakebrokers.faults.steps import FAULT, Step
-from fakebrokers.protocol import find_protocol
-from fakebrokers.reading import convert
+from conformance.search.random.step_faults import rows_of
+from fakebrokers.faults.plan import Plan
+from fakebrokers.faults.steps import Step
 
 if TYPE_CHECKING:
     from conformance.clients.adapter.result import Result
@@ -74,12 +70,18 @@ class ChaosContext(ScriptContext):
         self._steps: list[asyncio.Task[None]] = []
         self._is_healed = False
         self._standing: dict[str, tuple[Step, Band]] = {}
+        self._added: dict[str, list[str]] = {}
         self.remake: Callable[[], Awaitable[None]] = _nothing
 
     @property
     def is_remote(self) -> bool:
         """Whether `broker` is a proxy in front of a real server: it can be disturbed, and asked nothing."""
         return bool(self.suffix)
+
+    @property
+    def nodes(self) -> int:
+        """How many there are to stop; a proxy is one."""
+        return 1 if self.is_remote else int(self.schedule.params.get("nodes", 1))
 
     @property
     def is_real_time(self) -> bool:
@@ -95,8 +97,13 @@ class ChaosContext(ScriptContext):
     def disturb(self) -> None:
         """The safety phase begins: the steps of the schedule take place at their times from here on."""
         self.broker.faults.load(Plan(seed=self.schedule.plan_seed))
+        self.broker.engine.timetable.observer = self._observe
         for step in self.schedule.steps:
             self._steps.append(asyncio.create_task(self._take(step)))
+
+    def _observe(self, name: str, begins: bool) -> None:
+        """A fault that has a time of its own begins, before it acts, or is over."""
+        self.killed.update(self.broker.engine.connections)
 
     async def _take(self, step: Step) -> None:
         await asyncio.sleep(step.at_s)
@@ -107,12 +114,14 @@ class ChaosContext(ScriptContext):
         nemesis = self._nemeses.get(step.kind)
         self.killed.update(self.broker.engine.connections)
         self._standing[step.name] = step, band
+        rows = rows_of(self.schedule.protocol, step, nemesis, self.nodes, did)
+        self._added[step.name] = names = []
         try:
-            if nemesis is None:
-                self.broker.faults.add(self._fault_of(step, did))
-                await asyncio.sleep(step.for_s)
-            else:
-                await nemesis.act(self, step)
+            for row in rows:
+                names.append(self.broker.faults.add(row))
+            if nemesis is not None:
+                await nemesis.begun(self, step)
+            await asyncio.sleep(max((step.for_s, *(row["match"].get("until_s", 0.0) for row in rows))))
         finally:
             self._undo(step.name)
 
@@ -122,20 +131,12 @@ class ChaosContext(ScriptContext):
             return
         step, band = self._standing.pop(name)
         band["end_s"] = self.now
+        for each in self._added.pop(name, ()):
+            if each in self.broker.faults.names:  # it may be over, or a script may have cleared them all
+                self.broker.faults.remove(each)
         if step.kind in self._nemeses:
             self._nemeses[step.kind].heal(self, step)
-        elif name in self.broker.faults.names:  # a script may have cleared them all
-            self.broker.faults.remove(name)
         self.killed.update(self.broker.engine.connections)
-
-    def _fault_of(self, step: Step, did: list[str]) -> Fault:
-        """The fault of a step of the kind `FAULT` or `ACT`."""
-        protocol = find_protocol(self.schedule.protocol)
-        if step.kind == FAULT:
-            return fault_from({**step.args, "name": step.name}, step.name, protocol)
-        match = convert(step.args["match"], Match, step.name)
-        effect = DrawnAct(act=step.args["act"], traits=material_of(self.schedule.protocol).traits, did=did)
-        return Fault(name=step.name, match=match, effects=(effect,))
 
     async def heal(self) -> None:
         """The end of the safety phase: nothing disturbs the client from here on, and the broker works."""

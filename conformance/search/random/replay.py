@@ -83,6 +83,11 @@ def is_chaos(path: Path) -> bool:
         return False
 
 
+def read_chaos(path: Path) -> ChaosReplay:
+    """Read a file of which only the faults are wanted. Raises `UsageError`, see `read_replay`."""
+    return read_replay(path, ChaosReplay)
+
+
 def load(path: Path, workload: str = "") -> ChaosReplay:
     """Read a file.
 
@@ -92,7 +97,7 @@ def load(path: Path, workload: str = "") -> ChaosReplay:
     Raises:
         UsageError: See `read_replay`; or it names code of its own.
     """
-    found = read_replay(path, ChaosReplay)
+    found = read_chaos(path)
     asked = found.schedule.workload
     if asked not in (*KINDS, SCRIPT, workload):
         raise UsageError(

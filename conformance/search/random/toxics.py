@@ -81,12 +81,13 @@ class Toxics:
 class _ToxicNemesis(Nemesis):
     """Toxics for as long as the step lasts."""
 
+    in_plan = False
+
     def toxics(self, step: Step) -> list[Toxic]:
         raise NotImplementedError
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
+    async def begun(self, context: ChaosContext, step: Step) -> None:
         await asyncio.to_thread(context.toxics.add, step.name, self.toxics(step))
-        await asyncio.sleep(step.for_s)
 
     def heal(self, context: ChaosContext, step: Step) -> None:
         context.toxics.remove(step.name)
@@ -169,10 +170,10 @@ class ToxicCrash(Nemesis):
 
     name = "crash"
     about = "All connections end, and nobody listens for a while."
+    in_plan = False
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
+    async def begun(self, context: ChaosContext, step: Step) -> None:
         await asyncio.to_thread(context.toxics.shut)
-        await asyncio.sleep(step.for_s)
 
     def heal(self, context: ChaosContext, step: Step) -> None:
         context.toxics.reopen()

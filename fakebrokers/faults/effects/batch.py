@@ -45,6 +45,9 @@ class Join(Effect, frozen=True, tag="join"):
     def apply(self, passage: Passage) -> None:
         frame = passage.frame
         assert frame is not None
+        if frame.spec.items is None:
+            passage.pass_through()
+            return
         waiting = passage.unpark()
         try:
             frame = joined(waiting[0], frame) if waiting else frame

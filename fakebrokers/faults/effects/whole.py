@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults.effect import Action, Effect, Passage
+from fakebrokers.faults.effect import Action, EffectOnFake, Passage
 
 if TYPE_CHECKING:
     from fakebrokers.core.host import Host
@@ -48,43 +48,36 @@ class SetClock(Action, frozen=True):
 
     def perform(self, host: Host, fault: str, connection: str) -> None:
         host.engine.shift_clock(self.seconds, fault)
+        host.engine.until_over(fault, lambda: host.engine.shift_clock(-self.seconds, fault))
 
 
-class Refuse(Effect, frozen=True, tag="refuse"):
+class Refuse(EffectOnFake, frozen=True, tag="refuse"):
     """No listener: new connections are refused. Those that are open go on.
 
     Attributes:
         for_s: For how many seconds; None until the fault is released.
     """
 
-    needs_frame = False
-    once = True
-    per_run = True
     for_s: float | None = None
 
-    def apply(self, passage: Passage) -> None:
-        passage.pass_through()
-        passage.host(RefuseConnects(self.for_s))
+    def action(self) -> Action:
+        return RefuseConnects(self.for_s)
 
 
-class BlackHole(Effect, frozen=True, tag="black-hole"):
+class BlackHole(EffectOnFake, frozen=True, tag="black-hole"):
     """New connects hang: the accept queue is full. Those that are open go on.
 
     Attributes:
         for_s: For how many seconds; None until the fault is released.
     """
 
-    needs_frame = False
-    once = True
-    per_run = True
     for_s: float | None = None
 
-    def apply(self, passage: Passage) -> None:
-        passage.pass_through()
-        passage.host(HangConnects(self.for_s))
+    def action(self) -> Action:
+        return HangConnects(self.for_s)
 
 
-class Crash(Effect, frozen=True, tag="crash"):
+class Crash(EffectOnFake, frozen=True, tag="crash"):
     """The broker dies: all connections end, nothing listens.
 
     Attributes:
@@ -94,9 +87,7 @@ class Crash(Effect, frozen=True, tag="crash"):
         pass_frame: Whether the frame that matched is still handled (or sent).
     """
 
-    needs_frame = False
     last = True
-    per_run = True
     how: Literal["rst", "fin"] = "rst"
     restart_s: float | None = 0.0
     keep_state: bool = True
@@ -106,21 +97,20 @@ class Crash(Effect, frozen=True, tag="crash"):
         if not self.pass_frame:
             passage.forget()
         passage.hang_up(HangUp(self.how))
-        passage.host(Die(HangUp(self.how), self.restart_s, self.keep_state))
+        passage.host(self.action())
+
+    def action(self) -> Action:
+        return Die(HangUp(self.how), self.restart_s, self.keep_state)
 
 
-class ShiftClock(Effect, frozen=True, tag="shift-clock"):
+class ShiftClock(EffectOnFake, frozen=True, tag="shift-clock"):
     """The wall clock that the broker reports jumps.
 
     Attributes:
         seconds: By how much, forwards or (negative) backwards.
     """
 
-    needs_frame = False
-    once = True
-    per_run = True
     seconds: float
 
-    def apply(self, passage: Passage) -> None:
-        passage.pass_through()
-        passage.host(SetClock(self.seconds))
+    def action(self) -> Action:
+        return SetClock(self.seconds)

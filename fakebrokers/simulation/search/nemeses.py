@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fakebrokers.core.session import HangUp
+from fakebrokers.faults import disturbances
+from fakebrokers.faults.disturbances import Row
 from fakebrokers.faults.steps import FAULT, Step
 
 if TYPE_CHECKING:
-    from fakebrokers.core.host import Host
     from fakebrokers.server import FakeServer
     from fakebrokers.simulation.applications import Application
     from fakebrokers.simulation.search.survey import Survey
@@ -46,29 +46,30 @@ class Nemesis(ABC):
 
 
 class _OfBroker(Nemesis):
-    """One that a broker has."""
+    """One that a broker has: rows of a fault plan."""
 
     def targets(self, survey: Survey) -> list[str]:
         return list(survey.brokers)
 
+    @abstractmethod
+    def rows(self, broker: FakeServer, step: Step) -> list[Row]:
+        """What it is; none: it cannot be done to this one."""
+
     def begin(self, simulation: Simulation, step: Step) -> bool:
         broker = simulation.brokers.get(step.target)
-        return broker is not None and self.act(broker, step)
-
-    @abstractmethod
-    def act(self, broker: Any, step: Step) -> bool:
-        """Do it; False: it cannot be done to this one."""
-
-
-class _Closed(_OfBroker):
-    """Nobody gets in until it is over."""
+        rows = [] if broker is None else self.rows(broker, step)
+        if broker is not None and rows:
+            broker.faults.add(*rows)
+        return bool(rows)
 
     def end(self, simulation: Simulation, step: Step) -> None:
         broker = simulation.brokers[step.target]
-        broker.call(host_of(broker).release, step.name)
+        for name in broker.faults.names:
+            if name == step.name or name.startswith(f"{step.name}-"):
+                broker.faults.remove(name)
 
 
-class Crash(_Closed):
+class Crash(_OfBroker):
     """The process ends, and comes back."""
 
     name = "crash"
@@ -77,32 +78,28 @@ class Crash(_Closed):
     def args(self, random: Random) -> dict[str, Any]:
         return {"how": random.choice(("rst", "fin"))}
 
-    def act(self, broker: FakeServer, step: Step) -> bool:
-        broker.call(host_of(broker).close_listeners, None, step.name)
-        broker.call(broker.engine.crash, HangUp(step.args["how"]), True, broker.engine.now)
-        return True
+    def rows(self, broker: FakeServer, step: Step) -> list[Row]:
+        return disturbances.crash(step.name, step.for_s, step.args)
 
 
-class Refuse(_Closed):
+class Refuse(_OfBroker):
     """No new connections."""
 
     name = "refuse"
     about = "The broker refuses new connections; those that are open go on."
 
-    def act(self, broker: FakeServer, step: Step) -> bool:
-        broker.call(host_of(broker).refuse, None, step.name)
-        return True
+    def rows(self, broker: FakeServer, step: Step) -> list[Row]:
+        return disturbances.refuse(step.name, step.for_s, step.args)
 
 
-class BlackHole(_Closed):
+class BlackHole(_OfBroker):
     """Connects hang."""
 
     name = "black-hole"
     about = "New connects hang; connections that are open go on."
 
-    def act(self, broker: FakeServer, step: Step) -> bool:
-        broker.call(host_of(broker).black_hole, None, step.name)
-        return True
+    def rows(self, broker: FakeServer, step: Step) -> list[Row]:
+        return disturbances.black_hole(step.name, step.for_s, step.args)
 
 
 class Cut(_OfBroker):
@@ -114,9 +111,8 @@ class Cut(_OfBroker):
     def args(self, random: Random) -> dict[str, Any]:
         return {"how": random.choice(("rst", "fin"))}
 
-    def act(self, broker: FakeServer, step: Step) -> bool:
-        broker.kill(how=step.args["how"])
-        return True
+    def rows(self, broker: FakeServer, step: Step) -> list[Row]:
+        return disturbances.cut(step.name, step.for_s, step.args)
 
 
 class _Line(Nemesis):
@@ -205,15 +201,11 @@ class StopNode(_OfBroker):
     def args(self, random: Random) -> dict[str, Any]:
         return {"node": random.randint(1, 3)}
 
-    def act(self, broker: Any, step: Step) -> bool:
+    def rows(self, broker: FakeServer, step: Step) -> list[Row]:
         if step.args["node"] > nodes_of(broker):
-            return False
-        broker.stop_node(step.args["node"])
-        return True
-
-    def end(self, simulation: Simulation, step: Step) -> None:
-        broker: Any = simulation.brokers[step.target]
-        broker.start_node(step.args["node"])
+            return []
+        effect = {"type": "stop-node", "node": step.args["node"]}
+        return [disturbances.begins(step.name, effect, until_s=step.for_s)]
 
 
 class WireFault(_OfBroker):
@@ -222,14 +214,8 @@ class WireFault(_OfBroker):
     name = FAULT
     about = "A fault at frames."
 
-    def act(self, broker: FakeServer, step: Step) -> bool:
-        broker.faults.add({**step.args, "name": step.name})
-        return True
-
-    def end(self, simulation: Simulation, step: Step) -> None:
-        broker = simulation.brokers[step.target]
-        if step.name in broker.faults.names:  # its author may have cleared them all
-            broker.faults.remove(step.name)
+    def rows(self, broker: FakeServer, step: Step) -> list[Row]:
+        return [{**step.args, "name": step.name}]
 
 
 #: What is drawn besides faults at frames.
@@ -247,13 +233,6 @@ NEMESES: Mapping[str, Nemesis] = {
     )
 }
 WIRE_FAULT = WireFault()
-
-
-def host_of(broker: FakeServer) -> Host:
-    """What closes its listeners."""
-    host = broker.engine.host
-    assert host is not None  # while it runs
-    return host
 
 
 def nodes_of(broker: Any) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.search.random.context import ChaosContext
 from conformance.search.random.nemesis import Nemesis, NodeFlap, RollingNodes
 from fakebrokers.faults import Realism
+from fakebrokers.faults.disturbances import Row, begins
 from fakebrokers.faults.steps import Step
 
 
@@ -16,9 +16,8 @@ class Redelivery(Nemesis):
     needs_broker = True
     realism = Realism.LEGAL
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
-        for uri in context.broker.queues:
-            context.broker.redeliver(uri)
+    def rows(self, step: Step, nodes: int = 1) -> list[Row]:
+        return [begins(step.name, {"type": "redeliver-now"})]
 
 
 NEMESES = (NodeFlap(), RollingNodes(), Redelivery())

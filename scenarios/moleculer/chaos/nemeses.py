@@ -8,8 +8,9 @@ from random import Random
 from typing import Any
 
 from conformance.search.random.context import ChaosContext
-from conformance.search.random.nemesis import PAUSE_S, Nemesis
+from conformance.search.random.nemesis import Nemesis
 from fakebrokers.core.wire import Wire
+from fakebrokers.faults.disturbances import PAUSE_S, Row, begins
 from fakebrokers.faults.steps import Step
 from fakebrokers.moleculer.node import Node
 from scenarios.moleculer.sweep._shared import service_of_peer
@@ -25,15 +26,19 @@ class BusPartition(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"deaf": random.choice(("both", "client", "peer"))}
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
-        context.notes.silent = True
+    def rows(self, step: Step, nodes: int = 1) -> list[Row]:
         deaf = step.args["deaf"]
-        senders, receivers = (("client1",), ("peer",)) if deaf == "peer" else (("peer",), ("client1",))
-        context.broker.partition(senders, receivers, one_way=deaf != "both", fault=step.name)
-        await asyncio.sleep(step.for_s)
+        senders, receivers = ("client1", "peer") if deaf == "peer" else ("peer", "client1")
+        effect = {
+            "type": "partition-bus",
+            "senders": [senders],
+            "receivers": [receivers],
+            "one_way": deaf != "both",
+        }
+        return [begins(step.name, effect, until_s=step.for_s)]
 
-    def heal(self, context: ChaosContext, step: Step) -> None:
-        context.broker.heal(fault=step.name)
+    async def begun(self, context: ChaosContext, step: Step) -> None:
+        context.notes.silent = True
 
 
 class NodeFlap(Nemesis):
@@ -42,11 +47,12 @@ class NodeFlap(Nemesis):
     name = "node-flap"
     about = "The first node goes, in good order or without a word, and joins again, several times."
     needs_broker = True
+    in_plan = False
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"times": random.choice((1, 2, 3)), "politely": random.random() < 0.5}
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
+    async def begun(self, context: ChaosContext, step: Step) -> None:
         context.notes.silent = True
         pause_s = max(PAUSE_S, step.for_s / (2 * step.args["times"]))
         node = context.memo["peers"][0]
@@ -72,11 +78,11 @@ class Mute(Nemesis):
     name = "mute"
     about = "The first node goes on, and sends no heartbeats."
     needs_broker = True
+    in_plan = False
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
+    async def begun(self, context: ChaosContext, step: Step) -> None:
         context.notes.silent = True
         context.memo["peers"][0].stop_heartbeats()
-        await asyncio.sleep(step.for_s)
 
     def heal(self, context: ChaosContext, step: Step) -> None:
         context.memo["peers"][0].resume_heartbeats()

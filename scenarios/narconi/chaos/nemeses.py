@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from conformance.search.random.context import ChaosContext
 from conformance.search.random.nemesis import Nemesis
 from fakebrokers.core.wire import Wire
+from fakebrokers.faults.disturbances import Row, begins
 from fakebrokers.faults.steps import Step
 
 
@@ -23,12 +22,9 @@ class Backend(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"down": random.random() < 0.5}
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
-        context.broker.lose_backend(down=step.args["down"])
-        await asyncio.sleep(step.for_s)
-
-    def heal(self, context: ChaosContext, step: Step) -> None:
-        context.broker.restore_backend()
+    def rows(self, step: Step, nodes: int = 1) -> list[Row]:
+        effect = {"type": "break-backend", "down_s": step.for_s if step.args["down"] else 0.0}
+        return [begins(step.name, effect, until_s=step.for_s)]
 
 
 NEMESES = (Backend(),)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from conformance.search.random.context import ChaosContext
 from conformance.search.random.nemesis import Nemesis
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults import Realism
+from fakebrokers.faults.disturbances import Row, begins
 from fakebrokers.faults.steps import Step
 
 
@@ -21,8 +21,8 @@ class Expiry(Nemesis):
     needs_broker = True
     realism = Realism.LEGAL
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
-        context.broker.expire()
+    def rows(self, step: Step, nodes: int = 1) -> list[Row]:
+        return [begins(step.name, {"type": "expire-now"})]
 
 
 class Identity(Nemesis):
@@ -35,8 +35,8 @@ class Identity(Nemesis):
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"identity": random.choice(("", "other"))}
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
-        context.broker.change_identity(step.args["identity"].encode())
+    def rows(self, step: Step, nodes: int = 1) -> list[Row]:
+        return [begins(step.name, {"type": "change-identity", "identity": step.args["identity"]})]
 
 
 NEMESES = (Expiry(), Identity())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from conformance.search.random.context import ChaosContext
 from conformance.search.random.nemesis import Nemesis, NodeFlap, RollingNodes
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults import Realism
+from fakebrokers.faults.disturbances import Row, begins
 from fakebrokers.faults.steps import Step
 
 FIRST = "S1"  #: the stream that any workload has
@@ -28,17 +27,9 @@ class LeaderMove(Nemesis):
         nodes = params.get("nodes", 1)
         return {"node": random.choice((None, *range(2, nodes + 1)))} if nodes > 1 else None
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
-        _move(context, step.args["node"])
-        await asyncio.sleep(step.for_s)
-
-    def heal(self, context: ChaosContext, step: Step) -> None:
-        _move(context, 1)
-
-
-def _move(context: ChaosContext, node: int | None) -> None:
-    if FIRST in context.broker.streams:
-        context.broker.move_leader(FIRST, node)
+    def rows(self, step: Step, nodes: int = 1) -> list[Row]:
+        effect = {"type": "move-leader", "stream": FIRST, "node": step.args["node"]}
+        return [begins(step.name, effect, until_s=step.for_s)]
 
 
 NEMESES = (LeaderMove(), NodeFlap(), RollingNodes())

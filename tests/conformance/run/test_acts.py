@@ -103,6 +103,12 @@ def test_a_longer_frame_has_a_size_that_fits(plain: Case) -> None:
     assert kinds(injected("shape", "longer", nth=8)) == kinds(plain)
 
 
+def test_so_has_a_shorter_one(plain: Case) -> None:
+    frames = [seen.frame for seen in injected("shape", "shorter", nth=8).conns["c1"].of("out")]
+    bad = [number for number, frame in enumerate(frames, 1) if isinstance(frame, Malformed)]
+    assert bad == [8], "what comes after it is read"
+
+
 def test_a_wrong_number_is_not_mended() -> None:
     [bad] = [
         one

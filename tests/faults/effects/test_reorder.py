@@ -16,6 +16,13 @@ def test_duplicate() -> None:
     assert talk.send(b"put a") == [b"stored a\nstored a\n"]
 
 
+def test_duplicate_later() -> None:
+    talk = Talk(duplicate(after_s=1.0, role="confirm", nth=1))
+    assert talk.send(b"put a", b"put b") == [b"stored a\nstored b\n"]
+    assert talk.at(0.9) == []
+    assert talk.at(1.0) == [b"stored a\n"]
+
+
 def test_reorder() -> None:
     talk = Talk(reorder(3, role="confirm"))
     assert talk.send(b"put a", b"put b") == []

@@ -23,6 +23,11 @@ def test_slice() -> None:
     assert [r.tap.label for r in talk.records("Stored")] == ["said", "sent"]
 
 
+def test_slice_in_parts() -> None:
+    talk = Talk(slice_(parts=3, gap_s=0.0, kind="Stored"))
+    assert talk.send(b"put a") == [b"sto", b"red", b" a\n"]
+
+
 def test_slice_without_gap_is_one_write_each() -> None:
     talk = Talk(slice_(size=1, gap_s=0, direction="out"))
     assert talk.send(b"put a") == [bytes([byte]) for byte in b"stored a\n"]

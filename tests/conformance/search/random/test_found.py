@@ -157,7 +157,7 @@ def test_who_has_not_heard_that_a_node_left_may_wait_for_it() -> None:
     params = {
         "sessions": 2, "targets": 1, "rate": 100.0, "size": 0, "requests": 1, "serves": True, "peers": 1,
     }  # fmt: skip
-    deaf = Step("bus-partition", 0.0, 0.01, {"deaf": "client"}, "step1")
+    deaf = Step("bus-partition", 0.0, 0.015, {"deaf": "client"}, "step1")  # until after the node has left
     flap = Step("node-flap", 0.01, 0.01, {"times": 1, "politely": True}, "step2")
     case = runner("moleculer")(
         Schedule("moleculer", "request", params, (deaf, flap), seconds=1.0, seed="3255")

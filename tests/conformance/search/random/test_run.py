@@ -185,8 +185,8 @@ class Fails(Nemesis):
     def __init__(self, how: str) -> None:
         self.how = how
 
-    async def act(self, context: ChaosContext, step: Step) -> None:
-        if self.how == "act":
+    async def begun(self, context: ChaosContext, step: Step) -> None:
+        if self.how == "begun":
             raise LookupError("no such node")
 
     def heal(self, context: ChaosContext, step: Step) -> None:
@@ -194,7 +194,7 @@ class Fails(Nemesis):
             raise LookupError("no such node")
 
 
-@pytest.mark.parametrize("how", ["act", "heal"])
+@pytest.mark.parametrize("how", ["begun", "heal"])
 @pytest.mark.parametrize("for_s", [0.1, 90.0])
 def test_a_nemesis_that_fails_is_no_defect_of_the_client(
     how: str, for_s: float, monkeypatch: pytest.MonkeyPatch
