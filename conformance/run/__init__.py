@@ -45,9 +45,10 @@ How to write a walk: `walks.walks` makes bases of steps, functions over a `walks
 Keep bodies unique, and one subscription of a target at a time: what cannot be told apart is not judged.
 
 How to write an act: a function in a module of `acts`, marked with `acts.define.act`. Its ``params`` yield,
-for a frame of a run without faults, a class (for the drawing order) and a parameter of plain values; it does
-its work through the `Passage` of the fault pipe. It must work for any frame at its place: in other runs
-another one comes there. ``lies=True``: what the client gets may not be what the broker did.
+for a frame of a run without faults, a class (for the drawing order) and a parameter of plain values, of which
+the function makes effects of a fault plan. What no effect does is marked with `acts.define.act_at_frame` and
+works through the `Passage` of the fault pipe. It must work for any frame at its place: in other runs another
+one comes there. ``lies=True``: what the client gets may not be what the broker did.
 
 How to write a rule: a function in a module of `conformance.rules`, marked with
 ``@invariant(name)``; its docstring is the rule, with the sections ``Why``, ``Rests on`` and ``Example``,

@@ -81,7 +81,7 @@ class Inbox:
         self.events: list[Event] = []
         self.closed = False
         self._by_sub: dict[str, list[Message]] = {}
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: dict[asyncio.Future[None], None] = {}  # in the order in which they came
 
     def clear(self) -> None:
         """Forget everything."""
@@ -145,11 +145,11 @@ class Inbox:
             if left <= 0 or self.closed:
                 return False
             arrival = loop.create_future()
-            self._waiting.add(arrival)
+            self._waiting[arrival] = None
             try:
                 await asyncio.wait({arrival}, timeout=left)
             finally:
-                self._waiting.discard(arrival)
+                self._waiting.pop(arrival, None)
                 arrival.cancel()
         return True
 

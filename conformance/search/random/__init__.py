@@ -24,7 +24,8 @@ How a protocol joins: a package ``scenarios/<protocol>/chaos`` with a module ``a
 ``ACTIONS``, an instance of a subclass of `actions.Actions`, and, where it has some of its own, ``NEMESES``, a
 list of `nemesis.Nemesis`.
 
-How to write a nemesis: a subclass of `nemesis.Nemesis` with ``draw`` (arguments as plain values), ``act`` (it
-takes place, and waits as long as the step lasts) and ``heal``, which has to work after a cancellation too.
+How to write a nemesis: a subclass of `nemesis.Nemesis` with ``draw`` (arguments as plain values) and ``rows``
+(what it is in a fault plan, see `fakebrokers.faults.disturbances`). What no plan can have does ``begun``, and
+``heal``, which has to work after a cancellation too; `in_plan` is False then.
 The gate: the correct reference client passes whatever is drawn.
 """
