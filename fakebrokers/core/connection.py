@@ -116,7 +116,7 @@ class Connection:
         """The connection was accepted."""
         self.journal.state(now, self.name, State.ACCEPTED, self.address)
         self.fired(self.pipe.moment(Moment.ACCEPT, now), now)
-        if not self._send_path.gone:
+        if not self._send_path.over:
             self.session.opened(now)
         self._request_flush()
 
@@ -137,7 +137,7 @@ class Connection:
             return
         if self._handles:
             self._send_path.mute = True
-            if self.between_turns and not self._send_path.gone:  # what came before is handled first
+            if self.between_turns and not self._send_path.over:  # what came before is handled first
                 self._left = how
                 return
             for parcel in self.pipe.lanes["in"].rest():  # sent before the client closed, only late
@@ -183,7 +183,7 @@ class Connection:
 
     def say(self, frame: Frame) -> None:
         """The broker means to send a frame."""
-        if self._send_path.gone:
+        if self._send_path.over:
             return
         self._send_path.say(frame, self._owner.now)
         if not self.dirty:
@@ -197,16 +197,19 @@ class Connection:
             self.pipe.refresh()
 
     def hang_up(self, how: HangUp = HangUp.FIN) -> None:
-        """The broker ends the connection, after everything it said."""
-        if self._send_path.gone:
-            return
-        self._send_path.put(Parcel(end=how), self._owner.now)
-        self._request_flush()
+        """The broker ends the connection, after everything that it said; it neither says nor hears more.
+
+        A FIN comes after every byte, as TCP orders it, and so waits for what faults delay or park; a reset
+        does not.
+        """
+        if not self._send_path.gone:
+            self._send_path.hang_up(how, self._owner.now)
+            self._request_flush()
 
     def end_output(self) -> None:
         """FIN after everything that was said; the client may go on sending."""
-        if not self._send_path.gone:
-            self._send_path.put(Parcel(end=HangUp.FIN, half=True), self._owner.now)
+        if not self._send_path.over:
+            self._send_path.finish(self._owner.now)
             self._request_flush()
 
     def ready(self) -> None:
@@ -304,7 +307,7 @@ class Connection:
     @property
     def _handles(self) -> bool:
         """Whether what has come is still handled; also for a client that has gone meanwhile."""
-        return not (self._send_path.gone if self._left else self._send_path.shut)
+        return not (self._send_path.over if self._left else self._send_path.shut)
 
     def _next_turn(self, now: float) -> None:
         """The other connections have had their turn."""
@@ -318,7 +321,7 @@ class Connection:
         for frame, size in frames:
             self.received_bytes += size
             self._incoming(frame, size, now)
-            if self._send_path.gone:
+            if self._send_path.over:
                 return
             self._frames_left -= 1
             if self._frames_left <= 0:
@@ -329,7 +332,7 @@ class Connection:
                 return
         if self.codec.partial:
             self.fired(self.pipe.moment(Moment.PARTIAL, now), now)
-            if not self._send_path.gone:
+            if not self._send_path.over:
                 self.session.unfinished(self.codec.partial, now)
 
     def _read_on(self, now: float) -> None:
@@ -367,7 +370,7 @@ class Connection:
             self._hear(parcel.frame, parcel.size, parcel.fault, now)
 
     def _hear(self, frame: Frame, size: int, fault: str, now: float) -> None:
-        if not self._send_path.gone:
+        if not self._send_path.over:
             self.journal.add(now, self.name, Tap.HEARD, frame, size, fault)
             self.session.handle(frame, now)
 
@@ -404,7 +407,7 @@ class Connection:
 
     def _pass_input_end(self, now: float) -> None:
         """Tell the session that the client sends nothing more, once nothing waits that it sent before."""
-        if not (self._receive_path.waiting or self._send_path.gone) and self.pipe.lanes["in"].idle:
+        if not (self._receive_path.waiting or self._send_path.over) and self.pipe.lanes["in"].idle:
             self._input_end_waits = False
             self.session.input_ended(now)
 

@@ -44,9 +44,10 @@ class SendPath:
 
     Attributes:
         mute: Nothing leaves any more: half-open, or the client has gone.
-        gone: The connection was ended, by us or by the client.
+        hung_up: The broker has ended the connection; its FIN may wait behind what faults hold back.
+        gone: The connection has ended, by us or by the client.
         ended: How we ended it; the transport is to be told.
-        finished: Our direction has ended with FIN, the client's has not.
+        finished: The broker has ended its own direction with FIN, the client's goes on.
         said_bytes: Of all that the broker said.
         sent_bytes: Of all that left.
     """
@@ -62,6 +63,7 @@ class SendPath:
         write_after: int = 0,
     ) -> None:
         self.mute = False
+        self.hung_up = False
         self.gone = False
         self.ended: HangUp | None = None
         self.finished = False
@@ -78,9 +80,14 @@ class SendPath:
         self._write_after = write_after or _NO_LIMIT
 
     @property
+    def over(self) -> bool:
+        """Whether the broker has nothing to do with the connection any more: it neither says nor hears."""
+        return self.hung_up or self.gone
+
+    @property
     def shut(self) -> bool:
-        """Whether nothing leaves any more, for whatever reason."""
-        return self.mute or self.gone
+        """Whether nothing is said any more, for whatever reason."""
+        return self.mute or self.hung_up or self.gone
 
     def say(self, frame: Frame, now: float) -> None:
         """The broker means to send a frame."""
@@ -112,23 +119,32 @@ class SendPath:
     def drain(self, now: float) -> None:
         """Take what is due from the lane."""
         for parcel in self._pipe.lanes["out"].take(now):
-            if self.shut:
+            if self.mute or self.gone:
                 return
             if parcel.half:
                 self._finish(now)
             elif parcel.end is not None:
                 self.end(parcel.end, parcel.fault, now)
                 return
-            elif not self.finished:
+            else:
                 self._put_out(parcel, now)
+
+    def hang_up(self, how: HangUp, now: float) -> None:
+        """The broker ends the connection, after everything that it said."""
+        self.hung_up = True
+        self.put(Parcel(end=how), now)
+
+    def finish(self, now: float) -> None:
+        """The broker ends its own direction, after everything that it said."""
+        if not self.finished:
+            self.finished = True
+            self.put(Parcel(end=HangUp.FIN, half=True), now)
 
     def _finish(self, now: float) -> None:
         """End our direction, after what has left."""
-        if not self.finished:
-            self._journal.state(now, self._name, State.HALF_CLOSED, "by broker")
-            self.finished = True
-            self.write()
-            self._transport.end_output()
+        self._journal.state(now, self._name, State.HALF_CLOSED, "by broker")
+        self.write()
+        self._transport.end_output()
 
     def _put_out(self, parcel: Parcel, now: float) -> None:
         """A unit leaves, after all faults."""

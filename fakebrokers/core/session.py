@@ -57,7 +57,7 @@ class Codec(ABC):
 class HangUp(StrEnum):
     """How a connection ends on the broker's side."""
 
-    FIN = "fin"  #: orderly TCP end, after everything that was written
+    FIN = "fin"  #: orderly TCP end, after everything that was said, what faults hold back too
     RST = "rst"  #: reset: SO_LINGER 0
     HALF_OPEN = "half-open"  #: neither reads nor writes any more, and tells nobody
 
@@ -88,7 +88,7 @@ class Link(Protocol):
         """Send a frame; it passes the fault pipe first."""
 
     def hang_up(self, how: HangUp = HangUp.FIN) -> None:
-        """End the connection after everything that was said."""
+        """End the connection after everything that was said; from now on nothing is said or heard."""
 
     def end_output(self) -> None:
         """Send FIN after everything that was said, and read on. Nothing can be said after that."""

@@ -73,7 +73,7 @@ def extend(hex: str, **fault: Unpack[FaultArgs]) -> Fault:
 
 @builder(effects.Fin)
 def fin(pass_frame: bool = True, after_s: float = 0.0, **fault: Unpack[EndArgs]) -> Fault:
-    """An orderly TCP end."""
+    """An orderly TCP end, after everything that was said before, however late faults make it."""
 
 
 @builder(effects.HalfOpen)

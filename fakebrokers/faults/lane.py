@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.core.timers import Timer
 from fakebrokers.faults.parcel import Parcel
 
@@ -12,14 +13,19 @@ from fakebrokers.faults.parcel import Parcel
 class Lane:
     """Keeps parcels until they are due; never reorders those that are due at the same time.
 
+    A FIN leaves after every byte that came before it, however late, as TCP orders it: it waits for what is
+    delayed or parked too, and nothing comes after it. A reset waits for what is before it in line only.
+
     Attributes:
         timer: Set to the time at which something here is due.
         idle: Whether a parcel that comes now could leave at once.
+        over: Whether a FIN waits here or has left: bytes that come now never leave.
         size: Bytes of all parcels that wait here.
     """
 
     def __init__(self, timer: Timer) -> None:
         self.idle = True
+        self.over = False
         self.size = 0
         self.timer = timer
         self._queue: list[tuple[float, int, Parcel]] = []
@@ -28,20 +34,31 @@ class Lane:
         self._holds: dict[str, float] = {}
         self._parked: dict[str, list[tuple[float, Parcel]]] = {}
         self._gather: tuple[float, float] | None = None
-        self._end_behind_gather: Parcel | None = None
+        self._ends: list[Parcel] = []  #: that wait for more than their turn in line
 
     def _changed(self) -> None:
         """Note whether anything waits here, and when it is due."""
         self.idle = self._not_before == -math.inf and not (
-            self._queue or self._holds or self._parked or self._gather
+            self._queue or self._holds or self._parked or self._gather or self._ends
         )
         self.timer.set(self._next_due())
 
     def put(self, parcel: Parcel, now: float) -> None:
-        """Add a parcel; see `Parcel` for when it leaves."""
-        if parcel.end is not None and not parcel.delay_s and self._gathering(now):
-            self._end_behind_gather = parcel
-            return
+        """Add a parcel; see `Parcel` for when it leaves. Bytes behind a FIN are dropped."""
+        if parcel.end is None:
+            if not self.over:
+                self._line_up(parcel, now)
+        elif not parcel.delay_s and (parcel.end is HangUp.FIN or self._gathering(now)):
+            self._put_end(parcel)
+            self._changed()
+        else:
+            self._line_up(parcel, now)
+
+    def _put_end(self, parcel: Parcel) -> None:
+        self._ends.append(parcel)
+        self.over = self.over or parcel.end is HangUp.FIN
+
+    def _line_up(self, parcel: Parcel, now: float) -> None:
         if parcel.delay_s:
             due = now + parcel.delay_s + parcel.hold_s
         else:
@@ -87,7 +104,7 @@ class Lane:
             self._release_early(name, now)
             found = True
         for parcel in self.unpark(name):
-            self.put(parcel, now)
+            self._line_up(parcel, now)
             found = True
         self._changed()
         return found
@@ -133,14 +150,24 @@ class Lane:
         while self._queue and self._queue[0][0] <= now:
             parcel = heapq.heappop(self._queue)[2]
             self.size -= parcel.size
-            out.append(parcel)
-        if self._end_behind_gather is not None:
-            out.append(self._end_behind_gather)
-            self._end_behind_gather = None
+            if parcel.end is HangUp.FIN:
+                self._put_end(parcel)
+            else:
+                out.append(parcel)
         if not self._queue and self._not_before <= now:
             self._not_before = -math.inf
+        if self._ends:
+            out += self._take_ends(now)
         self._changed()
         return out
+
+    def _take_ends(self, now: float) -> list[Parcel]:
+        """The ends that leave now."""
+        bytes_wait = any(parcel.end is None for _, _, parcel in self._queue)
+        stay = bytes_wait or self._parked or self._not_before > now
+        ends = self._ends
+        self._ends = [end for end in ends if stay and end.end is HangUp.FIN]
+        return [end for end in ends if end not in self._ends]
 
     def _unpark_due(self, now: float) -> None:
         for name, parked in tuple(self._parked.items()):
@@ -149,7 +176,7 @@ class Lane:
                 stay = [item for item in parked if item[0] > now]
                 self.unpark(name)
                 for parcel in due:
-                    self.put(parcel, now)
+                    self._line_up(parcel, now)
                 for until, parcel in stay:
                     self.park(name, parcel, until)
 

@@ -153,8 +153,10 @@ class Pipe:
 
         Returns:
             The names of the faults that fired; None if none did and nothing else stands in the frame's
-            way: then the caller passes it on by itself.
+            way: then the caller passes it on by itself. Behind a FIN no fault fires and nothing leaves.
         """
+        if self.lanes[direction].over:
+            return ""
         offset = self.end.offset(direction)
         hits = []
         for rule in self._rules_for(direction, frame):

@@ -35,7 +35,7 @@ class EndOfConnection(Effect, frozen=True):
 
 
 class Fin(EndOfConnection, frozen=True, tag="fin"):
-    """An orderly TCP end.
+    """An orderly TCP end, after everything that was said before, however late faults make it.
 
     Attributes:
         pass_frame: Whether the frame that matched still leaves (the broker still hears it).
