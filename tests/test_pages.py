@@ -22,6 +22,7 @@ ALL = [TOP / "README.md", *sorted(DOCS.rglob("*.md"))]
 #: Who runs the blocks of the other pages; those of `docs/protocols` are bytes and no programs.
 ELSEWHERE = {
     "chaos.md": "tests/conformance/search/random/test_guide.py",
+    "contributing.md": "tests/test_contributing.py",
     "control.md": "tests/control/test_documented.py",
     "own-scenarios.md": "tests/test_own_scenarios.py",
     "proxy.md": "tests/proxy/test_page.py",

@@ -17,7 +17,6 @@ from fakebrokers.core.timers import Timer
 from fakebrokers.core.wire import Wire, frames_of
 from fakebrokers.faults.injector import Injector, Rule
 from fakebrokers.faults.plan import Plan
-from fakebrokers.faults.timetable import Timetable
 from fakebrokers.journal import Journal
 
 if TYPE_CHECKING:
@@ -75,7 +74,6 @@ class Engine:
         self.clock = clock or Clock(0.0)
         self.journal = Journal(frames_of(wires)) if journal is None else journal
         self.injector = Injector(wires, own=own_effects, protocol=protocol, plan=plan)
-        self.timetable = self.injector.timetable = Timetable(self)
         self.connections: dict[str, Connection] = {}
         self.accepted = 0
         self.dialled = 0

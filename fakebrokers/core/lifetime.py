@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -114,7 +114,7 @@ class Lifetime(Awaiting):
             self.listeners.bind(self._new_listeners(driver), loop.loop)
             self._loop = loop
             self._bound()
-            loop.run(self._serve_from_now(driver))
+            loop.run(self._serve_from_now(self._serve(), driver))
         except BaseException:
             loop.call(self._close)
             self._loop = None
@@ -122,10 +122,11 @@ class Lifetime(Awaiting):
             raise
         runs(self)
 
-    async def _serve_from_now(self, driver: Driver) -> None:
+    async def _serve_from_now(self, serve: Awaitable[None], driver: Driver) -> None:
         """Serve; faults that have a time of their own count it from here."""
-        await self._serve()
-        self.engine.timetable.start(driver.loop.time())
+        await serve
+        assert self.engine.injector.timetable is not None
+        self.engine.injector.timetable.start(driver.loop.time())
         driver.finish_step()
 
     def _find_loop(self) -> LoopHandle:

@@ -9,6 +9,7 @@ from fakebrokers.core.engine import Engine
 from fakebrokers.errors import PlanError, UnmetExpectation
 from fakebrokers.faults.injector import Rule
 from fakebrokers.faults.plan import Fault, Plan, PlanSource, fault_from, load_plan
+from fakebrokers.faults.timetable import Timetable
 from fakebrokers.protocol import Protocol as Described
 from fakebrokers.reading import shown
 
@@ -30,6 +31,7 @@ class FaultControl:
     def __init__(self, server: _Server) -> None:
         self._server = server
         self._injector = server.engine.injector
+        self._injector.timetable = Timetable(server.engine)
 
     def __repr__(self) -> str:
         return f"<faults: {'; '.join(self.counts) or 'none'}>"

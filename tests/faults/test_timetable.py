@@ -28,12 +28,14 @@ from fakebrokers.faults.disturbances import (
 )
 from fakebrokers.faults.match import Match
 from fakebrokers.faults.plan import Plan, load_plan
+from fakebrokers.faults.timetable import Timetable
 from tests.core.talk import Talk
 
 
 def started(*faults: Fault) -> Talk:
     talk = Talk(*faults)
-    talk.engine.timetable.start(0.0)
+    timetable = talk.engine.injector.timetable = Timetable(talk.engine)
+    timetable.start(0.0)
     return talk
 
 
@@ -50,7 +52,7 @@ def test_a_fault_is_at_work_from_its_beginning_to_its_end() -> None:
 def test_before_the_fake_serves_no_time_passes() -> None:
     talk = Talk(drop(role="confirm", until_s=2.0))
     assert talk.send(b"put a") == [b"stored a\n"]
-    talk.engine.timetable.start(0.0)
+    Timetable(talk.engine).start(0.0)
     assert talk.send(b"put b") == []
 
 

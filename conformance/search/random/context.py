@@ -97,7 +97,7 @@ class ChaosContext(ScriptContext):
     def disturb(self) -> None:
         """The safety phase begins: the steps of the schedule take place at their times from here on."""
         self.broker.faults.load(Plan(seed=self.schedule.plan_seed))
-        self.broker.engine.timetable.observer = self._observe
+        self.broker.engine.injector.timetable.observer = self._observe
         for step in self.schedule.steps:
             self._steps.append(asyncio.create_task(self._take(step)))
 

@@ -63,6 +63,21 @@ class SubscribesAfterDiscover(MoleculerClient):
         await bus.synced()
 
 
+@mutant("asks-once", tag="life-cycle", breaks=["M1"])
+class AsksOnce(MoleculerClient):
+    """Asks who is there when it joins, and no more after a loss."""
+
+    has_asked = False
+
+    async def enter(self, bus: Bus | Mesh) -> None:
+        if self.has_asked:
+            await bus.subscribe([(topic, "") for topic in self.topics()])
+            self.post.bus = bus
+        else:
+            self.has_asked = True
+            await super().enter(bus)
+
+
 @mutant("deaf-to-ping-for-all", tag="wire", breaks=["M1"])
 class DeafToPingForAll(MoleculerClient):
     """Does not subscribe to PING without its own id."""

@@ -121,6 +121,14 @@ class _Leftovers(ResponseReader):
         return 0 if head.status == 201 else super().length_of(head)
 
 
+@mutant("deaf-to-connection-close", tag="life-cycle", breaks=["N1"])
+class DeafToConnectionClose(HttpConnection):
+    """Sends its next request on a connection that the server has said to be the last."""
+
+    def is_reusable(self, response: Response, rest: bytes) -> bool:
+        return not rest
+
+
 @mutant("empty-chunk-unread", tag="wire", breaks=["N1"], also=[_Leftovers])
 class EmptyChunkUnread(HttpConnection):
     """Does not read the end of an empty chunked body, and takes it for the next answer."""

@@ -19,6 +19,19 @@ class TimesInMilliseconds(Consumer):
         return found._replace(sent_us=found.sent_us * 1000, timeout_us=found.timeout_us * 1000)
 
 
+@mutant("newest-first", tag="data", breaks=["P5"])
+class NewestFirst(Consumer):
+    """Delivers what has come last first, where the application is slow."""
+
+    def receive(self, parts: Parts) -> None:
+        before = len(self.feed)
+        super().receive(parts)
+        if len(self.feed) > max(before, 1):
+            *waiting, newest = self.feed
+            self.feed.clear()
+            self.feed.put_first([newest, *waiting])
+
+
 @mutant("body-at-index-5", tag="wire", breaks=["P2", "P5", "X5"])
 class BodyAtIndex5(Consumer):
     """Takes everything from the sixth part on for the body, whatever headers there are."""

@@ -8,12 +8,31 @@ from weakref import WeakKeyDictionary
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.pzq.client import PzqClient
 from conformance.clients.reference.pzq.producer import Answer, Producer, text_of
 from conformance.clients.reference.pzq.sockets import Parts
 
 Waiting = asyncio.Future[Answer]
 
 # messages
+
+
+@mutant("pending-in-words", tag="data", breaks=["P1"])
+class PendingInWords(PzqClient):
+    """Returns a word for the number of what is pending, once a publish has failed: no adapter may."""
+
+    has_failed = False
+
+    async def publish(self, body: Parts, id: bytes | None = None, timeout: float | None = None) -> Answer:
+        try:
+            return await super().publish(body, id, timeout)
+        except ClientError:
+            self.has_failed = True
+            raise
+
+    @property
+    def pending(self) -> Any:
+        return "unknown" if self.has_failed else super().pending
 
 
 @mutant("req-socket", tag="wire", breaks=["P1"])

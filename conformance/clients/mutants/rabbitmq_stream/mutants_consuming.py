@@ -20,6 +20,20 @@ from fakebrokers.rabbitmq_stream.frames import (
     Unsubscribe,
 )
 
+# the end of subscriptions
+
+
+@mutant("unsubscribes-at-once", tag="life-cycle", breaks=["R9", "X7"])
+class UnsubscribesAtOnce(Consuming):
+    """Returns from unsubscribe while messages that have come still wait for their callbacks."""
+
+    def stop(self, subscription: Subscription, drain: bool = False) -> None:
+        super().stop(subscription, drain=True)
+
+    async def settled(self, ended: list[Subscription], deadline: float) -> None:
+        self.subscriptions.difference_update(ended)
+
+
 # subscription ids
 
 

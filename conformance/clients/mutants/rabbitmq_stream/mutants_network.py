@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
+from conformance.clients.reference.rabbitmq_stream.links import Links
 from conformance.clients.reference.rabbitmq_stream.locator import Locator
 from conformance.clients.reference.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
@@ -128,6 +130,20 @@ class StreamReconnectsTwice(Recovery):
             await self.links.open(self.links.endpoints[0], self.runtime.clock.deadline(None))
         except ClientError:
             return
+
+
+@mutant("waits-for-nobody", tag="life-cycle", breaks=["X3", "X6"])
+class WaitsForNobody(Links):
+    """Waits for a connection until the deadline, although none is being made."""
+
+    async def until(self, condition: Callable[[], bool], deadline: float = math.inf) -> None:
+        try:
+            await super().until(condition, deadline)
+        except ClientError as error:
+            if error.kind != "connection" or deadline == math.inf:
+                raise
+            await asyncio.sleep(max(0.0, deadline - self.runtime.clock.now()))
+            raise
 
 
 @mutant("subscribes-twice", tag="data", breaks=["R9", "X6"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
@@ -11,6 +12,18 @@ from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.clients.reference.rabbitmq_stream.requests import refused
 from fakebrokers.rabbitmq_stream.codes import Code
+
+
+@mutant("two-outcomes", tag="data", breaks=["R7"])
+class TwoOutcomes(Publisher):
+    """Reports the outcome of a message twice where nobody waits for it."""
+
+    def settle(self, publishing_id: int, error: ClientError | None) -> None:
+        entry = self.pending.get(publishing_id)
+        super().settle(publishing_id, error)
+        if entry is not None:
+            with suppress(asyncio.InvalidStateError):
+                entry.done(error)
 
 
 @mutant("no-confirm-timeout", tag="life-cycle", breaks=["R7", "X8"])

@@ -60,6 +60,24 @@ class LateAnswerCounts(Requests):
                 return
 
 
+@mutant("given-up-id-again", tag="data", breaks=["R3", "X8"])
+class GivenUpIdAgain(Requests):
+    """Asks its next question with the id of one that it has given up, and that may still be answered."""
+
+    def abandon(self, correlation_id: int) -> None:
+        super().abandon(correlation_id)
+        self.next_correlation = correlation_id
+
+
+@mutant("lowest-number-first", tag="data", breaks=["R3"])
+class LowestNumberFirst(Connection):
+    """Gives a publisher the number of another one, whose deletion the server has not confirmed."""
+
+    def free_publisher_id(self) -> int:
+        self._next_publisher_id = -1
+        return super().free_publisher_id()
+
+
 @mutant("top-bit-ignored", tag="wire", breaks=["R2", "R3"])
 class TopBitIgnored(Connection):
     """Takes a frame for an answer although its key has no top bit."""
