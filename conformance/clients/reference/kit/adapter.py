@@ -12,6 +12,7 @@ from conformance.clients.adapter import kit
 from conformance.clients.reference.kit.definition import Reference, ReferenceClient
 from conformance.clients.reference.kit.errors import ClientError, shown
 from conformance.clients.reference.kit.network import Memory, Network
+from conformance.clients.reference.kit.ordered import OrderedSet
 from conformance.clients.reference.kit.runtime import Runtime, part_of
 
 Json = dict[str, Any]
@@ -49,7 +50,7 @@ class ReferenceAdapter(kit.AdapterBase):
         self._clients: WeakSet[ReferenceClient] = (
             WeakSet()
         )  # those that were replaced may have left something
-        self._unwatched: set[asyncio.Task[None]] = set()
+        self._unwatched: OrderedSet[asyncio.Task[None]] = OrderedSet()
 
     @kit.op("hello")
     async def _hello(self, version: int, protocol: str) -> Json:

@@ -11,6 +11,7 @@ from conformance.clients.reference.kit.callbacks import Callbacks, OnError, OnNo
 from conformance.clients.reference.kit.clock import Clock
 from conformance.clients.reference.kit.feed import Feed
 from conformance.clients.reference.kit.network import Network
+from conformance.clients.reference.kit.ordered import OrderedSet
 from conformance.clients.reference.kit.tasks import Tasks
 
 T = TypeVar("T")
@@ -43,7 +44,7 @@ class Runtime:
         self.network = network
         self.is_closed = False
         self.random = Random(seed)
-        self.feeds: set[Feed[Any]] = set()
+        self.feeds: OrderedSet[Feed[Any]] = OrderedSet()
         self._replaced = tuple(replaced)
         self.callbacks = self.part(Callbacks)(on_session, on_error, on_note)
         self.clock = self.part(Clock)(network)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from conformance.clients.reference.kit.clock import Clock
 from conformance.clients.reference.kit.errors import ClientError
+from conformance.clients.reference.kit.ordered import OrderedSet
 
 T = TypeVar("T")
 
@@ -23,7 +24,7 @@ class Tasks:
     def __init__(self, clock: Clock, is_closed: Callable[[], bool]) -> None:
         self._clock = clock
         self._is_closed = is_closed
-        self._running: set[asyncio.Task[Any]] = set()
+        self._running: OrderedSet[asyncio.Task[Any]] = OrderedSet()
 
     def __len__(self) -> int:
         return len(self._running)

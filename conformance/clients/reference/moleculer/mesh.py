@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.clients.reference.kit import ClientError, Runtime, Wire
+from conformance.clients.reference.kit.ordered import OrderedSet
 from conformance.clients.reference.moleculer.serializers import serializer_of
 from conformance.clients.reference.moleculer.settings import Settings
 
@@ -131,7 +132,7 @@ class Mesh:
         info: Callable[[], Json],
     ) -> None:
         self.codec = NoCodec()
-        self.incoming: set[Any] = set()
+        self.incoming: OrderedSet[Any] = OrderedSet()
         self.is_open = False
         self.is_joined = False
         self.runtime = runtime

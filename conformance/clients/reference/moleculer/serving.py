@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.clients.reference.kit import ClientError, Runtime
+from conformance.clients.reference.kit.ordered import OrderedSet
 from conformance.clients.reference.moleculer.caller import Upload
 from conformance.clients.reference.moleculer.context import Context, error_object, not_found, timed_out
 from conformance.clients.reference.moleculer.post import Post
@@ -62,7 +63,7 @@ class Server:
 
     def __init__(self, runtime: Runtime, settings: Settings, post: Post) -> None:
         self.services: dict[str, Service] = {}
-        self.running: set[asyncio.Task[None]] = set()
+        self.running: OrderedSet[asyncio.Task[None]] = OrderedSet()
         self._runtime = runtime
         self._settings = settings
         self._post = post

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from conformance.clients.reference.kit import ClientError, Runtime
+from conformance.clients.reference.kit.ordered import OrderedSet
 from conformance.clients.reference.narconi.connection import HttpConnection, reach
 from conformance.clients.reference.narconi.consumer import Delivery
 from conformance.clients.reference.narconi.http import Response, encode_request
@@ -24,7 +25,7 @@ class HttpApi:
         self._endpoint = settings.endpoint
         self._addresses = addresses
         self._idle: list[HttpConnection] = []
-        self._busy: set[HttpConnection] = set()
+        self._busy: OrderedSet[HttpConnection] = OrderedSet()
 
     async def request(
         self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b""

@@ -6,6 +6,7 @@ import asyncio
 from typing import ClassVar
 
 from conformance.clients.reference.kit import ClientError, Runtime
+from conformance.clients.reference.kit.ordered import OrderedSet
 from conformance.clients.reference.pzq.sockets import Connector, Parts
 from fakebrokers.pzq.memory import SocketType
 
@@ -23,7 +24,7 @@ class Inquirer:
         self.runtime = runtime
         self.connector = connector
         self.endpoint = endpoint
-        self.waiting: set[asyncio.Future[Parts]] = set()
+        self.waiting: OrderedSet[asyncio.Future[Parts]] = OrderedSet()
 
     def request(self) -> Parts:
         """The question."""

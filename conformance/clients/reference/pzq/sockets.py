@@ -10,6 +10,7 @@ import zmq
 from zmq.asyncio import Context
 
 from conformance.clients.reference.kit import ClientError, Network
+from conformance.clients.reference.kit.ordered import OrderedSet
 from fakebrokers.errors import UsageError
 from fakebrokers.pzq import memory
 from fakebrokers.pzq.memory import SocketType
@@ -106,7 +107,7 @@ class ZmqSocket:
         self._socket.reconnect_ivl = reconnect_ms
         for each in endpoints:
             self._socket.connect(each)
-        self._sending: set[asyncio.Future[Any]] = set()
+        self._sending: OrderedSet[asyncio.Future[Any]] = OrderedSet()
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     async def _read(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from conformance.clients.reference.kit import ClientError, Feed
+from conformance.clients.reference.kit.ordered import OrderedSet
 from conformance.clients.reference.rabbitmq_stream.requests import Undo
 from conformance.clients.reference.rabbitmq_stream.subscription import (
     Accepts,
@@ -37,7 +38,7 @@ class Consuming:
         self.client = client
         self.runtime = client.runtime
         self.links = client.links
-        self.subscriptions: set[Subscription] = set()
+        self.subscriptions: OrderedSet[Subscription] = OrderedSet()
 
     async def subscribe(
         self,

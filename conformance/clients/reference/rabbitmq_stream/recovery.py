@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conformance.clients.reference.kit import Backoff, ClientError
+from conformance.clients.reference.kit.ordered import OrderedSet
 from conformance.clients.reference.rabbitmq_stream.link import Link
 from conformance.clients.reference.rabbitmq_stream.publisher import Publisher
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
@@ -27,7 +28,7 @@ class Recovery:
         self.client = client
         self.runtime = client.runtime
         self.links = client.links
-        self.recovering: set[User] = set()
+        self.recovering: OrderedSet[User] = OrderedSet()
         self._backoff = self.new_backoff()
 
     def new_backoff(self) -> Backoff:
