@@ -137,8 +137,8 @@ def cli() -> None:
 @click.option(
     "--faults",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="plan.toml",
-    help="What to break, and when.",
+    metavar="FILE",
+    help="What to break, and when: a plan (TOML, JSON), or the replay file of a sweep or of chaos.",
 )
 @click.option(
     "--journal",

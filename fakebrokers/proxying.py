@@ -38,8 +38,8 @@ _port = click.IntRange(0, 65535)
 @click.option(
     "--faults",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="plan.toml",
-    help="What to break, and when.",
+    metavar="FILE",
+    help="What to break, and when: a plan, TOML or JSON.",
 )
 @click.option(
     "--seed",

@@ -149,5 +149,5 @@ class FaultControl:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The faults at work, in the order in which they act."""
+        """The faults at work, and those whose time has not come, in the order in which they were added."""
         return tuple(self._injector.names())
