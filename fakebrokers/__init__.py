@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from fakebrokers.blazingmq.server import BlazingMQ
     from fakebrokers.moleculer.server import Moleculer
     from fakebrokers.narconi.server import Narconi
+    from fakebrokers.nats.server import NATS
     from fakebrokers.pzq.server import PZQ
     from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 
-__all__ = ["PZQ", "BlazingMQ", "Moleculer", "Narconi", "RabbitMQStream"]
+__all__ = ["NATS", "PZQ", "BlazingMQ", "Moleculer", "Narconi", "RabbitMQStream"]
 
 
 def __dir__() -> list[str]:

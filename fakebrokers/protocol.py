@@ -34,6 +34,7 @@ _REGISTERED = {
     "pzq": "fakebrokers.pzq.protocol",
     "narconi": "fakebrokers.narconi.protocol",
     "moleculer": "fakebrokers.moleculer.protocol",
+    "nats": "fakebrokers.nats.protocol",
 }
 
 

@@ -94,5 +94,7 @@ def _knows_it(server: FakeServer) -> bool:
     broker: Any = server.broker
     if access := getattr(broker, "access", None):
         return any(user.password == PASSWORD for user in access.users.values())
+    if logins := getattr(broker, "logins", None):
+        return PASSWORD in (*logins.users.values(), logins.token)
     options = getattr(getattr(broker, "bus", None), "options", None)
     return getattr(options, "password", "") == PASSWORD or PASSWORD in str(getattr(server, "_upstream", ""))

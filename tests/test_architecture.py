@@ -10,11 +10,17 @@ from pathlib import Path
 import pytest
 
 from fakebrokers.protocol import protocols
+from tests.judged import JUDGED
 
 TOP = Path(__file__).parent.parent
 PAGE = TOP / "docs" / "explanation" / "architecture.md"
-#: How the packages of the protocols are named; tests register others.
-PROTOCOLS = {each.server.split(".")[1] for each in protocols() if each.server.startswith("fakebrokers.")}
+#: How the packages of the protocols are named, by room; tests register others.
+PROTOCOLS = {
+    "fakebrokers": {
+        each.server.split(".")[1] for each in protocols() if each.server.startswith("fakebrokers.")
+    },
+    "scenarios": {each.fixture for each in JUDGED},
+}
 #: What a checkout has beside what is kept in it.
 NOT_KEPT = {"__pycache__", "__init__.py", "py.typed", "README.md"}
 
@@ -25,7 +31,7 @@ def named(room: str) -> Iterator[str]:
     assert table, f"no table of {room}"
     for line in table.partition("\n\n")[0].splitlines():
         for name in re.findall(r"`([^`]+)`", line.split("|")[1]):
-            yield from sorted(PROTOCOLS) if name == "<protocol>" else [name]
+            yield from sorted(PROTOCOLS[room]) if name == "<protocol>" else [name]
 
 
 def kept(room: str) -> set[str]:

@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fakebrokers.core.frames import Frame
-from fakebrokers.core.session import Codec, Link, Session
+from fakebrokers.core.session import Link, Session
+from fakebrokers.core.subscriptions import Subscription, Subscriptions
 from fakebrokers.moleculer.packets import Packet, Request, Response, values_of
 from fakebrokers.moleculer.serializers import Serializer, find_serializer
-from fakebrokers.moleculer.subscriptions import Subscription, Subscriptions
 from fakebrokers.moleculer.topics import topic_of
-
-#: Bytes said to a client that does not read before the bus ends its connection, as NATS does.
-MAX_PENDING = 64 * 1024 * 1024
 
 #: Gets topic and payload of a message, and the time.
 Deliver = Callable[[str, bytes, float], None]
+#: Puts a bare packet into a message; None for what is no packet.
+Wrap = Callable[[Frame], Frame | None]
 
 
 class BusOptions(msgspec.Struct, frozen=True):
@@ -55,10 +54,20 @@ class BusOptions(msgspec.Struct, frozen=True):
 
 
 class Listening(NamedTuple):
-    """A fake node's ear: stands where a session stands for a connection."""
+    """A fake node's ear: stands where a session stands for a connection.
+
+    What it hears waits until the step is over, see `Bus.hand_over`.
+    """
 
     hear: Deliver
     node: str = ""
+    waiting: deque[tuple[Subscription, Deliver, str, bytes]] | None = None
+    echo: bool = True
+
+    def deliver(self, subscription: Subscription, topic: str, *message: Any) -> None:
+        """A message, whose payload comes last."""
+        if self.waiting is not None:
+            self.waiting.append((subscription, self.hear, topic, message[-1]))
 
 
 class Partition(NamedTuple):
@@ -75,7 +84,7 @@ class Partition(NamedTuple):
 
 
 class Bus(ABC):
-    """All clients of one message server, and the fake nodes on it.
+    """What a message server has besides where fake nodes are on it: the server's own class comes behind it.
 
     Attributes:
         subscriptions: Who listens to what.
@@ -85,18 +94,19 @@ class Bus(ABC):
         host, port: Where it listens.
     """
 
-    def __init__(self, options: BusOptions, subscriptions: Subscriptions) -> None:
+    subscriptions: Subscriptions
+    now: float
+    host, port = "127.0.0.1", 0
+
+    def __init__(self, options: BusOptions) -> None:
         self.options = options
-        self.subscriptions = subscriptions
         self.links: dict[str, Link] = {}
-        self.now = 0.0
-        self.host, self.port = "127.0.0.1", 0
         self.partitions: list[Partition] = []
-        self.published = 0
-        self.delivered = 0
-        self.published_bytes = 0
-        self.delivered_bytes = 0
         self._heard: deque[tuple[Subscription, Deliver, str, bytes]] = deque()
+
+    def bound(self, host: str, port: int) -> None:
+        """Where it listens is known."""
+        self.host, self.port = host, port
 
     @property
     def serializer(self) -> Serializer:
@@ -113,18 +123,16 @@ class Bus(ABC):
 
     def listen(self, topic: str, hear: Deliver, queue: str = "", node: str = "") -> Subscription:
         """A node of the fake's own listens; `unlisten` ends it."""
-
-        def keep(topic: str, payload: bytes, now: float) -> None:
-            self._heard.append((subscription, hear, topic, payload))
-
-        subscription = Subscription(topic, Listening(keep, node), None, queue)
+        subscription = Subscription(topic, Listening(hear, node, self._heard), None, queue)
         self.subscriptions.add(subscription)
         return subscription
 
     def unlisten(self, subscription: Subscription) -> None:
         """Listen no more."""
         self.subscriptions.remove(subscription)
-        self._heard = deque(each for each in self._heard if each[0] is not subscription)
+        waiting = [each for each in self._heard if each[0] is not subscription]
+        self._heard.clear()
+        self._heard.extend(waiting)
 
     def hand_over(self, now: float) -> None:
         """The fake's own nodes get what was published for them.
@@ -138,42 +146,45 @@ class Bus(ABC):
 
     def reset(self) -> None:
         """The clients are gone; the fake's own listeners stay."""
+        super().reset()  # type: ignore[misc] # of the server's own class
         self.links.clear()
         self._heard.clear()
 
 
-class BusSession(Session):
-    """One connection of a client to a bus.
+class NodeSession(Session):
+    """One connection of a node to a bus: the server's own session comes behind it.
 
     Attributes:
         node: The id of the node at the other end; "" as long as it has not shown.
     """
 
-    def __init__(self, bus: Bus, codec: Codec) -> None:
-        self.bus = bus
-        self.codec = codec
-        self.node = ""
-        self._prefix = "MOL"
-        self._separator = "."
+    broker: Any  # the bus
+    node = ""
+    _prefix = "MOL"
+    _separator = "."
 
     def knows(self, node: str, topic: str) -> None:
         """The node at the other end shows by a topic that nobody else listens to."""
         parts = topic_of(topic)
         assert parts is not None
         self.node, self._prefix, self._separator = node, parts.prefix, parts.separator
-        self.bus.links[node] = self.link
+        self.broker.links[node] = self.link
         self.link.identify(node)
 
     def closed(self, now: float) -> None:
-        if self.bus.links.get(self.node) is self.link:
-            del self.bus.links[self.node]
+        super().closed(now)
+        if self.broker.links.get(self.node) is self.link:
+            del self.broker.links[self.node]
 
     def answers_on(self) -> Link:
-        return self.bus.links.get(self.node, self.link)
+        found: Link = self.broker.links.get(self.node, self.link)
+        return found
 
     def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
-        """The error answer of a node to a request."""
-        return refusal_of(frame, code) if isinstance(frame, Request) else None
+        """The error answer of a node to a request, or that of the bus to what is no packet."""
+        if isinstance(frame, Request):
+            return refusal_of(frame, code)
+        return None if isinstance(frame, Packet) else super().refusal(frame, code, now)
 
     def topic_for(self, packet: Packet) -> str:
         """The topic on which the node at the other end hears a packet."""
@@ -181,7 +192,8 @@ class BusSession(Session):
 
     def payload_of(self, packet: Packet) -> bytes:
         """The packet in the serializer of this fake."""
-        return self.bus.serializer.write(packet.COMMAND, values_of(packet))
+        payload: bytes = self.broker.serializer.write(packet.COMMAND, values_of(packet))
+        return payload
 
     def describe(self) -> dict[str, Any]:
         return {"state": self.state, "node": self.node}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from fakebrokers.core.subscriptions import Subscription
 from fakebrokers.moleculer.bus import Bus
 from fakebrokers.moleculer.nodes import FakeNode
 from fakebrokers.moleculer.packets import Packet, values_of
 from fakebrokers.moleculer.serializers import Serializer, find_serializer
-from fakebrokers.moleculer.subscriptions import Subscription
 from fakebrokers.moleculer.topics import node_topics, prefix_of
 
 

@@ -15,7 +15,7 @@ NATS = Wire(
     NATS_FRAMES,
     port=4222,
     relay="fakebrokers.moleculer.relays:NatsRelay",
-    dialect="fakebrokers.moleculer.nats.dialect:NATS",
+    dialect="fakebrokers.nats.dialect:NATS",
 )
 REDIS = Wire(
     "redis",

@@ -9,13 +9,13 @@ from fakebrokers.moleculer.nats.codec import NatsCodec
 from fakebrokers.moleculer.redis.codec import RedisCodec
 from fakebrokers.moleculer.redis.frames import Hello
 from fakebrokers.moleculer.tcp.codec import TcpCodec
+from fakebrokers.nats import relay
 
 
-class NatsRelay(Relay):
-    """The real server has the limit of payloads, not the proxy."""
+class NatsRelay(relay.NatsRelay):
+    """As without packets."""
 
-    def __init__(self) -> None:
-        super().__init__(NatsCodec("server", max_payload=0), NatsCodec("client", max_payload=0))
+    codec = NatsCodec
 
 
 class RedisRelay(Relay):

@@ -33,7 +33,7 @@ from fakebrokers.options import Port, ServerOptions, struct_of
 from fakebrokers.server import FakeServer
 
 if TYPE_CHECKING:
-    from fakebrokers.moleculer.nats.monitor import Monitor
+    from fakebrokers.nats.monitor import Monitor
 
 #: Bytes up to which a frame stays in the journal: an INFO is a few thousand bytes long, and worth a look.
 BODY_LIMIT = 64 * 1024
@@ -121,7 +121,7 @@ class Moleculer(FakeServer):
     def _bound(self) -> None:
         """Tell the bus its address."""
         if self.broker.bus is not None:
-            self.broker.bus.host, self.broker.bus.port = self.host, self.port
+            self.broker.bus.bound(self.host, self.port)
 
     def _closed(self) -> None:
         """Cut what the fake nodes have opened; they are gone."""
@@ -388,9 +388,10 @@ class Moleculer(FakeServer):
 
 
 def _monitor(server: Moleculer) -> Monitor:
-    from fakebrokers.moleculer.nats.monitor import Monitor  # aiohttp takes its time to load
+    from fakebrokers.nats.monitor import Monitor  # aiohttp takes its time to load
 
-    return Monitor(weakref.proxy(server))  # or it would keep alive a fake that nobody holds
+    there = weakref.proxy(server)  # or it would keep alive a fake that nobody holds
+    return Monitor(there, lambda: there.broker.bus)
 
 
 def _names(nodes: Iterable[str]) -> str:

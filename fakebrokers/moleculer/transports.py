@@ -26,10 +26,6 @@ class Transport(NamedTuple):
     session: Callable[[Any], tuple[Session, Codec]]
 
 
-def _nats_bus(options: BusOptions, random: Random) -> NatsBus:
-    return NatsBus(options, "N" + "".join(random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=55)))
-
-
 def _nats_session(bus: NatsBus) -> tuple[Session, Codec]:
     codec = NatsCodec(max_payload=bus.options.max_payload)
     return NatsSession(bus, codec), codec
@@ -46,7 +42,7 @@ def _mqtt_session(bus: MqttBus) -> tuple[Session, Codec]:
 
 
 TRANSPORTS = {
-    "nats": Transport(_nats_bus, _nats_session),
+    "nats": Transport(NatsBus, _nats_session),
     "redis": Transport(lambda options, _: RedisBus(options), _redis_session),
     "mqtt": Transport(lambda options, _: MqttBus(options), _mqtt_session),
 }

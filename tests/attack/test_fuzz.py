@@ -19,6 +19,7 @@ NAMES = {
     "blazingmq": {"blazingmq"},
     "pzq": {"pzq"},
     "narconi": {"narconi-http", "narconi-websocket"},
+    "nats": {"nats-alone"},
 }
 #: These speak HTTP, and are no protocols of their own.
 APIS = {"control", "management", "proxy"}

@@ -13,11 +13,10 @@ from conformance.clients.mutants.matrix import GOOD, run
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.scenario import Scenario
 from fakebrokers.core import clock
-from fakebrokers.protocol import protocols
 from tests.clock_jumps import YEAR_S, jumps
+from tests.judged import JUDGED
 from tests.scenarios.proofs import in_memory
 
-SHIPPED = [each.name for each in protocols() if each.server.startswith("fakebrokers.")]
 #: What is about waiting, by the names of modules.
 ABOUT_TIME = ("clocks", "heartbeats", "liveness", "net_liveness", "silence")
 #: What is about the date itself, or goes by it where the real broker does.
@@ -44,7 +43,7 @@ def reported(item: Scenario) -> tuple[Any, ...]:
     return judged.verdict in GOOD, judged.criterion, wire
 
 
-@pytest.mark.parametrize("protocol", SHIPPED)
+@pytest.mark.parametrize("protocol", [each.name for each in JUDGED])
 def test_it_goes_on_as_if_nothing_had_happened(protocol: str) -> None:
     items = [item for item in CHOSEN if item.protocol == protocol]
     assert len(items) > 10

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakebrokers.moleculer.bus import Bus, BusOptions, Listening
-from fakebrokers.moleculer.subscriptions import Subscription, Subscriptions
+from fakebrokers.core.session import Broker
+from fakebrokers.core.subscriptions import Subscription, Subscriptions
+from fakebrokers.moleculer.bus import Bus, BusOptions
 
 
-class MqttBus(Bus):
+class MqttBus(Bus, Broker):
     """Topics and the sessions of clients."""
 
     def __init__(self, options: BusOptions) -> None:
-        super().__init__(options, new_subscriptions())
+        super().__init__(options)
+        self.subscriptions = new_subscriptions()
+        self.now, self.published, self.delivered, self.published_bytes, self.delivered_bytes = 0.0, 0, 0, 0, 0
         self.sessions: dict[str, Any] = {}
         self.retained: dict[str, tuple[bytes, int]] = {}
         self.connected = 0  #: clients so far, for ids of those that have none
@@ -41,10 +44,7 @@ class MqttBus(Bus):
             owner = subscription.owner
             if self.partitions and self.parted(node, owner.node):
                 continue
-            if owner.__class__ is Listening:
-                owner.hear(topic, payload, self.now)
-            else:
-                owner.deliver(subscription, topic, payload, qos)
+            owner.deliver(subscription, topic, qos, payload)
         self.delivered += len(plain)
         self.delivered_bytes += len(plain) * len(payload)
         return len(plain)

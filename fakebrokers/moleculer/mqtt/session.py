@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from fakebrokers.core.frames import Frame, Malformed
-from fakebrokers.moleculer.bus import MAX_PENDING, BusSession
+from fakebrokers.core.subscriptions import Subscription
+from fakebrokers.moleculer.bus import NodeSession
 from fakebrokers.moleculer.mqtt import frames as f
 from fakebrokers.moleculer.mqtt.bus import MqttBus
 from fakebrokers.moleculer.mqtt.codec import MqttCodec
 from fakebrokers.moleculer.packets import Packet
-from fakebrokers.moleculer.subscriptions import Subscription
 from fakebrokers.moleculer.topics import listener_of
 
 #: Reasons of CONNACK.
@@ -36,14 +36,18 @@ CONNECT_S = 30.0
 MAX_ID = 0xFFFF
 
 
-class MqttSession(BusSession):
+MAX_PENDING = 64 * 1024 * 1024
+
+
+class MqttSession(NodeSession):
     """The state machine of one connection."""
 
     bus: MqttBus
     codec: MqttCodec
 
     def __init__(self, bus: MqttBus, codec: MqttCodec) -> None:
-        super().__init__(bus, codec)
+        self.bus = self.broker = bus
+        self.codec = codec
         codec.wrap = self._wrap
         self.state = "connecting"
         self.client_id = ""
@@ -241,7 +245,7 @@ class MqttSession(BusSession):
 
     # what others say
 
-    def deliver(self, subscription: Subscription, topic: str, payload: bytes, qos: int) -> None:
+    def deliver(self, subscription: Subscription, topic: str, qos: int, payload: bytes) -> None:
         """A message for this client."""
         self._say(topic, payload, min(qos, subscription.key))
         if not self.link.writable:

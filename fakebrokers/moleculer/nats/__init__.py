@@ -1,1 +1,1 @@
-"""An embedded NATS server, core protocol only."""
+"""The NATS server of `fakebrokers.nats`, with Moleculer's packets in its messages and nodes for clients."""

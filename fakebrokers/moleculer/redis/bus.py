@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fakebrokers.moleculer.bus import Bus, BusOptions, Listening
+from fakebrokers.core.session import Broker
+from fakebrokers.core.subscriptions import Matches, Subscription, Subscriptions
+from fakebrokers.moleculer.bus import Bus, BusOptions
 from fakebrokers.moleculer.redis.resp import raw
 from fakebrokers.moleculer.redis.words import Glob
-from fakebrokers.moleculer.subscriptions import Matches, Subscription, Subscriptions
 
 VERSION = "7.0.15"  #: of the server that the answers were measured with
 
@@ -62,11 +63,13 @@ class Channels(Subscriptions):
         return Matches((*self.channels.get(topic, ()), *fitting), ())
 
 
-class RedisBus(Bus):
+class RedisBus(Bus, Broker):
     """Channels and the sessions of clients."""
 
     def __init__(self, options: BusOptions) -> None:
-        super().__init__(options, Channels())
+        super().__init__(options)
+        self.subscriptions = Channels()
+        self.now, self.published, self.delivered, self.published_bytes, self.delivered_bytes = 0.0, 0, 0, 0, 0
         self.shards = Channels()  #: sharded channels have names of their own
         self.connected = 0  #: clients so far
         self.sessions: dict[int, Any] = {}
@@ -96,10 +99,7 @@ class RedisBus(Bus):
                 count -= 1
                 continue
             owner = subscription.owner
-            if owner.__class__ is Listening:
-                owner.hear(topic, payload, now)
-            else:
-                owner.deliver(subscription, topic, payload)
+            owner.deliver(subscription, topic, payload)
         self.delivered += count
         self.delivered_bytes += count * len(payload)
         return count

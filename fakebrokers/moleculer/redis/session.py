@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fakebrokers.core.frames import Frame, Malformed
-from fakebrokers.moleculer.bus import MAX_PENDING, BusSession
+from fakebrokers.core.subscriptions import Subscription, Subscriptions
+from fakebrokers.moleculer.bus import NodeSession
 from fakebrokers.moleculer.packets import Packet, packet_in
 from fakebrokers.moleculer.redis import frames as f
 from fakebrokers.moleculer.redis import resp
 from fakebrokers.moleculer.redis.bus import CHANNEL, PATTERN, SHARD, VERSION, RedisBus
 from fakebrokers.moleculer.redis.codec import RedisCodec
 from fakebrokers.moleculer.redis.commands import COMMANDS, Complaint, unknown_command, wrong_number
-from fakebrokers.moleculer.subscriptions import Subscription, Subscriptions
 from fakebrokers.moleculer.topics import listener_of
 
 _ONLY = (
@@ -51,14 +51,18 @@ _LISTENING = (
 _FAMILIES = ("client", "command", "config", "pubsub")
 
 
-class RedisSession(BusSession):
+MAX_PENDING = 64 * 1024 * 1024
+
+
+class RedisSession(NodeSession):
     """The state machine of one connection."""
 
     bus: RedisBus
     codec: RedisCodec
 
     def __init__(self, bus: RedisBus, codec: RedisCodec) -> None:
-        super().__init__(bus, codec)
+        self.bus = self.broker = bus
+        self.codec = codec
         codec.wrap = self._wrap
         self.state = "connected"
         self.number = 0

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
+from fakebrokers.core.dialect import Login
 from fakebrokers.narconi.websocket import encode_frame
+from fakebrokers.protocol import find_protocol
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from tests.blazingmq.golden import events, scenarios
 from tests.control.hostile import Asked, body
@@ -133,6 +135,19 @@ def _bus(transporter: str) -> Callable[[], Iterator[Talk]]:
     return talks
 
 
+def _alone(name: str) -> Callable[[], Iterator[Talk]]:
+    """What nodes say to a bus, and what `fakebrokers compare` says."""
+
+    def talks() -> Iterator[Talk]:
+        yield from _bus(name)()
+        dialect = find_protocol(name).wires[0].load_dialect()
+        for seed in range(40):
+            said = [each.data for each in dialect.sequence(Random(seed), Login()) if each.data]
+            yield Talk(said, said[:1] if name == "mqtt" else [])
+
+    return talks
+
+
 def _requests(make: Callable[[Random], Asked], *headers: str) -> Iterator[Talk]:
     random = Random(1)
     for _ in range(40):
@@ -148,7 +163,6 @@ def _raw(asked: Asked, headers: Sequence[str]) -> bytes:
 
 def _control() -> Iterator[Talk]:
     from fakebrokers.control.brokers import Brokers
-    from fakebrokers.protocol import find_protocol
 
     brokers = Brokers()
     try:
@@ -173,6 +187,7 @@ TALKS: Mapping[str, Callable[[], Iterator[Talk]]] = {
     "narconi-http": _narconi_http,
     "narconi-websocket": _narconi_websocket,
     **{name: _bus(name) for name in ("nats", "redis", "mqtt", "tcp")},
+    **{f"{name}-alone": _alone(name) for name in ("nats",)},
     "control": _control,
     "management": lambda: _requests(management, GUEST),
     "proxy": lambda: _requests(toxiproxy),

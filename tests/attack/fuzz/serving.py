@@ -144,6 +144,7 @@ SERVERS: Mapping[str, Callable[[], Any]] = {
     "narconi-http": lambda: _fake("narconi"),
     "narconi-websocket": lambda: _fake("narconi"),
     **{name: _bus(name) for name in ("nats", "redis", "mqtt", "tcp")},
+    "nats-alone": lambda: _fake("nats"),
     "control": _control,
     "management": _management,
     "proxy": _proxy,

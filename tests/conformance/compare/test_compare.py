@@ -15,8 +15,8 @@ from fakebrokers import Moleculer
 from fakebrokers.core.dialect import MARK, Command, Known, Login
 from fakebrokers.errors import UsageError
 from fakebrokers.faults import delay, drop
-from fakebrokers.moleculer.nats.dialect import NatsDialect
 from fakebrokers.moleculer.protocol import PROTOCOL
+from fakebrokers.nats.dialect import NatsDialect
 from fakebrokers.rabbitmq_stream.protocol import PROTOCOL as RABBIT
 
 QUIET = Command(0, b'CONNECT {"verbose":false}\r\n', "CONNECT")

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from fakebrokers.moleculer.subscriptions import REMEMBERED
+from fakebrokers import NATS
+from fakebrokers.core.subscriptions import REMEMBERED
+from tests import bench
+from tests.bench import Client
 from tests.marked import PASSWORD, shown_in
-from tests.moleculer.bench import Bench, Client
 
 CONNECT = b'CONNECT {"verbose":false,"pedantic":false}\r\n'
 LOUD = b'CONNECT {"verbose":true,"pedantic":true,"headers":true,"no_responders":true}\r\n'
 QUIET = b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\n'
 END = b"<end>"
+
+
+class Bench(bench.Bench):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(NATS(**options))
 
 
 def talk(*segments: bytes, **options: object) -> bytes:
@@ -226,7 +235,7 @@ def test_topics_that_are_remembered_do_not_grow_without_end() -> None:
     bench = Bench()
     client = open_client(bench, CONNECT)
     client.say(b"SUB a.1 1\r\n")
-    subjects = bench.fake.broker.bus.subscriptions
+    subjects = bench.fake.broker.subscriptions
     for number in range(REMEMBERED + 10):
         subjects.match(f"a.{number}")
     assert 0 < subjects.remembered <= REMEMBERED
@@ -269,9 +278,9 @@ def test_what_a_client_listened_to_ends_with_it() -> None:
     bench = Bench()
     gone, other = open_client(bench, CONNECT), open_client(bench, QUIET)
     gone.say(b"SUB a.b.* 1\r\nSUB a q 1x\r\n")
-    assert len(bench.fake.broker.bus.subscriptions) == 2
+    assert len(bench.fake.broker.subscriptions) == 2
     gone.leave()
-    assert len(bench.fake.broker.bus.subscriptions) == 0
+    assert len(bench.fake.broker.subscriptions) == 0
     assert other.say(b"SUB r 1\r\nPUB a.b.c r" + X) == b"HMSG r 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n"
 
 
@@ -315,7 +324,7 @@ def test_who_does_not_log_in_in_time_is_cut_off() -> None:
 
 
 def test_a_client_that_answers_no_ping_is_stale() -> None:
-    bench = Bench(bus={"ping_interval_s": 1.0})
+    bench = Bench(switches={"ping_interval_s": 1.0})
     client = open_client(bench, CONNECT)
     bench.advance(1.0)
     assert client.take() == b"PING\r\n"
@@ -339,7 +348,7 @@ def test_a_client_that_answers_is_asked_again() -> None:
 
 
 def test_a_client_is_asked_a_whole_interval_after_it_was_heard() -> None:
-    bench = Bench(bus={"ping_interval_s": 10.0})
+    bench = Bench(switches={"ping_interval_s": 10.0})
     client = open_client(bench, CONNECT)
     bench.advance(2.0)
     client.say(b"PONG\r\n")
@@ -361,25 +370,3 @@ def test_credentials_stay_out_of_the_journal() -> None:
     assert password not in b"".join(
         [getattr(record.frame, "data", b"") for record in bench.fake.journal.records()]
     )
-
-
-def test_answers_to_a_node_leave_on_its_newest_connection() -> None:
-    bench = Bench()
-    old, new = open_client(bench, CONNECT), open_client(bench, CONNECT)
-    for client in (old, new):
-        client.say(b"SUB MOL.RES.n1 1\r\n")
-    links = bench.fake.broker.bus.links
-    assert links["n1"] is new.connection
-    old.leave()
-    assert links["n1"] is new.connection
-    new.leave()
-    assert "n1" not in links
-
-
-def test_a_node_is_known_by_the_topic_of_its_answers() -> None:
-    bench = Bench()
-    client = open_client(bench, CONNECT)
-    client.say(b"SUB MOL.REQ.node.1 1\r\nSUB MOL.RES.> 2\r\n")
-    assert client.connection.peer == ""
-    client.say(b"SUB MOL-dev.RES.node.1 3\r\n")
-    assert client.connection.peer == "node.1"

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakebrokers.core.http_guard import refuse_foreign, runner_of, web
-from fakebrokers.moleculer.nats.bus import GO, VERSION, NatsBus
-from fakebrokers.moleculer.nats.codec import MAX_CONTROL_LINE
-from fakebrokers.moleculer.nats.session import NatsSession
+from fakebrokers.nats.broker import NatsBroker
+from fakebrokers.nats.codec import MAX_CONTROL_LINE
+from fakebrokers.nats.session import MAX_PENDING, NatsSession
 
 if TYPE_CHECKING:
-    from fakebrokers.moleculer.server import Moleculer
+    from fakebrokers.server import FakeServer
 
 #: Rows of an answer, unless another number is asked for.
 LIMIT = 1024
@@ -22,10 +22,15 @@ Row = dict[str, Any]
 
 
 class Monitor:
-    """The pages of one fake. Handlers run on the loop thread, as the fake does."""
+    """The pages of one fake. Handlers run on the loop thread, as the fake does.
 
-    def __init__(self, server: Moleculer) -> None:
+    Args:
+        find: The broker that the pages are about.
+    """
+
+    def __init__(self, server: FakeServer, find: Callable[[], NatsBroker]) -> None:
         self._server = server
+        self._find = find
         self._runner: web.AppRunner | None = None
         self._started = 0.0
         self._asked: dict[str, int] = {}
@@ -66,39 +71,34 @@ class Monitor:
 
         return answer
 
-    @property
-    def _bus(self) -> NatsBus:
-        bus = self._server.broker.bus
-        assert isinstance(bus, NatsBus)
-        return bus
-
     def _at(self, now: float) -> str:
         moment = datetime.datetime.fromtimestamp(self._server.clock.wall(now), datetime.UTC)
         return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def _head(self) -> Row:
-        return {"server_id": self._bus.server_id, "now": self._at(self._server.now)}
+        return {"server_id": self._find().nodes[0].id, "now": self._at(self._server.now)}
 
     def _varz(self, request: web.Request) -> Row:
-        bus, options, now = self._bus, self._bus.options, self._server.now
+        broker, now = self._find(), self._server.now
+        profile, node = broker.profile, broker.nodes[0]
         return {
-            "server_id": bus.server_id,
-            "server_name": bus.server_id,
-            "version": VERSION,
+            "server_id": node.id,
+            "server_name": node.id,
+            "version": profile.version,
             "proto": 1,
-            "go": GO,
-            "host": bus.host,
-            "port": bus.port,
-            **({"auth_required": True} if options.needs_login else {}),
+            "go": profile.go,
+            "host": node.host,
+            "port": node.port,
+            **({"auth_required": True} if broker.logins.is_needed else {}),
             "max_connections": 65536,
-            "ping_interval": round(options.ping_interval_s * 1e9),
-            "ping_max": options.ping_max,
-            "http_host": bus.host,
+            "ping_interval": round(profile.ping_interval_s * 1e9),
+            "ping_max": profile.ping_max,
+            "http_host": node.host,
             "http_port": self.port,
-            "auth_timeout": options.auth_timeout_s,
+            "auth_timeout": profile.auth_timeout_s,
             "max_control_line": MAX_CONTROL_LINE,
-            "max_payload": options.max_payload,
-            "max_pending": 64 * 1024 * 1024,
+            "max_payload": profile.max_payload,
+            "max_pending": MAX_PENDING,
             "cluster": {},
             "jetstream": {},
             "start": self._at(self._started),
@@ -107,24 +107,24 @@ class Monitor:
             "mem": 0,
             "cores": os.cpu_count() or 1,
             "cpu": 0,
-            "connections": len(bus.sessions),
-            "total_connections": bus.connected,
+            "connections": len(broker.sessions),
+            "total_connections": broker.connected,
             "routes": 0,
             "remotes": 0,
             "leafnodes": 0,
-            "in_msgs": bus.published,
-            "out_msgs": bus.delivered,
-            "in_bytes": bus.published_bytes,
-            "out_bytes": bus.delivered_bytes,
+            "in_msgs": broker.published,
+            "out_msgs": broker.delivered,
+            "in_bytes": broker.published_bytes,
+            "out_bytes": broker.delivered_bytes,
             "slow_consumers": 0,
-            "subscriptions": len(bus.subscriptions),
+            "subscriptions": len(broker.subscriptions),
             "http_req_stats": dict(self._asked),
         }
 
     def _connz(self, request: web.Request) -> Row:
         offset, limit = _window(request)
         wanted = request.query.get("subs", "0") not in ("0", "false", "")
-        sessions = list(self._bus.sessions.values())
+        sessions = list(self._find().sessions.values())
         rows = [self._connection(each, wanted) for each in sessions[offset : offset + limit]]
         page = {"num_connections": len(rows), "total": len(sessions), "offset": offset, "limit": limit}
         return {**self._head(), **page, "connections": rows}
@@ -156,13 +156,13 @@ class Monitor:
         return row
 
     def _subsz(self, request: web.Request) -> Row:
-        subscriptions = list(self._bus.subscriptions)
+        subscriptions = list(self._find().subscriptions)
         page: Row = {
             "num_subscriptions": len(subscriptions),
-            "num_cache": self._bus.subscriptions.remembered,
+            "num_cache": self._find().subscriptions.remembered,
             "num_inserts": 0,
             "num_removes": 0,
-            "num_matches": self._bus.published,
+            "num_matches": self._find().published,
             "cache_hit_rate": 0,
             "max_fanout": 0,
             "avg_fanout": 0,

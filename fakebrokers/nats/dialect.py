@@ -9,8 +9,8 @@ import msgspec
 
 from fakebrokers.core.dialect import MARK, Command, Dialect, Known, Login, Speaker, segments
 from fakebrokers.core.frames import Frame
-from fakebrokers.moleculer.nats import frames as f
-from fakebrokers.moleculer.nats.codec import MAX_PAYLOAD, NatsCodec
+from fakebrokers.nats import frames as f
+from fakebrokers.nats.codec import MAX_PAYLOAD, NatsCodec
 
 CLIENTS = 3
 #: Sids of members of queue groups; which member gets a message is drawn.
@@ -89,7 +89,7 @@ class NatsSpeaker(Speaker):
         return b"PING\r\n"
 
     def is_answer(self, frame: Frame) -> bool:
-        return isinstance(frame, f.NatsPong)
+        return isinstance(frame, f.Pong)
 
 
 class NatsDialect(Dialect):
@@ -140,9 +140,9 @@ class NatsDialect(Dialect):
 
     def brief(self, frame: Frame) -> str:
         match frame:
-            case f.ServerInfo(options):
+            case f.Info(options):
                 return f"INFO {' '.join(sorted(options))}"
-            case f.NatsPing():
+            case f.Ping():
                 return ""
             case f.Ok():
                 return "+OK"

@@ -1,0 +1,1 @@
+"""A NATS server without JetStream."""
