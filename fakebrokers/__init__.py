@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from fakebrokers.nats.server import NATS
     from fakebrokers.pzq.server import PZQ
     from fakebrokers.rabbitmq_stream.server import RabbitMQStream
+    from fakebrokers.redis.server import Redis
 
-__all__ = ["NATS", "PZQ", "BlazingMQ", "Moleculer", "Narconi", "RabbitMQStream"]
+__all__ = ["NATS", "PZQ", "BlazingMQ", "Moleculer", "Narconi", "RabbitMQStream", "Redis"]
 
 
 def __dir__() -> list[str]:

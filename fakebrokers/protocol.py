@@ -35,6 +35,7 @@ _REGISTERED = {
     "narconi": "fakebrokers.narconi.protocol",
     "moleculer": "fakebrokers.moleculer.protocol",
     "nats": "fakebrokers.nats.protocol",
+    "redis": "fakebrokers.redis.protocol",
 }
 
 

@@ -70,6 +70,10 @@ class Listening(NamedTuple):
             self.waiting.append((subscription, self.hear, topic, message[-1]))
 
 
+def nobody(topic: str, payload: bytes, now: float) -> None:
+    """What a sender hears of its own message."""
+
+
 class Partition(NamedTuple):
     """Nodes that others do not hear; no nodes stand for all others."""
 

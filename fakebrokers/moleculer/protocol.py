@@ -22,7 +22,7 @@ REDIS = Wire(
     REDIS_FRAMES,
     port=6379,
     relay="fakebrokers.moleculer.relays:RedisRelay",
-    dialect="fakebrokers.moleculer.redis.dialect:REDIS",
+    dialect="fakebrokers.redis.dialect:CHANNELS",
 )
 MQTT = Wire(
     "mqtt",

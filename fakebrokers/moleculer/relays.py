@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from fakebrokers.core.frames import Frame
 from fakebrokers.core.relay import Relay
 from fakebrokers.moleculer.mqtt.codec import MqttCodec
 from fakebrokers.moleculer.nats.codec import NatsCodec
 from fakebrokers.moleculer.redis.codec import RedisCodec
-from fakebrokers.moleculer.redis.frames import Hello
 from fakebrokers.moleculer.tcp.codec import TcpCodec
-from fakebrokers.nats import relay
+from fakebrokers.nats import relay as nats
+from fakebrokers.redis import relay as redis
 
 
-class NatsRelay(relay.NatsRelay):
+class NatsRelay(nats.NatsRelay):
     """As without packets."""
 
     codec = NatsCodec
 
 
-class RedisRelay(Relay):
-    """Answers that a fault has changed are RESP3 if the client has asked for that."""
+class RedisRelay(redis.RedisRelay):
+    """As without packets."""
 
-    def __init__(self) -> None:
-        self._answers = RedisCodec("client")
-        super().__init__(RedisCodec("server"), self._answers)
-
-    def heard(self, frame: Frame) -> None:
-        if isinstance(frame, Hello) and frame.version:
-            self._answers.resp3 = frame.version == "3"
+    codec = RedisCodec
 
 
 class MqttRelay(Relay):

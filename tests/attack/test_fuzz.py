@@ -19,7 +19,7 @@ NAMES = {
     "blazingmq": {"blazingmq"},
     "pzq": {"pzq"},
     "narconi": {"narconi-http", "narconi-websocket"},
-    "nats": {"nats-alone"},
+    **{name: {f"{name}-alone"} for name in ("nats", "redis")},
 }
 #: These speak HTTP, and are no protocols of their own.
 APIS = {"control", "management", "proxy"}

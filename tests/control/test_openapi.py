@@ -83,6 +83,7 @@ def test_where_protocols_differ_it_says_so(whole: dict[str, Any]) -> None:
         "blazingmq.messages",
         "pzq.messages",
         "narconi.messages",
+        "redis.messages",
     }
     assert {each["name"]: each["required"] for each in row["get"]["parameters"]} == {
         "broker": True,
@@ -91,6 +92,7 @@ def test_where_protocols_differ_it_says_so(whole: dict[str, Any]) -> None:
         "app_id": False,
         "project": False,
         "queue": False,
+        "key": False,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from fakebrokers.moleculer.bus import Bus, BusOptions, Listening
+from fakebrokers.moleculer.bus import Bus, BusOptions, Listening, nobody
 from fakebrokers.nats.access import Access
 from fakebrokers.nats.broker import NatsBroker
 from fakebrokers.nats.nodes import new_nodes
@@ -33,13 +33,9 @@ class NatsBus(Bus, NatsBroker):
 
     def publish(self, topic: str, payload: bytes, now: float, node: str = "") -> int:
         self.now = now
-        return self.route(Listening(_nobody, node), topic, "", b"", payload)
+        return self.route(Listening(nobody, node), topic, "", b"", payload)
 
     def hears(self, origin: Any, listener: Any) -> bool:
         if self.partitions and self.parted(origin.node, listener.node):
             return False
         return listener is not origin or origin.echo
-
-
-def _nobody(topic: str, payload: bytes, now: float) -> None:
-    """What a sender hears of its own message."""

@@ -1,1 +1,1 @@
-"""An embedded Redis server, publish and subscribe only."""
+"""The Redis server of `fakebrokers.redis`, with Moleculer's packets in its messages and nodes for clients."""

@@ -209,7 +209,7 @@ SECONDS: Mapping[str, Callable[[Sequence[int]], Second]] = {
     "narconi-http": _narconi,
     "narconi-websocket": _narconi,
     **{name: _bus(name) for name in ("nats", "redis", "mqtt")},
-    **{f"{name}-alone": _bus(name) for name in ("nats",)},
+    **{f"{name}-alone": _bus(name) for name in ("nats", "redis")},
     "tcp": lambda ports: Connecter(ports[0]),
     "control": lambda ports: Browser(ports[0], "GET", "/brokers", 200),
     "management": lambda ports: Browser(

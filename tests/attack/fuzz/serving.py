@@ -145,6 +145,7 @@ SERVERS: Mapping[str, Callable[[], Any]] = {
     "narconi-websocket": lambda: _fake("narconi"),
     **{name: _bus(name) for name in ("nats", "redis", "mqtt", "tcp")},
     "nats-alone": lambda: _fake("nats"),
+    "redis-alone": lambda: _fake("redis"),
     "control": _control,
     "management": _management,
     "proxy": _proxy,

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fakebrokers.moleculer.redis import frames as f
-from fakebrokers.moleculer.redis import resp
-from fakebrokers.moleculer.redis.bus import VERSION, Channels
-from fakebrokers.moleculer.redis.words import Glob
+from fakebrokers.redis import frames as f
+from fakebrokers.redis import resp
+from fakebrokers.redis.broker import Channels
+from fakebrokers.redis.words import Glob
 
 if TYPE_CHECKING:
-    from fakebrokers.moleculer.redis.session import RedisSession
+    from fakebrokers.redis.session import RedisSession
 
 Words = Sequence[bytes]
 Act = Callable[["RedisSession", Words], None]
@@ -23,6 +23,17 @@ _INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,9}")
 DATABASES = 16
 #: Commands of redis-server 7.0.15, as COMMAND COUNT tells; clients show it.
 COMMAND_COUNT = 240
+
+
+_STRINGS = """GET SET SETNX SETEX PSETEX GETSET GETDEL GETEX MGET MSET MSETNX STRLEN APPEND
+    GETRANGE INCR INCRBY DECR DECRBY"""
+_KEYS = """DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX PERSIST EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL
+    KEYS DBSIZE FLUSHDB FLUSHALL"""
+_LISTS = """LPUSH RPUSH LPUSHX RPUSHX LPOP RPOP LLEN LRANGE LINDEX LSET LINSERT LREM LTRIM LPOS LMOVE
+    RPOPLPUSH LMPOP BLPOP BRPOP BRPOPLPUSH BLMPOP"""
+_TRANSACTIONS = "MULTI EXEC DISCARD WATCH UNWATCH"
+#: What the store carries out.
+STORED = frozenset(f"{_STRINGS} {_KEYS} {_LISTS} {_TRANSACTIONS}".split())
 
 
 class Complaint(Exception):
@@ -78,18 +89,18 @@ def wrong_number(name: str) -> Complaint:
 
 
 def _say(value: Any) -> Act:
-    return lambda session, words: session.link.say(f.Reply(value))
+    return lambda session, words: session.answer(value)
 
 
 def _ping(session: RedisSession, words: Words) -> None:
     if session.listening and not session.codec.resp3:
-        session.link.say(f.Reply((b"pong", words[0] if words else b"")))
+        session.answer((b"pong", words[0] if words else b""))
     else:
-        session.link.say(f.Reply(words[0] if words else "PONG"))
+        session.answer(words[0] if words else "PONG")
 
 
 def _echo(session: RedisSession, words: Words) -> None:
-    session.link.say(f.Reply(words[0]))
+    session.answer(words[0])
 
 
 def _refuse_browser(session: RedisSession, words: Words) -> None:
@@ -98,13 +109,13 @@ def _refuse_browser(session: RedisSession, words: Words) -> None:
 
 
 def _quit(session: RedisSession, words: Words) -> None:
-    session.link.say(f.Reply("OK"))
+    session.answer("OK")
     session.end()
 
 
 def _reset(session: RedisSession, words: Words) -> None:
     session.reset()
-    session.link.say(f.Reply("RESET"))
+    session.answer("RESET")
 
 
 def _select(session: RedisSession, words: Words) -> None:
@@ -113,26 +124,28 @@ def _select(session: RedisSession, words: Words) -> None:
     if not 0 <= int(words[0]) < DATABASES:
         raise Complaint("ERR DB index is out of range")
     session.database = int(words[0])
-    session.link.say(f.Reply("OK"))
+    if session.stored is not None:
+        session.stored.select(session.database)
+    session.answer("OK")
 
 
 def _info(session: RedisSession, words: Words) -> None:
-    bus = session.bus
+    broker = session.broker
     sections: dict[str, dict[str, Any]] = {
         "server": {
-            "redis_version": VERSION,
+            "redis_version": broker.profile.version,
             "redis_mode": "standalone",
             "os": "fake",
             "arch_bits": 64,
-            "tcp_port": bus.port,
-            "uptime_in_seconds": int(bus.now - session.opened_at),
+            "tcp_port": broker.port,
+            "uptime_in_seconds": int(broker.now - session.opened_at),
         },
-        "clients": {"connected_clients": len(bus.sessions)},
+        "clients": {"connected_clients": len(broker.sessions)},
         "persistence": {"loading": 0},
         "stats": {
-            "total_connections_received": bus.connected,
-            "pubsub_channels": len(bus.channels.channels),
-            "pubsub_patterns": len(bus.channels.patterns),
+            "total_connections_received": broker.connected,
+            "pubsub_channels": len(broker.channels.channels),
+            "pubsub_patterns": len(broker.channels.patterns),
         },
         "replication": {"role": "master", "connected_slaves": 0},
         "cluster": {"cluster_enabled": 0},
@@ -144,13 +157,13 @@ def _info(session: RedisSession, words: Words) -> None:
         for name, lines in sections.items()
         if not asked or name in asked or {"all", "default", "everything"} & {*asked}
     ]
-    session.link.say(f.Reply("\r\n".join(parts).encode()))
+    session.answer("\r\n".join(parts).encode())
 
 
 def _client_line(session: RedisSession) -> str:
     return (
         f"id={session.number} addr={session.link.address} name={resp.text(session.name)}"
-        f" age={int(session.bus.now - session.opened_at)} idle=0 flags={'P' if session.listening else 'N'}"
+        f" age={int(session.broker.now - session.opened_at)} idle=0 flags={'P' if session.listening else 'N'}"
         f" db={session.database} sub={len(session.channels)} psub={len(session.patterns)}"
         f" ssub={len(session.shards)} multi=-1"
         f" cmd={session.last_command} user=default redir=-1 resp={3 if session.codec.resp3 else 2}\n"
@@ -158,45 +171,47 @@ def _client_line(session: RedisSession) -> str:
 
 
 def _client_list(session: RedisSession, words: Words) -> None:
-    lines = "".join([_client_line(each) for each in session.bus.sessions.values()])
-    session.link.say(f.Reply(resp.raw(lines)))
+    lines = "".join([_client_line(each) for each in session.broker.sessions.values()])
+    session.answer(resp.raw(lines))
 
 
 def _client_info(session: RedisSession, words: Words) -> None:
-    session.link.say(f.Reply(resp.raw(_client_line(session))))
+    session.answer(resp.raw(_client_line(session)))
 
 
 def _id(session: RedisSession, words: Words) -> None:
-    session.link.say(f.Reply(session.number))
+    session.answer(session.number)
 
 
 def _get_name(session: RedisSession, words: Words) -> None:
-    session.link.say(f.Reply(session.name or None))
+    session.answer(session.name or None)
 
 
 def _set_name(session: RedisSession, words: Words) -> None:
     if any(not 0x21 <= letter <= 0x7E for letter in words[1]):
         raise Complaint("ERR Client names cannot contain spaces, newlines or special characters.")
     session.name = words[1]
-    session.link.say(f.Reply("OK"))
+    session.answer("OK")
 
 
 def _no_evict(session: RedisSession, words: Words) -> None:
     if words[1].lower() not in (b"on", b"off"):
         raise Complaint("ERR syntax error")
-    session.link.say(f.Reply("OK"))
+    session.answer("OK")
 
 
 def _kill(session: RedisSession, words: Words) -> None:
     """By address, or by ID and ADDR; the client itself is left alone unless SKIPME says no."""
     if len(words) == 2:
-        found = [each for each in session.bus.sessions.values() if each.link.address == resp.text(words[1])]
+        found = [
+            each for each in session.broker.sessions.values() if each.link.address == resp.text(words[1])
+        ]
         if not found:
             raise Complaint("ERR No such client")
-        session.link.say(f.Reply("OK"))
+        session.answer("OK")
     else:
         found = _wanted(session, dict(zip(words[1::2], words[2::2], strict=False)))
-        session.link.say(f.Reply(len(found)))
+        session.answer(len(found))
     for each in found:
         each.end()
 
@@ -210,7 +225,7 @@ def _wanted(session: RedisSession, filters: Mapping[bytes, bytes]) -> list[Redis
     left_alone = asked.get(b"SKIPME", "yes").lower() == "yes"
     return [
         each
-        for each in session.bus.sessions.values()
+        for each in session.broker.sessions.values()
         if asked.get(b"ID", str(each.number)) == str(each.number)
         and asked.get(b"ADDR", each.link.address) == each.link.address
         and not (left_alone and each is session)
@@ -218,11 +233,11 @@ def _wanted(session: RedisSession, filters: Mapping[bytes, bytes]) -> list[Redis
 
 
 def _channels(session: RedisSession, words: Words) -> None:
-    _list_channels(session, session.bus.channels, words)
+    _list_channels(session, session.broker.channels, words)
 
 
 def _shard_channels(session: RedisSession, words: Words) -> None:
-    _list_channels(session, session.bus.shards, words)
+    _list_channels(session, session.broker.shards, words)
 
 
 def _list_channels(session: RedisSession, channels: Channels, words: Words) -> None:
@@ -231,25 +246,25 @@ def _list_channels(session: RedisSession, channels: Channels, words: Words) -> N
         raise Complaint(f"ERR unknown subcommand or wrong number of arguments for '{word}'. Try PUBSUB HELP.")
     glob = Glob(words[1] if len(words) > 1 else b"*")
     found = [name for name in map(resp.raw, channels.channels) if glob.fits(name)]
-    session.link.say(f.Reply(tuple(found)))
+    session.answer(tuple(found))
 
 
 def _numsub(session: RedisSession, words: Words) -> None:
-    _count_listeners(session, session.bus.channels, words)
+    _count_listeners(session, session.broker.channels, words)
 
 
 def _shard_numsub(session: RedisSession, words: Words) -> None:
-    _count_listeners(session, session.bus.shards, words)
+    _count_listeners(session, session.broker.shards, words)
 
 
 def _count_listeners(session: RedisSession, registry: Channels, words: Words) -> None:
     channels = registry.channels
     pairs = [(word, len(channels.get(resp.text(word), ()))) for word in words[1:]]
-    session.link.say(f.Reply(tuple([part for pair in pairs for part in pair])))
+    session.answer(tuple([part for pair in pairs for part in pair]))
 
 
 def _numpat(session: RedisSession, words: Words) -> None:
-    session.link.say(f.Reply(len({each.pattern for each in session.bus.channels.patterns})))
+    session.answer(len({each.pattern for each in session.broker.channels.patterns}))
 
 
 _MANY = 1_000_000
@@ -304,7 +319,7 @@ COMMANDS: Mapping[str, Command] = {
     "FLUSHDB": Command(0, 1, _say("OK")),
     "FLUSHALL": Command(0, 1, _say("OK")),
     "DBSIZE": Command(0, 0, _say(0)),
-    "GET": Command(1, 1, _say(None)),  # nothing is ever stored
+    "GET": Command(1, 1, _say(None)),  # nothing is ever stored, unless there is a store
     # these three have frames of their own; here are commands with a wrong number of arguments
     "PUBLISH": Command(2, 2, None),
     "SUBSCRIBE": Command(1, _MANY, None),
@@ -312,3 +327,71 @@ COMMANDS: Mapping[str, Command] = {
     "SPUBLISH": Command(2, 2, None),
     "SSUBSCRIBE": Command(1, _MANY, None),
 }
+
+
+# what is stored
+
+
+def _carry_out(session: RedisSession, verb: str, words: Words) -> None:
+    """Let the store carry out a command, and answer now or when there is something."""
+    broker = session.broker
+    assert broker.store is not None
+    client = session.stored
+    if client is None:
+        client = session.stored = broker.store.client(session.database)
+    value = client.carry_out([resp.raw(verb), *words], resp3=session.codec.resp3)
+    if value is resp.WAITS:
+        session.wait(client.timeout_s)
+        return
+    session.answer(value)
+    if broker.waiting:
+        broker.serve_waiting()
+
+
+def _scan(session: RedisSession, words: Words) -> None:
+    """All keys at once, so that there is no next page."""
+    options = {words[at].upper(): words[at + 1] for at in range(1, len(words) - 1, 2)}
+    if len(words) % 2 == 0 or options.keys() - {b"MATCH", b"COUNT"}:
+        raise Complaint("ERR syntax error")
+    if not words[0].isdigit():
+        raise Complaint("ERR invalid cursor")
+    assert session.broker.store is not None
+    found = session.broker.store.client(session.database)
+    keys = found.carry_out([b"KEYS", options.get(b"MATCH", b"*")])
+    found.close()
+    session.answer((b"0", keys))
+
+
+def not_queued() -> Complaint:
+    """What is said in a transaction about what is no command on what is stored."""
+    return Complaint("ERR this fake queues only commands on what is stored in a transaction")
+
+
+def _refuse(session: RedisSession, words: Words) -> None:
+    raise not_queued()
+
+
+def _stored(verb: str) -> Command:
+    return Command(0, _MANY, lambda session, words: _carry_out(session, verb, words))
+
+
+_STORED: Mapping[str, Command] = {
+    **{verb: _stored(verb) for verb in STORED},
+    "SCAN": Command(1, _MANY, _scan),
+}
+
+
+def find_command(session: RedisSession, verb: str) -> Command | None:
+    """The command of that name, in whatever case; None if there is none."""
+    name = verb.upper()
+    if session.broker.store is None:
+        return COMMANDS.get(name)
+    found = _STORED.get(name) or COMMANDS.get(name)
+    if (
+        found is None
+        or name in STORED | {"QUIT", "RESET"}
+        or session.stored is None
+        or not session.stored.queues
+    ):
+        return found
+    return found._replace(act=_refuse)

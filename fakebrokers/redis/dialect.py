@@ -8,9 +8,9 @@ from typing import Any
 
 from fakebrokers.core.dialect import MARK, Command, Dialect, Known, Login, Speaker, segments
 from fakebrokers.core.frames import Frame
-from fakebrokers.moleculer.redis import frames as f
-from fakebrokers.moleculer.redis import resp
-from fakebrokers.moleculer.redis.codec import RedisCodec
+from fakebrokers.redis import frames as f
+from fakebrokers.redis import resp
+from fakebrokers.redis.codec import RedisCodec
 
 CLIENTS = 3
 
@@ -92,6 +92,62 @@ _OTHERS: tuple[tuple[str, ...], ...] = (
     ("nope" * 40, "x" * 200, "y"),
     ("",),
 )
+_KEYS = [f"{MARK}{rest}" for rest in ("k", "l", "m")]
+#: Commands on what is stored; K stands for a key.
+_STORED = [
+    *(
+        "SET K 1",
+        "SET K a",
+        "SET K 5 NX GET",
+        "SET K v XX",
+        "SET K v EX 100",
+        "SET K v EX 0",
+        "SET K v XX NX",
+    ),
+    *(
+        "GET K",
+        "GETDEL K",
+        "GETSET K 7",
+        "APPEND K xy",
+        "STRLEN K",
+        "GETRANGE K 0 -2",
+        "MGET K K",
+        "MSETNX K 1 K 2",
+    ),
+    *(
+        "INCR K",
+        "DECR K",
+        "INCRBY K 12",
+        "DECRBY K x",
+        "INCR",
+        "SETNX K 3",
+        "SETEX K 100 v",
+        "GETEX K PERSIST",
+    ),
+    *("DEL K K", "EXISTS K K K", "TOUCH K", "UNLINK K", "TYPE K", "RENAME K K", "RENAMENX K K", "PERSIST K"),
+    *("EXPIRE K 100", "EXPIRE K 50 NX", "EXPIRE K -1", "EXPIRE K x", "TTL K", "EXPIRE K 90 LT"),
+    *(
+        "LPUSH K a",
+        "RPUSH K a b c",
+        "LPUSHX K d",
+        "RPUSHX K e",
+        "LPOP K",
+        "RPOP K",
+        "LPOP K 2",
+        "RPOP K 0",
+        "LLEN K",
+    ),
+    *("LRANGE K 0 -1", "LRANGE K 1 x", "LINDEX K -1", "LSET K 0 z", "LINSERT K BEFORE b y", "LREM K 1 a"),
+    *(
+        "LTRIM K 0 1",
+        "LPOS K a",
+        "LPOS K a COUNT 0",
+        "LMOVE K K LEFT RIGHT",
+        "RPOPLPUSH K K",
+        "LMPOP 1 K LEFT",
+    ),
+    *("EXEC", "EXEC", "DISCARD", "WATCH K", "UNWATCH", "SET K", "LPUSH K"),
+]
 _RAW: tuple[bytes, ...] = (
     b"\r\n",
     b"  \r\n",
@@ -145,7 +201,11 @@ class RedisSpeaker(Speaker):
 
 
 class RedisDialect(Dialect):
-    """Channels, patterns, shards, what clients say around them, and rubbish."""
+    """Channels, patterns, shards, what clients say around them, and rubbish.
+
+    Args:
+        stores: Whether there are commands on what is stored, too.
+    """
 
     known = (
         Known(
@@ -162,6 +222,11 @@ class RedisDialect(Dialect):
         ),
     )
 
+    def __init__(self, *, stores: bool) -> None:
+        self._makers = dict(_MAKERS)
+        if stores:
+            self._makers[_on_what_is_stored] = 40
+
     def speaker(self, login: Login) -> Speaker:
         return RedisSpeaker()
 
@@ -171,7 +236,7 @@ class RedisDialect(Dialect):
             user = [login.user.encode()] if login.user else []
             commands = [_words(n, [b"AUTH", *user, login.password.encode()]) for n in range(CLIENTS)]
         for _ in range(random.randint(4, 25)):
-            make = random.choices(list(_MAKERS), weights=list(_MAKERS.values()))[0]
+            make = random.choices(list(self._makers), weights=list(self._makers.values()))[0]
             commands.append(make(random, random.randrange(CLIENTS)))
         return segments(random, commands)
 
@@ -260,6 +325,11 @@ def _other(random: Random, client: int) -> Command:
     return _words(client, [_case(random, verb), *[word.encode() for word in rest]])
 
 
+def _on_what_is_stored(random: Random, client: int) -> Command:
+    words = random.choice(_STORED).split(" ")
+    return _words(client, [(random.choice(_KEYS) if word == "K" else word).encode() for word in words])
+
+
 def _raw(random: Random, client: int) -> Command:
     data = random.choice(_RAW)
     return Command(client, data, repr(data[:60]))
@@ -278,4 +348,5 @@ _MAKERS: Mapping[Callable[[Random, int], Command], int] = {
     _leave: 1,
 }
 
-REDIS = RedisDialect()
+#: With what is stored, and without.
+REDIS, CHANNELS = RedisDialect(stores=True), RedisDialect(stores=False)

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Sequence
 
-from fakebrokers.moleculer.redis.resp import Garbage
+from fakebrokers.redis.resp import Garbage
 
 _WORD_BEGINS = re.compile(rb"\S")
 #: After a closing quote the word has to end.

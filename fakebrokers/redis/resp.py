@@ -20,6 +20,20 @@ class Failure(str):
     __slots__ = ()
 
 
+class NullArray:
+    """Nothing where an array would be; RESP3 has one nothing for all."""
+
+
+NULL_ARRAY = NullArray()
+
+
+class Waits:
+    """Stands for the answer of a command that has to wait; never written."""
+
+
+WAITS = Waits()
+
+
 class Push(tuple[Any, ...]):
     """What the server says unasked (RESP3)."""
 
@@ -51,10 +65,15 @@ def write(value: Any, *, resp3: bool) -> bytes:
     match value:
         case None:
             return b"_\r\n" if resp3 else b"$-1\r\n"
+        case NullArray():
+            return b"_\r\n" if resp3 else b"*-1\r\n"
         case bool():
             return (b"#t\r\n" if value else b"#f\r\n") if resp3 else b":%d\r\n" % value
         case int():
             return b":%d\r\n" % value
+        case float():
+            number = b"%.17g" % value
+            return b",%b\r\n" % number if resp3 else bulk(number)
         case Failure():
             return b"-%b\r\n" % raw(value)
         case str():
@@ -90,6 +109,8 @@ def read(data: bytes, at: int, depth: int = 0) -> tuple[Any, int]:
             return _number(line), end
         case b"_":
             return None, end
+        case b",":
+            return _double(line), end
         case b"#":
             return line == b"t", end
         case b"$":
@@ -104,6 +125,13 @@ def _number(line: bytes) -> int:
     if not digits.isdigit() or len(digits) > 19:
         raise Garbage(f"expected a number, got {line[:20]!r}")
     return int(line)
+
+
+def _double(line: bytes) -> float:
+    try:
+        return float(line)
+    except ValueError:
+        raise Garbage(f"expected a number, got {line[:20]!r}") from None
 
 
 def _read_bulk(data: bytes, size: int, at: int) -> tuple[Any, int]:

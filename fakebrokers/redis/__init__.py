@@ -1,0 +1,1 @@
+"""A Redis server: publish and subscribe, strings and lists."""
