@@ -63,17 +63,14 @@ def command(words: list[bytes]) -> bytes:
 def write(value: Any, *, resp3: bool) -> bytes:
     """The bytes of a value."""
     match value:
-        case None:
-            return b"_\r\n" if resp3 else b"$-1\r\n"
-        case NullArray():
-            return b"_\r\n" if resp3 else b"*-1\r\n"
+        case None | NullArray():
+            return b"_\r\n" if resp3 else b"*-1\r\n" if value else b"$-1\r\n"
         case bool():
             return (b"#t\r\n" if value else b"#f\r\n") if resp3 else b":%d\r\n" % value
         case int():
             return b":%d\r\n" % value
         case float():
-            number = b"%.17g" % value
-            return b",%b\r\n" % number if resp3 else bulk(number)
+            return b",%.17g\r\n" % value if resp3 else bulk(b"%.17g" % value)
         case Failure():
             return b"-%b\r\n" % raw(value)
         case str():
