@@ -55,6 +55,20 @@ def test_what_expires_goes_by_the_time_of_the_fake() -> None:
     assert client.say(command("GET", "a"), command("DBSIZE")) == b"$-1\r\n:0\r\n"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [("SETEX", "a", "10", "v"), ("PSETEX", "a", "10000", "v"), ("SET", "a", "v", "EX", "10")],
+    ids=lambda said: said[0],
+)
+def test_what_is_left_is_rounded_to_seconds(said: tuple[str, ...]) -> None:
+    bench, client, _ = two()
+    client.say(command(*said))
+    for passes, left in ((0.3, 10), (0.3, 9), (0.8, 9), (0.2, 8)):
+        bench.advance(passes)
+        assert client.say(command("TTL", "a")) == b":%d\r\n" % left
+    assert client.say(command("PTTL", "a")) == b":8400\r\n"
+
+
 def test_who_waits_longest_gets_what_comes() -> None:
     bench, first, second = two()
     third, pusher = bench.connect(), bench.connect()
