@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ci import addresses
+from ci import addresses, states
 from conformance import results
 from conformance.clients.adapter import schema as lines
 from conformance.clients.adapter.reference import GUIDE_FILE, guide
@@ -40,6 +40,7 @@ def made(reports: Sequence[Path] = ()) -> dict[Path, str]:
     texts = {TOP / path: by_rows(document()) for path, document in DOCUMENTS.items()}
     texts[SMOKE] = by_rows(smoke.document(reports))
     texts[GUIDE_FILE] = guide(_read(GUIDE_FILE))
+    texts[states.PAGE] = states.page(_read(states.PAGE))
     for path in addresses.files():
         text = texts.get(path) or _read(path)
         texts[path] = addresses.with_addresses(text, is_yaml=path.suffix == ".yml")

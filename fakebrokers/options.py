@@ -38,7 +38,7 @@ from fakebrokers.renamed import warn_of_old
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fakebrokers.core.connection import Recognise
+    from fakebrokers.core.receive_path import Recognise
     from fakebrokers.faults.plan import PlanSource
 
 T = TypeVar("T")

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakebrokers.core.acting import Acting
 from fakebrokers.core.clock import monotonic, wall
-from fakebrokers.core.connection import Recognise
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock, ClockOfTests, Engine
 from fakebrokers.core.expecting import Expectations
@@ -31,6 +30,7 @@ from fakebrokers.core.lifetime import WALL_ON_VIRTUAL_TIME, Lifetime
 from fakebrokers.core.listeners import Listeners
 from fakebrokers.core.loop import LoopHandle
 from fakebrokers.core.memory import MemoryLink, MemoryListener
+from fakebrokers.core.receive_path import Recognise
 from fakebrokers.core.session import Broker
 from fakebrokers.core.waiting import Waiter
 from fakebrokers.core.wire import Wire, frames_of

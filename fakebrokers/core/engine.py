@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fakebrokers.core.connection import Connection, Recognise
+from fakebrokers.core.connection import Connection
+from fakebrokers.core.receive_path import Recognise
 from fakebrokers.core.send_path import Transport
 from fakebrokers.core.session import Broker, Codec, HangUp, Session
 from fakebrokers.core.timers import Timer

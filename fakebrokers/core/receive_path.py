@@ -1,78 +1,172 @@
-"""What a connection has read and may not handle yet, and why nothing more is read."""
+"""The receive path of one connection: what the client says, through the faults, to the session."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from fakebrokers.core.frames import Frame
+from fakebrokers.core.pauses import Pauses, Reason
+from fakebrokers.core.session import Codec, Session
+from fakebrokers.core.states import Life
 from fakebrokers.core.timers import Timer
+from fakebrokers.faults.match import Moment
+from fakebrokers.faults.parcel import Parcel
+from fakebrokers.faults.pipe import Pipe
+from fakebrokers.journal import Journal, Tap
+
+#: Frames of one connection that are handled before the other connections get their turn.
+FRAMES_PER_TURN = 250
 
 #: Frames with their sizes, as a codec yields them.
 Frames = Iterator[tuple[Frame, int]]
+#: Tells by a client's frame who the client is; None or "" where that frame does not say.
+Recognise = Callable[[Frame], str | None]
+
+
+class End(Protocol):
+    """What the path needs of its connection."""
+
+    name: str
+    peer: str
+    codec: Codec
+
+    def identify(self, peer: str) -> None:
+        """Tell who is at the other end."""
+
+    def fired(self, faults: str, now: float) -> None:
+        """Note the faults that a moment set off."""
+
+    def drain_output(self, now: float) -> None:
+        """Faults may have put something on its way to the client."""
+
+    def timer(self, act: Callable[[float], None]) -> Timer:
+        """A timer that ends with the connection."""
 
 
 class ReceivePath:
-    """Reading stops while there is a reason to, and goes on when the last one is gone.
+    """Hands the session frame after frame, as long as nothing says stop.
 
     Args:
-        stop: Tells the transport to read no more.
-        resume: Tells it to read on.
-        timer: Makes a timer.
+        recognise: See `Recognise`; None where the protocol says itself who the client is.
 
     Attributes:
-        blocked: Whether there is a reason.
-        reasons: All there are.
-        waiting: Frames of units that had come by then; none of them may be handled before those in front.
+        waiting: Frames of units that came during a pause; none of them may be handled before those in front.
+        received_bytes: Of all frames that were read.
     """
 
     def __init__(
         self,
-        stop: Callable[[], None],
-        resume: Callable[[], None],
-        timer: Callable[[Callable[[float], None]], Timer],
+        end: End,
+        session: Session,
+        life: Life,
+        pipe: Pipe,
+        pauses: Pauses,
+        journal: Journal,
+        recognise: Recognise | None,
     ) -> None:
-        self.blocked = False
         self.waiting: deque[Frames] = deque()
-        self._stop = stop
-        self._resume = resume
-        self.reasons: set[str] = set()
-        self._stalls: dict[str, float] = {}
-        self._stall_timer = timer(self._end_stalls)
+        self.received_bytes = 0
+        self._end = end
+        self._name = end.name
+        self._session = session
+        self._life = life
+        self._pipe = pipe
+        self._lane = pipe.lanes["in"]
+        self._pauses = pauses
+        self._journal = journal
+        self._recognise = recognise
+        self._turn = end.timer(self._next_turn)
+        self._frames_left = FRAMES_PER_TURN
+        self._size = 0  #: of the frame that is being received
 
-    def block(self, reason: str) -> None:
-        """Read no more."""
-        if not self.blocked:
-            self._stop()
-        self.reasons.add(reason)
-        self.blocked = True
+    @property
+    def offset(self) -> int:
+        """Bytes before the frame at hand."""
+        return self.received_bytes - self._size
 
-    def unblock(self, reason: str) -> None:
-        """This reason is gone."""
-        if reason in self.reasons:
-            self.reasons.discard(reason)
-            self.blocked = bool(self.reasons)
-            if not self.blocked:
-                self._resume()
+    @property
+    def idle(self) -> bool:
+        """Whether everything that came has been handled."""
+        return not self.waiting and self._lane.idle
 
-    # faults, each by its name
+    def receive(self, unit: Any, now: float) -> None:
+        """A unit came from the client."""
+        self._frames_left = FRAMES_PER_TURN
+        frames = iter(self._end.codec.feed(unit))
+        if self._pauses.blocked or self.waiting:
+            self.waiting.append(frames)
+        else:
+            self._read(frames, now)
 
-    def stall(self, fault: str, until: float) -> None:
-        """Read no more until then, or until the fault is released."""
-        self._stalls[fault] = until
-        self._stall_timer.set(min(self._stalls.values()))
-        self.block("fault")
+    def read_on(self, now: float) -> None:
+        """Handle what is late and due, and what waited for a pause to end."""
+        self._drain(now)
+        while self.waiting and self._life.hears and not self._pauses.blocked:
+            self._read(self.waiting.popleft(), now)
 
-    def release(self, fault: str, now: float) -> bool:
-        """The fault lets go; whether it had stopped anything."""
-        found = self._stalls.pop(fault, None) is not None
-        self._end_stalls(now)
-        return found
+    def finish(self, now: float) -> None:
+        """The client has gone: hear what it sent before and is only late; forget the rest."""
+        if self._life.hears:
+            for parcel in self._lane.rest():
+                self._arrive(parcel, now)
+        self.waiting.clear()
 
-    def _end_stalls(self, now: float) -> None:
-        """Forget the stalls that are over."""
-        if self._stalls:
-            self._stalls = {fault: until for fault, until in self._stalls.items() if until > now}
-        self._stall_timer.set(min(self._stalls.values(), default=None))
-        if not self._stalls:
-            self.unblock("fault")
+    def _next_turn(self, now: float) -> None:
+        """The other connections have had their turn."""
+        self._frames_left = FRAMES_PER_TURN
+        self._pauses.unblock(Reason.TURN)
+
+    def _read(self, frames: Frames, now: float) -> None:
+        """Handle frames one by one, as long as nothing says stop."""
+        life, pauses = self._life, self._pauses
+        for frame, size in frames:
+            self.received_bytes += size
+            self._incoming(frame, size, now)
+            if not life.hears:
+                return
+            self._frames_left -= 1
+            if self._frames_left <= 0:
+                pauses.block(Reason.TURN)
+                self._turn.set(now)
+            if pauses.blocked:
+                self.waiting.appendleft(frames)
+                return
+        partial = self._end.codec.partial
+        if partial:
+            self._end.fired(self._pipe.moment(Moment.PARTIAL, now), now)
+            if self._life.hears:
+                self._session.unfinished(partial, now)
+
+    def _incoming(self, frame: Frame, size: int, now: float) -> None:
+        fired = None
+        if self._recognise is not None and not self._end.peer and (peer := self._recognise(frame)):
+            self._end.identify(peer)
+        if not self._pipe.untouched("in", frame, now):
+            self._size = size
+            fired = self._pipe.push("in", frame, size, now)
+        if fired is None:
+            self._journal.add(now, self._name, Tap.IN, frame, size)
+            self._session.handle(frame, now)
+            return
+        self._journal.add(now, self._name, Tap.RECEIVED, frame, size, fired)
+        self._drain(now)
+        self._end.drain_output(now)
+
+    def _drain(self, now: float) -> None:
+        for parcel in self._lane.take(now):
+            self._arrive(parcel, now)
+
+    def _arrive(self, parcel: Parcel, now: float) -> None:
+        """A frame reaches the session, after all faults."""
+        if parcel.raw is not None:
+            for frame, size in self._end.codec.fresh().feed(parcel.raw):
+                self._hear(frame, size, parcel.fault, now)
+        elif parcel.frame is not None:
+            self._hear(parcel.frame, parcel.size, parcel.fault, now)
+
+    def _hear(self, frame: Frame, size: int, fault: str, now: float) -> None:
+        if self._life.hears:
+            self._journal.add(now, self._name, Tap.HEARD, frame, size, fault)
+            self._session.handle(frame, now)

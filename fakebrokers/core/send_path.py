@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from fakebrokers.core.frames import Frame, kind_of
-from fakebrokers.core.receive_path import ReceivePath
+from fakebrokers.core.pauses import Pauses, Reason
 from fakebrokers.core.session import Codec, HangUp
+from fakebrokers.core.states import Event, Life
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.pipe import Pipe, unit_size
 from fakebrokers.journal import Journal, Tap
@@ -43,11 +44,7 @@ class SendPath:
         write_after: See `Wire`.
 
     Attributes:
-        mute: Nothing leaves any more: half-open, or the client has gone.
-        hung_up: The broker has ended the connection; its FIN may wait behind what faults hold back.
-        gone: The connection has ended, by us or by the client.
-        ended: How we ended it; the transport is to be told.
-        finished: The broker has ended its own direction with FIN, the client's goes on.
+        ended: How the connection was ended on this side; the transport is to be told.
         said_bytes: Of all that the broker said.
         sent_bytes: Of all that left.
     """
@@ -55,45 +52,33 @@ class SendPath:
     def __init__(
         self,
         name: str,
+        life: Life,
         codec: Codec,
         pipe: Pipe,
-        receive_path: ReceivePath,
+        pauses: Pauses,
         journal: Journal,
         transport: Transport,
         write_after: int = 0,
     ) -> None:
-        self.mute = False
-        self.hung_up = False
-        self.gone = False
         self.ended: HangUp | None = None
-        self.finished = False
         self.said_bytes = 0
         self.sent_bytes = 0
         self._name = name
+        self._life = life
         self._codec = codec
         self._pipe = pipe
-        self._receive_path = receive_path
+        self._pauses = pauses
         self._journal = journal
         self._transport = transport
         self._units: list[Any] = []
         self._size = 0
         self._write_after = write_after or _NO_LIMIT
 
-    @property
-    def over(self) -> bool:
-        """Whether the broker has nothing to do with the connection any more: it neither says nor hears."""
-        return self.hung_up or self.gone
-
-    @property
-    def shut(self) -> bool:
-        """Whether nothing is said any more, for whatever reason."""
-        return self.mute or self.hung_up or self.gone
-
     def say(self, frame: Frame, now: float) -> None:
         """The broker means to send a frame."""
         unit = self._codec.encode(frame)
         size = len(unit) if type(unit) is bytes else unit_size(unit)
-        if self.mute or self.finished:
+        if not self._life.sends:
             self._journal.add(now, self._name, Tap.SAID, frame, size)
             return
         fired = None
@@ -119,7 +104,7 @@ class SendPath:
     def drain(self, now: float) -> None:
         """Take what is due from the lane."""
         for parcel in self._pipe.lanes["out"].take(now):
-            if self.mute or self.gone:
+            if not self._life.held_leaves:
                 return
             if parcel.half:
                 self._finish(now)
@@ -129,19 +114,9 @@ class SendPath:
             else:
                 self._put_out(parcel, now)
 
-    def hang_up(self, how: HangUp, now: float) -> None:
-        """The broker ends the connection, after everything that it said."""
-        self.hung_up = True
-        self.put(Parcel(end=how), now)
-
-    def finish(self, now: float) -> None:
-        """The broker ends its own direction, after everything that it said."""
-        if not self.finished:
-            self.finished = True
-            self.put(Parcel(end=HangUp.FIN, half=True), now)
-
     def _finish(self, now: float) -> None:
         """End our direction, after what has left."""
+        self._life.on(Event.FIN_SENT)
         self._journal.state(now, self._name, State.HALF_CLOSED, "by broker")
         self.write()
         self._transport.end_output()
@@ -166,12 +141,12 @@ class SendPath:
         """End the connection at once, after what has left."""
         self._journal.state(now, self._name, how.value, "", fault)
         if how is HangUp.HALF_OPEN:
-            self.mute = True
-            self._receive_path.block("half-open")
+            self._life.on(Event.VANISH)
+            self._pauses.block(Reason.HALF_OPEN)
             self.write()
             return
+        self._life.on(Event.END)
         self.ended = how
-        self.gone = True
 
     def write(self) -> None:
         """Hand what was collected to the transport."""

@@ -41,8 +41,23 @@ def test_the_brokers_end_comes_behind_what_it_said() -> None:
     talk.link.say(Stored(("x",)))
     talk.link.hang_up()
     talk.link.end_now(HangUp.RST, 0.0)
+    assert not talk.link.dirty
     assert talk.feed(b"put b\n") == []
     assert talk.journal.records()[-1].note == "fin by broker"
+
+
+def test_a_connection_that_a_fault_ends_at_once_is_never_opened() -> None:
+    talk = Talk(rst(on="accept"), hello=False)
+    assert talk.wire.ended is HangUp.RST
+    assert not hasattr(talk.link.session, "timer")
+
+
+def test_what_was_not_written_yet_is_not_written_to_a_client_that_has_gone() -> None:
+    talk = Talk()
+    talk.link.say(Stored(("x",)))
+    talk.engine.lost(talk.link, 0.0)
+    talk.engine.flush(0.0)
+    assert talk.wire.writes == []
 
 
 def test_the_session_learns_once_that_the_client_has_gone() -> None:

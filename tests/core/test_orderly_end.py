@@ -63,6 +63,8 @@ def test_the_end_waits_for_what_is_parked_however_long() -> None:
 def test_while_the_end_waits_the_broker_neither_says_nor_hears() -> None:
     talk = Talk(delay(5.0, role="confirm", nth=1), drop(role="deliver", name="d"))
     talk.send(b"put a", b"bye", b"put b")
+    ticks: list[float] = []
+    talk.link.session_timer(ticks.append).set(1.0)
     assert talk.send(b"put c", b"get a") == []
     talk.link.inject(b"by hand\n")
     assert talk.at(4.9) == []
@@ -71,7 +73,7 @@ def test_while_the_end_waits_the_broker_neither_says_nor_hears() -> None:
     assert list(talk.broker.values) == ["a"]
     assert talk.engine.injector.find("d").seen == 0
     assert not talk.records("Beat")
-    assert len(talk.records("fin")) == 1
+    assert (ticks, len(talk.records("fin"))) == ([], 1)
 
 
 def test_a_fault_that_ends_the_connection_waits_too() -> None:
@@ -83,13 +85,14 @@ def test_a_fault_that_ends_the_connection_waits_too() -> None:
 
 
 def test_an_end_that_comes_later_waits_for_what_is_late_by_then() -> None:
-    talk = Talk(fin(after_s=1.0, role="confirm", nth=1), delay(3.0, role="deliver"))
+    talk = Talk(fin(after_s=1.0, role="confirm", nth=1, name="end"), delay(3.0, role="deliver"))
     assert talk.send(b"put a") == [b"stored a\n"]
     assert talk.send(b"get a") == []
     talk.at(1.0)
     assert talk.send(b"put b") == []
     record = talk.records("Stored")[-1]
     assert record.tap is Tap.SAID
+    assert talk.engine.injector.find("end").seen == 1
     assert talk.at(3.0) == [b"value a\n"]
     assert talk.wire.ended is HangUp.FIN
 

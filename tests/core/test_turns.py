@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakebrokers.core import virtual
-from fakebrokers.core.connection import FRAMES_PER_TURN
+from fakebrokers.core.receive_path import FRAMES_PER_TURN
 from fakebrokers.core.session import HangUp
 from fakebrokers.journal import Tap
 from tests.core.talk import Talk

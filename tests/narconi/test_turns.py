@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fakebrokers.core.connection import FRAMES_PER_TURN
 from fakebrokers.core.driver import READ_SIZE
+from fakebrokers.core.receive_path import FRAMES_PER_TURN
 from fakebrokers.narconi import http1, websocket
 from fakebrokers.narconi.broker import DELIVERIES_PER_TURN, Message, NarconiBroker, Queue
 from fakebrokers.narconi.codec import NarconiCodec

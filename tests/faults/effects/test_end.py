@@ -9,6 +9,7 @@ from fakebrokers.faults import (
     Fault,
     black_hole,
     crash,
+    delay,
     fault,
     fin,
     half_open,
@@ -79,6 +80,14 @@ def test_half_open_neither_reads_nor_writes() -> None:
     assert talk.wire.writes == []
     assert talk.journal.records()[-1].tap is Tap.SAID
     assert talk.at(20.0) == []
+
+
+def test_half_open_loses_what_is_late_both_ways() -> None:
+    late = delay(1.0, role="confirm", nth=1), delay(1.0, kind="Put", nth=2)
+    talk = Talk(*late, half_open(kind="Get"))
+    assert talk.send(b"put a", b"put b", b"get a") == []
+    assert talk.at(5.0) == []
+    assert list(talk.broker.values) == ["a"]
 
 
 # the whole fake
