@@ -87,7 +87,7 @@ class Matrix(msgspec.Struct):
 
     Attributes:
         tried: The mutants that are asked about, as (protocol, name); None: all of the rows' protocols.
-        elsewhere: Mutants that scenarios outside these rows are known to kill.
+        elsewhere: Mutants that scenarios outside these rows, or generated faults, are known to kill.
     """
 
     rows: list[MatrixRow]
@@ -308,10 +308,13 @@ def matrix(
 
 
 def _killed_outside(keys: Sequence[Key]) -> frozenset[tuple[str, str]]:
-    """The mutants that scenarios beyond `keys` are known to kill."""
-    return frozenset(
-        (key[1], name) for key, names in known_kills().items() if key not in keys for name in names
-    )
+    """The mutants that scenarios beyond `keys`, or generated faults, are known to kill."""
+    from conformance.search.systematic.alone import load
+
+    proofs = load()
+    swept = ((one.spec.protocol, one.mutant) for one in (*proofs.invariants.values(), *proofs.acts.values()))
+    scenarios = ((key[1], name) for key, names in known_kills().items() if key not in keys for name in names)
+    return frozenset((*swept, *scenarios))
 
 
 def _serve(parent: int, folders: Sequence[outside.Folder]) -> None:
