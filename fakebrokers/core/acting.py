@@ -123,7 +123,3 @@ class Acting(Parts):
             self.expectations.clear()
 
         self.call(act)
-
-    def _released(self, fault: str) -> None:
-        """A fault was released by hand: undo what it did to the listeners."""
-        self._host.release(fault)

@@ -90,7 +90,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether the session has not been told of an end yet."""
+        """Whether the session has not been notified of an end yet."""
         return self._life.output is not Output.CLOSED
 
     @property

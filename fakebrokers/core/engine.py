@@ -243,16 +243,18 @@ class Engine:
     # what tests and effects ask for
 
     def release(self, name: str, now: float) -> None:
-        """Let go what the fault `name` holds back, on all connections."""
+        """Let go what the fault `name` holds back, everywhere; undo what it did."""
         self.injector.find(name)
         for connection in tuple(self.connections.values()):
             connection.release(name, now)
+        if self.host is not None:
+            self.host.release(name)
         for undo in self._undo.pop(name, ()):
             undo()
 
     def until_over(self, fault: str, undo: Callable[[], object]) -> None:
         """Undo something when a fault that has an end is over, or released before."""
-        if self.injector.find(fault).fault.match.until_s is not None:
+        if any(rule.name == fault and rule.fault.match.until_s is not None for rule in self.injector.rules):
             self._undo.setdefault(fault, []).append(undo)
 
     def begin(self, rule: Rule, now: float) -> None:
@@ -260,12 +262,6 @@ class Engine:
         for connection in tuple(self.connections.values()):
             self._guarded(connection, connection.fired, connection.pipe.begin(rule, now), now)
             self.wake(connection)
-
-    def end(self, rule: Rule, now: float) -> None:
-        """Let go what a fault holds back, and undo what it did."""
-        self.release(rule.name, now)
-        if self.host is not None:
-            self.host.release(rule.name)
 
     def perform(self, action: Action, fault: str, connection: str) -> None:
         """Do what an effect at `connection` wants of the fake as a whole."""

@@ -44,7 +44,7 @@ class SendPath:
         write_after: See `Wire`.
 
     Attributes:
-        ended: How the connection was ended on this side; the transport is to be told.
+        ended: How the connection was ended on this side; the transport is to be notified.
         said_bytes: Of all that the broker said.
         sent_bytes: Of all that left.
     """

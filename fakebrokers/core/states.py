@@ -7,10 +7,10 @@ an event that the row does not name cannot happen there, and `Life.on` raises `I
 What the tables cannot say:
 
 * **An end waits in line.** `HANG_UP` and `FINISH` are the broker's decision, `END` and `FIN_SENT` the moment
-  at which a `Lane` lets it go, behind every byte that faults hold back. The end that a fault
+  at which a `Lane` lets it go, after every byte that faults hold back. The end that a fault
   causes is not the broker's decision: the broker goes on until `END`.
 * **A client that has gone** (`LOST`) may have left frames that wait for their turn or are late; they are
-  handled before the session is told (`CLOSE`).
+  handled before the session is notified (`CLOSE`).
 * **Reading may pause** in any state, see `receive_path.Reason`.
 """
 
@@ -25,13 +25,13 @@ class Output(StrEnum):
     """What becomes of what the broker says."""
 
     OPEN = "open"  #: as it begins
-    FINISHING = "finishing"  #: the broker has ended this direction; its FIN waits behind what is held back
+    FINISHING = "finishing"  #: the broker has ended this direction; its FIN comes after what is held back
     FINISHED = "finished"  #: FIN has left, the client may still write
-    HUNG_UP = "hung up"  #: the broker has ended the connection; the end waits behind what is held back
-    MUTE = "mute"  #: the broker's host has vanished: nothing leaves, and neither side is told
-    LOST = "lost"  #: the transport is gone; the session is told once the client's input is handled
-    ENDED = "ended"  #: the end has left; the transport and the session are told at the end of the step
-    CLOSED = "closed"  #: the session has been told
+    HUNG_UP = "hung up"  #: the broker has ended the connection; the end comes after what is held back
+    MUTE = "mute"  #: the broker's host has vanished: nothing leaves, and neither side is notified
+    LOST = "lost"  #: the transport is gone; the session is notified once the client's input is handled
+    ENDED = "ended"  #: the end has left; the transport and the session are notified at the end of the step
+    CLOSED = "closed"  #: the session has been notified
 
 
 class Input(StrEnum):
@@ -42,7 +42,7 @@ class Input(StrEnum):
     ENDED = "ended"  #: the session knows that nothing more comes
     LEFT = "left"  #: the client has gone; what came before is handled first
     DEAF = "deaf"  #: nothing is handled any more
-    CLOSED = "closed"  #: the session has been told
+    CLOSED = "closed"  #: the session has been notified
 
 
 class Event(StrEnum):
@@ -54,9 +54,9 @@ class Event(StrEnum):
     END = "end"  #: an end leaves: the broker's, a fault's, that of a kill or a crash
     VANISH = "vanish"  #: the broker's host is gone, without an end (half-open)
     CLIENT_FIN = "client's FIN"  #: FIN of the client's direction came
-    INPUT_END = "input end"  #: the session is told of it
+    INPUT_END = "input end"  #: the session is notified of it
     LOST = "lost"  #: the transport is gone
-    CLOSE = "close"  #: the session is told that the connection has ended
+    CLOSE = "close"  #: the session is notified that the connection has ended
 
 
 class Says(Enum):
@@ -158,7 +158,7 @@ class Life:
         held_leaves: Whether what faults hold back still leaves.
         acts: Whether the session acts.
         hears: Whether the session gets frames that have come.
-        ended: Whether the end has left, or the session was told.
+        ended: Whether the end has left, or the session was notified.
         unsettled: Whether the end of a step has somebody to tell of an end.
     """
 

@@ -22,8 +22,6 @@ class _Server(Protocol):
 
     def call(self, act: Callable[..., T], *arguments: Any) -> T: ...
 
-    def _released(self, fault: str) -> None: ...
-
 
 class FaultControl:
     """The faults of a running fake: ``broker.faults``. Safe from any thread."""
@@ -95,7 +93,6 @@ class FaultControl:
 
     def _release(self, name: str) -> None:
         self._server.engine.release(name, self._server.engine.now)
-        self._server._released(name)
 
     def fired(self, name: str) -> int:
         """How often a fault took place."""

@@ -108,7 +108,10 @@ def cut(name: str, for_s: float, args: Args) -> list[Row]:
     times = args.get("times", 1)
     pause_s = max(PAUSE_S, for_s / times)
     effect = {"type": args["how"]}
-    return [begins(f"{name}-{number + 1}", effect, from_s=number * pause_s) for number in range(times)]
+    return [
+        begins(f"{name}-{number + 1}", effect, from_s=number * pause_s, until_s=(number + 1) * pause_s)
+        for number in range(times)
+    ]
 
 
 def clock_shift(name: str, for_s: float, args: Args) -> list[Row]:

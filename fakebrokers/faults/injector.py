@@ -142,7 +142,7 @@ class Injector:
         ever: All rules that were ever added, those that were taken out too.
         hidden: Rules at work that no test gets to see, see `hide`.
         pipes: Where they work, by connection; told when the plan changes.
-        listener: Called with the name of a fault and that of the connection, each time it takes place.
+        listener: Called each time a fault takes place, with its name and that of the connection; "" for none.
     """
 
     def __init__(
@@ -196,6 +196,12 @@ class Injector:
         if self.timetable is not None:
             self.timetable.take(now)
         return list(names)
+
+    def took_place(self, rule: Rule, connection: str) -> None:
+        """Count that a rule fires."""
+        rule.fired += 1
+        if self.listener is not None:
+            self.listener(rule.name, connection)
 
     def begin(self, rule: Rule) -> None:
         """The time of a fault has come."""

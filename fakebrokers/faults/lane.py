@@ -44,7 +44,7 @@ class Lane:
         self.timer.set(self._next_due())
 
     def put(self, parcel: Parcel, now: float) -> None:
-        """Add a parcel; see `Parcel` for when it leaves. Bytes behind a FIN are dropped."""
+        """Add a parcel; see `Parcel` for when it leaves. Bytes after a FIN are dropped."""
         if parcel.end is None:
             if not self.over:
                 self._line_up(parcel, now)

@@ -153,7 +153,7 @@ class Pipe:
 
         Returns:
             The names of the faults that fired; None if none did and nothing else stands in the frame's
-            way: then the caller passes it on by itself. Behind a FIN no fault fires and nothing leaves.
+            way: then the caller passes it on by itself. After a FIN no fault fires and nothing leaves.
         """
         if self.lanes[direction].over:
             return ""
@@ -245,9 +245,7 @@ class Pipe:
         effects: Sequence[Effect] = (),
     ) -> list[Parcel]:
         """Let a rule act; returns what goes on."""
-        rule.fired += 1
-        if self.injector.listener is not None:
-            self.injector.listener(rule.name, self.end.name)
+        self.injector.took_place(rule, self.end.name)
         state = rule.state(self.end.name, self.end.peer)
 
         def run(effect: Effect, parcel: Parcel | None, out: list[Parcel]) -> None:

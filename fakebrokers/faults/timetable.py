@@ -25,7 +25,7 @@ class TimedFake(Protocol):
     def begin(self, rule: Rule, now: float) -> None:
         """Let a fault whose time has come act at the connections that are open."""
 
-    def end(self, rule: Rule, now: float) -> None:
+    def release(self, name: str, now: float) -> None:
         """Let go what a fault holds back, and undo what it did."""
 
 
@@ -75,13 +75,13 @@ class Timetable:
             self._fake.begin(rule, now)
             for effect in rule.fault.effects:
                 if isinstance(effect, EffectOnFake):
-                    rule.fired += 1
+                    self._fake.injector.took_place(rule, "")
                     self._fake.perform(effect.action(), rule.name, "")
 
     def _end(self, rule: Rule, now: float) -> None:
         if rule not in self._fake.injector.rules:
             return
-        self._fake.end(rule, now)
+        self._fake.release(rule.name, now)
         self._fake.injector.remove(rule.name)
         if self.observer is not None:
             self.observer(rule.name, False)

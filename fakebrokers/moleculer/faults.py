@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.build import delay, drop, duplicate, fault, latency, reorder, rewrite
 from fakebrokers.faults.effect import Action, Effect, EffectOnFake, Passage, Realism
+from fakebrokers.faults.match import Match, Moment
 from fakebrokers.faults.plan import Fault
 from fakebrokers.moleculer.packets import BrokenPacket, Packet, values_of
 from fakebrokers.moleculer.serializers import SERIALIZERS, find_serializer
 
 if TYPE_CHECKING:
     from fakebrokers.core.host import Host
+    from fakebrokers.core.wire import Wire
     from fakebrokers.moleculer.server import Moleculer
 
 #: What a broken packet is instead of what it was.
@@ -140,6 +142,13 @@ class DuplicateNode(EffectOnFake, frozen=True, tag="duplicate-node"):
 
     def action(self) -> Action:
         return Impersonate(self.node)
+
+    def check_wire(self, wire: Wire, match: Match, path: str) -> None:
+        super().check_wire(wire, match, path)
+        if match.on is Moment.BEGIN and not self.node:
+            raise PlanError(
+                f"{path}.node", 'expected the id of a node: on = "begin" has no connection, got ""'
+            )
 
 
 EFFECTS = (BreakPacket, PartitionBus, HealBus, DuplicateNode)

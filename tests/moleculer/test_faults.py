@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fakebrokers import Moleculer
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import PlanError, UsageError
 from fakebrokers.faults import Fault, Plan, fault, inject, load_plan, reorder, reply, rst
@@ -254,3 +255,9 @@ def test_a_connection_may_end_as_it_is_accepted(transporter: str) -> None:
     bench = Bench(transporter, rst(on="accept"))
     assert [bench.connect().ended for _ in range(3)] == [HangUp.RST] * 3
     bench.check()
+
+
+def test_another_node_has_to_be_named_where_there_is_no_connection() -> None:
+    with pytest.raises(PlanError, match=r'node: expected the id of a node: on = "begin" has no connection'):
+        Moleculer(faults=[fault(DuplicateNode(), on="begin")])
+    Moleculer(faults=[fault(DuplicateNode(node="a"), on="begin")])

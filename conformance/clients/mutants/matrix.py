@@ -308,13 +308,17 @@ def matrix(
 
 
 def _killed_outside(keys: Sequence[Key]) -> frozenset[tuple[str, str]]:
-    """The mutants that scenarios beyond `keys`, or generated faults, are known to kill."""
+    """The mutants that scenarios beyond `keys` are known to kill, and those that the sweep proves alone.
+
+    One that a scenario is known to kill has to be killed by one, whatever the sweep shows.
+    """
     from conformance.search.systematic.alone import load
 
-    proofs = load()
-    swept = ((one.spec.protocol, one.mutant) for one in (*proofs.invariants.values(), *proofs.acts.values()))
-    scenarios = ((key[1], name) for key, names in known_kills().items() if key not in keys for name in names)
-    return frozenset((*swept, *scenarios))
+    kills, proofs = known_kills(), load()
+    swept = {(one.spec.protocol, one.mutant) for one in (*proofs.invariants.values(), *proofs.acts.values())}
+    by_scenario = {(key[1], name) for key, names in kills.items() for name in names}
+    beyond = {(key[1], name) for key, names in kills.items() if key not in keys for name in names}
+    return frozenset(beyond | (swept - by_scenario))
 
 
 def _serve(parent: int, folders: Sequence[outside.Folder]) -> None:

@@ -115,13 +115,14 @@ class ChaosContext(ScriptContext):
         self.killed.update(self.broker.engine.connections)
         self._standing[step.name] = step, band
         rows = rows_of(self.schedule.protocol, step, nemesis, self.nodes, did)
+        ends_s = self.now + max((step.for_s, *(row["match"].get("until_s", 0.0) for row in rows)))
         self._added[step.name] = names = []
         try:
             for row in rows:
                 names.append(self.broker.faults.add(row))
             if nemesis is not None:
                 await nemesis.begun(self, step)
-            await asyncio.sleep(max((step.for_s, *(row["match"].get("until_s", 0.0) for row in rows))))
+            await asyncio.sleep(max(0.0, ends_s - self.now))
         finally:
             self._undo(step.name)
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from conformance.clients.mutants import matrix
+from conformance.clients.mutants.kills import known_kills
 from conformance.clients.mutants.matrix import Matrix, MatrixRow, Mode, candidates, mode_of, prove, run
 from conformance.clients.mutants.registry import find_mutant
 from conformance.results import Verdict
@@ -63,6 +64,14 @@ def test_nothing_counts_where_the_reference_fails(monkeypatch: pytest.MonkeyPatc
     assert (row.reference, row.killed_by) == (Verdict.FAIL, [])
     document = Matrix([row]).document()
     assert document["reference_failures"] == document["unkilled"] == ["RMQS-3.06"]
+
+
+def test_what_the_sweep_proves_needs_no_scenario_unless_one_is_known() -> None:
+    keys = list(known_kills())
+    by_scenario = {(key[1], name) for key, names in known_kills().items() for name in names}
+    outside = matrix._killed_outside(keys)
+    assert ("rabbitmq-stream", "two-outcomes") in outside
+    assert not outside & by_scenario, "what a scenario kills has to go on being killed"
 
 
 def test_the_document_has_the_members_of_the_contract() -> None:

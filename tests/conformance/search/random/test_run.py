@@ -93,6 +93,20 @@ def test_every_nemesis_takes_place_is_healed_and_is_borne_by_the_correct_client(
     assert case.digest != undisturbed(protocol)
 
 
+def test_a_cut_that_is_shorter_than_its_pauses_comes_as_often_as_it_says() -> None:
+    step = Step("cut", 0.5, 0.2, {"how": "rst", "times": 2}, "step1")
+    case = runner("rabbitmq-stream")(schedule_of("rabbitmq-stream", step))
+    [band] = case.bands
+    ends = {round(row.t - band["begin_s"], 6) for row in case.rows if row.what == "end"}
+    assert ends >= {0.0, 0.5}
+
+
+def test_a_node_that_comes_and_goes_disturbs_no_longer_than_that() -> None:
+    step = Step("node-flap", 0.3, 2.0, {"times": 2, "politely": True}, "step1")
+    [band] = runner("moleculer")(schedule_of("moleculer", step)).bands
+    assert band["end_s"] - band["begin_s"] == pytest.approx(2.0)
+
+
 def test_a_partition_lets_nothing_through_until_it_is_healed() -> None:
     case = runner("rabbitmq-stream")(schedule_of("rabbitmq-stream", Step("partition", 0.5, 2.0, {}, "step1")))
     [band] = case.bands
