@@ -94,6 +94,7 @@ def chaos_command(
 
     Exit code 1: a run failed; 2: no run came to a verdict; 3: the harness itself is broken.
     """
+    from conformance.cli.campaign import shrinking
     from conformance.known.defects import Part
     from conformance.known.files import load
     from conformance.search.random.campaign import ChaosCampaign
@@ -131,7 +132,7 @@ def chaos_command(
                     sharded(wanted, _shard(shard)),
                     minutes and minutes * 60,
                     lambda so_far, _: shown.advance(so_far.runs, so_far.words.get("fail", 0)),
-                    lambda failures, limit_s: shown.say(_shrinking(failures, limit_s)),
+                    lambda failures, limit_s: shown.say(shrinking(failures, limit_s)),
                 )
         except KeyboardInterrupt:
             _print(campaign, as_json)
@@ -202,24 +203,14 @@ def _canary(protocol: str, console: Console) -> bool:
     return False
 
 
-def _shrinking(failures: int, limit_s: float) -> str:
-    """All runs have ended; what failed is made smaller, which nobody would expect to take minutes."""
-    what = f"{failures} failure{'s' * (failures != 1)}"
-    return f"shrinking {what} in real time: up to about {limit_s / 60:.0f} minutes"
-
-
 def _print(campaign: ChaosCampaign, as_json: bool) -> None:
+    from conformance.cli.campaign import print_failures
+
     if as_json:
         click.echo(json.dumps(campaign.document(), indent=1))
         return
     console = SafeConsole(highlight=False, soft_wrap=True)
-    for failed in campaign.failed:
-        console.print(f"seed {failed.seed}: {failed.about}", markup=False)
-        for name, text in failed.sentences.items():
-            console.print(f"    {name}: {text}", markup=False)
-        if failed.steady is False:
-            console.print("    not steady: it did not fail each time", markup=False)
-        console.print(f"    fakebrokers replay {failed.path}", markup=False)
+    print_failures(campaign, console)
     words = ", ".join(f"{count} {word}" for word, count in sorted(campaign.words.items()))
     rate = campaign.runs / campaign.seconds if campaign.seconds else 0.0
     console.print(

@@ -83,6 +83,7 @@ def sweep_command(
 
     Exit code 1: a rule was violated.
     """
+    from conformance.cli.campaign import shrinking
     from conformance.known.defects import Part
     from conformance.known.files import load
     from conformance.search.systematic.campaign import SweepCampaign, SweptClient
@@ -104,6 +105,7 @@ def sweep_command(
                 campaign.go(
                     minutes * 60,
                     lambda now: shown.advance(now.runs, now.kinds, now.left and now.runs + now.left),
+                    lambda failures, limit_s: shown.say(shrinking(failures, limit_s)),
                 )
         except KeyboardInterrupt:
             _print(campaign, as_json)
@@ -115,15 +117,13 @@ def sweep_command(
 
 
 def _print(campaign: SweepCampaign, as_json: bool) -> None:
+    from conformance.cli.campaign import print_failures
+
     if as_json:
         click.echo(json.dumps(campaign.document(), indent=1))
         return
     console = SafeConsole(highlight=False, soft_wrap=True)
-    for failure in campaign.failures:
-        console.print(failure.replay.about, markup=False)
-        for name, detail in failure.replay.invariants.items():
-            console.print(f"    {name}: {detail}", markup=False)
-        console.print(f"    fakebrokers replay {failure.path}", markup=False)
+    print_failures(campaign, console)
     rate = campaign.runs / campaign.seconds if campaign.seconds else 0.0
     kinds = len(campaign.failures)
     console.print(f"{campaign.runs} runs in {campaign.seconds:.0f} s ({rate:.0f} a second), {kinds} failures")

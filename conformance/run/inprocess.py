@@ -6,10 +6,10 @@ import asyncio
 import io
 import math
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, redirect_stderr
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.contract import Contract
@@ -26,6 +26,7 @@ from conformance.run.reported import ReportedEvent
 from conformance.run.specs import EVERY, Spec
 from conformance.run.stuck import Stuck, run_or_stuck
 from conformance.run.trace import Trace
+from conformance.run.traits import Traits
 from fakebrokers.faults.plan import Fault
 from fakebrokers.protocol import find_protocol
 from fakebrokers.server import FakeServer
@@ -34,6 +35,8 @@ STUCK_S = 8.0  #: of the processor, after which a run is given up
 COSTLY_STUCK_S = 30.0
 LONGEST_S = 4000.0  #: virtual seconds that a base may take
 ENOUGH_S = 40.0  #: real seconds after which a base begins nothing more but its end, which takes as long
+
+C = TypeVar("C", bound=Case)
 
 
 class TracedClient(InProcessAdapter):
@@ -60,27 +63,44 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
         client: The adapter class; see `conformance.clients.reference.registry.without_sockets`.
     """
     material = material_of(spec.protocol)
-    base = material.bases[spec.base]
-    found: list[Case] = []
-    complaints = io.StringIO()
     trace = Trace(lambda: 0.0)
+    limit_s = COSTLY_STUCK_S if material.bases[spec.base].costly else STUCK_S
+    try:
+        return run_in_memory(
+            client, spec.protocol, trace, lambda adapter: play(adapter, spec, trace), limit_s
+        )
+    except Stuck as problem:
+        case = Case(spec, material, trace.rows, [], [])
+        case.error = str(problem)
+        return case
 
-    async def work() -> None:
+
+def run_in_memory(
+    client: type[AdapterBase],
+    protocol: str,
+    trace: Trace,
+    work: Callable[[Adapter], Awaitable[C]],
+    limit_s: float,
+) -> C:
+    """A run on virtual time, with what was written to stderr meanwhile. Blocks; main thread only.
+
+    Args:
+        work: Plays it.
+        limit_s: Seconds of the processor, after which it is given up. Raises `Stuck` then.
+    """
+    found: list[C] = []
+    complaints = io.StringIO()
+
+    async def whole() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(
             lambda _, context: _complain(complaints, context["message"], context.get("exception"))
         )
         trace.clock = loop.time
-        found.append(await play(TracedClient(client, spec.protocol, trace), spec, trace))
+        found.append(await work(TracedClient(client, protocol, trace)))
 
-    limit = COSTLY_STUCK_S if base.costly else STUCK_S
-    try:
-        with redirect_stderr(complaints):
-            run_or_stuck(work(), limit)
-    except Stuck as problem:
-        case = Case(spec, material, trace.rows, [], [])
-        case.error = str(problem)
-        return case
+    with redirect_stderr(complaints):
+        run_or_stuck(whole(), limit_s)
     case = found[0]
     case.complaints = complaints.getvalue()
     return case
@@ -89,6 +109,68 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
 def _complain(to: io.StringIO, message: str, error: object) -> None:
     if not to.closed:  # what is left of a run that was cut off may complain for long
         to.write(f"{message}: {error!r}\n")
+
+
+@asynccontextmanager
+async def running(adapter: Adapter, broker: Any, trace: Trace, case: Case) -> AsyncIterator[None]:
+    """Client and broker are started, and ended after what is done inside; the case gets what every run has.
+
+    Args:
+        adapter: Not started; it is killed at the end.
+        broker: A fake, or a proxy in front of a real server; not started.
+    """
+    broker._watcher = trace
+    await adapter.start()
+    looked = await adapter.call("stats")
+    case.contract = Contract(adapter.hello)
+    case.rest = looked.value if looked.ok else {}
+    trace.rows.clear()
+    broker.start()
+    try:
+        yield
+    finally:
+        case.ended_s = asyncio.get_running_loop().time()
+        broker.stop()
+        case.events = [ReportedEvent(event) for event in adapter.events]
+        case.violations = list(adapter.violations)
+        case.last_words = "" if adapter.alive else last_words(adapter.stderr())
+        rows = len(trace.rows)
+        await adapter.kill()
+        del trace.rows[rows:]
+    try:
+        broker.check()
+    except Exception as error:
+        case.harness = f"the fake: {error!r}"
+    place_in_trace(case, case.ops)
+
+
+async def through(work: Awaitable[object], longest_s: float, context: Any, case: Case) -> None:
+    """What the client is asked to do; what that raises is the error of the case.
+
+    Args:
+        longest_s: Seconds that it may take.
+        context: Has the ops that were begun.
+    """
+    try:
+        await asyncio.wait_for(work, longest_s)
+        for done in context.ops:
+            done.result = await done.call
+    except Exception as error:
+        case.error = "".join(traceback.format_exception(error)[-3:])
+    case.ops, case.notes = context.ops, context.notes
+
+
+def pace_of(
+    adapter: Adapter, traits: Traits, trace: Trace, disturbs: Sequence[str], longest_s: float
+) -> Pace:
+    """Pauses in real time that end as soon as the client rests.
+
+    Args:
+        disturbs: Empty as long as nothing has disturbed the client.
+        longest_s: What a pause takes at most.
+    """
+    counts = not (traits.connecting.unseen_connections or traits.connecting.connects_late)
+    return RealPace(trace, disturbs, counts, lambda: adapter.alive, longest_s)
 
 
 async def play(
@@ -104,54 +186,24 @@ async def play(
     material = material_of(spec.protocol)
     base = material.bases[spec.base]
     broker = find_protocol(spec.protocol).load()(memory=in_memory, **base.server)
-    broker._watcher = trace
     touched: list[str] = []
     case = Case(spec, material, trace.rows, [], ())
-    await adapter.start()
-    looked = await adapter.call("stats")
-    case.contract = Contract(adapter.hello)
-    case.rest = looked.value if looked.ok else {}
-    trace.rows.clear()
-    broker.start()
-    try:
-        counts = not (
-            material.traits.connecting.unseen_connections or material.traits.connecting.connects_late
-        )
-        pace = Pace() if in_memory else RealPace(trace, touched, counts, lambda: adapter.alive, pause_s)
+    async with running(adapter, broker, trace, case):
+        pace = Pace() if in_memory else pace_of(adapter, material.traits, trace, touched, pause_s)
         context = ScriptContext(broker, adapter, trace, spec.changes, spec.ops, pace, spec.concurrent)
         if not in_memory:
             context.until_s = asyncio.get_running_loop().time() + ENOUGH_S
         context.lasts = any(injection.connection == EVERY for injection in spec.injections)
         _inject(broker, [fault_of(injection, material.traits) for injection in spec.injections], touched)
-        try:
-            await asyncio.wait_for(_through(base, context), LONGEST_S)
-            for done in context.ops:
-                done.result = await done.call
-        except Exception as error:
-            case.error = "".join(traceback.format_exception(error)[-3:])
-        case.ops, case.notes = context.ops, context.notes
+        await through(_base(base, context), LONGEST_S, context, case)
         case.lies = context.notes.lies
         case.touched = frozenset(context.killed.union(touched))
         case.hits = len(touched)
         case.stored = material.traits.reading.stored(broker)
-    finally:
-        case.ended_s = asyncio.get_running_loop().time()
-        broker.stop()
-        case.events = [ReportedEvent(event) for event in adapter.events]
-        case.violations = list(adapter.violations)
-        case.last_words = "" if adapter.alive else last_words(adapter.stderr())
-        rows = len(trace.rows)
-        await adapter.kill()
-        del trace.rows[rows:]
-    try:
-        broker.check()
-    except Exception as error:
-        case.harness = f"the fake: {error!r}"
-    place_in_trace(case, context.ops)
     return case
 
 
-async def _through(base: Base, context: ScriptContext) -> None:
+async def _base(base: Base, context: ScriptContext) -> None:
     try:
         await base.script(context)
     except Enough:

@@ -1,101 +1,90 @@
-"""The smallest plans that a client in real time still fails: many runs side by side, each of them twice.
-
-A run takes seconds and waits most of them, so whole sets of simpler plans are run at once, and the greatest
-simplification that fails is taken. One that fails sometimes only is not taken.
-"""
+"""Clients in real time: many runs side by side."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
 from typing import Generic, NamedTuple, TypeVar
 
-AT_ONCE = 6  #: simpler plans of one search
-TWICE = 2  #: runs that have to fail
+LOOK_S = 0.2  #: so often somebody looks whether the runs are to end; Ctrl-C is heard within that time
 
 P = TypeVar("P")  # a plan
 R = TypeVar("R")  # a run of one, judged
 
 
-class Shrinkable(NamedTuple, Generic[P, R]):
-    """What a search among plans has to know of them.
-
-    Attributes:
-        run: Runs a plan, and judges it.
-        shows: Whether a run shows what is called so.
-        candidates: Simpler plans, the greatest simplification first.
-        key: Equal for equal plans.
-    """
-
-    run: Callable[[P], Awaitable[R]]
-    shows: Callable[[R, str], bool]
-    candidates: Callable[[P], Iterator[P]]
-    key: Callable[[P], str]
-
-
-class ShrinkResult(NamedTuple, Generic[R]):
-    """A run of the smallest plan, and whether each run of it has failed."""
-
-    run: R
-    steady: bool
-
-
-async def shrink_all(
-    wishes: Sequence[tuple[P, str]], plans: Shrinkable[P, R], lanes: int, seconds: float
-) -> list[ShrinkResult[R] | None]:
-    """Shrink all of them side by side.
+def side_by_side(
+    run: Callable[[P], Awaitable[R]], plans: Iterable[P], lanes: int, is_over: Callable[[], bool]
+) -> Iterator[R]:
+    """Run plans on a loop in a thread; what they come to, as they end. Who stops to read ends the runs.
 
     Args:
-        wishes: Plans, each with the name of what was found there.
         lanes: How many runs at once.
-        seconds: After which no simpler plan is begun, and the best so far is taken.
-
-    Returns:
-        For each of them what it came to; None where not one run has failed again.
+        is_over: Whether no further plan is begun.
     """
-    free = asyncio.Semaphore(lanes)
-    end_s = asyncio.get_running_loop().time() + seconds
-    return list(await asyncio.gather(*(_Shrinking(plans, free, name, end_s).of(one) for one, name in wishes)))
+    side = _Side(run, iter(plans), lanes, is_over)
+    side.thread.start()
+    try:
+        while True:
+            try:
+                found = side.found.get(timeout=LOOK_S)
+            except Empty:
+                continue
+            if found is None:
+                return
+            if isinstance(found, BaseException):
+                raise found
+            yield found.run
+    finally:
+        side.stop()
 
 
-class _Shrinking(Generic[P, R]):
-    """One search."""
+class _Ended(NamedTuple, Generic[R]):
+    run: R
 
-    def __init__(self, plans: Shrinkable[P, R], free: asyncio.Semaphore, name: str, end_s: float) -> None:
+
+class _Side(Generic[P, R]):
+    """The thread with its loop."""
+
+    def __init__(
+        self, run: Callable[[P], Awaitable[R]], plans: Iterator[P], lanes: int, is_over: Callable[[], bool]
+    ) -> None:
+        self._run_one = run
         self._plans = plans
-        self._free = free
-        self._name = name
-        self._end_s = end_s
+        self._lanes = lanes
+        self._is_over = is_over
+        self._stopped = Event()
+        self.found: SimpleQueue[_Ended[R] | BaseException | None] = SimpleQueue()
+        self.thread = Thread(target=self._run, daemon=True)
 
-    async def of(self, plan: P) -> ShrinkResult[R] | None:
-        """Shrink."""
-        failed = await self._failed(plan)
-        if len(failed) < TWICE:
-            return ShrinkResult(failed[0], steady=False) if failed else None
-        known = {self._plans.key(plan)}
-        while not self._is_over:
-            fresh = (one for one in self._plans.candidates(plan) if self._plans.key(one) not in known)
-            batch = list(islice(fresh, AT_ONCE))
-            if not batch:
-                break
-            known.update(self._plans.key(one) for one in batch)
-            runs = await asyncio.gather(*(self._failed(one, may_be_left=True) for one in batch))
-            smaller = zip(batch, runs, strict=True)
-            plan, failed = next((each for each in smaller if len(each[1]) == TWICE), (plan, failed))
-        again = await self._failed(plan)
-        return ShrinkResult(failed[0], steady=len(again) == TWICE)
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._work())
+        except BaseException as error:
+            self.found.put(error)
+        else:
+            self.found.put(None)
 
-    @property
-    def _is_over(self) -> bool:
-        return asyncio.get_running_loop().time() >= self._end_s
+    async def _work(self) -> None:
+        tasks = [asyncio.create_task(self._worker()) for _ in range(self._lanes)]
+        watch = asyncio.create_task(self._cancel_when_stopped(tasks))
+        await asyncio.gather(*tasks)
+        watch.cancel()
 
-    async def _failed(self, plan: P, *, may_be_left: bool = False) -> list[R]:
-        """The runs, of two, that show the same; after the end those that may be left are not begun."""
+    async def _worker(self) -> None:
+        for plan in self._plans:
+            if self._is_over():
+                return
+            self.found.put(_Ended(await self._run_one(plan)))
 
-        async def one() -> R | None:
-            async with self._free:
-                return None if may_be_left and self._is_over else await self._plans.run(plan)
+    async def _cancel_when_stopped(self, tasks: list[asyncio.Task[None]]) -> None:
+        while not self._stopped.is_set():
+            await asyncio.sleep(LOOK_S)
+        for task in tasks:
+            task.cancel()
 
-        runs = await asyncio.gather(*(one() for _ in range(TWICE)))
-        return [run for run in runs if run is not None and self._plans.shows(run, self._name)]
+    def stop(self) -> None:
+        """End the runs that go on."""
+        self._stopped.set()
+        self.thread.join(timeout=10.0)

@@ -10,13 +10,13 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
 from conformance.run.case import Case
+from conformance.search.shrink import Simpler
 from fakebrokers.errors import UsageError
-from fakebrokers.faults.search import Search
 from fakebrokers.files import json_of
 from fakebrokers.proxy.recording import is_recording
 
@@ -36,7 +36,10 @@ class ReplayFile(msgspec.Struct, Generic[P, C], kw_only=True):
         mutant: The defect, where the client is the reference client with one.
         about: The plan in words.
         print: A digest of the run; "" where time was real, because nothing can promise it then.
+        simpler: How plans of this kind become simpler.
     """
+
+    simpler: ClassVar[Simpler[Any]]
 
     version: int = REPLAY_VERSION
     client: str
@@ -53,11 +56,6 @@ class ReplayFile(msgspec.Struct, Generic[P, C], kw_only=True):
     @abstractmethod
     def protocol(self) -> str:
         """Of the plan."""
-
-    @property
-    @abstractmethod
-    def key(self) -> str:
-        """The plan as JSON."""
 
     @property
     @abstractmethod
@@ -78,10 +76,6 @@ class ReplayFile(msgspec.Struct, Generic[P, C], kw_only=True):
         """See `print`."""
 
     @abstractmethod
-    def search(self, fails: Callable[[P], bool]) -> Search[P]:
-        """A search for the smallest plan."""
-
-    @abstractmethod
     def with_run(self: F, case: C) -> F:
         """The same of another run."""
 
@@ -89,7 +83,7 @@ class ReplayFile(msgspec.Struct, Generic[P, C], kw_only=True):
     def name(self) -> str:
         """What the file is called: what was found first, and a digest of the plan."""
         first = next(iter(self.found), "none")
-        return f"{first}-{hashlib.sha256(self.key.encode()).hexdigest()[:8]}{SUFFIX}"
+        return f"{first}-{hashlib.sha256(self.simpler.key(self.plan).encode()).hexdigest()[:8]}{SUFFIX}"
 
     def write(self, folder: Path) -> Path:
         """Write it into a folder. Returns its path."""
@@ -156,5 +150,5 @@ def shrunk(file: F, run: Callable[[Any], Case]) -> tuple[F | None, int]:
 
     if not fails(file.plan):
         return None, 1
-    search = file.search(fails)
+    search = file.simpler.search(fails)
     return file.with_run(run(search.smallest(file.plan))), search.runs

@@ -17,6 +17,7 @@ from fakebrokers.journal import RunJournal
 from fakebrokers.journal.reader import RunLog
 
 SCENARIO = "chaos"
+IN_MEMORY = "~0"  #: how the name of a run ends that is kept nowhere
 
 
 def open_journal(
@@ -28,7 +29,7 @@ def open_journal(
     return RunJournal(
         folder,
         name,
-        run=None if folder is not None else f"{name}~0",
+        run=None if folder is not None else f"{name}{IN_MEMORY}",
         client=client,
         client_version=client_version,
         suite_version=__version__,
@@ -50,9 +51,13 @@ def write_history(
 
 
 def digest_of(log: RunLog) -> str:
-    """A digest of all rows. Notes are left out: addresses in memory differ from process to process."""
-    rows = [
-        {name: value for name, value in msgspec.to_builtins(each).items() if name != "note"}
-        for each in (*log.frames, *log.ops)
-    ]
+    """A digest of all rows, the same for a run whose journal is kept and one whose is not.
+
+    Notes are left out: addresses in memory differ from process to process.
+    """
+    rows = []
+    for each in (*log.frames, *log.ops):
+        row = msgspec.to_builtins(each)
+        row.pop("note", None)
+        rows.append({**row, "run": row["run"].rpartition("~")[0] + IN_MEMORY})
     return hashlib.sha256(msgspec.json.encode(rows, order="sorted")).hexdigest()[:16]

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from conformance.search.random.case import ChaosCase
-from conformance.search.random.schedule import Schedule, to_json
-from conformance.search.random.shrink import shrinking
+from conformance.search.random.schedule import Schedule
+from conformance.search.random.shrink import SIMPLER
 from conformance.search.random.verdict import RunVerdict, verdict_on
 from conformance.search.random.workload import KINDS, SCRIPT
 from conformance.search.replay import ReplayFile, read_replay
 from fakebrokers.errors import UsageError
-from fakebrokers.faults.search import Search
 from fakebrokers.files import json_of
 
 KIND = "chaos"
@@ -29,6 +28,8 @@ class ChaosReplay(ReplayFile[Schedule, ChaosCase], kw_only=True):
         contract: What had to hold of deliveries; "" for what the faults leave of the protocol's word.
         anomalies: Violated rules and anomalies, with what happened.
     """
+
+    simpler: ClassVar = SIMPLER
 
     kind: Literal["chaos"] = "chaos"
     contract: str = ""
@@ -44,10 +45,6 @@ class ChaosReplay(ReplayFile[Schedule, ChaosCase], kw_only=True):
         return self.schedule.protocol
 
     @property
-    def key(self) -> str:
-        return to_json(self.schedule)
-
-    @property
     def found(self) -> dict[str, str]:
         return self.anomalies
 
@@ -61,9 +58,6 @@ class ChaosReplay(ReplayFile[Schedule, ChaosCase], kw_only=True):
 
     def digest(self, case: ChaosCase) -> str:
         return case.digest
-
-    def search(self, fails: Callable[[Schedule], bool]) -> Search[Schedule]:
-        return shrinking(fails)
 
     def with_run(self, case: ChaosCase) -> ChaosReplay:
         return replay_of(self.client, self.mutant, case, verdict_on(case), contract=self.contract)

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import math
-import traceback
 from collections import Counter
-from collections.abc import Callable
-from contextlib import redirect_stderr
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from conformance.clients.adapter.base import Adapter
-from conformance.clients.adapter.contract import Contract
 from conformance.clients.adapter.kit import AdapterBase
-from conformance.clients.adapter.last_words import last_words
-from conformance.run.inprocess import TracedClient, client_of, place_in_trace
-from conformance.run.pace import Pace, RealPace
-from conformance.run.reported import ReportedEvent
-from conformance.run.stuck import Stuck, run_or_stuck
+from conformance.run.inprocess import client_of, pace_of, run_in_memory, running, through
+from conformance.run.pace import Pace
+from conformance.run.stuck import Stuck
 from conformance.run.trace import Trace
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.context import ChaosContext
@@ -59,34 +53,22 @@ def run(
         folder: Where the journal is kept; None: nowhere.
         client: Its name, for the journal.
     """
-    found: list[ChaosCase] = []
-    complaints = io.StringIO()
     trace = Trace(lambda: 0.0)
 
-    async def work() -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: complaints.write(_complaint(context)))
-        trace.clock = loop.time
-        adapter = TracedClient(made, schedule.protocol, trace)
-        found.append(await play(adapter, schedule, trace, contract=contract, folder=folder, client=client))
+    def work(adapter: Adapter) -> Awaitable[ChaosCase]:
+        return play(adapter, schedule, trace, contract=contract, folder=folder, client=client)
 
     memory.count_from_the_first()
     try:
-        with redirect_stderr(complaints), repeatable(schedule.seed):
-            run_or_stuck(work(), STUCK_S)
+        with repeatable(schedule.seed):
+            case = run_in_memory(made, schedule.protocol, trace, work, STUCK_S)
     except Stuck as problem:
         case = ChaosCase(schedule, trace.rows)
         case.error = str(problem)
         return case
-    case = found[0]
-    case.complaints = complaints.getvalue()
     if case.log is not None:
         case.digest = digest_of(case.log)
     return case
-
-
-def _complaint(context: dict[str, object]) -> str:
-    return f"{context['message']}: {context.get('exception')!r}\n"
 
 
 async def play(
@@ -117,55 +99,25 @@ async def play(
     broker = _server(schedule, material, in_memory, target if toxics is None else toxics.listen)
     journal = open_journal(schedule, folder, client=client)
     broker.journal.sink = journal
-    broker._watcher = trace
     case = ChaosCase(schedule, trace.rows)
     case.is_remote = bool(target)
-    await adapter.start()
-    looked = await adapter.call("stats")
-    case.contract = Contract(adapter.hello)
-    case.rest = looked.value if looked.ok else {}
-    trace.rows.clear()
-    broker.start()
+    disturbs = [step.name for step in schedule.steps]
     try:
-        nemeses = dict(material.nemeses if toxics is None else TOXIC)
-        suffix = f"-{uuid4().hex[:8]}" if target else ""
-        pace = Pace() if in_memory else _real_pace(adapter, case, trace, longest_s)
-        context = ChaosContext(broker, adapter, trace, schedule, nemeses, pace, suffix=suffix)
-        context.toxics = toxics
-        await _through(context, material, case)
+        async with running(adapter, broker, trace, case):
+            nemeses = dict(material.nemeses if toxics is None else TOXIC)
+            suffix = f"-{uuid4().hex[:8]}" if target else ""
+            pace = Pace() if in_memory else pace_of(adapter, case.traits, trace, disturbs, longest_s)
+            context = ChaosContext(broker, adapter, trace, schedule, nemeses, pace, suffix=suffix)
+            context.toxics = toxics
+            await _through(context, material, case)
     finally:
-        case.ended_s = asyncio.get_running_loop().time()
-        broker.stop()
         if toxics is not None:
             await asyncio.to_thread(toxics.close)
-        case.events = [ReportedEvent(event) for event in adapter.events]
-        case.violations = list(adapter.violations)
-        case.last_words = "" if adapter.alive else last_words(adapter.stderr())
-        rows = len(trace.rows)
-        await adapter.kill()
-        del trace.rows[rows:]
-    case.harness = _trouble_of(broker) or context.trouble
+    case.harness = case.harness or context.trouble
     write_history(journal, schedule, adapter, broker, contract)
     journal.close()
     case.log = journal.log() if folder is None else read_run(folder, journal.run)
-    place_in_trace(case, case.ops)
     return case
-
-
-def _real_pace(adapter: Adapter, case: ChaosCase, trace: Trace, longest_s: float) -> Pace:
-    """Pauses that end as soon as the client rests."""
-    traits = case.material.traits
-    counts = not (traits.connecting.unseen_connections or traits.connecting.connects_late)
-    disturbs = [step.name for step in case.schedule.steps]
-    return RealPace(trace, disturbs, counts, lambda: adapter.alive, longest_s)
-
-
-def _trouble_of(broker: Any) -> str:
-    try:
-        broker.check()
-    except Exception as error:
-        return f"the fake: {error!r}"
-    return ""
 
 
 def _server(schedule: Schedule, material: ChaosProtocol, in_memory: bool, upstream: str) -> Any:
@@ -182,17 +134,12 @@ async def _through(context: ChaosContext, material: ChaosProtocol, case: ChaosCa
     workload = find_workload(schedule.workload)(context, material.actions, schedule.params)
     if material.actions.forgets and schedule.params.get("consumers"):
         context.notes.forgets = True
-    try:
-        await asyncio.wait_for(workload.phases(), LONGEST_S)
-        for done in context.ops:
-            done.result = await done.call
-    except Exception as error:
-        case.error = "".join(traceback.format_exception(error)[-3:])
+    await through(workload.phases(), LONGEST_S, context, case)
     if any(context.broker.journal.select(kind=kind) for kind in UNREACHABLE):
         context.notes.unreachable = True
     if _was_unheard(context.broker.journal, case):
         context.notes.unheard = True
-    case.ops, case.notes, case.bands = context.ops, context.notes, context.bands
+    case.bands = context.bands
     case.touched = frozenset(context.killed.union(_met(case)))
     case.hits = len(context.bands)
     case.stored = {} if context.is_remote else case.traits.reading.stored(context.broker)

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import itertools
 import time
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Event, Thread
 from typing import NamedTuple
 
 import msgspec
 
 from conformance.pool import in_order
+from conformance.search.garbage import rare_collections
+from conformance.search.live import side_by_side
 from conformance.search.random.client import ChaosClient
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.verdict import RunVerdict, verdict_on
-
-COLLECT_EVERY = 50  #: runs between two collections of garbage
-LOOK_S = 0.2
 
 
 class Outcome(msgspec.Struct):
@@ -86,18 +81,12 @@ def outcomes(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iter
 
 
 def _one_by_one(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
-    was_on = gc.isenabled()
-    gc.disable()  # between two collections it would cost a tenth
-    try:
+    with rare_collections() as collect:
         for number, seed in enumerate(seeds, 1):
             if wanted.is_over:
                 return
             yield wanted.run(subject, seed)
-            if number % COLLECT_EVERY == 0:
-                gc.collect()
-    finally:
-        if was_on:
-            gc.enable()
+            collect(number)
 
 
 # a pool of processes
@@ -122,70 +111,14 @@ def _pooled(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Itera
 # clients in processes of their own
 
 
-class _Side:
-    """Several runs at once on a loop in a thread; their outcomes come out as they end."""
-
-    def __init__(self, subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> None:
-        self._subject = subject
-        self._seeds = seeds
-        self._wanted = wanted
-        self._stopped = Event()
-        self.found: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
-        self.thread = Thread(target=self._run, daemon=True)
-
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._work())
-        except BaseException as error:
-            self.found.put(error)
-        else:
-            self.found.put(None)
-
-    async def _work(self) -> None:
-        tasks = [asyncio.create_task(self._worker()) for _ in range(self._wanted.processes)]
-        watch = asyncio.create_task(self._cancel_when_stopped(tasks))
-        await asyncio.gather(*tasks)
-        watch.cancel()
-
-    async def _worker(self) -> None:
-        for seed in self._seeds:
-            if self._wanted.is_over:
-                return
-            begun = time.monotonic()
-            schedule = draw(self._wanted.setting, seed)
-            case, verdict = await self._subject.judge_live(
-                schedule, self._wanted.contract, self._wanted.folder
-            )
-            self.found.put(Outcome(seed, verdict, case.digest, time.monotonic() - begun))
-
-    async def _cancel_when_stopped(self, tasks: list[asyncio.Task[None]]) -> None:
-        while not self._stopped.is_set():
-            await asyncio.sleep(LOOK_S)
-        for task in tasks:
-            task.cancel()
-
-    def stop(self) -> None:
-        """End the runs that go on."""
-        self._stopped.set()
-        self.thread.join(timeout=10.0)
-
-
 def _live(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
-    side = _Side(subject, seeds, wanted)
-    side.thread.start()
-    try:
-        while True:
-            try:
-                outcome = side.found.get(timeout=LOOK_S)  # short, so that Ctrl-C is heard
-            except Empty:
-                continue
-            if outcome is None:
-                return
-            if isinstance(outcome, BaseException):
-                raise outcome
-            yield outcome
-    finally:
-        side.stop()
+    async def run(seed: str) -> Outcome:
+        begun = time.monotonic()
+        schedule = draw(wanted.setting, seed)
+        case, verdict = await subject.judge_live(schedule, wanted.contract, wanted.folder)
+        return Outcome(seed, verdict, case.digest, time.monotonic() - begun)
+
+    return side_by_side(run, seeds, wanted.processes, lambda: wanted.is_over)
 
 
 def sharded(seeds: Iterator[str], shard: tuple[int, int] | None) -> Iterator[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from conformance.search.random.schedule import Schedule, to_json
-from fakebrokers.faults.search import Search
+from conformance.search.shrink import Simpler
 from fakebrokers.faults.steps import fewer, simpler
 
 EVALUATIONS_MAX = 200
@@ -26,11 +26,6 @@ LEAST: Mapping[str, Any] = {
     "sleep_ms": 0,
 }
 SHORT_S = 1.0  #: a safety phase that is no longer is not made shorter
-
-
-def shrinking(fails: Callable[[Schedule], bool], most: int = EVALUATIONS_MAX) -> Search[Schedule]:
-    """A search among schedules."""
-    return Search(fails, most, candidates, to_json)
 
 
 def candidates(schedule: Schedule) -> Iterator[Schedule]:
@@ -55,3 +50,6 @@ def _smaller_workloads(schedule: Schedule) -> Iterator[Schedule]:
         for smaller in dict.fromkeys((least, value // 2)):
             if least <= smaller < value:
                 yield replace(schedule, params={**schedule.params, name: smaller})
+
+
+SIMPLER = Simpler(candidates, to_json, EVALUATIONS_MAX)

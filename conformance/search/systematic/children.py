@@ -20,13 +20,11 @@ from conformance.run.pace import PAUSE_S
 from conformance.run.specs import PLAIN, Injection, Spec
 from conformance.run.trace import Trace
 from conformance.search.client import Command, Environment, TracedProcess, run_live
+from conformance.search.live import side_by_side
 from conformance.search.systematic.universe import DrawableSpec, singles
 
 SIDE_BY_SIDE = 10  #: they wait most of the time
 LONGEST_S = 120.0  #: that a run may take
-
-#: Takes a run and its findings; returns those that are new.
-Take = Callable[[Case, list[Finding]], list[Finding]]
 
 
 class Child:
@@ -65,18 +63,15 @@ class Child:
 
         return await run_live(adapter, work, broken, LONGEST_S)
 
-    async def run_all(self, specs: Iterable[Spec], seconds: float, on_case: Take) -> None:
-        """Run specs side by side until the time is over or there are no more."""
-        end, left = time.monotonic() + seconds, iter(specs)
+    async def judged(self, spec: Spec) -> tuple[Case, list[Finding]]:
+        """Run and judge a spec, while other runs go on."""
+        case = await self.run(spec)
+        return case, await asyncio.to_thread(judge, case)
 
-        async def worker() -> None:
-            for spec in left:
-                if time.monotonic() >= end:
-                    return
-                case = await self.run(spec)
-                on_case(case, judge(case))
-
-        await asyncio.gather(*(worker() for _ in range(self.lanes)))
+    def run_all(self, specs: Iterable[Spec], seconds: float) -> Iterator[tuple[Case, list[Finding]]]:
+        """Run specs side by side until the time is over or there are no more; the runs as they end."""
+        end = time.monotonic() + seconds
+        return side_by_side(self.judged, specs, self.lanes, lambda: time.monotonic() >= end)
 
     async def bases(self) -> list[Base]:
         """The base scripts for what the client says that it can. Raises `AdapterFailed`."""
@@ -85,23 +80,21 @@ class Child:
         await adapter.kill()
         return [base for base in material_of(self.protocol).bases.values() if _suits(base, hello)]
 
-    async def universe(self, seconds: float, on_case: Take) -> list[DrawableSpec]:
+    def universe(
+        self, seconds: float, on_case: Callable[[Case, list[Finding]], object]
+    ) -> list[DrawableSpec]:
         """What can be swept: the bases that this client plays well, and every act at every frame of them.
 
         Bases that show what they are for without faults are among the specs.
         """
-        bases = await self.bases()
+        bases = asyncio.run(self.bases())
         plain = {base.name: Spec(self.protocol, base.name) for base in bases}
         found = [DrawableSpec((PLAIN,), plain[base.name]) for base in bases if not base.injections]
-
-        def look(case: Case, findings: list[Finding]) -> list[Finding]:
-            news = on_case(case, findings) if _plays(case) else []
+        for case, findings in self.run_all([plain[base.name] for base in bases if base.injections], seconds):
             if _plays(case):
+                on_case(case, findings)
                 found.extend(singles(case))
                 found.extend(second_faults(case))
-            return news
-
-        await self.run_all([plain[base.name] for base in bases if base.injections], seconds, look)
         return sorted(found, key=lambda item: item.spec.base)  # whichever run was over first
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import msgspec
 
 from conformance.clients.adapters.registry import Client
 from conformance.known.defects import Part
-from conformance.rules import Finding, judge
+from conformance.rules import Finding
 from conformance.run.acts import ACTS
 from conformance.run.case import Case
 from conformance.run.material import material_of
@@ -62,8 +61,7 @@ class Listed(Fixed[Spec, Case]):
         self.child = Child.of(protocol, client.command, client.env)
 
     async def judged(self, spec: Spec) -> tuple[Case, list[Finding]]:
-        case = await self.child.run(spec)
-        return case, await asyncio.to_thread(judge, case)  # the other runs go on
+        return await self.child.judged(spec)
 
     def page(self, case: Case, finding: Finding, news: list[Finding], folder: Path) -> Path:
         findings = sorted(news, key=lambda one: one.name != finding.name)

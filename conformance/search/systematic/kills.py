@@ -7,9 +7,10 @@ from functools import cache
 from conformance.rules import judge
 from conformance.rules.registry import ALIVE, HARNESS
 from conformance.run.inprocess import runner
+from conformance.search.garbage import rare_collections
 from conformance.search.kills import Budget, Kill
 from conformance.search.systematic.order import DrawOrder
-from conformance.search.systematic.sweep import Sweep, rare_collections
+from conformance.search.systematic.sweep import Sweep
 from conformance.search.systematic.universe import DrawableSpec, universe
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from conformance.rules import Finding, judge
 from conformance.run.case import Case
-from conformance.run.specs import Spec, to_json
+from conformance.run.specs import Spec
 from conformance.search.replay import ReplayFile, read_replay
-from conformance.search.systematic.shrink import Shrinking
+from conformance.search.systematic.shrink import SIMPLER
 
 
 class Replay(ReplayFile[Spec, Case], kw_only=True):
     """What a file holds; `invariants` are those that were violated, with what happened."""
+
+    simpler: ClassVar = SIMPLER
 
     spec: Spec
     invariants: dict[str, str]
@@ -31,10 +33,6 @@ class Replay(ReplayFile[Spec, Case], kw_only=True):
         return self.spec.protocol
 
     @property
-    def key(self) -> str:
-        return to_json(self.spec)
-
-    @property
     def found(self) -> dict[str, str]:
         return self.invariants
 
@@ -43,9 +41,6 @@ class Replay(ReplayFile[Spec, Case], kw_only=True):
 
     def digest(self, case: Case) -> str:
         return fingerprint(case)
-
-    def search(self, fails: Callable[[Spec], bool]) -> Shrinking:
-        return Shrinking(fails)
 
     def with_run(self, case: Case) -> Replay:
         return replay_of(self.client, self.mutant, case, judge(case))

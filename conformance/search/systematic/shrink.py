@@ -5,32 +5,17 @@ Delta debugging over a handful of faults: each candidate is run, and taken if th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from conformance.run.specs import Injection, Spec, to_json
-from fakebrokers.faults.search import Search
-
-#: Whether a spec still fails the same way.
-Fails = Callable[[Spec], bool]
+from conformance.search.shrink import Simpler
 
 EVALUATIONS_MAX = 300
 #: Acts from the plainest to the strangest: the plainest one that fails the same way says the most.
 PLAIN_ACTS = ("rst", "fin", "lost", "late")
-
-
-class Shrinking(Search[Spec]):
-    """A search among specs.
-
-    Args:
-        fails: Runs a spec; see `Fails`.
-        most: How many runs it may cost.
-    """
-
-    def __init__(self, fails: Fails, most: int = EVALUATIONS_MAX) -> None:
-        super().__init__(fails, most, candidates, to_json)
 
 
 def candidates(spec: Spec) -> Iterator[Spec]:
@@ -94,3 +79,6 @@ def _fewer(ops: int | None) -> Iterator[int]:
         yield from (2, 4, 8, 16)
     else:
         yield from dict.fromkeys(number for number in (1, ops // 2, ops - 1) if 0 < number < ops)
+
+
+SIMPLER = Simpler(candidates, to_json, EVALUATIONS_MAX)

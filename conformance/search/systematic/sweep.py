@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 
 from conformance.known.defects import KnownFindings
 from conformance.rules import Finding, judge
 from conformance.run.case import Case
 from conformance.run.specs import PLAIN, Spec
-
-COLLECT_EVERY = 100  #: runs between two collections of garbage; between them it would cost a tenth
-
-
-def _collect(runs: int) -> None:
-    if runs % COLLECT_EVERY == 0:
-        gc.collect()
-
-
-@contextmanager
-def rare_collections() -> Iterator[Callable[[int], None]]:
-    """Collect garbage only now and then: call what this yields with the number of runs so far.
-
-    What is there at the beginning stays: it is not looked at again.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    gc.freeze()
-    try:
-        yield _collect
-    finally:
-        gc.unfreeze()
-        if was_on:
-            gc.enable()
-
+from conformance.search.garbage import rare_collections
 
 #: Specs, and whether their runs violate anything, as far as one knows.
 Suspects = Generator[tuple[Spec, bool], None, None]
 
 
-def _all(specs: Iterable[Spec]) -> Suspects:
+def all_of(specs: Iterable[Spec]) -> Suspects:
+    """All of them have to be run here."""
     return ((spec, True) for spec in specs)
 
 
@@ -125,7 +101,7 @@ class Sweep:
         *,
         until: Callable[[list[Finding]], bool] = lambda _: False,
         on_run: Callable[[int], None] = lambda _: None,
-        suspects: Callable[[Iterable[Spec]], Suspects] = _all,
+        suspects: Callable[[Iterable[Spec]], Suspects] = all_of,
     ) -> float:
         """Run specs until the time is over, there are no more, or `until` is satisfied. Returns seconds.
 

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from conformance.cli.analyze import analyze_journals
-from conformance.cli.chaos import _shrinking
+from conformance.cli.campaign import shrinking
 from conformance.clients.mutants.registry import find_mutant
 from conformance.rules.anomalies import check
 from conformance.search.random import canary
@@ -140,8 +140,8 @@ def test_an_interrupt_keeps_what_was_done(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         one.go(seeds())
     assert one.runs == len(SEEDS)
-    assert one.failed
-    assert all(failed.path.exists() for failed in one.failed)
+    assert one.failures
+    assert all(failed.path.exists() for failed in one.failures)
 
 
 def test_time_ends_a_campaign(tmp_path: Path) -> None:
@@ -213,8 +213,8 @@ def test_a_stricter_contract_finds_what_the_protocol_allows(tmp_path: Path) -> N
     strict = ChaosCampaign(subject, setting, tmp_path / "strict", contract="exactly-once")
     for one in (lenient, strict):
         one.go([str(number) for number in range(1, 6)])
-    assert not lenient.failed
-    assert {name for failed in strict.failed for name in failed.names} == {"duplicate"}
+    assert not lenient.failures
+    assert {name for failed in strict.failures for name in failed.names} == {"duplicate"}
 
 
 def test_shrinking_in_real_time_is_told_before_it_begins(
@@ -223,7 +223,7 @@ def test_shrinking_in_real_time_is_told_before_it_begins(
     reported: list[tuple[int, float]] = []
     at_once = campaign(tmp_path / "virtual", MUTANT)
     at_once.go(SEEDS, on_shrink=lambda *what: reported.append(what))
-    assert at_once.failed and reported == []  # it takes no time that anybody would wonder about
+    assert at_once.failures and reported == []  # it takes no time that anybody would wonder about
 
     async def nothing_smaller(wishes: list[object], *_: object) -> list[None]:
         assert reported
@@ -232,7 +232,7 @@ def test_shrinking_in_real_time_is_told_before_it_begins(
     def turned_real(*_: object) -> None:
         monkeypatch.setattr(ChaosClient, "is_process", True)
 
-    monkeypatch.setattr("conformance.search.random.campaign.shrink_all", nothing_smaller)
+    monkeypatch.setattr("conformance.search.campaign.shrink_all", nothing_smaller)
     campaign(tmp_path / "real", MUTANT).go(SEEDS, None, turned_real, lambda *what: reported.append(what))
     [(failures, limit_s)] = reported
     assert failures >= 1 and limit_s == LIVE_SHRINK_S
@@ -240,5 +240,5 @@ def test_shrinking_in_real_time_is_told_before_it_begins(
 
 def test_the_time_of_shrinking_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with Shown(Console(width=100), "chaos", None, 1.0) as shown:
-        shown.say(_shrinking(2, 240.0))
+        shown.say(shrinking(2, 240.0))
     assert capsys.readouterr().out == "shrinking 2 failures in real time: up to about 4 minutes\n"

@@ -15,7 +15,7 @@ from conformance.search.random.page import parts, write_page
 from conformance.search.random.replay import ChaosReplay, is_chaos, load, replay_of
 from conformance.search.random.run import runner
 from conformance.search.random.schedule import Schedule, to_json
-from conformance.search.random.shrink import candidates, shrinking
+from conformance.search.random.shrink import SIMPLER, candidates
 from conformance.search.random.verdict import verdict_on
 from conformance.search.replay import replay, shrunk
 from fakebrokers.cli import main
@@ -145,11 +145,20 @@ def test_what_clients_say_is_escaped(tmp_path: Path) -> None:
 def test_a_campaign_writes_down_what_replays(tmp_path: Path) -> None:
     campaign = ChaosCampaign(ChaosClient(PROTOCOL, "reference", MUTANT), SETTING, tmp_path)
     campaign.go(["2"])
-    [failed] = campaign.failed
+    [failed] = campaign.failures
     assert failed.steady
-    assert failed.faults == 1
+    assert len(failed.replay.plan.steps) == 1
     assert failed.path.with_suffix("").with_suffix(".html").exists()
     assert command(["replay", str(failed.path)]) == 1
+
+
+def test_a_failure_that_nobody_shrank_is_the_same_run_although_its_journal_is_kept(tmp_path: Path) -> None:
+    client = ChaosClient(PROTOCOL, "reference", MUTANT)
+    campaign = ChaosCampaign(client, SETTING, tmp_path, keeps_journals=True)
+    campaign.go([str(number) for number in range(1, 7)])
+    rest = [one for one in campaign.failures if one.steady is None]
+    assert rest
+    assert [replay(one.replay, client.run).same for one in rest] == [True] * len(rest)
 
 
 def test_the_same_seed_gives_the_same_verdict_and_the_same_smallest_schedule_twenty_times() -> None:
@@ -160,8 +169,9 @@ def test_the_same_seed_gives_the_same_verdict_and_the_same_smallest_schedule_twe
         case = go(draw(SETTING, SEED))
         verdict = verdict_on(case)
         names = set(verdict.names)
-        smallest = shrinking(lambda one, names=names: bool(names.intersection(verdict_on(go(one)).names)), 5)
-        seen.add((case.digest, str(verdict), to_json(smallest.smallest(case.schedule))))
+        few = SIMPLER._replace(most=5)
+        smaller = few.search(lambda one, names=names: bool(names.intersection(verdict_on(go(one)).names)))
+        seen.add((case.digest, str(verdict), to_json(smaller.smallest(case.schedule))))
     assert len(seen) == 1
 
 

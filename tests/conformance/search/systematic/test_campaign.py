@@ -26,7 +26,7 @@ SPECS = [
 
 
 def found(campaign: SweepCampaign) -> list[tuple[str, str, int]]:
-    return [(one.name, to_json(one.replay.spec), one.count) for one in campaign.failures]
+    return [(one.names[0], to_json(one.replay.plan), one.count) for one in campaign.failures]
 
 
 def swept(folder: Path, mutant: str, processes: int) -> SweepCampaign:
@@ -105,28 +105,28 @@ def swept_live(folder: Path, broken: Callable[[int], bool]) -> SweepCampaign:
 @pytest.mark.usefixtures("in_threads")
 def test_what_a_process_fails_at_is_shrunk(tmp_path: Path) -> None:
     campaign = swept_live(tmp_path, lambda _: True)
-    assert [(len(one.replay.spec.injections), one.steady) for one in campaign.failures] == [(0, True)]
+    assert [(len(one.replay.plan.injections), one.steady) for one in campaign.failures] == [(0, True)]
     assert campaign.failures[0].path.with_suffix("").with_suffix(".html").exists()
 
 
 @pytest.mark.usefixtures("in_threads")
 def test_what_a_process_fails_at_once_is_written_down_as_it_was(tmp_path: Path) -> None:
     campaign = swept_live(tmp_path, lambda run: run == 1)
-    assert [(one.replay.spec, one.steady) for one in campaign.failures] == [(SPECS[-1], False)]
+    assert [(one.replay.plan, one.steady) for one in campaign.failures] == [(SPECS[-1], False)]
 
 
 @pytest.mark.usefixtures("in_threads")
 def test_an_interrupt_while_something_is_shrunk_keeps_what_was_found(tmp_path: Path) -> None:
     def interrupted(run: int) -> bool:
         if run > 1:
-            raise asyncio.CancelledError
+            raise KeyboardInterrupt
         return True
 
     client = SweptClient(PROTOCOL, "reference")
     client.made, client.child = None, Sometimes(interrupted)
     campaign = SweepCampaign(client, tmp_path, specs=SPECS[-1:])
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(KeyboardInterrupt):
         campaign.go(60.0)
-    assert [(one.replay.spec, one.steady, one.path.exists()) for one in campaign.failures] == [
-        (SPECS[-1], False, True)
+    assert [(one.replay.plan, one.steady, one.path.exists()) for one in campaign.failures] == [
+        (SPECS[-1], None, True)
     ]

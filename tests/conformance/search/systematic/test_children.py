@@ -9,8 +9,7 @@ import pytest
 
 from conformance.clients.adapters.registry import bundled
 from conformance.clients.reference.registry import command
-from conformance.rules import Finding, judge
-from conformance.run.case import Case
+from conformance.rules import judge
 from conformance.run.inprocess import runner
 from conformance.run.specs import Injection, Spec
 from conformance.run.trace import TraceRow
@@ -33,16 +32,10 @@ def child() -> Child:
 
 
 def test_runs_go_side_by_side_and_the_correct_client_violates_nothing(child: Child) -> None:
-    seen: list[tuple[str, list[Finding]]] = []
-
-    def take(case: Case, findings: list[Finding]) -> list[Finding]:
-        assert case.slack_s
-        seen.append((str(case.spec), findings))
-        return findings
-
     specs = [Spec(PROTOCOL, "publish"), Spec(PROTOCOL, "publish", (LOST,)), Spec(PROTOCOL, "ask")]
-    asyncio.run(child.run_all(iter(specs), 60.0, take))
-    assert {spec for spec, _ in seen} == {str(spec) for spec in specs}
+    seen = list(child.run_all(specs, 60.0))
+    assert all(case.slack_s for case, _ in seen)
+    assert {str(case.spec) for case, _ in seen} == {str(spec) for spec in specs}
     assert [findings for _, findings in seen if findings] == []
 
 

@@ -18,6 +18,7 @@ from conformance.run.inprocess import runner
 from conformance.run.specs import Injection, Spec, to_json
 from conformance.search import fixed
 from conformance.search.fixed import KNOWN, Swept, run_lists
+from conformance.search.systematic.children import Child
 from conformance.search.systematic.fixed import SPECS, Listed, load_specs, save_specs
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
@@ -39,10 +40,11 @@ STOCK = [each for each in bundled() if not each.name.startswith("reference-")]
 CLEAN, BROKEN = runner(PROTOCOL), runner(PROTOCOL, "confirm-by-position")
 
 
-class Scripted:
+class Scripted(Child):
     """A child whose runs come out as they are listed; the last one again and again."""
 
     def __init__(self, cases: list[Case]) -> None:
+        super().__init__(PROTOCOL, lambda _: pytest.fail("no process is needed"))
         self.cases = cases
         self.runs = 0
 
@@ -61,7 +63,7 @@ def listed(tmp_path: Path, client: Client, cases: list[Case], known: str = "") -
     if known:
         (tmp_path / f"{client.name}{KNOWN}").write_text(known)
     found, child = Listed(client, PROTOCOL, tmp_path, tmp_path / "report"), Scripted(cases)
-    found.child = child  # type: ignore[assignment]
+    found.child = child
     asyncio.run(run_lists([found], lanes=1))
     return found, child
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance.run.specs import ArgumentChange, Injection, Spec
-from conformance.search.systematic.shrink import EVALUATIONS_MAX, Shrinking
+from conformance.search.systematic.shrink import EVALUATIONS_MAX, SIMPLER
 
 MANY = tuple(Injection("c1", "out", number, "latency", 30.0) for number in range(20, 30))
 
 
 def smallest(fails: Callable[[Spec], bool], spec: Spec) -> tuple[Spec, int]:
     assert fails(spec)
-    search = Shrinking(fails)
+    search = SIMPLER.search(fails)
     return search.smallest(spec), search.runs
 
 
@@ -66,6 +66,6 @@ def test_the_base_gets_shorter() -> None:
 
 def test_no_more_runs_than_allowed() -> None:
     spec = Spec("toy", "base", MANY)
-    search = Shrinking(lambda one: len(one.injections) > 8, most=5)
+    search = SIMPLER._replace(most=5).search(lambda one: len(one.injections) > 8)
     search.smallest(spec)
     assert search.runs == 5

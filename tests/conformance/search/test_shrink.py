@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 
 from conformance.rules import Finding
-from conformance.search.live import Shrinkable, ShrinkResult, shrink_all
 from conformance.search.random.campaign import JudgedRun, shows
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.schedule import Schedule, to_json
-from conformance.search.random.shrink import candidates
+from conformance.search.random.shrink import SIMPLER
 from conformance.search.random.verdict import RunVerdict, Word
+from conformance.search.shrink import Shrinkable, ShrinkResult, shrink_all
 from fakebrokers.core import virtual
 from fakebrokers.faults.steps import Step
 
@@ -35,9 +35,7 @@ def shrunk(
         verdict = FAILS if fails(schedule, runs[key]) else RunVerdict(Word.PASS)
         return ChaosCase(schedule, []), verdict
 
-    [found] = asyncio.run(
-        shrink_all([(LONG, "lives")], Shrinkable(run, shows, candidates, to_json), 4, seconds)
-    )
+    [found] = asyncio.run(shrink_all([(LONG, "lives")], Shrinkable(run, shows, SIMPLER), 4, seconds))
     return found, runs
 
 
@@ -84,7 +82,7 @@ def test_runs_that_wait_for_a_lane_are_not_begun_behind_the_end() -> None:
         return ChaosCase(schedule, []), FAILS
 
     # the first two runs end at 0.1 s, the third begins before the end, and all others of its batch behind it
-    plans = Shrinkable(run, shows, candidates, to_json)
+    plans = Shrinkable(run, shows, SIMPLER)
     [found] = virtual.run(shrink_all([(LONG, "lives")], plans, 1, 0.12))
     assert found is not None
     assert found.run[0].schedule == LONG and found.steady

@@ -1,0 +1,163 @@
+"""What sweep and chaos share: runs until the time is over; what failed is shrunk and written down.
+
+The two are strategies: one draws specs, the other schedules, and each keeps where the next campaign goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import msgspec
+
+from conformance.known.defects import KnownFindings
+from conformance.search.client import SearchClient
+from conformance.search.replay import ReplayFile
+from conformance.search.shrink import TWICE, Shrinkable, ShrinkResult, Simpler, shrink_all
+
+S = TypeVar("S", bound=SearchClient)
+P = TypeVar("P")  # a plan
+R = TypeVar("R")  # a run of one, judged
+
+#: Gets how many failures are shrunk in real time, and the seconds that this takes at most.
+OnShrink = Callable[[int, float], None]
+
+
+class WrittenFailure(msgspec.Struct):
+    """One kind of failure, written down as the smallest plan that shows it.
+
+    Attributes:
+        steady: Whether two more runs have failed the same way; None: it was not run again.
+        count: How many runs of the campaign have failed so.
+        seed: Of the plan that failed first; "" where plans have none.
+    """
+
+    replay: ReplayFile[Any, Any]
+    path: Path
+    steady: bool | None = None
+    count: int = 1
+    seed: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """What was found."""
+        return list(self.replay.found)
+
+
+class Campaign(ABC, Generic[S, P, R]):
+    """A search for what one client does wrong.
+
+    Args:
+        folder: For replay files and for where the next campaign goes on; by default one of this client below
+            the working directory.
+        expected: What the client is known to violate.
+        processes: How many runs at once.
+
+    Attributes:
+        runs: How many so far.
+        failures: What was written down.
+        kind: The name of the folder for all clients.
+        simpler: How a plan becomes simpler.
+    """
+
+    kind: ClassVar[str]
+    simpler: ClassVar[Simpler[Any]]
+
+    def __init__(
+        self, subject: S, folder: Path | None, expected: KnownFindings | None, processes: int
+    ) -> None:
+        self.subject = subject
+        parts = (subject.name or "adapter", subject.protocol, subject.mutant)
+        self.folder = folder or Path(".fakebrokers", self.kind, "-".join(part for part in parts if part))
+        self.expected = expected or KnownFindings()
+        self.processes = processes
+        self.runs = 0
+        self.seconds = 0.0
+        self.failures: list[WrittenFailure] = []
+
+    def _search(self, run_all: Callable[[], None], shrink_s: float, on_shrink: OnShrink) -> None:
+        """Do all runs; then shrink what failed, and write it down.
+
+        An interrupt (Ctrl-C) ends the runs or the shrinking; what was found is written down all the same.
+
+        Args:
+            run_all: Runs plans until the time is over, and keeps what fails.
+            shrink_s: What the shrinking of a process may take, in real time.
+        """
+        begun = time.monotonic()
+        interrupt: KeyboardInterrupt | None = None
+        try:
+            run_all()
+        except KeyboardInterrupt as error:
+            interrupt = error
+        self._save()
+        found: dict[int, ShrinkResult[R] | None] = {}
+        try:
+            wishes = self._failures()
+            if interrupt is None:
+                for number, result in self._shrunk(wishes, shrink_s, on_shrink):
+                    found[number] = result
+        except KeyboardInterrupt as error:
+            interrupt = error
+        self._write_down(found)
+        self.seconds = time.monotonic() - begun
+        if interrupt is not None:
+            raise interrupt
+
+    # what a strategy says
+
+    @abstractmethod
+    def _save(self) -> None:
+        """Write down where the next campaign goes on."""
+
+    @abstractmethod
+    def _failures(self) -> Sequence[tuple[P, str]]:
+        """The plans to shrink, each with the name of what was found there."""
+
+    @abstractmethod
+    def _judged(self, plan: P) -> R:
+        """Run a plan in this process, and judge it."""
+
+    @abstractmethod
+    async def _judged_live(self, plan: P) -> R:
+        """The same for a client in a process."""
+
+    @abstractmethod
+    def _replay(self, run: R) -> ReplayFile[Any, Any]:
+        """Its replay file."""
+
+    @abstractmethod
+    def _shows(self, run: R, name: str) -> bool:
+        """Whether this was found in it."""
+
+    @abstractmethod
+    def _write_down(self, found: Mapping[int, ShrinkResult[R] | None]) -> None:
+        """Write down what failed.
+
+        Args:
+            found: What became of those `_failures` that were run again, by their place; None of one that did
+                not fail again.
+        """
+
+    # what follows from it
+
+    def _shrunk(
+        self, wishes: Sequence[tuple[P, str]], seconds: float, on_shrink: OnShrink
+    ) -> Iterator[tuple[int, ShrinkResult[R] | None]]:
+        """A run of the smallest plan on which the same is found, and whether it was found each time."""
+        if not self.subject.is_process:
+            yield from enumerate(self._smallest(*wish) for wish in wishes)
+        elif wishes:
+            on_shrink(len(wishes), seconds)
+            plans = Shrinkable(self._judged_live, self._shows, self.simpler)
+            yield from enumerate(asyncio.run(shrink_all(wishes, plans, self.processes, seconds)))
+
+    def _smallest(self, plan: P, name: str) -> ShrinkResult[R] | None:
+        search = self.simpler.search(lambda one: self._shows(self._judged(one), name))
+        smallest = search.smallest(plan)
+        shown = [run for run in (self._judged(smallest) for _ in range(TWICE)) if self._shows(run, name)]
+        return ShrinkResult(shown[0], len(shown) == TWICE) if shown else None
