@@ -50,7 +50,8 @@ class Protocol:
         wires: What its connections speak; the first one is the usual one.
         variants: Names of which a fake speaks one at a time (transporters), each the name of a wire; empty
             where there is no choice.
-        effects: Effects that exist here only, on any wire; those of one wire stand with the wire.
+        effects: Effects that exist here only, on any wire, or where they are: ``module:NAME`` of a sequence.
+            Those of one wire are named at the wire.
         default_port: TCP port of a real installation; that of the first wire if not given.
         ordered: Whether its logs have an order, and positions are offsets in it.
         answers_in_order: Whether answers are told apart by their order alone: where one is lost, the next one
@@ -70,7 +71,7 @@ class Protocol:
     server: str
     wires: Sequence[Wire]
     variants: Sequence[str] = ()
-    effects: Sequence[type[Effect]] = ()
+    effects: Sequence[type[Effect]] | str = ()
     default_port: int = 0
     ordered: bool = False
     answers_in_order: bool = False
@@ -96,7 +97,8 @@ class Protocol:
     @cached_property
     def own_effects(self) -> tuple[type[Effect], ...]:
         """All effects that only this protocol has."""
-        return (*self.effects, *(effect for wire in self.wires for effect in wire.effects))
+        here: Sequence[type[Effect]] = _found(self.effects) if isinstance(self.effects, str) else self.effects
+        return (*here, *(effect for wire in self.wires for effect in wire.effects))
 
     def wire(self, name: str) -> Wire:
         """The wire of that name.

@@ -19,7 +19,7 @@ from conformance.findings import SEVERITIES, RootCause, findings, write_findings
 from conformance.known.defects import Defect, KnownRow
 from conformance.report.links import PageLinks
 from conformance.results import Results, RowResult, Verdict
-from conformance.suite.catalogue import requirements
+from conformance.suite.load import requirements
 from tests.cargo import build
 from tests.eventually import PATIENCE_S
 from tests.pages import TOP, npm_package

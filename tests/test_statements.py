@@ -6,7 +6,8 @@ import pytest
 
 from ci.site import statement_page
 from ci.site.statement_page import REASONS, Document, documents
-from conformance.suite.catalogue import families, requirements
+from conformance.suite.catalogue import families
+from conformance.suite.load import requirements
 from tests.judged import JUDGED
 
 each_document = pytest.mark.parametrize("document", documents(), ids=lambda each: each.protocol)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.suite.catalogue import Family, Requirement, families, of_family
-from conformance.suite.load import all_scenarios
+from conformance.suite.catalogue import families
+from conformance.suite.load import all_scenarios, of_family
+from conformance.suite.requirement import Family, Requirement
 from conformance.suite.scenario import Scenario
 
 INTRODUCTION = """\

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.suite.catalogue import Requirement, requirements
+from conformance.suite.load import requirements
+from conformance.suite.requirement import Requirement
 
 FOLDER = Path(__file__).parent / "statements"
 

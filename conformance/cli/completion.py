@@ -18,7 +18,7 @@ def client_names(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 def scenario_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> Sequence[str]:
     """The ids, in the order of the catalogue."""
-    from conformance.suite.catalogue import requirements
+    from conformance.suite.load import requirements
 
     return [each for each in requirements() if each.startswith(incomplete.upper())]
 

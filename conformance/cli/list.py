@@ -14,8 +14,9 @@ from rich.table import Table
 from conformance.cli.completion import words_to_explain
 from conformance.cli.folders import with_folders
 from conformance.printing import console_for_all
-from conformance.suite.catalogue import Requirement, families, requirement, requirements, sections, sources
-from conformance.suite.load import all_scenarios, select
+from conformance.suite.catalogue import families, sections, sources
+from conformance.suite.load import all_scenarios, requirement, requirements, select
+from conformance.suite.requirement import Requirement
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.protocol import protocol_names

@@ -55,7 +55,7 @@ def command_of(adapter: str | None) -> list[str] | None:
 
 def find_own(*workloads: str) -> None:
     """See whether there are such workloads; a user's own lies in the working folder. `UsageError` if not."""
-    from conformance.search.random.workload import find_workload
+    from conformance.search.random.workloads import find_workload
 
     sys.path[:0] = [""] if "" not in sys.path else []
     for name in filter(None, workloads):

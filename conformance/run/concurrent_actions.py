@@ -7,25 +7,45 @@ of these comes at each op of a base, some turns of the loop after its beginning.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-from conformance.run.specs import ConcurrentAction
+from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.call import Call
+from conformance.run.notes import Notes
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import latency
 
-if TYPE_CHECKING:
-    from conformance.run.bases import RunOp, ScriptContext
-    from conformance.run.case import Case
-
-TURNS = (0, 1, 2, 4, 8)
 HURRY_S, ANSWER_S = 0.1, 0.3  #: an op that takes less time than its answer
-FEW_OF_A_KIND = 2  #: ops of the same name in a base
-#: Ops that only look at the client, or prepare what it does later.
-QUIET = ("state", "stats", "raise_next", "set_clock", "set_counter", "cancel")
 #: Ops that are not begun twice: an invariant tells their messages and subscriptions apart by their names.
 UNIQUE = ("publish", "publish_many", "subscribe", "connect")
+
+
+class BegunOp(Protocol):
+    """The op that something comes at: a `RunOp`."""
+
+    call: Call
+    op: str
+    args: Mapping[str, Any]
+    timeout_s: float
+
+
+class Application(Protocol):
+    """What the application has: a `ScriptContext`."""
+
+    broker: Any
+    adapter: Adapter
+    notes: Notes
+
+    def take(self, op: str, args: Mapping[str, Any], timeout: float) -> object:
+        """Begin an op."""
+
+    def besides(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something besides."""
+
+    def kill(self, how: str = "rst") -> None:
+        """End all connections."""
 
 
 class EarlyClose(Exception):
@@ -46,12 +66,12 @@ async def pass_turns(turns: int) -> None:
         await asyncio.sleep(0)
 
 
-def close(context: ScriptContext, done: RunOp, turns: int) -> None:
+def close(context: Application, done: BegunOp, turns: int) -> None:
     """The session is closed."""
     raise EarlyClose(turns)
 
 
-def cancel(context: ScriptContext, done: RunOp, turns: int) -> None:
+def cancel(context: Application, done: BegunOp, turns: int) -> None:
     """The op is cancelled."""
 
     async def work() -> None:
@@ -63,7 +83,7 @@ def cancel(context: ScriptContext, done: RunOp, turns: int) -> None:
     context.besides(work())
 
 
-def twice(context: ScriptContext, done: RunOp, turns: int) -> None:
+def twice(context: Application, done: BegunOp, turns: int) -> None:
     """The same op is begun once more."""
 
     async def work() -> None:
@@ -76,7 +96,7 @@ def twice(context: ScriptContext, done: RunOp, turns: int) -> None:
         context.take(done.op, done.args, done.timeout_s)
 
 
-def loss(context: ScriptContext, done: RunOp, turns: int) -> None:
+def loss(context: Application, done: BegunOp, turns: int) -> None:
     """All connections are lost."""
 
     async def work() -> None:
@@ -89,7 +109,7 @@ def loss(context: ScriptContext, done: RunOp, turns: int) -> None:
         context.kill("rst")
 
 
-CONCURRENT: dict[str, Callable[[ScriptContext, RunOp, int], None]] = {
+CONCURRENT: dict[str, Callable[[Application, BegunOp, int], None]] = {
     "close": close,
     "cancel": cancel,
     "twice": twice,
@@ -98,7 +118,7 @@ CONCURRENT: dict[str, Callable[[ScriptContext, RunOp, int], None]] = {
 HURRIED = "hurried"  #: the op has less time than its answer takes
 
 
-def hurry(context: ScriptContext) -> float:
+def hurry(context: Application) -> float:
     """Answers take their time from now on, for a while. Returns what the op is given, seconds."""
     name = context.broker.faults.add(latency(ANSWER_S, direction="out"))
 
@@ -109,17 +129,3 @@ def hurry(context: ScriptContext) -> float:
 
     context.besides(work())
     return HURRY_S
-
-
-def concurrent_actions(case: Case) -> Iterator[tuple[str, str, ConcurrentAction]]:
-    """Concurrent actions of a run: what is done, the op that it comes to, and the concurrent action."""
-    seen: dict[str, int] = {}
-    for number, done in enumerate(case.ops, 1):
-        seen[done.op] = seen.get(done.op, 0) + 1
-        if done.phase or done.op in QUIET or seen[done.op] > FEW_OF_A_KIND:
-            continue
-        for what in case.traits.faults.concurrent:
-            if what == "twice" and done.op in UNIQUE:
-                continue
-            for turns in (0,) if what == HURRIED else TURNS:
-                yield what, done.op, ConcurrentAction(number, what, turns)

@@ -55,7 +55,8 @@ def _of_schedule(schedule: Schedule) -> Plan:
     nodes = int(schedule.params.get("nodes", 1))
     faults = []
     for step in schedule.steps:
-        for row in rows_of(schedule.protocol, step, nemeses.get(step.kind), nodes):
+        disturbs = nemeses[step.kind].rows if step.kind in nemeses else None
+        for row in rows_of(schedule.protocol, step, disturbs, nodes):
             lasting = for_a_while(row, step.for_s) if step.kind in (FAULT, ACT) else row
             faults.append(fault_from(later(lasting, step.at_s), step.name, protocol))
     return Plan(seed=schedule.plan_seed, faults=tuple(faults))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from conformance.suite import outside, outside_catalogue
-from conformance.suite.catalogue import families, stated_in
+from conformance.suite.catalogue import all_known, families, known, sections, stated_in
+from conformance.suite.requirement import Requirement
 from conformance.suite.scenario import Scenario, declared, forget, registered
 from fakebrokers.commands import own_package
 from fakebrokers.errors import UsageError, instead_of
@@ -113,13 +114,33 @@ def joined(*parts: str | None) -> str:
 
 
 def _named(pool: list[Scenario], ids: Sequence[str]) -> list[Scenario]:
-    known = {word for s in pool for word in (s.id, s.requirement.section, s.requirement.family)}
+    words = {word for s in pool for word in (s.id, s.requirement.section, s.requirement.family)}
     wanted = [word.upper() for word in ids]
     for word in wanted:
-        if word not in known:
-            raise UsageError(f"there is no scenario {word!r} here{instead_of(word, sorted(known))}")
+        if word not in words:
+            raise UsageError(f"there is no scenario {word!r} here{instead_of(word, sorted(words))}")
     return [s for s in pool if any(_fits(s, word) for word in wanted)]
 
 
 def _fits(item: Scenario, word: str) -> bool:
     return word in (item.id, item.requirement.section, item.requirement.family)
+
+
+def requirements() -> Mapping[str, Requirement]:
+    """All requirements by id: family by family, in the order of their numbers. Loads all scripts."""
+    all_scenarios()
+    return {each.id: each for each in all_known()}
+
+
+def of_family(name: str) -> list[Requirement]:
+    """The requirements of one family."""
+    return [each for each in requirements().values() if each.family == name]
+
+
+def requirement(scenario_id: str) -> Requirement:
+    """The requirement with that id. `UsageError` if there is none."""
+    try:
+        return known(scenario_id) or requirements()[scenario_id]
+    except KeyError:
+        words = [*families(), *sections(), *requirements()]
+        raise UsageError(f"there is no scenario {scenario_id!r}{instead_of(scenario_id, words)}") from None

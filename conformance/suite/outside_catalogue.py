@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, get_args
+from typing import NoReturn, get_args
 
 import msgspec
 
-from conformance.suite.catalogue import Family, Level, Requirement
 from conformance.suite.outside import CATALOGUE, Folder
+from conformance.suite.requirement import Family, Level, Requirement
 from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.protocol import protocol_names
-
-if TYPE_CHECKING:
-    from conformance.suite.scenario import Script
 
 LEVELS: tuple[str, ...] = get_args(Level)
 SEVERITIES = ("critical", "high", "medium", "low")
@@ -65,7 +62,9 @@ def read(folder: Folder, known: Mapping[str, Family]) -> list[Family]:
     return found
 
 
-def check_scripts(folder: Folder, scripts: Mapping[str, Script], stated: Sequence[str]) -> None:
+def check_scripts(
+    folder: Folder, scripts: Mapping[str, Callable[..., object]], stated: Sequence[str]
+) -> None:
     """See to it that each requirement of a folder has a script, and each script its requirement there.
 
     Args:
@@ -89,7 +88,7 @@ def check_scripts(folder: Folder, scripts: Mapping[str, Script], stated: Sequenc
                 file.refuse(problem, "scenarios", index, "id")
 
 
-def check_ids(folder: Folder, scripts: Mapping[str, Script], stated: Sequence[str]) -> None:
+def check_ids(folder: Folder, scripts: Mapping[str, Callable[..., object]], stated: Sequence[str]) -> None:
     """See to it that each script of a folder tries what the folder itself demands. Arguments as above."""
     texts = [path.read_text(encoding="utf-8") for path in _paths(folder)]
     own = [row["id"] for text in texts for row in tomllib.loads(text).get("scenarios", ())] + [*stated]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from conformance.suite.catalogue import Family, Level, Requirement, families, known, numbers, state
+from conformance.suite.catalogue import families, known, numbers, state
 from conformance.suite.catalogue import forget as forget_stated
 from conformance.suite.outside_catalogue import problems
+from conformance.suite.requirement import Family, Level, Requirement
 from conformance.suite.sentences import sentences
 from conformance.suite.subjects import Subject, elsewhere, find
 from fakebrokers.errors import UsageError, instead_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fakebrokers.blazingmq import faults
 from fakebrokers.blazingmq.frames import FRAMES
 from fakebrokers.core.wire import Wire
 from fakebrokers.protocol import Protocol
@@ -22,5 +21,5 @@ PROTOCOL = Protocol(
     control="fakebrokers.blazingmq.operations:CONTROL",
     behaviours="fakebrokers.blazingmq.behaviours:BEHAVIOURS",
     wires=(WIRE,),
-    effects=faults.EFFECTS,
+    effects="fakebrokers.blazingmq.faults:EFFECTS",
 )

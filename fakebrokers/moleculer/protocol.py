@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fakebrokers.core.wire import Wire
-from fakebrokers.moleculer import faults
 from fakebrokers.moleculer.mqtt.frames import FRAMES as MQTT_FRAMES
 from fakebrokers.moleculer.nats.frames import FRAMES as NATS_FRAMES
 from fakebrokers.moleculer.redis.frames import FRAMES as REDIS_FRAMES
@@ -42,6 +41,6 @@ PROTOCOL = Protocol(
     control="fakebrokers.moleculer.operations:CONTROL",
     behaviours="fakebrokers.moleculer.behaviours:BEHAVIOURS",
     wires=(NATS, REDIS, MQTT, TCP),
-    effects=faults.EFFECTS,
+    effects="fakebrokers.moleculer.faults:EFFECTS",
     variants=("nats", "redis", "mqtt", "tcp"),
 )

@@ -18,6 +18,7 @@ from fakebrokers.faults.build import fault
 from fakebrokers.faults.effect import Action, Effect, EffectOnFake, Passage, Realism
 from fakebrokers.faults.effects import Fin, HalfOpen, Rst, Silent
 from fakebrokers.faults.plan import Fault
+from fakebrokers.narconi import forging
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.websocket import PING, encode_frame
 
@@ -248,7 +249,10 @@ class BreakBackend(EffectOnFake, frozen=True, tag="break-backend"):
         return LoseBackend(self.down_s)
 
 
-EFFECTS = (HttpAnswer, WithoutHeader, WithLength, CutBody, SlowBody, SplitDelivery, FailInstead, BreakBackend)
+EFFECTS = (
+    *(HttpAnswer, WithoutHeader, WithLength, CutBody, SlowBody, SplitDelivery, FailInstead, BreakBackend),
+    *forging.EFFECTS,
+)
 
 End = Literal["fin", "rst", "half-open"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fakebrokers.core.wire import Wire
-from fakebrokers.narconi import faults, forging
 from fakebrokers.narconi.frames import FRAMES
 from fakebrokers.protocol import Protocol
 
@@ -18,5 +17,5 @@ PROTOCOL = Protocol(
     behaviours="fakebrokers.narconi.behaviours:BEHAVIOURS",
     wires=(WIRE,),
     answers_in_order=True,
-    effects=(*faults.EFFECTS, *forging.EFFECTS),
+    effects="fakebrokers.narconi.faults:EFFECTS",
 )

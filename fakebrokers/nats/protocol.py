@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fakebrokers.core.wire import Wire
-from fakebrokers.nats import faults
 from fakebrokers.nats.frames import FRAMES
 from fakebrokers.protocol import Protocol
 
@@ -22,5 +21,5 @@ PROTOCOL = Protocol(
     control="fakebrokers.nats.operations:CONTROL",
     behaviours="fakebrokers.nats.behaviours:BEHAVIOURS",
     wires=(WIRE,),
-    effects=faults.EFFECTS,
+    effects="fakebrokers.nats.faults:EFFECTS",
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fakebrokers.core.wire import Wire
 from fakebrokers.protocol import Protocol
-from fakebrokers.pzq import faults
 from fakebrokers.pzq.frames import FRAMES
 
 #: libzmq owns the bytes; what is spoken is messages of several parts.
@@ -17,5 +16,5 @@ PROTOCOL = Protocol(
     control="fakebrokers.pzq.operations:CONTROL",
     behaviours="fakebrokers.pzq.behaviours:BEHAVIOURS",
     wires=(WIRE,),
-    effects=faults.EFFECTS,
+    effects="fakebrokers.pzq.faults:EFFECTS",
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fakebrokers.core.wire import Wire
 from fakebrokers.protocol import Protocol
-from fakebrokers.rabbitmq_stream import faults
 from fakebrokers.rabbitmq_stream.frames import FRAMES
 
 WIRE = Wire(
@@ -22,6 +21,6 @@ PROTOCOL = Protocol(
     control="fakebrokers.rabbitmq_stream.operations:CONTROL",
     behaviours="fakebrokers.rabbitmq_stream.behaviours:BEHAVIOURS",
     wires=(WIRE,),
-    effects=faults.EFFECTS,
+    effects="fakebrokers.rabbitmq_stream.faults:EFFECTS",
     ordered=True,
 )

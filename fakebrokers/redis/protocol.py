@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fakebrokers.core.wire import Wire
 from fakebrokers.protocol import Protocol
-from fakebrokers.redis.faults import EFFECTS
 from fakebrokers.redis.frames import FRAMES
 
 WIRE = Wire(
@@ -22,6 +21,6 @@ PROTOCOL = Protocol(
     control="fakebrokers.redis.operations:CONTROL",
     behaviours="fakebrokers.redis.behaviours:BEHAVIOURS",
     wires=(WIRE,),
-    effects=EFFECTS,
+    effects="fakebrokers.redis.faults:EFFECTS",
     answers_in_order=True,
 )

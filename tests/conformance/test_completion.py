@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from conformance.clients.adapters.registry import bundled
-from conformance.suite.catalogue import requirements
+from conformance.suite.load import requirements
 from fakebrokers.protocol import protocol_names
 from tests.eventually import PATIENCE_S
 

@@ -10,17 +10,33 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Key
 from fakebrokers.files import by_rows
 
-if TYPE_CHECKING:
-    from conformance.clients.mutants.matrix import MatrixRow
-
 PLACE = Path(__file__).with_name("kills.json")
 _FIELDS = ("id", "protocol", "variant", "killed_by")
+
+
+class ProvenRow(Protocol):
+    """What the matrix says of a scenario: see `MatrixRow`."""
+
+    @property
+    def key(self) -> Key:
+        """Of the scenario."""
+
+    @property
+    def killed_by(self) -> list[str]:
+        """The mutants that it catches."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether that says anything."""
+
+
+P = TypeVar("P", bound=ProvenRow)
 
 
 @cache
@@ -56,13 +72,13 @@ def cover(kills: Mapping[Key, Sequence[str]]) -> dict[Key, str]:
     return {key: chosen.get(key, names[0]) for key, names in kills.items() if names}
 
 
-def write_kills(rows: Sequence[MatrixRow], place: Path = PLACE) -> list[MatrixRow]:
+def write_kills(rows: Sequence[P], place: Path = PLACE) -> list[P]:
     """Put proven rows in the place of older ones, and forget scenarios that are no more.
 
     Returns:
         The rows that are not proven, which change nothing.
     """
-    proven = {(row.id, row.protocol, row.variant): tuple(row.killed_by) for row in rows if row.is_proven}
+    proven = {row.key: tuple(row.killed_by) for row in rows if row.is_proven}
     kept = known_kills(place) | proven
     listed = [(*item.key, kept[item.key]) for item in all_scenarios() if item.key in kept]
     place.write_text(by_rows({"scenarios": [dict(zip(_FIELDS, each, strict=True)) for each in listed]}))

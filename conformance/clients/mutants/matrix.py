@@ -77,6 +77,11 @@ class MatrixRow(msgspec.Struct):
     survived: dict[str, str] = {}
 
     @property
+    def key(self) -> Key:
+        """Of the scenario."""
+        return self.id, self.protocol, self.variant
+
+    @property
     def is_proven(self) -> bool:
         """The reference passes, and a mutant does not."""
         return self.reference in GOOD and bool(self.killed_by)

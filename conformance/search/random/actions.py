@@ -22,7 +22,7 @@ class Actions(ABC):
 
     Attributes:
         protocol: Its name.
-        kinds: The workloads that the protocol can have, see `workload.KINDS`.
+        kinds: The workloads that the protocol can have, see `workloads.KINDS`.
         roles: For each of them the role that a client must have declared.
         server: Options of the fake.
         connecting, connect_s: Options of every ``connect``, and what it may take.

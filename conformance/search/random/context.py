@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from conformance.clients.adapter.base import Adapter
 from conformance.run.bases import RETRIES, ScriptContext
@@ -14,12 +14,12 @@ from conformance.run.pace import Pace
 from conformance.run.trace import Trace
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.step_faults import rows_of
+from fakebrokers.faults.disturbances import Row
 from fakebrokers.faults.plan import Plan
 from fakebrokers.faults.steps import Step
 
 if TYPE_CHECKING:
     from conformance.clients.adapter.result import Result
-    from conformance.search.random.nemesis import Nemesis
 
 
 async def _nothing() -> None:
@@ -28,6 +28,19 @@ async def _nothing() -> None:
 
 class Band(dict[str, Any]):
     """A step that took place: ``name kind about begin_s end_s``, and what acts ``did``."""
+
+
+class Disturbing(Protocol):
+    """What takes place in a step; see `nemesis.Nemesis`."""
+
+    def rows(self, step: Step, nodes: int = 1) -> list[Row]:
+        """The step as rows of a fault plan."""
+
+    async def begun(self, context: ChaosContext, step: Step) -> None:
+        """The rows are added."""
+
+    def heal(self, context: ChaosContext, step: Step) -> None:
+        """Undo what `begun` did."""
 
 
 class ChaosContext(ScriptContext):
@@ -53,7 +66,7 @@ class ChaosContext(ScriptContext):
         adapter: Adapter,
         trace: Trace,
         schedule: Schedule,
-        nemeses: dict[str, Nemesis],
+        nemeses: Mapping[str, Disturbing],
         pace: Pace,
         *,
         suffix: str = "",
@@ -114,7 +127,8 @@ class ChaosContext(ScriptContext):
         nemesis = self._nemeses.get(step.kind)
         self.killed.update(self.broker.engine.connections)
         self._standing[step.name] = step, band
-        rows = rows_of(self.schedule.protocol, step, nemesis, self.nodes, did)
+        disturbs = nemesis.rows if nemesis is not None else None
+        rows = rows_of(self.schedule.protocol, step, disturbs, self.nodes, did)
         ends_s = self.now + max((step.for_s, *(row["match"].get("until_s", 0.0) for row in rows)))
         self._added[step.name] = names = []
         try:

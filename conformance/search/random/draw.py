@@ -15,7 +15,8 @@ from conformance.search.random.material import ChaosProtocol, material_of
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.script import NEMESES, SCRIPT_S, SCRIPT_SECONDS
 from conformance.search.random.toxics import TOXIC
-from conformance.search.random.workload import SCRIPT, find_workload
+from conformance.search.random.workload import SCRIPT
+from conformance.search.random.workloads import find_workload
 from fakebrokers.faults import Realism
 from fakebrokers.faults.drawing import BY_NAME, TEMPLATES, draw_fault, draw_match, places_of
 from fakebrokers.faults.steps import ACT, FAULT, Step

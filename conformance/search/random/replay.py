@@ -13,7 +13,8 @@ from conformance.search.random.case import ChaosCase
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.shrink import SIMPLER
 from conformance.search.random.verdict import RunVerdict, verdict_on
-from conformance.search.random.workload import KINDS, SCRIPT
+from conformance.search.random.workload import SCRIPT
+from conformance.search.random.workloads import KINDS
 from conformance.search.replay import ReplayFile, read_replay
 from fakebrokers.errors import UsageError
 from fakebrokers.files import json_of

@@ -24,7 +24,7 @@ from conformance.search.random.material import ChaosProtocol, material_of
 from conformance.search.random.repeatable import repeatable
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.toxics import TOXIC, Toxics
-from conformance.search.random.workload import find_workload
+from conformance.search.random.workloads import find_workload
 from fakebrokers.core import memory
 from fakebrokers.core.frames import Role, kind_of
 from fakebrokers.journal.reader import read_run

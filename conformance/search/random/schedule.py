@@ -19,7 +19,7 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True):
     """One run. Equal schedules run alike, byte for byte, on virtual time.
 
     Attributes:
-        workload: A kind of `workload.KINDS`, or ``module:Class``.
+        workload: A kind of `workloads.KINDS`, or ``module:Class``.
         params: Of the workload: how many publishers, consumers, messages ...
         seconds: How long the safety phase lasts at least.
         seed: As it was given: of the random numbers that faults draw while they are at work.

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from conformance.search.random.acts import DrawnAct
-from conformance.search.random.nemesis import Nemesis
 from fakebrokers.faults.disturbances import Row
 from fakebrokers.faults.steps import FAULT, Step
 
 
 def rows_of(
-    protocol: str, step: Step, nemesis: Nemesis | None, nodes: int = 1, did: list[str] | None = None
+    protocol: str,
+    step: Step,
+    disturbs: Callable[[Step, int], list[Row]] | None,
+    nodes: int = 1,
+    did: list[str] | None = None,
 ) -> list[Row]:
     """A step as rows of a fault plan, counted from its beginning.
 
     Args:
-        nemesis: Of the step's kind; None: it is a fault at frames, which lasts until it is taken out.
+        disturbs: The rows of the nemesis of its kind; None: it is a fault at frames, which lasts until it is
+            taken out.
         nodes: How many the broker has.
         did: Gets what acts did.
     """
-    if nemesis is not None:
-        return nemesis.rows(step, nodes)
+    if disturbs is not None:
+        return disturbs(step, nodes)
     if step.kind == FAULT:
         return [{**step.args, "name": step.name}]
     effect = DrawnAct(act=step.args["act"], protocol=protocol, did=did)

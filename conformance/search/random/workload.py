@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from random import Random
 from typing import Any, ClassVar
 
 from conformance.clients.adapter.base import Call
 from conformance.search.random.actions import Actions
 from conformance.search.random.context import ChaosContext
-from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.renamed import OldName
 
 AGAIN_S = 3.0  #: between two tries to open something
@@ -318,32 +316,3 @@ class Mixed(Mixture):
     """All of it at once: it consumes what it publishes itself, too."""
 
     publishes = consumes = asks = True
-
-
-KINDS: dict[str, type[Workload]] = {
-    "publish": PublishOnly,
-    "consume": ConsumeOnly,
-    "request": AskOnly,
-    "mixed": Mixed,
-}
-
-
-def find_workload(name: str) -> type[Workload]:
-    """A workload by its kind, or as ``module:Class``. Raises `UsageError` where there is none."""
-    if name == SCRIPT:
-        from conformance.search.random.script import Script
-
-        return Script
-    if name in KINDS:
-        return KINDS[name]
-    module, _, own = name.partition(":")
-    if not own:
-        known = instead_of(name, (*KINDS, SCRIPT))
-        raise UsageError(f"there is no workload {name!r}{known}, or say module:Class")
-    try:
-        found = getattr(import_module(module), own)
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"there is no workload {name}: {error}") from None
-    if not (isinstance(found, type) and issubclass(found, Workload)):
-        raise UsageError(f"{name} is no subclass of conformance.search.random.Workload")
-    return found

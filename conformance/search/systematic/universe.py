@@ -9,13 +9,19 @@ from typing import NamedTuple
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.run.acts import ACTS, InjectionPoint
 from conformance.run.case import Case
-from conformance.run.concurrent_actions import concurrent_actions
+from conformance.run.concurrent_actions import HURRIED, UNIQUE
 from conformance.run.inprocess import client_of, run
 from conformance.run.material import material_of
-from conformance.run.specs import EVERY, Injection, Spec
+from conformance.run.specs import EVERY, ConcurrentAction, Injection, Spec
 from conformance.run.view import Conn
 from conformance.search.systematic.orders import orders
 from fakebrokers.core.frames import kind_of
+
+#: Turns of the loop after which a concurrent action comes.
+TURNS = (0, 1, 2, 4, 8)
+FEW_OF_A_KIND = 2  #: ops of the same name in a base at which they come
+#: Ops that only look at the client, or prepare what it does later.
+QUIET = ("state", "stats", "raise_next", "set_clock", "set_counter", "cancel")
 
 
 class DrawableSpec(NamedTuple):
@@ -160,6 +166,20 @@ def _spoken_to(case: Case) -> Conn | None:
 def _set_up(conn: Conn) -> int:
     """How many frames the server says until a connection is ready; as many as the client does, or more."""
     return sum(1 for seen in conn.of("out") if conn.ready is not None and seen.at <= conn.ready)
+
+
+def concurrent_actions(case: Case) -> Iterator[tuple[str, str, ConcurrentAction]]:
+    """Concurrent actions of a run: what is done, the op that it comes to, and the concurrent action."""
+    seen: dict[str, int] = {}
+    for number, done in enumerate(case.ops, 1):
+        seen[done.op] = seen.get(done.op, 0) + 1
+        if done.phase or done.op in QUIET or seen[done.op] > FEW_OF_A_KIND:
+            continue
+        for what in case.traits.faults.concurrent:
+            if what == "twice" and done.op in UNIQUE:
+                continue
+            for turns in (0,) if what == HURRIED else TURNS:
+                yield what, done.op, ConcurrentAction(number, what, turns)
 
 
 def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[DrawableSpec]:

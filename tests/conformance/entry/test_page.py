@@ -11,7 +11,7 @@ from conformance.clients.reference.registry import reference
 from conformance.known.defects import Part
 from conformance.known.files import load
 from conformance.rules import INVARIANTS
-from conformance.suite.catalogue import requirements
+from conformance.suite.load import requirements
 from tests.conformance.entry.toys import QUICK, ROOT
 
 PAGE = (ROOT / "docs" / "pytest-conformance.md").read_text(encoding="utf-8")

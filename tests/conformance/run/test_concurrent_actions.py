@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from conformance.rules import judge
-from conformance.run.concurrent_actions import TURNS, concurrent_actions
 from conformance.run.inprocess import runner
 from conformance.run.specs import ConcurrentAction, Spec, from_json, to_json
 from conformance.search.systematic.shrink import candidates
+from conformance.search.systematic.universe import TURNS, concurrent_actions
 
 CORRECT = [
     ("rabbitmq-stream", "both", 2, "close"),  # a subscription that is being made ends with the client

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from conformance.suite.catalogue import families, of_family, requirement, requirements, sources
-from conformance.suite.load import all_scenarios, select
+from conformance.suite.catalogue import families, sources
+from conformance.suite.load import all_scenarios, of_family, requirement, requirements, select
 from conformance.suite.scenario import registered, scenario
 from fakebrokers.errors import UsageError
 from scenarios.subjects import find

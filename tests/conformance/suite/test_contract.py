@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from conformance.rules.anomalies.anomaly import allowed_names
-from conformance.suite.catalogue import requirement
 from conformance.suite.contract import contract, promise
+from conformance.suite.load import requirement
 from conformance.suite.scenario import Scenario
 from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Items, KeyType, Role
 from fakebrokers.journal import Journal, Tap

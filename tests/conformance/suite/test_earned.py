@@ -12,8 +12,8 @@ from conformance.clients.reference.registry import reference, without_sockets
 from conformance.results import Verdict
 from conformance.suite import Client, Expect
 from conformance.suite.brokers import fake_for
-from conformance.suite.catalogue import requirement
 from conformance.suite.judge import Judgement, judge
+from conformance.suite.load import requirement
 from conformance.suite.scenario import Scenario
 from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError

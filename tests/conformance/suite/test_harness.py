@@ -16,10 +16,10 @@ from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Verdict
 from conformance.rules import Finding
 from conformance.suite import Client, Expect
-from conformance.suite.catalogue import requirement
 from conformance.suite.clients import ClientUnderTest, in_process
 from conformance.suite.harness import ClientHarness
 from conformance.suite.judgement import Judgement
+from conformance.suite.load import requirement
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError

@@ -18,10 +18,10 @@ from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Verdict
 from conformance.rules import Finding
 from conformance.suite import Client, Expect, evaluation
-from conformance.suite.catalogue import requirement
 from conformance.suite.expect import Unsupported
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.lag import LagMeter
+from conformance.suite.load import requirement
 from conformance.suite.pool import AdapterPool
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from conformance.rules.sentences import rules
-from conformance.suite.catalogue import families, requirements
+from conformance.suite.catalogue import families
+from conformance.suite.load import requirements
 from fakebrokers.cli import main
 
 

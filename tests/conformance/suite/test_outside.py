@@ -12,9 +12,9 @@ import pytest
 
 from conformance.clients.mutants.registry import find_mutant
 from conformance.suite import outside
-from conformance.suite.catalogue import families, requirement, sources
+from conformance.suite.catalogue import families, sources
 from conformance.suite.declared import declared_by
-from conformance.suite.load import add_folder, all_scenarios, remove_folder, select
+from conformance.suite.load import add_folder, all_scenarios, remove_folder, requirement, select
 from fakebrokers.errors import UsageError
 from tests.eventually import PATIENCE_S
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.suite.catalogue import requirement
+from conformance.suite.load import requirement
 from conformance.suite.sentences import Sentences, sentences
 from fakebrokers.errors import UsageError
 

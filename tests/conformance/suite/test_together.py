@@ -17,9 +17,9 @@ from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.clients.reference.registry import reference
 from conformance.results import Results
 from conformance.suite import Client, Expect
-from conformance.suite.catalogue import requirement
 from conformance.suite.conform import SuiteRequest, conform_all
 from conformance.suite.judge import Judgement
+from conformance.suite.load import requirement
 from conformance.suite.pool import AdapterPool
 from conformance.suite.runner import FEW, Runner, run_together
 from conformance.suite.scenario import Scenario

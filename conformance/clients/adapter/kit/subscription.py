@@ -7,16 +7,31 @@ import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .bodies import report_body
 from .failure import CallbackError, Failure
 
-if TYPE_CHECKING:
-    from .base import AdapterBase
-
 #: Several parts where the protocol has messages of several parts; a mapping is a body reported already.
 Body = bytes | Sequence[bytes] | Mapping[str, Any]
+
+
+class Reporter(Protocol):
+    """What messages go through: an `AdapterBase`."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def next_ref(self) -> str:
+        """A new message reference."""
+
+    def emit(self, event: str, **fields: Any) -> None:
+        """Write an event line."""
+
+    def trip(self, callback: str) -> None:
+        """Raise if this kind of callback is to."""
+
+    async def attempt(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Carry out one op."""
 
 
 def _reported(body: Body) -> Any:
@@ -35,7 +50,7 @@ class Subscription:
     """
 
     def __init__(
-        self, adapter: AdapterBase, sub: str, target: str, on_message: Mapping[str, Any] | None = None
+        self, adapter: Reporter, sub: str, target: str, on_message: Mapping[str, Any] | None = None
     ) -> None:
         self.sub = sub
         self.target = target

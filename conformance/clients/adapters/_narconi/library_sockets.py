@@ -35,7 +35,7 @@ class LibrarySocket:
         self._on_lost = on_lost
         self._closing = False
         self._is_reported = False
-        self._out = Feed[tuple[int, bytes]](runtime, self._write)
+        self._out = Feed[tuple[int, bytes]](runtime.feeds, self._write)
         self._heard_at = 0.0
 
     # what each library has its own words for

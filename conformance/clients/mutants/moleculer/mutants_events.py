@@ -72,7 +72,7 @@ class HandlerErrorsEndTheHandler(Events):
             except Exception:
                 self.listeners = [each for each in self.listeners if each.pattern != pattern]
 
-        self.listeners.append(Listener(pattern, group, Feed(self._runtime, once)))
+        self.listeners.append(Listener(pattern, group, Feed(self._runtime.feeds, once)))
 
 
 @mutant("demands-need-ack", tag="wire", breaks=["M9"])

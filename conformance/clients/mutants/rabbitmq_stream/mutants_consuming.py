@@ -93,7 +93,7 @@ class RefusedSubscriptionKept(Consuming):
         except ClientError:
             refused = Subscription(stream, options["start"], 1, {})
             refused.feed = Feed(
-                self.runtime, lambda arrival: self.deliver_message(refused, arrival, on_message)
+                self.runtime.feeds, lambda arrival: self.deliver_message(refused, arrival, on_message)
             )
             core = self.links.all[-1].core
             refused.attach(core, core._next_subscription_id)

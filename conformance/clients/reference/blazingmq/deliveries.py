@@ -31,7 +31,7 @@ class Deliveries:
     def __init__(self, client: BlazingClient) -> None:
         self.client = client
         self.contents = client.runtime.part(Contents)()
-        self.feed: Feed[Delivery] = Feed(client.runtime, self.deliver_message)
+        self.feed: Feed[Delivery] = Feed(client.runtime.feeds, self.deliver_message)
 
     def pushed(self, frame: Push) -> None:
         """A PUSH event came."""

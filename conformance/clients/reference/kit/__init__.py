@@ -24,7 +24,7 @@ A client for a new protocol is a package ``conformance/clients/reference/<protoc
         runtime.callbacks.report("connection_lost", text)                       # session event
         runtime.callbacks.trouble("decode", error)                               # error event
         runtime.callbacks.note("an answer that nobody waits for was dropped")    # nothing is lost in silence
-        feed = Feed(runtime, self.deliver_message); feed.put(message)            # callbacks one by one
+        feed = Feed(runtime.feeds, self.deliver_message); feed.put(message)            # callbacks one by one
         await runtime.callbacks.contain_async("message", lambda: callback(message))    # it may raise
         backoff = runtime.backoff(0.3, 4.0)
         await backoff.retry(self.open, is_final=lambda error: error.kind == "auth")

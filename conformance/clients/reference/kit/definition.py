@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from conformance.clients.adapter.contract import STRICT
+from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.reference.kit.runtime import Runtime
-
-if TYPE_CHECKING:
-    from conformance.clients.reference.kit.adapter import ReferenceAdapter
 
 
 class ReferenceClient(Protocol):
@@ -46,7 +44,7 @@ class ReferenceClient(Protocol):
 class ReferenceOps(Protocol):
     """The ops of a protocol: methods marked with `adapter.kit.op`, like those of an adapter."""
 
-    def __init__(self, adapter: ReferenceAdapter) -> None: ...
+    def __init__(self, adapter: AdapterBase) -> None: ...  # the `ReferenceAdapter`
 
     def client(self, runtime: Runtime, endpoints: Any, options: Mapping[str, Any]) -> ReferenceClient:
         """A client that is not connected yet; endpoints and options are those of the op ``connect``."""

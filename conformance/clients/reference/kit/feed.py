@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, MutableSet, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from conformance.clients.reference.kit.runtime import Runtime
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -24,15 +21,15 @@ class Feed(Generic[T]):
     `Callbacks` before.
     """
 
-    def __init__(self, runtime: Runtime, handle: Callable[[T], Awaitable[None]]) -> None:
+    def __init__(self, feeds: MutableSet[Feed[Any]], handle: Callable[[T], Awaitable[None]]) -> None:
         self._items: deque[T] = deque()
         self._handle = handle
         self._filled = asyncio.Event()
         self._drained = asyncio.Event()
         self._is_ended = False
         self._task = asyncio.get_running_loop().create_task(self._work())
-        runtime.feeds.add(self)
-        self._task.add_done_callback(lambda _: runtime.feeds.discard(self))
+        feeds.add(self)
+        self._task.add_done_callback(lambda _: feeds.discard(self))
 
     def __len__(self) -> int:
         return len(self._items)

@@ -39,7 +39,7 @@ class Events:
         async def contained(packet: Json) -> None:
             await self._runtime.callbacks.contain_async("message", lambda: handle(packet))
 
-        self.listeners.append(Listener(pattern, group, Feed(self._runtime, contained)))
+        self.listeners.append(Listener(pattern, group, Feed(self._runtime.feeds, contained)))
 
     # sending
 

@@ -131,7 +131,7 @@ class Subscription:
         self._callback = callback
         self._query = query
         self._ack = ack
-        self._feed: Feed[Delivery] = Feed(self._runtime, self._deliver_message)
+        self._feed: Feed[Delivery] = Feed(self._runtime.feeds, self._deliver_message)
         self._reconnecting: asyncio.Task[None] | None = None
         self._is_closing = False
         self._left_out = 0  #: deliveries for which no callback was begun

@@ -63,7 +63,7 @@ class Consumer:
         self.deliver_message = deliver_message
         self.filter_expired = filter_expired
         self.settled: dict[bytes, None] = {}
-        self.feed: Feed[Delivery] = Feed(runtime, self.handle)
+        self.feed: Feed[Delivery] = Feed(runtime.feeds, self.handle)
         self.socket = connector.connect(endpoint, self.kind, self.receive)
 
     # deliveries

@@ -56,7 +56,7 @@ class Consuming:
         deadline = self.runtime.clock.deadline(timeout)
         subscription = self.runtime.part(Subscription)(stream, start, credit, dict(properties or {}))
         feed = Feed[Arrival](
-            self.runtime, lambda arrival: self.deliver_message(subscription, arrival, on_message)
+            self.runtime.feeds, lambda arrival: self.deliver_message(subscription, arrival, on_message)
         )
         subscription.feed = feed
         subscription.accepts = accepts or subscription.accepts

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.cli import commands
 from conformance.cli.chaos import chaos_command
-from conformance.search.random.workload import KINDS, find_workload
+from conformance.search.random.workloads import KINDS, find_workload
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
 

@@ -19,7 +19,7 @@ def test_one_after_the_other_in_order() -> None:
             await asyncio.sleep(3 - item)
             seen.append(f"end {item}")
 
-        feed = Feed(Runtime(Memory()), handle)
+        feed = Feed(Runtime(Memory()).feeds, handle)
         for item in (1, 2):
             feed.put(item)
         await feed.drained()
@@ -41,7 +41,7 @@ def test_the_end_handles_what_waits_and_is_waited_for() -> None:
             await asyncio.sleep(1.0)
             seen.append(item)
 
-        feed = Feed(runtime, handle)
+        feed = Feed(runtime.feeds, handle)
         feed.put(1)
         feed.put(2)
         feed.end()
@@ -62,7 +62,7 @@ def test_cleared_items_are_not_handled() -> None:
         async def handle(item: int) -> None:
             seen.append(item)
 
-        feed = Feed(Runtime(Memory()), handle)
+        feed = Feed(Runtime(Memory()).feeds, handle)
         feed.put(1)
         assert list(feed) == [1]
         feed.clear()
@@ -82,7 +82,7 @@ def test_a_callback_does_not_wait_for_its_own_end() -> None:
             await feed.ended()
             ended_at.append(asyncio.get_running_loop().time())
 
-        feed = Feed(Runtime(Memory()), handle)
+        feed = Feed(Runtime(Memory()).feeds, handle)
         begun = asyncio.get_running_loop().time()
         feed.put(1)
         await asyncio.wait_for(feed.ended(), 10.0)
@@ -98,7 +98,7 @@ def test_the_end_of_the_runtime_ends_a_callback_that_runs() -> None:
         async def handle(item: int) -> None:
             await asyncio.sleep(3600)
 
-        Feed(runtime, handle).put(1)
+        Feed(runtime.feeds, handle).put(1)
         await asyncio.sleep(0.1)
         assert runtime.task_count == 1
         runtime.end()
