@@ -156,16 +156,7 @@ def decide(
     judged = [apply(map(_unmarked, run.results), known) for run in runs]
     rules = [rule_rows(run, known, rows) for run, rows in zip(runs, judged, strict=True)]
     rows = _worst(judged)
-    before = {row.key: row for row in baseline.results} if baseline is not None else {}
-    findings = rules_changed(rules, baseline, levels=levels)
-    failed = Counter(row.key for run in judged for row in run if row.verdict is Verdict.FAIL)
-    ran = Counter(row.key for run in judged for row in run if was_executed(row))
-    for key in [*rows, *(key for key in before if key not in rows)]:
-        now, then = rows.get(key), before.get(key)
-        sometimes = 0 < failed[key] < ran[key]
-        change = change_of(now, then, has_baseline=baseline is not None, levels=levels, sometimes=sometimes)
-        if change is not None:
-            findings.append(finding_of(change, now, then, failed[key], ran[key]))
+    findings = rules_changed(rules, baseline, levels=levels) + _changed(judged, rows, baseline, levels)
     findings.sort(key=lambda found: list(Change).index(found.change))
     complete = all(run.complete for run in runs)
     executed = executed_share(rows.values())
@@ -186,6 +177,26 @@ def decide(
         reasons=tuple(reasons),
         exit_code=int(code),
     )
+
+
+def _changed(
+    judged: Sequence[Sequence[RowResult]],
+    rows: Mapping[Key, RowResult],
+    baseline: Results | None,
+    levels: Sequence[str],
+) -> list[GateRow]:
+    """What has become of the rows since the baseline."""
+    before = {row.key: row for row in baseline.results} if baseline is not None else {}
+    failed = Counter(row.key for run in judged for row in run if row.verdict is Verdict.FAIL)
+    ran = Counter(row.key for run in judged for row in run if was_executed(row))
+    findings = []
+    for key in [*rows, *(key for key in before if key not in rows)]:
+        now, then = rows.get(key), before.get(key)
+        sometimes = 0 < failed[key] < ran[key]
+        change = change_of(now, then, has_baseline=baseline is not None, levels=levels, sometimes=sometimes)
+        if change is not None:
+            findings.append(finding_of(change, now, then, failed[key], ran[key]))
+    return findings
 
 
 def rule_rows(

@@ -317,19 +317,8 @@ def _clients(runs: Sequence[Results], sections: Sequence[ProtocolSection]) -> It
             (verdict, *LOOKS[Verdict(verdict)][:2], count) for verdict, count in summarize(results).items()
         )
         must = [r for r in results if r.level == "MUST"]
-        violated = {r.rule for r in rules if r.level == "MUST" and r.verdict is Verdict.FAIL}
         failed = sum(r.verdict is Verdict.FAIL for r in must)
-        complete = all(run.complete for run in own)
-        judged = any(r.verdict in (Verdict.PASS, Verdict.NON_STRICT, Verdict.FAIL) for r in must)
-        verdict, look = (
-            (_worst_words(failed, len(violated)), "fail")
-            if failed or violated
-            else ("incomplete", "unsure")
-            if not complete
-            else ("conformant", "pass")
-            if judged
-            else ("not judged", "unsure")
-        )
+        verdict, look = _in_a_word(own, must, failed)
         findings = [
             (row.anchor, cell)
             for section in sections
@@ -352,6 +341,18 @@ def _clients(runs: Sequence[Results], sections: Sequence[ProtocolSection]) -> It
             tuple(map(exit_of, own)),
             tuple(_broken(rules)),
         )
+
+
+def _in_a_word(own: Sequence[Results], must: Sequence[RowResult], failed: int) -> tuple[str, str]:
+    """The verdict on a client, and its look; `failed` of its MUST rows have failed."""
+    rules = [rule for run in own for rule in run.rules]
+    violated = {r.rule for r in rules if r.level == "MUST" and r.verdict is Verdict.FAIL}
+    if failed or violated:
+        return _worst_words(failed, len(violated)), "fail"
+    if not all(run.complete for run in own):
+        return "incomplete", "unsure"
+    judged = any(r.verdict in (Verdict.PASS, Verdict.NON_STRICT, Verdict.FAIL) for r in must)
+    return ("conformant", "pass") if judged else ("not judged", "unsure")
 
 
 def _worst_words(failed: int, violated: int) -> str:

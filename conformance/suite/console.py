@@ -212,38 +212,14 @@ def _print_step(console: Console, step: Step) -> None:
 def print_results(console: Console, results: Results) -> None:
     """Failures in full, then a table of verdicts by level."""
     for row in results.results:
-        loud = row.verdict in (Verdict.FAIL, Verdict.HARNESS_ERROR) and "expected" not in row.tags
-        if loud:
+        if row.verdict in (Verdict.FAIL, Verdict.HARNESS_ERROR) and "expected" not in row.tags:
             print_failure(console, row)
     _print_alike(console, results)
-    for rule in results.rules:
-        if "unexpected pass" in rule.tags:
-            shown = in_short(rule.rows)
-            console.print(
-                f"unexpected pass of the rule {rule.rule} in {shown}: take it out of the expectation file",
-                markup=False,
-            )
-        elif "expected" not in rule.tags:
-            print_rule(console, rule)
-    for row in results.results:
-        if row.verdict is Verdict.INCONCLUSIVE:
-            texts = [f"adapter: {text}" for text in row.adapter] + [row.reason]
-            line = f"inconclusive {row.id} ({row.level}): {'; '.join(texts)}"
-            console.print(plain(line), markup=False, highlight=False, style="magenta", soft_wrap=True)
-        if "unexpected pass" in row.tags:
-            console.print(f"unexpected pass {row.id}: take it out of the expectation file", markup=False)
-    table = Table(pad_edge=False)
-    table.add_column("level")
-    verdicts = [v for v in Verdict if any(r.verdict is v for r in results.results)]
-    for verdict in verdicts:
-        table.add_column(verdict.value, justify="right", style=STYLES[verdict])
-    for level in ("MUST", "SHOULD", "MAY"):
-        rows = [r for r in results.results if r.level == level]
-        if rows:
-            table.add_row(level, *(_count(rows, v) for v in verdicts))
+    _print_rules(console, results)
+    _print_open(console, results)
     console.print()
     console.print(plain(f"{results.client} {results.client_version}"), markup=False, style="bold")
-    console.print(table)
+    console.print(_by_level(results))
     every: list[RowResult | RuleResult] = [*results.results, *results.rules]
     defects = causes(every)
     if defects:
@@ -258,6 +234,43 @@ def print_results(console: Console, results: Results) -> None:
         f"exit code {results.exit_code}",
         highlight=False,
     )
+
+
+def _print_rules(console: Console, results: Results) -> None:
+    for rule in results.rules:
+        if "unexpected pass" in rule.tags:
+            shown = in_short(rule.rows)
+            console.print(
+                f"unexpected pass of the rule {rule.rule} in {shown}: take it out of the expectation file",
+                markup=False,
+            )
+        elif "expected" not in rule.tags:
+            print_rule(console, rule)
+
+
+def _print_open(console: Console, results: Results) -> None:
+    """What is not clear, and what was expected to fail and did not."""
+    for row in results.results:
+        if row.verdict is Verdict.INCONCLUSIVE:
+            texts = [f"adapter: {text}" for text in row.adapter] + [row.reason]
+            line = f"inconclusive {row.id} ({row.level}): {'; '.join(texts)}"
+            console.print(plain(line), markup=False, highlight=False, style="magenta", soft_wrap=True)
+        if "unexpected pass" in row.tags:
+            console.print(f"unexpected pass {row.id}: take it out of the expectation file", markup=False)
+
+
+def _by_level(results: Results) -> Table:
+    """How many rows of each level ended how."""
+    table = Table(pad_edge=False)
+    table.add_column("level")
+    verdicts = [v for v in Verdict if any(r.verdict is v for r in results.results)]
+    for verdict in verdicts:
+        table.add_column(verdict.value, justify="right", style=STYLES[verdict])
+    for level in ("MUST", "SHOULD", "MAY"):
+        rows = [r for r in results.results if r.level == level]
+        if rows:
+            table.add_row(level, *(_count(rows, v) for v in verdicts))
+    return table
 
 
 def _print_alike(console: Console, results: Results) -> None:

@@ -123,11 +123,7 @@ def nonmonotonic_poll(log: RunLog) -> Iterator[Anomaly]:
 
 def _steps(log: RunLog) -> Iterator[tuple[OpRow, OpRow, int]]:
     """Successive deliveries of one process and log, and how far apart they are in the observed log."""
-    offsets: dict[str, set[int]] = {}
-    for op in log.ops:
-        if op.offset is not None and op.outcome == "ok" and op.f in {"publish", "deliver"}:
-            offsets.setdefault(op.key or "", set()).add(op.offset)
-    index = {key: {offset: i for i, offset in enumerate(sorted(seen))} for key, seen in offsets.items()}
+    index = _observed(log)
     last: dict[tuple[str, str], OpRow] = {}
     for op in log.ops:
         if op.outcome == "event" and op.f in RECONNECTS:
@@ -140,6 +136,15 @@ def _steps(log: RunLog) -> Iterator[tuple[OpRow, OpRow, int]]:
             if before is not None and before.offset is not None:
                 yield before, op, index[key][op.offset] - index[key][before.offset]
             last[op.process, key] = op
+
+
+def _observed(log: RunLog) -> dict[str, dict[int, int]]:
+    """By log, the place of each offset among those that anybody has seen."""
+    offsets: dict[str, set[int]] = {}
+    for op in log.ops:
+        if op.offset is not None and op.outcome == "ok" and op.f in {"publish", "deliver"}:
+            offsets.setdefault(op.key or "", set()).add(op.offset)
+    return {key: {offset: i for i, offset in enumerate(sorted(seen))} for key, seen in offsets.items()}
 
 
 def _step(log: RunLog, name: str, before: OpRow, after: OpRow, detail: str) -> Anomaly:

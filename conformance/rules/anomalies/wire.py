@@ -114,15 +114,7 @@ def missed_heartbeat_ignored(log: RunLog) -> Iterator[Anomaly]:
     times = [row.t_ns for rows in (log.frames, log.ops, log.metrics) for row in rows]
     end = max(times, default=0)
     noticed = [op.t_ns for op in log.ops if op.outcome == "event" and op.f in NOTICED]
-    said: dict[str, list[FrameRow]] = defaultdict(list)
-    ends: dict[str, list[int]] = defaultdict(list)
-    for frame in log.frames:
-        if frame.tap in LEFT:
-            said[frame.connection].append(frame)
-        elif (frame.tap == "state" and meaning_of(frame.kind) & Meaning.END) or (
-            frame.direction == "in" and frame.role == Role.CLOSE
-        ):
-            ends[frame.connection].append(frame.t_ns)
+    said, ends = _said_and_ended(log)
     for connection, frames in said.items():
         for frame, following in zip_longest(frames, frames[1:]):
             if frame.role == Role.HANDSHAKE:  # nothing is agreed yet
@@ -138,6 +130,19 @@ def missed_heartbeat_ignored(log: RunLog) -> Iterator[Anomaly]:
                     seqs=(frame.seq,),
                     detail=f"silent for {(over - frame.t_ns) // 1_000_000} ms",
                 )
+
+
+def _said_and_ended(log: RunLog) -> tuple[dict[str, list[FrameRow]], dict[str, list[int]]]:
+    """By connection, what the fake said, and when either side has ended it."""
+    said: dict[str, list[FrameRow]] = defaultdict(list)
+    ends: dict[str, list[int]] = defaultdict(list)
+    for frame in log.frames:
+        is_end = frame.tap == "state" and meaning_of(frame.kind) & Meaning.END
+        if frame.tap in LEFT:
+            said[frame.connection].append(frame)
+        elif is_end or (frame.direction == "in" and frame.role == Role.CLOSE):
+            ends[frame.connection].append(frame.t_ns)
+    return said, ends
 
 
 def _keys(frame: FrameRow) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from conformance.search.random.acts import REALISM
 from conformance.search.random.material import ChaosProtocol, material_of
+from conformance.search.random.nemesis import Nemesis
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.script import NEMESES, SCRIPT_S, SCRIPT_SECONDS
 from conformance.search.random.toxics import TOXIC
@@ -85,26 +86,27 @@ def available(setting: Setting, material: ChaosProtocol, kind: str = "") -> list
     if setting.is_toxic:
         return [f"nemesis {name}" for name in TOXIC if not setting.nemeses or name in setting.nemeses]
     order = list(Realism)
-    worst = order.index(setting.realism)
-    names = [
-        one.name
-        for one in TEMPLATES
-        if order.index(one.realism) <= worst
-        and one.name not in material.actions.without
-        and not (setting.is_process and one.name == "stall")  # what is read late looks as if written late
-    ]
+    bearable = order[: order.index(setting.realism) + 1]
+    without = set(material.actions.without)
+    if setting.is_process:
+        without.add("stall")  # what is read late looks as if written late
+    names = [one.name for one in TEMPLATES if one.realism in bearable and one.name not in without]
     if not setting.is_remote:  # a real server's frames are not ours to make
-        names += [f"act {name}" for name, realism in REALISM.items() if order.index(realism) <= worst]
+        names += [f"act {name}" for name, realism in REALISM.items() if realism in bearable]
     names += [
         f"nemesis {one.name}"
         for one in material.nemeses.values()
-        if order.index(one.realism) <= worst
-        and (setting.is_process or not one.needs_process)
-        and not (setting.is_remote and one.needs_broker)
-        and (kind != SCRIPT or one.name in NEMESES)
+        if one.realism in bearable and _suits(one, setting, kind)
     ]
     wanted = setting.nemeses
     return [name for name in names if not wanted or name.rpartition(" ")[2] in wanted]
+
+
+def _suits(nemesis: Nemesis, setting: Setting, kind: str) -> bool:
+    """Whether a workload of that kind can have it there."""
+    if (nemesis.needs_process and not setting.is_process) or (nemesis.needs_broker and setting.is_remote):
+        return False
+    return kind != SCRIPT or nemesis.name in NEMESES
 
 
 def _step(

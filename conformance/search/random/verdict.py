@@ -80,20 +80,24 @@ def verdict_on(case: ChaosCase) -> RunVerdict:
     broken = [finding for finding in findings if finding.name == HARNESS]
     if broken:
         return RunVerdict(Word.HARNESS_ERROR, findings, reason=broken[0].detail)
-    unknown = sorted({done.op for done in case.ops if done.result and done.result.word == "unsupported"})
-    is_gone = any(finding.name == ALIVE for finding in findings)
-    judged = not is_gone and case.schedule.workload != SCRIPT  # whose messages may be equal
-    anomalies = tuple(one for one in check(case.log) if not one.allowed) if judged and case.log else ()
+    anomalies = () if any(finding.name == ALIVE for finding in findings) else _anomalies(case)
     if findings or anomalies:
         if case.lag_s > LAG_S:
             reason = f"the harness stood still for {case.lag_s:.1f} s"
             return RunVerdict(Word.INCONCLUSIVE, findings, anomalies, reason)
         return RunVerdict(Word.FAIL, findings, anomalies)
-    worked = any(done.op not in SILENT and done.result and done.result.ok for done in case.ops)
-    if not worked:
-        reason = f"the client cannot do {', '.join(unknown)}" if unknown else "no op ended well"
-        return RunVerdict(Word.INCONCLUSIVE, reason=f"{reason}, so nothing was shown")
-    return RunVerdict(Word.PASS)
+    if any(done.op not in SILENT and done.result and done.result.ok for done in case.ops):
+        return RunVerdict(Word.PASS)
+    unknown = sorted({done.op for done in case.ops if done.result and done.result.word == "unsupported"})
+    reason = f"the client cannot do {', '.join(unknown)}" if unknown else "no op ended well"
+    return RunVerdict(Word.INCONCLUSIVE, reason=f"{reason}, so nothing was shown")
+
+
+def _anomalies(case: ChaosCase) -> tuple[Anomaly, ...]:
+    """What the contract does not allow; nothing is said of scripts, whose messages may be equal."""
+    if case.log is None or case.schedule.workload == SCRIPT:
+        return ()
+    return tuple(one for one in check(case.log) if not one.allowed)
 
 
 def _alone(case: ChaosCase) -> tuple[Finding, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.run.acts import ACTS, InjectionPoint
@@ -13,6 +13,7 @@ from conformance.run.concurrent_actions import HURRIED, UNIQUE
 from conformance.run.inprocess import client_of, run
 from conformance.run.material import material_of
 from conformance.run.specs import EVERY, ConcurrentAction, Injection, Spec
+from conformance.run.traits import Traits
 from conformance.run.view import Conn
 from conformance.search.systematic.orders import orders
 from fakebrokers.core.frames import kind_of
@@ -106,23 +107,28 @@ def seconds(client: type[AdapterBase], case: Case) -> Iterator[DrawableSpec]:
         for place in places(one):
             if not later or place.connection != later[0]:
                 continue
-            happens = [("happens", [name, ""], "out") for name in case.traits.faults.happenings]
-            for act, param, direction in (*SECOND, *happens):
-                if direction != place.direction:
-                    continue
-                if act == "contradict" and case.traits.questions.opposite(place.frame, None) is None:
-                    continue
-                if act == "goodbye" and case.traits.faults.close_frame() is None:
-                    continue
+            for word, act, param in (*_once(place, case.traits), *_staying(place, case.traits)):
                 injection = Injection(place.connection, place.direction, place.nth, act, param)
-                group = ("second", act, kind_of(place.frame))
+                group = ("second", word, kind_of(place.frame))
                 yield DrawableSpec(group, Spec(spec.protocol, spec.base, (*loss, injection)))
-            for name in STAYING:
-                for group_word, param in ACTS[name].params(place._replace(ordinal=1), case.traits):
-                    stays = [param[0], place.ordinal, *param[2:]]
-                    injection = Injection(place.connection, place.direction, place.nth, name, stays)
-                    group = ("second", f"{name} {group_word}", kind_of(place.frame))
-                    yield DrawableSpec(group, Spec(spec.protocol, spec.base, (*loss, injection)))
+
+
+def _once(place: InjectionPoint, traits: Traits) -> Iterator[tuple[str, str, Any]]:
+    """What is done to one frame after a loss: its group, the act and the parameter."""
+    happens = [("happens", [name, ""], "out") for name in traits.faults.happenings]
+    for act, param, direction in (*SECOND, *happens):
+        lacks = (act == "contradict" and traits.questions.opposite(place.frame, None) is None) or (
+            act == "goodbye" and traits.faults.close_frame() is None
+        )
+        if direction == place.direction and not lacks:
+            yield act, act, param
+
+
+def _staying(place: InjectionPoint, traits: Traits) -> Iterator[tuple[str, str, Any]]:
+    """The same of what is done from there on."""
+    for name in STAYING:
+        for word, param in ACTS[name].params(place._replace(ordinal=1), traits):
+            yield f"{name} {word}", name, [param[0], place.ordinal, *param[2:]]
 
 
 def lasting(case: Case) -> Iterator[DrawableSpec]:
