@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
+
+from msgspec import UNSET
 
 from conformance.run.traits import AnyOrder, OneOf, Whole
 
@@ -47,10 +50,13 @@ def shared(got: Any, said: Any) -> int:
 
 
 def difference(got: Any, said: Any) -> tuple[str, Any, Any]:
-    """Where two values differ first: the path to it, and what is there in each."""
+    """Where two values differ first: the path to it, and what is there in each; UNSET where nothing is."""
     steps: list[tuple[str, Any, Any]] = []
+    if isinstance(said, OneOf):
+        said = max(said, key=partial(shared, got))
     if isinstance(got, Mapping) and isinstance(said, Mapping):
-        steps = [(str(name), got[name], said[name]) for name in said if name in got]
+        names = [*said, *got] if isinstance(said, Whole) else [name for name in said if name in got]
+        steps = [(str(name), got.get(name, UNSET), said.get(name, UNSET)) for name in names]
     elif isinstance(got, list) and type(said) is list and len(got) == len(said):
         steps = [(str(number), *pair) for number, pair in enumerate(zip(got, said, strict=True))]
     for step, one, other in steps:

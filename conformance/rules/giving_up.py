@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -153,7 +152,7 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if result.word in ("refused", "auth", "invalid", "cancelled", "hang", "crashed"):
             continue
-        if done.ended.t >= _latest_s(done) - SLACK_S - case.slack_s:
+        if done.ended.t >= done.begun.t + done.earliest_s - SLACK_S - case.slack_s:
             continue
         if any(done.begun < close < done.ended for close in closes):
             continue
@@ -164,12 +163,6 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if all(_stood(case, one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and no connection was lost", done.ended
-
-
-def _latest_s(done: RunOp) -> float:
-    """When an op ends at the latest, as the application says, or the library that fixes a deadline."""
-    own_s = (done.args.get("timeout_ms") or done.call.timeout_ms or math.inf) / 1000
-    return float(done.begun.t + min(own_s, done.timeout_s))
 
 
 def _may_have_no_answer(case: Case, done: RunOp, questions: Sequence[Question], ended: Position) -> bool:

@@ -441,7 +441,7 @@ def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if (
             reported.done.result.word in ("cancelled", "hang", "crashed")
-            or reported.at.t >= reported.deadline_s - SLACK_S - case.slack_s
+            or reported.at.t >= reported.earliest_s - SLACK_S - case.slack_s
         ):
             continue
         written = [one for one in case.facts.written if one.place == reported.place and one.at < reported.at]

@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from conformance.clients.adapter.base import Adapter, Call
+from conformance.clients.adapter.deadline import earliest
 from conformance.clients.adapter.limits import has_one_timeout, without_lacking
 from conformance.clients.adapter.result import Result
 from conformance.run.concurrent_actions import CONCURRENT, HURRIED, UNIQUE, hurry, pass_turns
@@ -111,7 +112,7 @@ class RunOp:
     Attributes:
         phase: The last mark before it began: "" at first, ``probe``, ``close`` ...
         begun, ended: When it began and when the client gave its answer; `ended` is None if it gave none.
-        timeout_s: What the client was given.
+        timeout_s: When it has to have ended: what the client was given, or what the library fixes by itself.
         result: How it ended; set when it has.
     """
 
@@ -126,6 +127,13 @@ class RunOp:
         self.phase = phase
         self.ended: Position | None = None
         self.result: Result | None = None
+
+    @property
+    def earliest_s(self) -> float:
+        """How long the client waits for an answer at least."""
+        given_s = self.timeout_s if self.call.timeout_ms is None else self.call.timeout_ms / 1000
+        own_ms = self.args.get("timeout_ms") or math.inf
+        return float(min(own_ms / 1000, earliest(given_s, self.timeout_s)))
 
     def __repr__(self) -> str:
         return f"{self.op}({self.args}) -> {self.result}"

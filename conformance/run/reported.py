@@ -55,6 +55,11 @@ class ReportedOutcome(NamedTuple):
         """By when the client had to know."""
         return self.done.begun.t + self.done.timeout_s
 
+    @property
+    def earliest_s(self) -> float:
+        """Until when the client has to wait for it, where nothing is lost."""
+        return self.done.begun.t + self.done.earliest_s
+
     def __str__(self) -> str:
         code = "" if self.code is None else f" with code {self.code}"
         return f"{message(self.body)} was reported as {self.word}{code}"

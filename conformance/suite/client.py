@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.clients.adapter.base import Adapter, Call, ProcessFacts
 from conformance.clients.adapter.contract import Contract
-from conformance.clients.adapter.deadline import deadline_of, least_ms
+from conformance.clients.adapter.deadline import deadline_of, earliest, least_ms
 from conformance.clients.adapter.limits import NotFitting, fitted
 from conformance.clients.adapter.messages import Event, Hello, Message, Part, request_body
 from conformance.clients.adapter.result import Result
@@ -95,13 +95,8 @@ class Client:
         return deadline_of(self.hello, kind, timeout_s * 1000) / 1000
 
     def earliest_s(self, kind: str, timeout_s: float) -> float:
-        """Before when no op of a kind may end for want of an answer, but for a tenth.
-
-        What is declared in ``limits`` is when it has ended at the latest; a library that looks now and then
-        for what is overdue ends it in half of that.
-        """
-        deadline_s = self.deadline_s(kind, timeout_s)
-        return timeout_s if deadline_s == timeout_s else min(timeout_s, deadline_s / 2)
+        """Before when no op of a kind may end for want of an answer, but for a tenth; see `earliest`."""
+        return earliest(timeout_s, self.deadline_s(kind, timeout_s))
 
     def heartbeat_s(self, wanted: float, at_most: float) -> float:
         """The heartbeat to ask for: `wanted`, or the smallest that the library takes.

@@ -128,8 +128,8 @@ async def op_inside_a_callback(subject: PzqSubject, client: Client, expect: Expe
             if event["op"] == "pzq.monitor":
                 there = event["result"]["values"].get("messages")
                 expect.equal(
-                    there,
-                    2,
+                    str(there),
+                    "2",
                     "the inner pzq.monitor has its right result",
                     id="the-inner-pzq-monitor-has-its-right-result",
                 )

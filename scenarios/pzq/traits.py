@@ -13,6 +13,7 @@ from conformance.run.traits import (
     Asks,
     Connecting,
     FaultMaterial,
+    OneOf,
     Questions,
     Reading,
     Settlement,
@@ -48,14 +49,22 @@ ANSWERS: Mapping[type[Frame], type[Frame]] = {MonitorRequest: MonitorReply}
 SAID = (ProduceAck, ProduceNack, Delivery, MonitorReply)
 
 
-def values(answer: MonitorReply) -> dict[str, Any]:
-    """What a reply of the monitor says: lines ``key: value``."""
+def _values(answer: MonitorReply, separator: str) -> Whole:
     found: dict[str, Any] = {}
     for line in answer.text.decode(errors="replace").split("\n"):
-        name, colon, value = (part.strip() for part in line.partition(":"))
-        if name and colon:
+        name, there, value = line.partition(separator)
+        name, value = name.strip(), value.strip()
+        if name and there:
             found[name] = int(value) if value.isascii() and value.isdigit() and len(value) <= 40 else value
-    return {"values": Whole(found)}
+    return Whole(found)
+
+
+def values(answer: MonitorReply) -> dict[str, Any]:
+    """What a reply of the monitor says: lines ``key: value``.
+
+    The daemon writes a blank behind each colon; a line without one may be read or passed over.
+    """
+    return {"values": OneOf((_values(answer, ": "), _values(answer, ":")))}
 
 
 OPS = {
@@ -63,7 +72,7 @@ OPS = {
         MonitorRequest,
         lambda args, frame: frame.command == b"MONITOR" and not any(frame.envelope),
         values,
-        apt=lambda args, answer: not answer.extra and bool(values(answer)["values"]),
+        apt=lambda args, answer: not answer.extra and bool(_values(answer, ": ")),
     )
 }
 

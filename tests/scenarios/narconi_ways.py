@@ -246,6 +246,19 @@ class SubscribesLater(AdapterBase):
             self.emit("error", session="s1", sub=request["args"]["sub"], where="other", error=reported)
 
 
+class KeepsItsPlace(Publishers):
+    """A publish that is given up keeps its place in line, and the WebSocket serves the next one."""
+
+    def overdue(self, publishing: Publishing) -> None:
+        pass
+
+
+class SaysHowLongAtMost(AdapterBase):
+    """Keeps to the time-out of each publish, and declares how long one takes at most."""
+
+    limits: Mapping[str, int] = {"publish_timeout_ms": 10_000}
+
+
 WAYS: Mapping[str, Manner] = {
     "one-request-each": ((OneRequestEach,), None),
     "repeats-with-get": ((RepeatsWithGet,), None),
@@ -259,5 +272,6 @@ WAYS: Mapping[str, Manner] = {
     "waits-for-no-close": ((WaitsForNoClose,), None),
     "refuses-meanwhile": ((RefusesMeanwhile, ComesBackAnyway, InNoHurry), CannotBeAsked),
     "errors-are-reasons": ((), ErrorsAreReasons),
+    "says-how-long-at-most": ((KeepsItsPlace,), SaysHowLongAtMost),
     "subscribes-later": ((), SubscribesLater),
 }

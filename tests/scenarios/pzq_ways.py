@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.reference.pzq.consumer import Consumer, Delivery, Parts
+from conformance.clients.reference.pzq.inquirer import Inquirer
 
 
 class BodyMayBeMissing(Consumer):
@@ -30,7 +31,23 @@ class NoListOfOne(AdapterBase):
         super().emit(event, **fields)
 
 
+class ValuesAreDigits(Inquirer):
+    """Hands over the values of the monitor as the text that they are."""
+
+    def value(self, text: str) -> str:
+        return text
+
+
+class ByTheLetter(Inquirer):
+    """Reads lines ``key: value``, as the daemon writes them, and no others."""
+
+    def split(self, line: str) -> tuple[str, str, str]:
+        return line.partition(": ")
+
+
 WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
+    "values-are-digits": ((ValuesAreDigits,), None),
+    "by-the-letter": ((ByTheLetter,), None),
     "body-may-be-missing": ((BodyMayBeMissing,), NoListOfOne),
     "no-list-of-one": ((), NoListOfOne),
 }

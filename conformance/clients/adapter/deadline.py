@@ -61,6 +61,19 @@ def deadline_of(hello: Hello, kind: str, timeout_ms: float) -> float:
     return min(late, FIXED_MAX_MS) if late != timeout_ms else timeout_ms
 
 
+def earliest(given: float, deadline: float) -> float:
+    """Before when no op ends for want of an answer.
+
+    What is declared in ``limits`` is when it has ended at the latest; a library that looks now and then for
+    what is overdue ends it in half of that, and one that keeps to what it is given ends it then.
+
+    Args:
+        given: The time-out of the op.
+        deadline: What `deadline_of` makes of it, in the same unit.
+    """
+    return given if deadline == given else min(given, deadline / 2)
+
+
 def least_ms(hello: Hello, kind: str) -> float:
     """The smallest time-out that the library takes for a kind of op, in milliseconds; 0 without one."""
     limits = hello.limits

@@ -126,7 +126,7 @@ def test_a_reply_of_the_monitor_in_two_parts_may_be_called_unreadable(
         op="pzq.monitor", args={}, begun=Position(1, 0, 1.0), ended=Position(4, 0, 4.0)
     )
     done.result = SimpleNamespace(ok=False, word="protocol")
-    done.call, done.timeout_s = SimpleNamespace(timeout_ms=60_000), 60.0
+    done.earliest_s = 60.0
     case = case_of(conn)
     case.material = material_of("pzq")
     case.shared["asked"] = [(done, case.traits.questions.ops["pzq.monitor"], [question])]
@@ -166,7 +166,7 @@ def test_who_has_got_an_answer_that_cannot_be_read_need_not_wait_for_more(
     conn.frames.append(SeenFrame(Position(row, 0, float(row)), "out", Malformed(b"", "", ""), 1))
     question = Question(conn, Frame(), None, Position(2, 0, 2.0))
     done: Any = SimpleNamespace(op="ask", args={}, begun=Position(1, 0, 1.0), ended=Position(4, 0, 4.0))
-    done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="connection")
+    done.earliest_s, done.result = 9.0, SimpleNamespace(ok=False, word="connection")
     done.call = SimpleNamespace(timeout_ms=None)
     case = case_of(conn)
     case.material = material_of(protocol)
