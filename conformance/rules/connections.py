@@ -286,14 +286,14 @@ def _is_over(case: Case, conn: Conn, ended: Position) -> bool:
     """Whether the time for a handshake is over: that of the client, or that of an op that waits for it."""
     if case.notes.abandons or ended.t - conn.accepted.t > HANDSHAKE_S:
         return True
-    return any(abs(done.begun.t + done.timeout_s - ended.t) < DEADLINE_S for done in case.ops)
+    return any(done.may_run_out(ended, DEADLINE_S) for done in case.ops)
 
 
 def _an_op_ended(case: Case, ended: Position) -> bool:
     """Whether an op ended then without its answer, by its deadline or because it was called off."""
     ends = [done.ended for done in case.ops if done.result is not None and not done.result.ok]
     ends += [reported.at for reported in case.reported if reported.word == "unknown"]
-    return any(end is not None and abs(end.t - ended.t) < SLACK_S for end in ends)
+    return any(end is not None and abs(end.t - ended.t) < SLACK_S + case.slack_s for end in ends)
 
 
 @invariant("waits-for-its-answers")
@@ -334,7 +334,7 @@ def waits_for_its_answers(case: Case) -> Iterator[Violation]:
 
 def _times_out(case: Case, ended: Position) -> bool:
     """Whether an op ends then by its deadline."""
-    return any(abs(done.begun.t + done.timeout_s - ended.t) < DEADLINE_S for done in case.ops)
+    return any(done.may_run_out(ended, DEADLINE_S) for done in case.ops)
 
 
 @invariant("silent-behind-its-goodbye")

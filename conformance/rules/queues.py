@@ -257,7 +257,8 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
             (docs/protocols/blazingmq.md, 9).
         Narconi: limit is the most unacknowledged messages at a time (docs/protocols/narconi.md, "consume").
         PZQ: without an acknowledgement a message comes again after the ack timeout (docs/protocols/pzq.md,
-            "Ack timeout").
+            "Ack timeout"). A ROUTER that connects keeps its peer's routing id when the connection is lost, so
+            what came before is acknowledged over the next one ("Consumer"; ZeroMQ's RFC 28, ROUTER).
 
     Example:
         message "7" of orders was confirmed 0 times, not 1.

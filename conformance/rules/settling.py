@@ -134,11 +134,11 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
         body = _body(heard)
         fits = [one for one in left[key] if one.at < heard.at and body in (None, one.body)]
         if not fits:
-            text = f"message {shown(key)} was delivered unasked, again, or changed"
             if any(one.damaged and one.key == key and one.at < heard.at for one in case.facts.handed):
+                text = f"message {shown(key)} was delivered, and what came of it has no times, or no body"
                 yield May("skips_damaged", text), heard.at
                 continue
-            yield text, heard.at
+            yield f"message {shown(key)} was delivered unasked, again, or changed", heard.at
             return
         exact = [one for one in fits if _reports(heard, one)]
         if not exact:
@@ -410,13 +410,14 @@ def asks_again(case: Case) -> Iterator[Violation]:
 
 @invariant("ids-differ")
 def ids_differ(case: Case) -> Iterator[Violation]:
-    """Messages to which the application gave no ids of their own get different ones.
+    """Messages of a session to which the application gave no ids of their own get different ones.
 
     Why:
         A reply acknowledges the wrong message: one that was refused counts as stored.
 
     Rests on:
-        PZQ: the daemon echoes the id and checks nothing (docs/protocols/pzq.md, "Producer").
+        PZQ: the daemon echoes the id, to the socket from which it came, and checks nothing
+            (docs/protocols/pzq.md, "Producer").
 
     Example:
         message "milk" has the id of message "tea".

@@ -135,6 +135,10 @@ class RunOp:
         own_ms = self.args.get("timeout_ms") or math.inf
         return float(min(own_ms / 1000, earliest(given_s, self.timeout_s)))
 
+    def may_run_out(self, at: Position, margin_s: float) -> bool:
+        """Whether its time may be over at a moment: not before the earliest, not after the latest."""
+        return self.earliest_s - margin_s < at.t - self.begun.t < self.timeout_s + margin_s
+
     def __repr__(self) -> str:
         return f"{self.op}({self.args}) -> {self.result}"
 

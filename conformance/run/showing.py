@@ -31,8 +31,9 @@ def message(body: bytes | None) -> str:
 def named(place: Sequence[Hashable]) -> str:
     """The name of a message on the wire (`facts.Written.place`): ``id 2 of orders``."""
     target, *producer, number = place
+    where = "" if target == "" else f" of {target}"  # a protocol with one target does not name it
     names = [f" by the producer {shown(each)}" for each in producer if each not in (None, "")]
-    return f"id {shown(number)} of {target}" + "".join(names)
+    return f"id {shown(number)}{where}{''.join(names)}"
 
 
 def counted(count: int, what: str) -> str:

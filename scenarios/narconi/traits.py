@@ -84,11 +84,16 @@ def _of(args: Args, frame: f.HttpRequest) -> bool:
 
 def carries(args: Args, frame: f.HttpRequest) -> bool:
     """Whether a request has the body and the metadata that were given, and no other; but HTTP libraries add a
-    type of their own where none is given."""
+    type of their own where none is given. A name that the server does not keep goes as it is, or gets the
+    prefix."""
     given = {name.lower(): plain(text_of(value)) for name, value in (args.get("headers") or {}).items()}
-    there = {name.lower(): plain(value) for name, value in frame.headers if name.lower().startswith(METADATA)}
+    sent = {name.lower(): plain(value) for name, value in frame.headers}
+    there = {name: value for name, value in sent.items() if name.startswith(METADATA)}
     if "content-type" not in given:
         there.pop("content-type", None)
+    for name in [name for name in given if not name.startswith(METADATA)]:
+        kept_as = PREFIX + name if PREFIX + name in there else name
+        there[name] = there.pop(kept_as, sent.get(name, ""))
     return frame.body == body_bytes(args["body"]) and there == given
 
 

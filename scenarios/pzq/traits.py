@@ -34,7 +34,7 @@ from fakebrokers.pzq.codec import (
 )
 from fakebrokers.pzq.frames import Delivery, MonitorReply, MonitorRequest, ProduceAck, ProduceNack
 from fakebrokers.pzq.pieces import borders, pieces
-from scenarios.pzq.sweep.tracking import QUEUE, place, track
+from scenarios.pzq.sweep.tracking import QUEUE, place, tell_sessions_apart, track
 
 #: The decoders at both ends of each of the fake's sockets.
 CODECS: Mapping[tuple[str, str], type[PzqCodec]] = {
@@ -115,6 +115,9 @@ class PzqReading(Reading):
     def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
         track(conn, facts)
 
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        tell_sessions_apart(ops, facts)
+
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         return {QUEUE: [(message.key, joined(message.body)) for message in broker.messages()]}
 
@@ -146,7 +149,8 @@ class PzqSettlement(Settlement):
     redelivers = True
 
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
-        return place(key_bytes(key) or b"" if isinstance(key, str | Mapping) else b"")
+        id = key_bytes(key) or b"" if isinstance(key, str | Mapping) else b""
+        return place(id, args["session"])
 
 
 class PzqFaultMaterial(FaultMaterial):

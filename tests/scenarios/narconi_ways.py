@@ -246,11 +246,11 @@ class SubscribesLater(AdapterBase):
             self.emit("error", session="s1", sub=request["args"]["sub"], where="other", error=reported)
 
 
-class KeepsItsPlace(Publishers):
-    """A publish that is given up keeps its place in line, and the WebSocket serves the next one."""
+class GivesUpLater(Publishers):
+    """Tells that a publish is overdue, and then gives its WebSocket up."""
 
     def overdue(self, publishing: Publishing) -> None:
-        pass
+        asyncio.get_running_loop().call_later(0.001, super().overdue, publishing)
 
 
 class SaysHowLongAtMost(AdapterBase):
@@ -272,6 +272,6 @@ WAYS: Mapping[str, Manner] = {
     "waits-for-no-close": ((WaitsForNoClose,), None),
     "refuses-meanwhile": ((RefusesMeanwhile, ComesBackAnyway, InNoHurry), CannotBeAsked),
     "errors-are-reasons": ((), ErrorsAreReasons),
-    "says-how-long-at-most": ((KeepsItsPlace,), SaysHowLongAtMost),
+    "says-how-long-at-most": ((GivesUpLater,), SaysHowLongAtMost),
     "subscribes-later": ((), SubscribesLater),
 }

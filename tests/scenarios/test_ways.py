@@ -123,3 +123,13 @@ def test_a_changed_body_is_not_called_a_matter_of_order(monkeypatch: pytest.Monk
     assert [(one.name, one.detail) for one in found.broken] == [
         ("delivers-what-came", "message was delivered with a body that did not come")
     ]
+
+
+def test_what_came_damaged_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = adapter_of(definition("pzq"), [pzq_ways.BodyMayBeMissing])
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    [item] = [one for one in all_scenarios() if one.id == "PZQ-2.14"]
+    found = matrix.run(item, invariants=True)
+    assert [one.detail for one in found.broken if one.name == "delivers-what-came"] == [
+        'message "k4" was delivered, and what came of it has no times, or no body'
+    ]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+
+from conformance.run.bases import RunOp
 from conformance.run.facts import Answered, Facts, Handed, Question, Settled, Window, Written
-from conformance.run.reported import joined
+from conformance.run.reported import PUBLISHING, bodies_of, joined
 from conformance.run.showing import shown
 from conformance.run.trace import Position
 from conformance.run.view import Conn
@@ -61,9 +65,33 @@ def _note(conn: Conn, facts: Facts, frame: Frame, at: Position) -> None:
             facts.misused.append((at, text))
 
 
-def place(id: bytes) -> tuple[str, str, bytes]:
-    """Where a message belongs, by the id that its outcome names."""
-    return QUEUE, "", id
+def place(id: bytes, session: str = "") -> tuple[str, str, bytes]:
+    """Where a message belongs: its id, and whose that is: the daemon answers to the socket that sent it."""
+    return QUEUE, session, id
+
+
+def tell_sessions_apart(ops: Sequence[RunOp], facts: Facts) -> None:
+    """Say of each message and each answer whose it is.
+
+    A connection is that session's which published what is on it: most of it, as two may publish the same.
+    """
+    publishers: defaultdict[bytes, dict[str, None]] = defaultdict(dict)  # in order, each once
+    for done in ops:
+        if done.op in PUBLISHING:
+            for body in bodies_of(done):
+                publishers[body][done.args["session"]] = None
+    sessions = {name for names in publishers.values() for name in names}
+    alone = next(iter(sessions)) if len(sessions) == 1 else ""
+    votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for one in facts.written:
+        votes[one.conn.name].update(list(publishers.get(one.body or b"", ())))
+    whose = {name: found.most_common(1)[0][0] for name, found in votes.items() if found}
+
+    def told(one: Written | Settled) -> tuple[Hashable, ...]:
+        return QUEUE, whose.get(one.conn.name, alone), one.place[-1]
+
+    facts.written[:] = [one._replace(place=told(one)) for one in facts.written]
+    facts.settled[:] = [one._replace(place=told(one)) for one in facts.settled]
 
 
 def _settled(conn: Conn, at: Position, frame: ProduceAck | ProduceNack) -> Settled:

@@ -67,12 +67,26 @@ def test_a_goodbye_to_what_cannot_be_read_is_a_loss(garbage: int | None, reporte
 
 
 @pytest.mark.parametrize(
-    ("late_s", "answered", "protocol", "found"),
-    [(0.0, 5, "narconi", 0), (0.5, 5, "narconi", 1), (0.0, 3, "narconi", 1), (0.0, 5, PROTOCOL, 1)],
-    ids=["overdue", "for nothing", "an answer to the server's goodbye", "answers have keys"],
+    ("late_s", "answered", "protocol", "slack_s", "found"),
+    [
+        (0.0, 5, "narconi", 0.0, 0),
+        (0.2, 5, "narconi", 0.25, 0),
+        (0.5, 5, "narconi", 0.25, 1),
+        (0.5, 5, "narconi", 0.0, 1),
+        (0.0, 3, "narconi", 0.0, 1),
+        (0.0, 5, PROTOCOL, 0.0, 1),
+    ],
+    ids=[
+        "overdue",
+        "real time",
+        "later",
+        "for nothing",
+        "an answer to the server's goodbye",
+        "answers have keys",
+    ],
 )
 def test_a_goodbye_for_want_of_an_answer_is_a_loss(
-    late_s: float, answered: int, protocol: str, found: int
+    late_s: float, answered: int, protocol: str, slack_s: float, found: int
 ) -> None:
     conn = Conn("c1", Position(0, 0, 0.0))
     conn.ready, conn.client_closing, conn.ended = (
@@ -81,7 +95,8 @@ def test_a_goodbye_for_want_of_an_answer_is_a_loss(
         Position(6, 0, 6.0),
     )
     conn.server_closing = Position(answered, 0, float(answered))
-    case = case_of(conn)
+    case = case_of(conn, slack_s=slack_s)
+    case.ended_s = 9.0
     case.material = material_of(protocol)
     overdue: Any = SimpleNamespace(op="publish", ended=Position(4, 0, 4.0 + late_s), args={})
     overdue.result = SimpleNamespace(ok=False, word="timeout")

@@ -38,7 +38,7 @@ FOUND = [
     ),
     ("delivers-what-came", "thousand-at-once", "flood", None),
     ("errors-for-a-reason", "slow-is-lost", "outage", None),
-    ("ids-differ", "ids-come-round", "two-sessions", None),
+    ("ids-differ", "ids-come-round", "bulk", None),
     ("settled-for-good", "copies-are-news", "expiring", None),
     ("writes-what-was-given", "empty-parts-dropped", "bodies", None),
     ("written-once", "a-pause-doubles-messages", "stood-still", None),

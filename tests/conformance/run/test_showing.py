@@ -42,6 +42,7 @@ def test_messages_and_their_names() -> None:
     assert message(None) == "a message"
     assert named(("orders", "", 2)) == "id 2 of orders"
     assert named(("orders", "app", b"k1")) == 'id "k1" of orders by the producer "app"'
+    assert named(("", "s1", b"k1")) == 'id "k1" by the producer "s1"'
     assert [counted(1, "error"), counted(2, "error")] == ["1 error", "2 errors"]
 
 

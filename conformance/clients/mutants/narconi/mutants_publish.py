@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
-from conformance.clients.reference.narconi.api import PREFIX, Metadata
+from conformance.clients.reference.narconi.api import PREFIX, HttpApi, Metadata
 from conformance.clients.reference.narconi.channels import Publishers, Publishing
 from conformance.clients.reference.narconi.client import NarconiClient
 from conformance.clients.reference.narconi.http import Response
@@ -170,12 +170,13 @@ class MetadataUnchecked(Metadata):
 
 
 @mutant("unknown-names-dropped", tag="data", breaks=["N3", "N5"])
-class UnknownNamesDropped(Metadata):
-    """Leaves out metadata without the prefix, in silence."""
+class UnknownNamesDropped(HttpApi):
+    """Leaves out metadata without the prefix, over HTTP, in silence."""
 
-    def check(self, headers: Mapping[str, Any]) -> None:
+    async def post(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
         known = (PREFIX, "content-type")
-        super().check({k: v for k, v in headers.items() if k.lower().startswith(known)})
+        kept = {name: value for name, value in headers.items() if name.lower().startswith(known)}
+        await super().post(queue, body, kept)
 
 
 # confirms

@@ -55,11 +55,11 @@ class EmptyPartsDropped(Producer):
 
 @mutant("ids-come-round", tag="data", breaks=["P1", "P6"], aims=["PZQ-1.13"])
 class IdsComeRound(Producer):
-    """Counts its ids to 500 and begins anew."""
+    """Counts its ids to 150 and begins anew."""
 
     def new_id(self) -> bytes:
         super().new_id()
-        return b"%d" % (self._number % 500)
+        return b"%d" % (self._number % 150)
 
 
 @mutant("ids-as-text", tag="wire", breaks=["P1"])

@@ -71,7 +71,8 @@ impl Adapter {
             begun: Instant::now(),
             output: Mutex::new((own_stdout(), 0)),
         }));
-        let mut runtime = new_runtime();
+        let mut runtime = new_runtime(THREADS);
+        let answering = new_runtime(1); // apart, so that `stats` counts no task that only waits for the end of an op
         for line in std::io::stdin().lock().lines() {
             let request: Value = match line.map(|text| serde_json::from_str(&text)) {
                 Ok(Ok(request)) => request,
@@ -90,15 +91,15 @@ impl Adapter {
                     break;
                 }
             } else {
-                begin(&runtime, call);
+                begin(&runtime, &answering, call);
             }
         }
         exit(0) // the sockets end with the process
     }
 }
 
-/// Starts one request on a task of its own, and returns when it has begun.
-fn begin(runtime: &Runtime, call: Call) {
+/// Starts one request on a task of its own, and returns when it has begun. What waits for its end is on `answering`.
+fn begin(runtime: &Runtime, answering: &Runtime, call: Call) {
     let (begun, wait) = mpsc::channel();
     let (kit, id) = (call.kit.clone(), call.id);
     let attempt = call.kit.clone();
@@ -106,7 +107,7 @@ fn begin(runtime: &Runtime, call: Call) {
     if let Some(open) = kit.0.open.lock().unwrap().get_mut(&id) {
         *open = Some(work.abort_handle());
     }
-    runtime.spawn(async move {
+    answering.spawn(async move {
         let answer = match work.await {
             Ok(answer) => answer,
             Err(ended) if ended.is_panic() => Err(Failure::new("internal", "the call panicked")), // stderr says where
@@ -126,7 +127,7 @@ fn renewed(old: Runtime, kit: &Kit, own: i64) -> Runtime {
     kit.0.subs.lock().unwrap().clear();
     old.shutdown_background();
     shut_connections();
-    new_runtime()
+    new_runtime(THREADS)
 }
 
 /// Ends the connections that the library still holds behind its tasks, whoever that is.
@@ -147,8 +148,8 @@ fn let_go(things: Box<dyn Any + Send>) {
     std::thread::spawn(move || drop(things));
 }
 
-fn new_runtime() -> Runtime {
-    Builder::new_multi_thread().worker_threads(THREADS).enable_all().build().expect("a runtime")
+fn new_runtime(threads: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(threads).enable_all().build().expect("a runtime")
 }
 
 /// The real stdout for the lines; what the library prints goes to stderr from now on.

@@ -1,0 +1,67 @@
+"""The sweep finds nothing at a correct client that does something in its own manner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from conformance.clients.reference.kit import adapter_of
+from conformance.clients.reference.narconi.api import PREFIX, HttpApi, Metadata
+from conformance.clients.reference.pzq.producer import Producer
+from conformance.clients.reference.registry import definition, without_sockets
+from conformance.rules import judge
+from conformance.run.inprocess import run
+from conformance.run.specs import Injection, Spec
+
+
+class CountsFromOne(Producer):
+    """Numbers the messages of each session from 1: the daemon answers to the socket that has sent them."""
+
+    def new_id(self) -> bytes:
+        super().new_id()
+        return b"%d" % self._number
+
+
+class SendsEveryName(Metadata):
+    """Sends names that the server does not keep as they are, as HTTP libraries do; none of them ends it."""
+
+    def check(self, headers: Mapping[str, Any]) -> None:
+        if "Content-Type" in headers:
+            super().check({"Content-Type": headers["Content-Type"]})
+
+
+class AddsThePrefix(HttpApi):
+    """Gives the prefix to names that the server would not keep."""
+
+    async def post(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        kept = ("content-type", "x-msg-")
+        named = {name if name.lower().startswith(kept) else PREFIX + name: headers[name] for name in headers}
+        await super().post(queue, body, named)
+
+
+@pytest.mark.parametrize(
+    "injection",
+    [None, Injection("c1", "out", 1, "torn", [3]), Injection("c1", "out", 1, "refusal", ["code", b"0"])],
+    ids=["no fault", "a confirm is torn", "a message is refused"],
+)
+def test_ids_belong_to_a_session(injection: Injection | None) -> None:
+    client = without_sockets(adapter_of(definition("pzq"), [CountsFromOne]))
+    case = run(client, Spec("pzq", "two-sessions", () if injection is None else (injection,)))
+    ids = [one.place[-1] for one in case.facts.written]
+    assert len(set(ids)) < len(ids)
+    assert judge(case) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "sent"),
+    [((SendsEveryName,), "x-other"), ((SendsEveryName, AddsThePrefix), "x-msg-x-x-other")],
+    ids=["as it is", "with the prefix"],
+)
+def test_a_name_that_the_server_drops_may_be_sent(parts: tuple[type, ...], sent: str) -> None:
+    client = without_sockets(adapter_of(definition("narconi"), parts))
+    case = run(client, Spec("narconi", "posts"))
+    frames: list[Any] = [seen.frame for conn in case.conns.values() for seen in conn.of("in")]
+    assert sent in {name for frame in frames for name, _ in frame.headers}
+    assert judge(case) == []
