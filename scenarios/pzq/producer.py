@@ -239,7 +239,7 @@ async def success_with_text(broker: PZQ, client: Client, expect: Expect) -> None
     )
 
 
-@scenario("PZQ-1.08", "SHOULD", "medium", basis=["P3"], roles=PUBLISHER, allows=("ack-needs-confirm",))
+@scenario("PZQ-1.08", "SHOULD", "medium", basis=["P3"], roles=PUBLISHER)
 async def acknowledgement_without_delimiter(broker: PZQ, client: Client, expect: Expect) -> None:
     """Acknowledgement without delimiter.
 

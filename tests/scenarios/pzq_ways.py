@@ -8,6 +8,7 @@ from typing import Any
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.reference.pzq.consumer import Consumer, Delivery, Parts
 from conformance.clients.reference.pzq.inquirer import Inquirer
+from conformance.clients.reference.pzq.producer import Answer, Producer
 
 
 class BodyMayBeMissing(Consumer):
@@ -31,6 +32,13 @@ class NoListOfOne(AdapterBase):
         super().emit(event, **fields)
 
 
+class StatusIsEnough(Producer):
+    """Reads the status of an answer, and needs no delimiter behind it, as PZQ's own client in PHP."""
+
+    def read(self, parts: Parts) -> Answer:
+        return super().read(parts if len(parts) != 2 else (*parts, b""))
+
+
 class ValuesAreDigits(Inquirer):
     """Hands over the values of the monitor as the text that they are."""
 
@@ -46,6 +54,7 @@ class ByTheLetter(Inquirer):
 
 
 WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
+    "status-is-enough": ((StatusIsEnough,), None),
     "values-are-digits": ((ValuesAreDigits,), None),
     "by-the-letter": ((ByTheLetter,), None),
     "body-may-be-missing": ((BodyMayBeMissing,), NoListOfOne),

@@ -62,6 +62,7 @@ WAYS: Mapping[str, Ways] = {
         ("narconi", "NARC-3.02 seed", "bodies-are-binary"),
         ("narconi", "NARC-3.14 real", "errors-are-reasons"),
         ("narconi", "NARC-3.18", "called-on-the-reader"),
+        ("pzq", "PZQ-1.08", "status-is-enough"),
         ("pzq", "PZQ-2.14", "body-may-be-missing"),
         ("pzq", "PZQ-3.03", "by-the-letter"),
         ("pzq", "PZQ-3.08", "by-the-letter"),

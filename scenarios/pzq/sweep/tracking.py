@@ -95,10 +95,10 @@ def tell_sessions_apart(ops: Sequence[RunOp], facts: Facts) -> None:
 
 
 def _settled(conn: Conn, at: Position, frame: ProduceAck | ProduceNack) -> Settled:
-    """An answer without status or delimiter says nothing, but that its message has an answer."""
+    """An answer without status or delimiter need not be understood; a 1 is a 1 without a delimiter too."""
     is_whole = frame.status is not None and frame.texts is not None
-    stored = is_whole and isinstance(frame, ProduceAck)
     code = None if frame.status is None or not is_whole else frame.status.decode(errors="replace")
+    stored = isinstance(frame, ProduceAck)
     return Settled(conn, at, place(frame.id), stored, code, is_open=is_whole)
 
 
