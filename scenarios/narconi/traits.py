@@ -108,8 +108,15 @@ def text_of(value: Any) -> str:
 
 
 def _is_apt(args: Args, answer: f.HttpResponse) -> bool:
-    """No request but an upgrade may be answered by a change of the protocol (RFC 9110, 15.2.2)."""
-    return answer.status != 101 and is_by_the_letter(answer)
+    """No request but an upgrade may be answered by a change of the protocol (RFC 9110, 15.2.2), and a client
+    may take any 2xx for a yes (15.3), or that alone which the server says."""
+    is_usual = not is_success(answer.status) or answer.status in YES[type(answer)]
+    return answer.status != 101 and is_usual and is_by_the_letter(answer)
+
+
+def is_success(status: int) -> bool:
+    """Whether it says that what was asked is done, or will be."""
+    return 200 <= status < 300
 
 
 OPS = {
@@ -230,7 +237,8 @@ class NarconiQuestions(Questions):
 
     def accepts(self, frame: Any) -> bool:
         if isinstance(frame, f.HttpResponse):
-            return frame.status in YES.get(type(frame), ())
+            wanted = YES.get(type(frame), ())
+            return frame.status in wanted or (is_success(frame.status) and any(map(is_success, wanted)))
         return not isinstance(frame, f.WsReject)
 
     def opposite(self, frame: Any, code: Any) -> Frame | None:

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.clients.reference.kit import adapter_of
 from conformance.clients.reference.narconi.api import PREFIX, HttpApi, Metadata
+from conformance.clients.reference.narconi.http import Response
 from conformance.clients.reference.pzq.producer import Producer
 from conformance.clients.reference.registry import definition, without_sockets
 from conformance.rules import judge
@@ -41,6 +42,14 @@ class AddsThePrefix(HttpApi):
         await super().post(queue, body, named)
 
 
+class EverySuccess(HttpApi):
+    """Takes each 2xx for a yes (RFC 9110, 15.3), as HTTP libraries do."""
+
+    def expect(self, response: Response, *wanted: int) -> None:
+        if not 200 <= response.status < 300:
+            super().expect(response, *wanted)
+
+
 @pytest.mark.parametrize(
     "injection",
     [None, Injection("c1", "out", 1, "torn", [3]), Injection("c1", "out", 1, "refusal", ["code", b"0"])],
@@ -64,4 +73,15 @@ def test_a_name_that_the_server_drops_may_be_sent(parts: tuple[type, ...], sent:
     case = run(client, Spec("narconi", "posts"))
     frames: list[Any] = [seen.frame for conn in case.conns.values() for seen in conn.of("in")]
     assert sent in {name for frame in frames for name, _ in frame.headers}
+    assert judge(case) == []
+
+
+@pytest.mark.parametrize("parts", [(), (EverySuccess,)], ids=["only that of the server", "every 2xx"])
+@pytest.mark.parametrize("act", [("type", ["HttpDeliver", "instead"]), ("contradict", ["instead", 202])])
+def test_another_success_may_be_one(parts: tuple[type, ...], act: tuple[str, Any]) -> None:
+    client = without_sockets(adapter_of(definition("narconi"), parts))
+    case = run(client, Spec("narconi", "posts", (Injection("c1", "out", 1, *act),)))
+    posted = next(case.done("narc.post")).result
+    assert posted is not None
+    assert posted.ok is bool(parts)
     assert judge(case) == []

@@ -349,7 +349,7 @@ def test_a_header_beyond_ascii_has_two_readings() -> None:
     [
         (200, (("Content-Length", "2"),), "OK", True),
         (200, (("content-length", "2"), ("Content-Length", "2")), "OK", True),
-        (299, (("x-msg-x-a", "\u00e4\tb"),), "", True),
+        (499, (("x-msg-x-a", "\u00e4\tb"),), "", True),
         (77, (), "OK", False),
         (2147483648, (), "OK", False),
         (200, (("", "1"),), "OK", False),
@@ -368,7 +368,8 @@ def test_which_answers_every_client_has_to_read_alike(
     assert legal.is_by_the_letter(answer) is is_plain
     apt = TRAITS.questions.ops["narc.take"].apt
     assert apt is not None and apt({}, answer) is is_plain
-    assert not apt({}, f.HttpDeliver(status=101, headers=headers, body=b"", reason=reason))
+    for odd in (101, 201, 299):
+        assert not apt({}, f.HttpDeliver(status=odd, headers=headers, body=b"", reason=reason))
 
 
 @pytest.mark.parametrize("length", [b"-1", b"+1", b" 1", b"1_0", b"", b"g"])
