@@ -15,13 +15,14 @@ from fakebrokers.version import __version__ as __version__
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.server import BlazingMQ
     from fakebrokers.moleculer.server import Moleculer
+    from fakebrokers.mqtt.server import MQTT
     from fakebrokers.narconi.server import Narconi
     from fakebrokers.nats.server import NATS
     from fakebrokers.pzq.server import PZQ
     from fakebrokers.rabbitmq_stream.server import RabbitMQStream
     from fakebrokers.redis.server import Redis
 
-__all__ = ["NATS", "PZQ", "BlazingMQ", "Moleculer", "Narconi", "RabbitMQStream", "Redis"]
+__all__ = ["MQTT", "NATS", "PZQ", "BlazingMQ", "Moleculer", "Narconi", "RabbitMQStream", "Redis"]
 
 
 def __dir__() -> list[str]:

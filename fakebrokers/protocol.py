@@ -36,6 +36,7 @@ _REGISTERED = {
     "moleculer": "fakebrokers.moleculer.protocol",
     "nats": "fakebrokers.nats.protocol",
     "redis": "fakebrokers.redis.protocol",
+    "mqtt": "fakebrokers.mqtt.protocol",
 }
 
 

@@ -96,7 +96,7 @@ def _knows_it(server: FakeServer) -> bool:
         return any(user.password == PASSWORD for user in access.users.values())
     if logins := getattr(broker, "logins", None):
         return PASSWORD in (*logins.users.values(), logins.token)
-    if getattr(broker, "password", "") == PASSWORD:
+    if getattr(broker, "password", "") == PASSWORD or PASSWORD in getattr(broker, "users", {}).values():
         return True
     options = getattr(getattr(broker, "bus", None), "options", None)
     return getattr(options, "password", "") == PASSWORD or PASSWORD in str(getattr(server, "_upstream", ""))

@@ -14,7 +14,7 @@ from fakebrokers.protocol import find_protocol
 from tests.real_buses import real_bus, required
 
 SEQUENCES = int(os.environ.get("FAKEBROKERS_SEQUENCES", "50"))
-BUSES = ["nats", "redis"]
+BUSES = ["nats", "redis", "mqtt"]
 
 
 @pytest.mark.full

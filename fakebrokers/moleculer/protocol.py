@@ -28,7 +28,7 @@ MQTT = Wire(
     MQTT_FRAMES,
     port=1883,
     relay="fakebrokers.moleculer.relays:MqttRelay",
-    dialect="fakebrokers.moleculer.mqtt.dialect:MQTT",
+    dialect="fakebrokers.mqtt.dialect:CLEAN",
     write_after=4,  # mosquitto writes each packet at once; of 2, 4, 8 and 16 four was the fastest here
 )
 #: Nodes take any free port unless they are told which.

@@ -7,6 +7,7 @@ from fakebrokers.moleculer.mqtt.codec import MqttCodec
 from fakebrokers.moleculer.nats.codec import NatsCodec
 from fakebrokers.moleculer.redis.codec import RedisCodec
 from fakebrokers.moleculer.tcp.codec import TcpCodec
+from fakebrokers.mqtt import relay as mqtt
 from fakebrokers.nats import relay as nats
 from fakebrokers.redis import relay as redis
 
@@ -23,11 +24,10 @@ class RedisRelay(redis.RedisRelay):
     codec = RedisCodec
 
 
-class MqttRelay(Relay):
-    """MQTT's packets read the same on both sides."""
+class MqttRelay(mqtt.MqttRelay):
+    """As without packets."""
 
-    def __init__(self) -> None:
-        super().__init__(MqttCodec(), MqttCodec())
+    codec = MqttCodec
 
 
 class TcpRelay(Relay):

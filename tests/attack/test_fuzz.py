@@ -19,7 +19,7 @@ NAMES = {
     "blazingmq": {"blazingmq"},
     "pzq": {"pzq"},
     "narconi": {"narconi-http", "narconi-websocket"},
-    **{name: {f"{name}-alone"} for name in ("nats", "redis")},
+    **{name: {f"{name}-alone"} for name in ("nats", "redis", "mqtt")},
 }
 #: These speak HTTP, and are no protocols of their own.
 APIS = {"control", "management", "proxy"}

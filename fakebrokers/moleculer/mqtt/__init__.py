@@ -1,1 +1,1 @@
-"""An embedded MQTT 3.1.1 broker."""
+"""The MQTT server of `fakebrokers.mqtt`, with Moleculer's packets in its messages and nodes for clients."""

@@ -1,71 +1,35 @@
-"""What all connections of the MQTT broker share: topics, who listens to them, retained messages."""
+"""What all connections of the MQTT server share, with fake nodes beside the clients."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fakebrokers.core.session import Broker
-from fakebrokers.core.subscriptions import Subscription, Subscriptions
-from fakebrokers.moleculer.bus import Bus, BusOptions
+from fakebrokers.moleculer.bus import Bus, BusOptions, Listening, nobody
+from fakebrokers.mqtt.broker import MqttBroker
+from fakebrokers.mqtt.client import Client
+from fakebrokers.mqtt.profile import Profile
+
+#: A node that speaks MQTT 5 is told so in words that it knows.
+PROFILE = Profile(name="real", code_for_mqtt_5=0x84)
 
 
-class MqttBus(Bus, Broker):
-    """Topics and the sessions of clients."""
+class MqttBus(Bus, MqttBroker):
+    """Topics and clients."""
 
     def __init__(self, options: BusOptions) -> None:
-        super().__init__(options)
-        self.subscriptions = new_subscriptions()
-        self.now, self.published, self.delivered, self.published_bytes, self.delivered_bytes = 0.0, 0, 0, 0, 0
-        self.sessions: dict[str, Any] = {}
-        self.retained: dict[str, tuple[bytes, int]] = {}
-        self.connected = 0  #: clients so far, for ids of those that have none
-
-    def reset(self) -> None:
-        super().reset()
-        self.retained.clear()
+        users = {options.user: options.password} if options.needs_login else {}
+        MqttBroker.__init__(self, PROFILE, users)
+        Bus.__init__(self, options)
 
     def publish(self, topic: str, payload: bytes, now: float, node: str = "") -> int:
         self.now = now
-        return self.route(topic, payload, 0, node)
+        return self.route(Listening(nobody, node), topic, payload, 0)
 
-    def keep(self, topic: str, payload: bytes, qos: int) -> None:
-        """Remember a message for those who will listen; an empty one forgets."""
-        if payload:
-            self.retained[topic] = (payload, qos)
-        else:
-            self.retained.pop(topic, None)
-
-    def route(self, topic: str, payload: bytes, qos: int, node: str = "") -> int:
-        """Deliver a message of a node, one copy to each client; returns how many got it."""
-        self.published += 1
-        self.published_bytes += len(payload)
-        plain = self.subscriptions.match(topic).plain
-        for subscription in plain if len(plain) < 2 else _one_each(plain):
-            owner = subscription.owner
-            if self.partitions and self.parted(node, owner.node):
-                continue
-            owner.deliver(subscription, topic, qos, payload)
-        self.delivered += len(plain)
-        self.delivered_bytes += len(plain) * len(payload)
-        return len(plain)
-
-    def kept_for(self, pattern: str) -> list[tuple[str, bytes, int]]:
-        """The retained messages that fit a topic filter."""
-        fits = new_subscriptions()
-        fits.add(Subscription(pattern, None))
-        return [(topic, *kept) for topic, kept in self.retained.items() if fits.match(topic).plain]
+    def hears(self, origin: Any, listener: Any) -> bool:
+        return not (self.partitions and self.parted(origin.node, _node_of(listener)))
 
 
-def _one_each(plain: tuple[Subscription, ...]) -> list[Subscription]:
-    """Of each client's subscriptions that fit the one with the highest QoS."""
-    found: dict[int, Subscription] = {}
-    for subscription in plain:
-        first = found.setdefault(id(subscription.owner), subscription)
-        if (subscription.key or 0) > (first.key or 0):
-            found[id(subscription.owner)] = subscription
-    return list(found.values())
-
-
-def new_subscriptions() -> Subscriptions:
-    """With MQTT's wildcards."""
-    return Subscriptions("/", "+", "#", tail_may_be_empty=True, hidden="$")
+def _node_of(listener: Any) -> str:
+    if isinstance(listener, Client):
+        listener = listener.session
+    return "" if listener is None else str(listener.node)

@@ -187,7 +187,7 @@ TALKS: Mapping[str, Callable[[], Iterator[Talk]]] = {
     "narconi-http": _narconi_http,
     "narconi-websocket": _narconi_websocket,
     **{name: _bus(name) for name in ("nats", "redis", "mqtt", "tcp")},
-    **{f"{name}-alone": _alone(name) for name in ("nats", "redis")},
+    **{f"{name}-alone": _alone(name) for name in ("nats", "redis", "mqtt")},
     "control": _control,
     "management": lambda: _requests(management, GUEST),
     "proxy": lambda: _requests(toxiproxy),

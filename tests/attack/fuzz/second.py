@@ -25,9 +25,9 @@ from fakebrokers.blazingmq.frames import (
 from fakebrokers.blazingmq.schema import StreamParameters
 from fakebrokers.core.dialect import Login, Speaker
 from fakebrokers.core.frames import Frame
-from fakebrokers.moleculer.mqtt import frames as mqtt
-from fakebrokers.moleculer.mqtt.codec import MqttCodec
 from fakebrokers.moleculer.protocol import PROTOCOL as MOLECULER
+from fakebrokers.mqtt import frames as mqtt
+from fakebrokers.mqtt.codec import MqttCodec
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.frames import SaslAuthenticate
 from fakebrokers.rabbitmq_stream.protocol import WIRE as RABBITMQ_STREAM
@@ -209,7 +209,7 @@ SECONDS: Mapping[str, Callable[[Sequence[int]], Second]] = {
     "narconi-http": _narconi,
     "narconi-websocket": _narconi,
     **{name: _bus(name) for name in ("nats", "redis", "mqtt")},
-    **{f"{name}-alone": _bus(name) for name in ("nats", "redis")},
+    **{f"{name}-alone": _bus(name) for name in ("nats", "redis", "mqtt")},
     "tcp": lambda ports: Connecter(ports[0]),
     "control": lambda ports: Browser(ports[0], "GET", "/brokers", 200),
     "management": lambda ports: Browser(

@@ -146,6 +146,7 @@ SERVERS: Mapping[str, Callable[[], Any]] = {
     **{name: _bus(name) for name in ("nats", "redis", "mqtt", "tcp")},
     "nats-alone": lambda: _fake("nats"),
     "redis-alone": lambda: _fake("redis"),
+    "mqtt-alone": lambda: _fake("mqtt"),
     "control": _control,
     "management": _management,
     "proxy": _proxy,

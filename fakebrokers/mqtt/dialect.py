@@ -1,4 +1,4 @@
-"""How the fake MQTT broker is compared with a real one."""
+"""How the fake MQTT server is compared with a real one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import msgspec
 
 from fakebrokers.core.dialect import MARK, Command, Dialect, Known, Login, Speaker, segments
 from fakebrokers.core.frames import Frame
-from fakebrokers.moleculer.mqtt import frames as f
-from fakebrokers.moleculer.mqtt.codec import MqttCodec
+from fakebrokers.mqtt import frames as f
+from fakebrokers.mqtt.codec import MqttCodec
+from fakebrokers.mqtt.lasting import lasting_sequence
 
 CLIENTS = 3
 
@@ -72,7 +73,11 @@ class MqttSpeaker(Speaker):
 
 
 class MqttDialect(Dialect):
-    """Filters, retained messages, wills, takeovers, and rubbish."""
+    """Filters, retained messages, wills, takeovers, and rubbish.
+
+    Args:
+        lasting: How many of 10 sequences have clients that come back; where there are any, packet ids count.
+    """
 
     known = (
         Known("type 0", "end$", "nothing$", "mosquitto ignores type 0, which is reserved (2.2.1)."),
@@ -80,7 +85,7 @@ class MqttDialect(Dialect):
             r"PUB(ACK|REC|COMP) \d",
             "",
             "",
-            "Ids of messages are the broker's choice; where filters overlap mosquitto uses more of them.",
+            "Of several retained messages the broker chooses which is first, and so has the first id.",
         ),
         Known(
             "SUBSCRIBE|PUBLISH",
@@ -90,10 +95,15 @@ class MqttDialect(Dialect):
         ),
     )
 
+    def __init__(self, lasting: int) -> None:
+        self._lasting = lasting
+
     def speaker(self, login: Login) -> Speaker:
         return MqttSpeaker()
 
     def sequence(self, random: Random, login: Login) -> list[Command]:
+        if self._lasting and random.randrange(10) < self._lasting:
+            return lasting_sequence(random, login)
         commands = [_connect(random, client, login) for client in range(random.randint(1, CLIENTS))]
         clients = len(commands)
         for _ in range(random.randint(4, 25)):
@@ -108,10 +118,13 @@ class MqttDialect(Dialect):
 
     def brief(self, frame: Frame) -> str:
         match frame:
-            case f.Publish(topic, payload, qos, _, retain, dup):
+            case f.Publish(topic, payload, qos, number, retain, dup):
                 flags = f"{' retained' if retain else ''}{' dup' if dup else ''}"
                 shown = payload if len(payload) < 40 else payload[:9] + b"..."
-                return f"PUBLISH {topic} {shown!r} QoS {qos}{flags}"  # the id is the server's choice
+                id = (
+                    f" id {number}" if self._lasting and not retain else ""
+                )  # of retained ones any may be first
+                return f"PUBLISH {topic} {shown!r} QoS {qos}{id}{flags}"
         fields = msgspec.structs.asdict(frame)
         return f"{type(frame).__name__} {' '.join(map(str, fields.values()))}".strip()
 
@@ -198,7 +211,7 @@ def _acknowledge(random: Random, client: int) -> Command:
 
 
 def _disconnect(random: Random, client: int) -> Command:
-    return _packet(client, f.MqttDisconnect(), "DISCONNECT")
+    return _packet(client, f.Disconnect(), "DISCONNECT")
 
 
 def _raw(random: Random, client: int) -> Command:
@@ -221,4 +234,5 @@ _MAKERS: Mapping[Callable[[Random, int], Command], int] = {
     _leave: 2,
 }
 
-MQTT = MqttDialect()
+#: With clients that come back, and without.
+MQTT, CLEAN = MqttDialect(lasting=7), MqttDialect(lasting=0)

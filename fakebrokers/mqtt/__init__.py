@@ -1,0 +1,1 @@
+"""An MQTT 3.1.1 server."""
