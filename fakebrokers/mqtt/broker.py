@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ from fakebrokers.core.session import Broker
 from fakebrokers.core.subscriptions import Matches, Subscription, Subscriptions
 from fakebrokers.mqtt.client import Client
 from fakebrokers.mqtt.profile import Profile
-from fakebrokers.mqtt.topics import fitting, new_subscriptions
+from fakebrokers.mqtt.topics import new_subscriptions, that_fit
 
 
 class Retained(NamedTuple):
@@ -44,7 +43,6 @@ class MqttBroker(Broker):
         self.now = 0.0
         self.published = self.delivered = 0
         self.published_bytes = self.delivered_bytes = 0
-        self._turns: defaultdict[str, int] = defaultdict(int)
         self._again: dict[Client, None] = {}  # to whom to send again what they have not acknowledged
 
     def step_ended(self, now: float) -> None:
@@ -53,14 +51,13 @@ class MqttBroker(Broker):
         self._again.clear()  # also what faults at these messages have asked for, or there would be no end
 
     def redeliver(self, client: Client) -> None:
-        """Send a client again what it has not acknowledged, behind what is being sent."""
+        """Send a client again what it has not acknowledged, after what is being sent."""
         self._again[client] = None
 
     def reset(self) -> None:
         for client in list(self.clients.values()):
             self.forget(client)
         self.retained.clear()
-        self._turns.clear()
 
     def admits(self, user: str | None, password: bytes | None) -> bool:
         """Whether a client may come in that shows this."""
@@ -107,7 +104,7 @@ class MqttBroker(Broker):
         """Deliver a message, one copy to each client; returns how many listen.
 
         Args:
-            origin: The session that it came from, or what stands for one.
+            origin: The session that it came from, or what takes its place.
             retain: Keep it for those who will listen; an empty one forgets what was kept.
         """
         if retain:
@@ -115,16 +112,15 @@ class MqttBroker(Broker):
         self.published += 1
         self.published_bytes += len(payload)
         matches = self.subscriptions.match(topic)
-        plain = matches.plain if len(matches.plain) < 2 else _one_each(matches.plain)
-        if matches.groups:
-            plain = (*plain, *self._one_of_each_group(matches))
+        fitting = (*matches.plain, *self._next_of(matches)) if matches.groups else matches.plain
+        chosen = fitting if len(fitting) < 2 else _one_each(fitting)
         count = 0
-        for subscription in plain:
+        for subscription in chosen:
             if self.hears(origin, subscription.owner):
                 subscription.owner.deliver(subscription, topic, qos, payload)
                 count += 1
-        if qos and len(matches.plain) > 1:
-            _use_up_ids(matches.plain, plain)
+        if qos and len(fitting) > len(chosen):
+            _use_up_ids(fitting, chosen)
         self.delivered += count
         self.delivered_bytes += count * len(payload)
         return count
@@ -135,30 +131,30 @@ class MqttBroker(Broker):
         else:
             self.retained.pop(topic, None)
 
-    def _one_of_each_group(self, matches: Matches) -> Iterator[Subscription]:
-        """Members of a group take turns."""
-        for group, members in matches.groups:
-            turn = self._turns[group]
-            self._turns[group] += 1
-            yield members[turn % len(members)]
+    def _next_of(self, matches: Matches) -> Iterator[Subscription]:
+        """Of each group the member whose turn it is; it becomes the last one."""
+        for _, (first, *_others) in matches.groups:
+            self.subscriptions.remove(first)
+            self.subscriptions.add(first)
+            yield first
 
     def kept_for(self, pattern: str) -> list[tuple[str, Retained]]:
         """The retained messages that fit a topic filter."""
-        return [(topic, self.retained[topic]) for topic in fitting(pattern, self.retained)]
+        return [(topic, self.retained[topic]) for topic in that_fit(pattern, self.retained)]
 
 
-def _one_each(plain: tuple[Subscription, ...]) -> tuple[Subscription, ...]:
+def _one_each(fitting: tuple[Subscription, ...]) -> tuple[Subscription, ...]:
     """Of each client's subscriptions that fit the one with the highest QoS (3.3.5)."""
     found: dict[int, Subscription] = {}
-    for subscription in plain:
+    for subscription in fitting:
         first = found.setdefault(id(subscription.owner), subscription)
         if (subscription.key or 0) > (first.key or 0):
             found[id(subscription.owner)] = subscription
     return tuple(found.values())
 
 
-def _use_up_ids(plain: tuple[Subscription, ...], chosen: tuple[Subscription, ...]) -> None:
+def _use_up_ids(fitting: tuple[Subscription, ...], chosen: tuple[Subscription, ...]) -> None:
     """For each filter that fits besides Mosquitto takes a packet id, too, which it does not use."""
-    for subscription in plain:
+    for subscription in fitting:
         if subscription.key and subscription not in chosen:
             subscription.owner.next_id()

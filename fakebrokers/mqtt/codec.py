@@ -125,7 +125,7 @@ class MqttCodec(Codec):
             yield Malformed(shown, str(bad)), len(unit) - at
 
     def _extent(self, unit: bytes, at: int) -> tuple[int, int]:
-        """Where the body begins and ends; (0, 0) as long as that cannot be told."""
+        """Where the body begins and ends; (0, 0) as long as that is not known."""
         size, shift = 0, 0
         for place in range(at + 1, at + 5):
             if place >= len(unit):
@@ -140,7 +140,7 @@ class MqttCodec(Codec):
         raise _Bad("expected a length of at most four bytes")
 
     def encode(self, frame: Frame) -> bytes:
-        """The bytes of one frame, as it stands.
+        """The bytes of one frame, as it is.
 
         Raises:
             WireError: This is no frame of MQTT, or a field does not fit.

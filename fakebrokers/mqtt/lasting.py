@@ -11,7 +11,17 @@ from fakebrokers.mqtt import frames as f
 from fakebrokers.mqtt.codec import MqttCodec
 
 TOPICS = [f"{MARK}/{rest}" for rest in ("a", "b", "a/b", "c/a/b")]
+#: Such that no filter with a wildcard in front fits.
+HIDDEN = f"${MARK}"
 FILTERS = [*TOPICS, *[f"{MARK}/{rest}" for rest in ("+", "#", "+/b", "a/#", "+/+", "c/+/b")]]
+FILTERS += [
+    HIDDEN,
+    f"{HIDDEN}/#",
+    f"+/{MARK}",
+    f"$share/g/{MARK}/a",
+    f"$share/g/{MARK}/+",
+    f"$share/h/{MARK}/a",
+]
 #: The only one on which messages are kept: how a server orders several is its own affair.
 RETAINED = TOPICS[0]
 #: Packet ids of the clients' own messages.
@@ -89,7 +99,7 @@ class Story:
     def publish(self, person: Person) -> None:
         random = self.random
         self._messages += 1
-        qos, topic = random.choice([0, 1, 1, 2, 2]), random.choice(TOPICS)
+        qos, topic = random.choice([0, 1, 1, 2, 2]), random.choice([*TOPICS, *TOPICS, HIDDEN, f"$SYS/{MARK}"])
         number = random.randint(1, OWN_IDS) if qos else 0
         retain = topic == RETAINED and random.random() < 0.2
         body = b"" if retain and random.random() < 0.3 else b"m%d" % self._messages

@@ -165,7 +165,7 @@ class MqttSession(Session):
         client.send_waiting()
 
     def _reason_against(self, frame: f.Connect) -> int | None:
-        """0 if the client may come in, a code, or None if it is not even told."""
+        """0 if the client may come in, a code, or None if it gets no answer."""
         broker = self.broker
         if frame.protocol not in LEVELS:
             return None
@@ -238,7 +238,7 @@ class MqttSession(Session):
                 known = client.subscriptions[name] = subscription(name, client, qos)
                 self.broker.subscriptions.add(known)
             known.key = qos
-            for topic, kept in self.broker.kept_for(name):
+            for topic, kept in self.broker.kept_for(known.pattern):
                 client.send(topic, kept.payload, min(kept.qos, qos), retain=True)
             self.subscribed(name)
 

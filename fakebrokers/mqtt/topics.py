@@ -31,14 +31,14 @@ def new_subscriptions() -> Subscriptions:
 
 
 def subscription(name: str, owner: Any, qos: int) -> Subscription:
-    """A listener to a filter, perhaps as one of a group, which is Mosquitto's addition to 3.1.1."""
+    """A listener to a filter, perhaps as one of a group; Mosquitto has those in 3.1.1, too."""
     levels = name.split("/", 2)
     if levels[0] == SHARE and len(levels) == 3 and levels[1]:
-        return Subscription(levels[2], owner, qos, levels[1])
+        return Subscription(levels[2], owner, qos, name)
     return Subscription(name, owner, qos)
 
 
-def fitting(pattern: str, topics: Iterable[str]) -> Iterator[str]:
+def that_fit(pattern: str, topics: Iterable[str]) -> Iterator[str]:
     """Those topics that a filter fits."""
     fits: Callable[[str], Any]
     if "+" in pattern or "#" in pattern:

@@ -78,7 +78,7 @@ def _fits(key: Any, signature: bytes, text: bytes) -> bool:
 
 
 def _public_key(text: str) -> Any:
-    """The key behind its text: base32 of a prefix, the key, and a checksum.
+    """The key in its text: base32 of a prefix, the key, and a checksum.
 
     Raises:
         UsageError: There is none.

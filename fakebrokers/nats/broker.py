@@ -59,7 +59,7 @@ class NatsBroker(Broker):
     # nodes
 
     def tell_nodes(self) -> None:
-        """Which servers there are has changed: all clients that want to know are told."""
+        """Which servers there are has changed: all clients that want to know get an INFO."""
         for session in list(self.sessions.values()):
             session.tell_nodes()
 
@@ -81,7 +81,7 @@ class NatsBroker(Broker):
         """Deliver a message to all plain listeners and to one of each queue group; how many got it.
 
         Args:
-            origin: The session that it came from, or what stands for one.
+            origin: The session that it came from, or what takes its place.
         """
         matches = self.subscriptions.match(subject)
         self.published += 1

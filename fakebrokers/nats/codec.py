@@ -18,7 +18,7 @@ Side = Literal["server", "client"]
 
 #: Bytes of a line, its end not counted.
 MAX_CONTROL_LINE = 4096
-#: Bytes of a payload that the real server takes unless it is told otherwise.
+#: Bytes of a payload that the real server takes unless it is configured otherwise.
 MAX_PAYLOAD = 1024 * 1024
 #: Keys of CONNECT that say who somebody is.
 SECRETS = ("user", "pass", "auth_token", "jwt", "nkey", "sig")
@@ -153,7 +153,7 @@ class NatsCodec(Codec):
     def _cut_short(self, unit: bytes, at: int, last: int) -> None:
         """The payload that ends at `last` has no end of line after it, or none yet."""
         if unit[last:] not in (b"", b"\r"):
-            raise _Bad("expected CR LF behind a payload", "unknown")
+            raise _Bad("expected CR LF after a payload", "unknown")
         self._keep(unit, at, last + 1 - at)  # the byte after it already says whether the end is right
 
     def _keep(self, unit: bytes, at: int, needed: int) -> None:
@@ -182,7 +182,7 @@ class NatsCodec(Codec):
         return found
 
     def encode(self, frame: Frame) -> bytes:
-        """The bytes of one frame, as it stands.
+        """The bytes of one frame, as it is.
 
         Raises:
             WireError: This is no frame of NATS.
@@ -214,9 +214,9 @@ Reader = Callable[[list[bytes], bytes, f.Kinds], Frame | Head]
 def _arguments(words: list[bytes], least: int, most: int) -> list[bytes]:
     """The words after the verb. None at all is another error than a wrong number, as on the real server."""
     if len(words) == 1:
-        raise _Bad(f"expected arguments behind {words[0]!r}", "unknown")
+        raise _Bad(f"expected arguments after {words[0]!r}", "unknown")
     if not least <= len(words) - 1 <= most:
-        raise _Bad(f"expected {least} to {most} words behind {words[0]!r}, got {len(words) - 1}")
+        raise _Bad(f"expected {least} to {most} words after {words[0]!r}, got {len(words) - 1}")
     return words[1:]
 
 
@@ -224,9 +224,9 @@ def _read_object(words: list[bytes], line: bytes) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(line.strip()[len(words[0]) :])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _Bad(f"expected a JSON object behind {words[0]!r}: {error}") from None
+        raise _Bad(f"expected a JSON object after {words[0]!r}: {error}") from None
     if not isinstance(found, dict):
-        raise _Bad(f"expected a JSON object behind {words[0]!r}, got {found!r:.40}")
+        raise _Bad(f"expected a JSON object after {words[0]!r}, got {found!r:.40}")
     return found
 
 

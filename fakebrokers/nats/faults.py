@@ -65,7 +65,7 @@ class SayError(Effect, frozen=True, tag="say-error"):
     """``-ERR``, and the end of the connection, as after a slow consumer or at the end of a login.
 
     Attributes:
-        text: What stands behind ``-ERR``.
+        text: What comes after ``-ERR``.
     """
 
     needs_frame = False

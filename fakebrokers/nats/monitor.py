@@ -132,7 +132,9 @@ class Monitor:
     def _connection(self, session: NatsSession, wanted: bool) -> Row:
         now = self._server.now
         host, _, port = session.link.address.rpartition(":")
-        told = {name: session.client[name] for name in ("name", "lang", "version") if name in session.client}
+        reported = {
+            name: session.client[name] for name in ("name", "lang", "version") if name in session.client
+        }
         row = {
             "cid": session.number,
             "kind": "Client",
@@ -149,7 +151,7 @@ class Monitor:
             "in_bytes": session.in_bytes,
             "out_bytes": session.out_bytes,
             "subscriptions": len(session.subscriptions),
-            **told,
+            **reported,
         }
         if wanted:
             row["subscriptions_list"] = sorted(each.pattern for each in session.subscriptions.values())

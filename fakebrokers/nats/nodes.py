@@ -14,9 +14,9 @@ class Node:
 
     Attributes:
         id: As INFO has it, 56 letters.
-        host, port, tls_port: Where clients are told that it listens.
+        host, port, tls_port: The address that clients get of it.
         up: Whether it runs.
-        leaving: Whether it has told its clients that it will stop (lame duck mode).
+        leaving: Whether its clients know that it will stop (lame duck mode).
     """
 
     def __init__(self, id: str) -> None:

@@ -59,7 +59,7 @@ class NATS(FakeServer):
         users: Passwords of further users, by name.
         nkeys: Public keys of users who sign what the server asks them to (needs the extra ``nats``).
         tls: Listen for TLS too, on further ports; `tls_port` and `tls.ca_file` are what a client needs. A
-            name of `Certificate`, such as ``expired``: with that one. TLS begins behind INFO.
+            name of `Certificate`, such as ``expired``: with that one. TLS begins after INFO.
         management: Serve the monitoring pages, at `management_url`; a number is their port.
         switches: Further fields of `Profile` to change, such as ``{"ping_interval_s": 1.0}``.
         options: Those of `FakeServer`.
@@ -235,7 +235,7 @@ class NATS(FakeServer):
         return self.nodes.index(session.server) + 1
 
     def stop_node(self, node: int) -> None:
-        """A node (by number, from 1) goes down: its connections end, and clients of the others are told."""
+        """A node (by number, from 1) goes down: its connections end; clients of the others get an INFO."""
 
         def act() -> None:
             self._shut(node)

@@ -1,4 +1,4 @@
-"""TLS as NATS has it: INFO comes in plain text, and TLS begins behind it on the same connection."""
+"""TLS as NATS has it: INFO comes in plain text, and TLS begins after it on the same connection."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class RedisBroker(Broker):
         """Deliver a message to all who listen; returns how many got it.
 
         Args:
-            origin: The session that it came from, or what stands for one.
+            origin: The session that it came from, or what takes its place.
         """
         plain = self.subscriptions.match(channel).plain
         self.published += 1

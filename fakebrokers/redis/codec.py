@@ -143,7 +143,7 @@ class RedisCodec(Codec):
     # writing
 
     def encode(self, frame: Frame) -> bytes:
-        """The bytes of one frame, as it stands.
+        """The bytes of one frame, as it is.
 
         Raises:
             WireError: This is no frame of Redis.

@@ -93,7 +93,7 @@ _OTHERS: tuple[tuple[str, ...], ...] = (
     ("",),
 )
 _KEYS = [f"{MARK}{rest}" for rest in ("k", "l", "m")]
-#: Commands on what is stored; K stands for a key.
+#: Commands on what is stored; K is a key.
 _STORED = [
     *(
         "SET K 1",

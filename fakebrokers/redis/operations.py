@@ -1,4 +1,4 @@
-"""What a fake Redis can be told over the control API, and the options that it is started with."""
+"""What a fake Redis does over the control API, and the options that it is started with."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _read_bulk(data: bytes, size: int, at: int) -> tuple[Any, int]:
     if len(data) < at + size + 2:
         raise Incomplete
     if data[at + size : at + size + 2] != b"\r\n":
-        raise Garbage("expected CR LF behind a bulk string")
+        raise Garbage("expected CR LF after a bulk string")
     return data[at : at + size], at + size + 2
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: Bytes said to a client that does not read before the server ends its connection.
 MAX_PENDING = 64 * 1024 * 1024
 #: Commands that a client may say while it waits before it is not read any more.
-MAX_BEHIND = 1000
+MAX_POSTPONED = 1000
 
 _ONLY = (
     "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET"
@@ -73,7 +73,7 @@ class RedisSession(Session):
         self.codec = codec
         self._kinds: f.Kinds = codec.kinds
         self.stored: Client | None = None  # made with the first command that needs it
-        self._behind: deque[Frame] = deque()  # what was said while it waits
+        self._postponed: deque[Frame] = deque()  # what was said while it waits
         self.state = "connected"
         self.number = 0
         self.name: bytes = b""
@@ -160,8 +160,8 @@ class RedisSession(Session):
             return
         self.broker.now = now
         if self in self.broker.waiting:
-            self._behind.append(frame)
-            if len(self._behind) > MAX_BEHIND:
+            self._postponed.append(frame)
+            if len(self._postponed) > MAX_POSTPONED:
                 self.link.stop_reading()
             return
         if isinstance(frame, Malformed):
@@ -219,8 +219,8 @@ class RedisSession(Session):
         if not self._entered and not command.before_login:
             raise Complaint(_NOAUTH)
         if self.listening and not self.codec.resp3 and not command.while_listening:
-            told = _ONLY.format(name)
-            raise Complaint(told if name != "exec" else f"{_ABORT}{told.removeprefix('ERR ')}")
+            problem = _ONLY.format(name)
+            raise Complaint(problem if name != "exec" else f"{_ABORT}{problem.removeprefix('ERR ')}")
 
     def _command(self, frame: f.Command) -> None:
         command = find_command(self, frame.verb)
@@ -261,9 +261,9 @@ class RedisSession(Session):
         del self.broker.waiting[self]
         self._patience.cancel()
         self.answer(value)
-        while self._behind and self not in self.broker.waiting:
-            self.handle(self._behind.popleft(), self.broker.now)
-        if not self._behind:
+        while self._postponed and self not in self.broker.waiting:
+            self.handle(self._postponed.popleft(), self.broker.now)
+        if not self._postponed:
             self.link.resume_reading()
 
     # messages

@@ -14,7 +14,7 @@ _WORD = re.compile(
     rb"""([^\s"']*) (?: "((?:[^"\\]|\\.)*)" | '((?:[^'\\]|\\'|\\(?!'))*)' )? (?=\s|\Z)""",
     re.VERBOSE | re.DOTALL,
 )
-#: What stands for any number of bytes of a name, or for one.
+#: What fits any number of bytes of a name, or one.
 _PART = re.compile(rb"\*+|\[\^?(?:\\.|[^\]]-.|[^\]])*+\]?|\\.|.", re.DOTALL)
 #: In brackets: a letter, or the first and the last of a range; that may even be a bracket.
 _LETTER = re.compile(rb"\\(.)|([^\]])-(.)|([^\]])", re.DOTALL)

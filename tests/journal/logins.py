@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from fakebrokers.blazingmq.server import BlazingMQ
 from fakebrokers.moleculer.server import Moleculer
+from fakebrokers.mqtt.server import MQTT
 from fakebrokers.narconi.server import Narconi
 from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 from fakebrokers.server import FakeServer
@@ -237,6 +238,7 @@ def _all() -> list[Login]:
         ),
         ("mqtt", Moleculer, {"transporter": "mqtt"}, _MQTT),
         ("mqtt with a user", Moleculer, {"transporter": "mqtt", "user": "bob", "password": PASSWORD}, _MQTT),
+        ("mqtt alone", MQTT, {"users": {"bob": PASSWORD}}, _MQTT),
         ("blazingmq", BlazingMQ, {}, _BLAZINGMQ),
         ("narconi", Narconi, {}, _NARCONI),
     ):

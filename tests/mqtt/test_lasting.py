@@ -223,6 +223,9 @@ def test_members_of_a_group_take_turns() -> None:
     for number in range(3):
         publish(mouth, A, b"%d" % number)
     assert [[each.payload for each in heard(member)] for member in members] == [[b"0", b"2"], [b"1"]]  # type: ignore[attr-defined]
+    say(members[1], f.Subscribe(2, (("o/+", 0),)))
+    publish(mouth, A, b"one copy")
+    assert [len(heard(member)) for member in members] == [0, 1]
     say(members[0], f.Unsubscribe(2, ("$share/g/o/#",)))
     publish(mouth, A, b"3")
     assert len(heard(members[1])) == 1

@@ -103,7 +103,7 @@ def test_a_payload_in_single_bytes_is_not_looked_at_again_and_again() -> None:
 
 @pytest.mark.parametrize("cut", range(9, 15))
 def test_a_payload_that_is_a_byte_too_short_is_an_error_however_it_is_cut(cut: int) -> None:
-    """nats-server 2.9.10 looks at the byte behind the payload as soon as it is there."""
+    """nats-server 2.9.10 looks at the byte after the payload as soon as it is there."""
     said, codec = b"PUB a 5\r\n1234\r\n", NatsCodec()
     (found,) = (frame for part in (said[:cut], said[cut:]) for frame, _ in codec.feed(part))
     assert isinstance(found, Malformed) and found.code == "unknown"

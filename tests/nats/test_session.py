@@ -102,11 +102,11 @@ MEASURED = {
         CONNECT + b"SUB a 1\r\n" + b"PUB a 1\r\nx\r\n" * 2 + b"UNSUB 1 2\r\nPUB a" + X + b"PING\r\n",
         b"MSG a 1 1\r\nx\r\n" * 2 + b"PONG\r\n",
     ),
-    "anything may stand behind PING": (CONNECT + b"PINGX y\r\nPONG z\r\n", b"PONG\r\n"),
+    "anything may follow PING": (CONNECT + b"PINGX y\r\nPONG z\r\n", b"PONG\r\n"),
     "a wrong letter, before the line ends": (CONNECT + b"PIX", UNKNOWN),
     "a long line that is no command": (CONNECT + b"x" * 5000 + b"\r\n", UNKNOWN),
     "a blank in front": (CONNECT + b" PING\r\n", UNKNOWN),
-    "nothing behind -ERR": (CONNECT + b"-ERR\r\n", UNKNOWN),
+    "nothing after -ERR": (CONNECT + b"-ERR\r\n", UNKNOWN),
     "pedantic before CONNECT": (b"PUB a.*" + X, b"-ERR 'Invalid Publish Subject'\r\n+OK\r\n"),
     "what a second CONNECT does not say stays": (
         b'CONNECT {"verbose":false,"headers":true}\r\nCONNECT {"pedantic":false}\r\n'

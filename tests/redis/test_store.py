@@ -12,7 +12,7 @@ from fakebrokers import Redis
 from fakebrokers.errors import UsageError
 from fakebrokers.faults import Plan, drop, reply
 from fakebrokers.redis.build import evict
-from fakebrokers.redis.session import MAX_BEHIND
+from fakebrokers.redis.session import MAX_POSTPONED
 from tests.bench import Bench, Client
 from tests.redis.commands import command
 
@@ -104,10 +104,10 @@ def test_a_client_that_has_gone_takes_nothing() -> None:
 
 def test_a_client_that_waits_is_not_heard_without_end() -> None:
     bench, client, other = two()
-    client.say(command("BLPOP", "a", "0"), *[command("PING")] * (MAX_BEHIND + 10))
-    assert len(client.session._behind) <= MAX_BEHIND + 10
+    client.say(command("BLPOP", "a", "0"), *[command("PING")] * (MAX_POSTPONED + 10))
+    assert len(client.session._postponed) <= MAX_POSTPONED + 10
     other.say(command("RPUSH", "a", "x"))
-    assert client.take().count(b"+PONG") == MAX_BEHIND + 10
+    assert client.take().count(b"+PONG") == MAX_POSTPONED + 10
     bench.check()
 
 
