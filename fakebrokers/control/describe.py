@@ -81,6 +81,18 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         """Do what can be done only once the fake listens; nobody was told its address yet."""
 
 
+def name_and_password(user: str) -> tuple[str, str]:
+    """The two of ``NAME:PASSWORD``.
+
+    Raises:
+        UsageError: It is not written so.
+    """
+    name, colon, password = user.partition(":")
+    if not (name and colon):
+        raise UsageError(f"expected a user as NAME:PASSWORD, got {user!r}")
+    return name, password
+
+
 @dataclass(frozen=True)
 class Operation:
     """One thing that a fake can be told; see the module's text.

@@ -14,6 +14,7 @@ from fakebrokers.control.describe import (
     Control,
     Operation,
     Switch,
+    name_and_password,
 )
 from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.moleculer.calls import RemoteError
@@ -59,9 +60,7 @@ class MoleculerOptions(BrokerOptions, frozen=True, kw_only=True):
         if len(self.users) > 1:
             raise UsageError(f"expected one user at most: the bus knows no more; got {len(self.users)}")
         for user in self.users:
-            name, colon, password = user.partition(":")
-            if not (name and colon):
-                raise UsageError(f"expected a user as NAME:PASSWORD, got {user!r}")
+            name, password = name_and_password(user)
             found |= {"user": name, "password": password}
         return found
 

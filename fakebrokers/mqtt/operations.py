@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fakebrokers.control.describe import BrokerOptions, Control, Operation, TlsOption
-from fakebrokers.errors import UsageError
+from fakebrokers.control.describe import BrokerOptions, Control, Operation, TlsOption, name_and_password
 from fakebrokers.mqtt.server import MQTT
 
 
@@ -25,15 +24,8 @@ class MqttOptions(BrokerOptions, frozen=True, kw_only=True):
     def keywords(self) -> dict[str, Any]:
         found = super().keywords()
         if self.users:
-            found["users"] = dict(map(_login, self.users))
+            found["users"] = dict(map(name_and_password, self.users))
         return found
-
-
-def _login(user: str) -> tuple[str, str]:
-    name, colon, password = user.partition(":")
-    if not (name and colon):
-        raise UsageError(f"expected a user as NAME:PASSWORD, got {user!r}")
-    return name, password
 
 
 class FilterRow(msgspec.Struct, frozen=True):

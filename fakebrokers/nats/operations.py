@@ -7,8 +7,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from fakebrokers.control.describe import BrokerOptions, Control, Operation, Switch, TlsOption
-from fakebrokers.errors import UsageError
+from fakebrokers.control.describe import (
+    BrokerOptions,
+    Control,
+    Operation,
+    Switch,
+    TlsOption,
+    name_and_password,
+)
 from fakebrokers.nats.server import NATS
 
 
@@ -36,15 +42,8 @@ class NatsOptions(BrokerOptions, frozen=True, kw_only=True):
     def keywords(self) -> dict[str, Any]:
         found = super().keywords()
         if self.users:
-            found["users"] = dict(map(_login, self.users))
+            found["users"] = dict(map(name_and_password, self.users))
         return found
-
-
-def _login(user: str) -> tuple[str, str]:
-    name, colon, password = user.partition(":")
-    if not (name and colon):
-        raise UsageError(f"expected a user as NAME:PASSWORD, got {user!r}")
-    return name, password
 
 
 class SubscriptionRow(msgspec.Struct, frozen=True):

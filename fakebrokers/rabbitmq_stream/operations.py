@@ -8,7 +8,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fakebrokers.control.describe import BrokerOptions, Control, Operation, Switch, TlsOption
+from fakebrokers.control.describe import (
+    BrokerOptions,
+    Control,
+    Operation,
+    Switch,
+    TlsOption,
+    name_and_password,
+)
 from fakebrokers.errors import UsageError
 from fakebrokers.options import Count
 from fakebrokers.rabbitmq_stream import operations_access as access
@@ -51,10 +58,7 @@ class RabbitMQStreamOptions(BrokerOptions, frozen=True, kw_only=True):
 
     def prepare(self, server: RabbitMQStream) -> None:
         for user in self.users:
-            name, colon, password = user.partition(":")
-            if not (name and colon):
-                raise UsageError(f"expected a user as NAME:PASSWORD, got {user!r}")
-            access.add_user(server, name, password)
+            access.add_user(server, *name_and_password(user))
 
 
 class StreamRow(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakebrokers.control.describe import BrokerOptions, Control, Operation, TlsOption
+from fakebrokers.control.describe import BrokerOptions, Control, Operation, TlsOption, name_and_password
 from fakebrokers.errors import UsageError
 from fakebrokers.redis.server import Redis
 
@@ -25,9 +25,7 @@ class RedisOptions(BrokerOptions, frozen=True, kw_only=True):
         if len(self.users) > 1:
             raise UsageError(f"expected one user at most: this fake knows no more; got {len(self.users)}")
         for user in self.users:
-            name, colon, password = user.partition(":")
-            if not (name and colon):
-                raise UsageError(f"expected a user as NAME:PASSWORD, got {user!r}")
+            name, password = name_and_password(user)
             found |= {"user": name, "password": password}
         return found
 
