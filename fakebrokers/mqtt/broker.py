@@ -94,9 +94,6 @@ class MqttBroker(Broker):
         for subscription in client.subscriptions.values():
             self.subscriptions.remove(subscription)
         client.subscriptions.clear()
-        client.messages.clear()
-        client.waiting.clear()
-        client.received.clear()
 
     # messages
 

@@ -45,6 +45,7 @@ class MqttSession(Session):
         self.client: Client | None = None
         self._publish_kind = codec.kinds.publish
         self._will: f.Will | None = None
+        self._repeated: set[int] = set()  # ids of messages with QoS 2 that came twice on this connection
         self._limit_s = 0.0
         self._pending = 0
         self._handlers: Mapping[type[Frame], Callable[[Any, Client], None]] = {
@@ -155,7 +156,7 @@ class MqttSession(Session):
         id = frame.client_id or f"auto-{broker.connected}"
         client, known = broker.client_for(id, clean=frame.clean)
         self.client, client.session = client, self
-        self._will = frame.will
+        self._will = None if frame.will is None or frame.will.topic.startswith(SYSTEM) else frame.will
         self._limit_s = frame.keep_alive * broker.profile.patience
         self._timer.set(broker.now + self._limit_s if self._limit_s else None)
         self.state = "open"
@@ -183,30 +184,44 @@ class MqttSession(Session):
         if not is_topic(frame.topic):
             self.end()
             return
-        if frame.qos:
-            waiting = client.received.get(frame.packet_id)
-            if waiting is not None and msgspec.structs.replace(waiting, dup=frame.dup) != frame:
-                del client.received[
-                    frame.packet_id
-                ]  # the id is used for another message: the first one is lost
-        if frame.qos == 2:
-            client.received.setdefault(frame.packet_id, frame)
-            self.link.say(f.Pubrec(frame.packet_id))
+        if frame.topic.startswith(SYSTEM):  # goes nowhere, though it is acknowledged
+            if frame.qos:
+                self.link.say((f.Puback if frame.qos == 1 else f.Pubrec)(frame.packet_id))
             return
-        self._say_to_all(frame)
-        if frame.qos:
-            self.link.say(f.Puback(frame.packet_id))
+        is_new = not frame.qos or self._is_new(frame, client)
+        if frame.qos < 2:
+            self._say_to_all(frame)
+            if frame.qos:
+                self.link.say(f.Puback(frame.packet_id))
+        elif not is_new and frame.packet_id in self._repeated:  # Mosquitto takes no third copy
+            self.end()
+        else:
+            if not is_new:
+                self._repeated.add(frame.packet_id)
+            client.received[frame.packet_id] = frame
+            self.link.say(f.Pubrec(frame.packet_id))
+
+    def _is_new(self, frame: f.Publish, client: Client) -> bool:
+        """Whether this is no copy of a message with QoS 2; another one with the same packet id is lost."""
+        known = client.received.get(frame.packet_id)
+        if known is not None and msgspec.structs.replace(known, dup=frame.dup) == frame:
+            return False
+        self._forget(frame.packet_id, client)
+        return True
 
     def _say_to_all(self, message: f.Publish | f.Will) -> None:
-        topic = message.topic
-        if not topic.startswith(SYSTEM):  # what is said there goes nowhere, though it is acknowledged
-            self.broker.route(self, topic, message.payload, message.qos, retain=message.retain)
+        self.broker.route(self, message.topic, message.payload, message.qos, retain=message.retain)
 
     def _release(self, frame: f.Pubrel, client: Client) -> None:
-        message = client.received.pop(frame.packet_id, None)
+        message = self._forget(frame.packet_id, client)
         if message is not None:
             self._say_to_all(message)
         self.link.say(f.Pubcomp(frame.packet_id))
+
+    def _forget(self, number: int, client: Client) -> f.Publish | None:
+        """A message with QoS 2 is released, or lost."""
+        self._repeated.discard(number)
+        return client.received.pop(number, None)
 
     def _acknowledge(self, frame: f.Puback | f.Pubcomp, client: Client) -> None:
         """One that does not fit the message is a violation, one of no message is not."""

@@ -11,6 +11,8 @@ from fakebrokers.core.frames import Frame
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop
 from fakebrokers.mqtt import frames as f
+from fakebrokers.mqtt import session
+from fakebrokers.mqtt.client import MAX_ID
 from tests.bench import Bench, Client
 from tests.mqtt.lines import come_back, enter, heard, publish, say
 
@@ -76,6 +78,21 @@ def test_a_message_with_qos_2_that_was_released_on_another_connection_is_publish
     assert heard(ears) == [f.Publish("p", b"x")]
 
 
+def test_a_message_with_qos_2_may_come_twice_on_a_connection_and_no_more() -> None:
+    bench = Bench(MQTT())
+    client, message = shop(bench), f.Publish("p", b"x", 2, 7)
+    assert say(client, message, f.Pubrel(7), message, message) == [
+        f.Pubrec(7),
+        f.Pubcomp(7),
+        *[f.Pubrec(7)] * 2,
+    ]
+    client.leave()
+    client, _ = back(bench)
+    assert say(client, message) == [f.Pubrec(7)]
+    assert say(client, message) == []
+    assert client.ended is not None
+
+
 def test_a_clean_client_is_forgotten_and_forgets_what_there_was() -> None:
     bench = Bench(MQTT())
     mouth = enter(bench, "mouth")
@@ -135,9 +152,10 @@ def test_the_usual_limit_is_that_of_mosquitto() -> None:
 def test_more_than_so_many_are_dropped(away: bool) -> None:
     bench = Bench(MQTT(switches={"max_inflight": 1, "max_queued": 2}))
     mouth, client = enter(bench, "mouth"), shop(bench)
+    publish(mouth, A, b"0")
     if away:
         client.leave()
-    for number in range(5):
+    for number in range(1, 5):
         publish(mouth, A, b"%d" % number)
     assert bench.fake.unacknowledged("shop") == [b"0", b"1", *([] if away else [b"2"])]
 
@@ -231,11 +249,61 @@ def test_members_of_a_group_take_turns() -> None:
     assert len(heard(members[1])) == 1
 
 
+def test_members_of_a_group_get_what_is_retained() -> None:
+    bench = Bench(MQTT())
+    bench.fake.publish(A, b"kept", retain=True)
+    found = say(enter(bench), f.Subscribe(1, (("$share/g/o/#", 1),)))
+    assert found == [f.Suback(1, (1,)), f.Publish(A, b"kept", retain=True)]
+
+
+def test_a_filter_that_is_repeated_has_the_last_qos_and_gets_what_is_retained_again() -> None:
+    bench = Bench(MQTT())
+    bench.fake.publish(A, b"kept", qos=1, retain=True)
+    client = enter(bench)
+    assert say(client, f.Subscribe(1, (("o/#", 0),)))[1:] == [f.Publish(A, b"kept", retain=True)]
+    found = say(client, f.Subscribe(2, (("o/#", 1),)))
+    assert found == [f.Suback(2, (1,)), f.Publish(A, b"kept", 1, 1, retain=True)]
+    publish(enter(bench, "mouth"), A, b"x")
+    assert heard(client) == [f.Publish(A, b"x", 1, 2)]
+
+
+def test_an_id_that_is_in_use_is_passed_over() -> None:
+    bench = Bench(MQTT())
+    mouth, client = enter(bench, "mouth"), shop(bench)
+    publish(mouth, A, b"x")
+    client.session.client._last_id = MAX_ID
+    publish(mouth, A, b"y")
+    assert [each.packet_id for each in heard(client)] == [1, 2]  # type: ignore[attr-defined]
+
+
+def test_a_client_that_does_not_read_is_cut_off_and_gets_it_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "MAX_PENDING", 150)
+    bench = Bench(MQTT())
+    mouth, client = enter(bench, "mouth"), shop(bench)
+    bench.engine.set_writable(client.connection, False, bench.now)
+    publish(mouth, A, b"x" * 100)
+    assert client.ended is None
+    bench.engine.set_writable(client.connection, True, bench.now)
+    bench.engine.set_writable(client.connection, False, bench.now)
+    publish(mouth, A, b"y" * 100)
+    assert client.ended is None
+    publish(mouth, A, b"z" * 100)
+    assert client.ended is not None
+    assert [each.payload[:1] for each in back(bench)[1]] == [b"x", b"y", b"z"]  # type: ignore[attr-defined]
+
+
 def test_topics_of_the_server_are_not_for_clients() -> None:
     bench = Bench(MQTT())
     client = enter(bench)
     say(client, f.Subscribe(1, (("$SYS/#", 0), ("$other/#", 0), ("#", 0))))
     assert say(client, f.Publish("$SYS/x", b"x", 1, 5)) == [f.Puback(5)]
+    assert say(client, f.Publish("p", b"x", 2, 5), f.Publish("$SYS/x", b"x", 2, 5)) == [f.Pubrec(5)] * 2
+    assert say(client, f.Pubrel(5)) == [
+        f.Publish("p", b"x"),
+        f.Pubcomp(5),
+    ]  # which has not replaced the first
+    enter(bench, "dying", will=f.Will("$SYS/x", b"x")).leave()
+    assert heard(client) == []
     assert say(client, f.Publish("$other/x", b"x")) == [f.Publish("$other/x", b"x")]
     assert bench.fake.publish("$SYS/x", b"x") == 1  # but for the fake's own
 
