@@ -160,10 +160,16 @@ class MqttSession(Session):
         self._limit_s = frame.keep_alive * broker.profile.patience
         self._timer.set(broker.now + self._limit_s if self._limit_s else None)
         self.state = "open"
+        self.entered(frame.client_id)
         self.link.say(f.Connack(0, known and frame.level > LEVELS["MQIsdp"]))
         self.link.ready()
         client.send_again()
         client.send_waiting()
+
+    def entered(self, id: str) -> None:
+        """A client is let in; faults may go by its id, also when it comes back."""
+        if id:
+            self.link.identify(id)
 
     def _reason_against(self, frame: f.Connect) -> int | None:
         """0 if the client may come in, a code, or None if it gets no answer."""

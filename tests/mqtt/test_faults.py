@@ -6,7 +6,7 @@ import pytest
 
 from fakebrokers import MQTT
 from fakebrokers.errors import UsageError
-from fakebrokers.faults import Fault
+from fakebrokers.faults import Fault, drop
 from fakebrokers.mqtt import frames as f
 from fakebrokers.mqtt.build import lose_session, redeliver
 from tests.bench import Bench
@@ -31,9 +31,23 @@ def test_what_is_not_acknowledged_is_sent_once_more_after_what_was_being_sent() 
     assert [record.kind for record in bench.fake.journal.records() if record.kind == "redelivery"]
 
 
-@pytest.mark.parametrize(
-    "fault", [lose_session("shop", kind="Connect", peer=None), lose_session(kind="Connect", nth=1)]
-)
+def test_faults_go_by_the_client_also_when_it_comes_back() -> None:
+    bench = Bench(MQTT(faults=[drop(role="deliver", peer="shop", nth=2, scope="peer")]))
+    mouth, other = enter(bench, "mouth"), enter(bench, "other")
+    say(other, f.Subscribe(1, (("o", 0),)))
+    client = enter(bench, "shop", clean=False)
+    say(client, f.Subscribe(1, (("o", 0),)))
+    publish(mouth, "o", b"1", 0)
+    assert heard(client) == [f.Publish("o", b"1")]
+    client.leave()
+    client, _ = come_back(bench, "shop", clean=False)
+    for body in (b"2", b"3"):
+        publish(mouth, "o", body, 0)
+    assert heard(client) == [f.Publish("o", b"3")]
+    assert len(heard(other)) == 3
+
+
+@pytest.mark.parametrize("fault", [lose_session("shop", kind="Connect"), lose_session(kind="Connect", nth=1)])
 def test_a_client_that_comes_back_is_not_remembered(fault: Fault) -> None:
     bench = Bench(MQTT())
     say(enter(bench, "shop", clean=False), f.Subscribe(1, (("o", 1),)))

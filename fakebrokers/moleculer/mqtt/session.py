@@ -22,6 +22,9 @@ class MqttSession(NodeSession, mqtt.MqttSession):
         super().__init__(bus, codec)
         codec.wrap = self._wrap
 
+    def entered(self, id: str) -> None:
+        """It shows later which node it is."""
+
     def subscribed(self, name: str) -> None:
         node = listener_of(name)
         if node and is_topic(name):
