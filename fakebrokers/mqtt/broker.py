@@ -79,11 +79,12 @@ class MqttBroker(Broker):
         """
         known = self.clients.get(id)
         if known is not None:
+            if clean:
+                self.forget(known)
             if known.session is not None:
                 known.session.taken_over(clean=clean)
             if known.lasts and not clean:
                 return known, True
-            self.forget(known)
         client = self.clients[id] = Client(id, self.profile, lasts=not clean)
         return client, False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fakebrokers.core.wire import Wire
-from fakebrokers.mqtt.faults import EFFECTS
 from fakebrokers.mqtt.frames import FRAMES
 from fakebrokers.protocol import Protocol
 
@@ -23,5 +22,5 @@ PROTOCOL = Protocol(
     control="fakebrokers.mqtt.operations:CONTROL",
     behaviours="fakebrokers.mqtt.behaviours:BEHAVIOURS",
     wires=(WIRE,),
-    effects=EFFECTS,
+    effects="fakebrokers.mqtt.faults:EFFECTS",
 )

@@ -91,11 +91,12 @@ class MqttSession(Session):
         """The client has no connection any more; its will is said. Safe to call twice."""
         self.state = "ended"
         client = self.client
-        if client is not None and client.session is self:
-            client.session = None
-            if not client.lasts:
-                self.broker.forget(client)
-        self._say_will()
+        if client is None or client.session is not self:
+            return
+        client.session = None
+        self._say_will()  # which may come to a filter of its own, and is lost there
+        if not client.lasts:
+            self.broker.forget(client)
 
     def _say_will(self) -> None:
         will, self._will = self._will, None
