@@ -69,6 +69,15 @@ def test_a_client_that_is_there_is_forgotten_when_it_goes() -> None:
     bench.fake.redeliver("shop")  # nobody is there: nothing happens
 
 
+def test_a_client_that_is_away_is_forgotten_at_once() -> None:
+    bench = Bench(MQTT())
+    client = enter(bench, "shop", clean=False)
+    say(client, f.Subscribe(1, (("o", 1),)))
+    client.leave()
+    bench.fake.lose_session("shop")
+    assert (bench.fake.clients, bench.fake.publish("o", "x", qos=1)) == ({}, 0)
+
+
 def test_what_a_test_cannot_ask_for() -> None:
     bench = Bench(MQTT())
     with pytest.raises(UsageError, match="expected a topic without wildcards, got 'o/#'"):

@@ -258,6 +258,14 @@ def test_members_of_a_group_take_turns() -> None:
     assert len(heard(members[1])) == 1
 
 
+def test_another_filter_is_another_group_though_its_name_is_the_same() -> None:
+    bench = Bench(MQTT())
+    members = {name: enter(bench, name) for name in ("o/#", "o/+")}
+    for name, member in members.items():
+        say(member, f.Subscribe(1, ((f"$share/g/{name}", 0),)))
+    assert bench.fake.publish(A, "x") == 2
+
+
 def test_members_of_a_group_get_what_is_retained() -> None:
     bench = Bench(MQTT())
     bench.fake.publish(A, b"kept", retain=True)
