@@ -10,14 +10,12 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from fakebrokers.simulation.hosts import Process
+from fakebrokers.simulation.links import Links, Pair
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
-
-    from fakebrokers.simulation.network import Network
 
 #: Bytes that one end may have sent and the program at the other end not have read.
 CAPACITY = 256 * 1024
@@ -35,11 +33,20 @@ class Sign(Enum):
     RST = "rst"
 
 
+class Owner(Protocol):
+    """Whose an end is, see `hosts.Process`."""
+
+    def hold(self, what: End, /) -> None:
+        """It is open."""
+
+    def let_go(self, what: End, /) -> None:
+        """It is closed."""
+
+
 class End:
     """One end.
 
     Attributes:
-        process: Whose it is.
         local, remote: The addresses that the program sees.
         peer: The other end.
         inbox: What has arrived and was not read.
@@ -54,8 +61,7 @@ class End:
 
     peer: End
 
-    def __init__(self, network: Network, process: Process, local: Address, remote: Address) -> None:
-        self.process = process
+    def __init__(self, links: Links, between: Pair, owner: Owner, local: Address, remote: Address) -> None:
         self.local = local
         self.remote = remote
         self.inbox = bytearray()
@@ -66,16 +72,18 @@ class End:
         self.is_secret = False
         self.token: socket.socket | None = None
         self.at_close: Callable[[], None] | None = None
-        self._network = network
+        self._links = links
+        self._between = between
+        self._owner = owner
         self._line: deque[bytes | Sign] = deque()  #: what is on its way to the other end
         self._under_way = 0
         self._arrives_at = 0.0
         self._giving_up: TimerHandle | None = None
         self._finished = False
         self._watcher: Callable[[], None] | None = None
-        self._context: Context = process.context
+        self._context: Context | None = None  #: of the watcher
         self._is_woken = False
-        process.hold(self)
+        owner.hold(self)
 
     # the program's side
 
@@ -90,7 +98,7 @@ class End:
         """Something has changed."""
         if self._watcher is not None and not self._is_woken:
             self._is_woken = True
-            self._network.loop.call_soon(self._tell, context=self._context)
+            self._links.loop.call_soon(self._tell, context=self._context)
 
     def _tell(self) -> None:
         self._is_woken = False
@@ -145,7 +153,7 @@ class End:
             self._put(Sign.RST)
         self.is_open = False
         self._watcher = None
-        self.process.let_go(self)
+        self._owner.let_go(self)
         if self.token is not None:
             self.token.close()
         if self.at_close is not None:
@@ -159,28 +167,27 @@ class End:
             self._schedule()
 
     def _schedule(self) -> None:
-        network = self._network
-        now = network.loop.time()
-        delay = network.delay(self.process.host, self.peer.process.host)
-        self._arrives_at = max(now + delay, self._arrives_at)
-        network.later(self._arrives_at - now, self._arrive)
+        links = self._links
+        now = links.loop.time()
+        self._arrives_at = max(now + links.delay(self._between), self._arrives_at)
+        links.later(self._arrives_at - now, self._arrive)
 
     def _arrive(self) -> None:
         """The first thing on the line gets to the other end."""
         if not self._line or self._giving_up is not None:
             return
-        network = self._network
-        if network.is_cut(self.process.host, self.peer.process.host):
-            network.stuck(self)
-            at = network.loop.time() + GIVE_UP_S
-            self._giving_up = network.loop.call_at(at, self._give_up, context=network.outside.context)
+        links = self._links
+        if links.is_cut(self._between):
+            links.keep_back(self._between, self._send_again)
+            at = links.loop.time() + GIVE_UP_S
+            self._giving_up = links.loop.call_at(at, self._give_up, context=links.context)
             return
         what = self._line.popleft()
         if isinstance(what, bytes):
             self._under_way -= len(what)
         self.peer._take(what)
 
-    def send_again(self) -> None:
+    def _send_again(self) -> None:
         """The way is free: everything that was kept back is sent."""
         if self._giving_up is not None:
             self._giving_up.cancel()
@@ -201,7 +208,7 @@ class End:
             return
         if isinstance(what, bytes):
             if not (self.is_secret or self.peer.is_secret):  # ciphers never repeat
-                self._network.note(f"{_shown(self.remote)} > {_shown(self.local)}", what)
+                self._links.note(f"{_shown(self.remote)} > {_shown(self.local)}", what)
             if not self.is_open:
                 self._put(Sign.RST)  # nobody is going to read it
                 return
@@ -218,10 +225,10 @@ class End:
 
 
 def joined(
-    network: Network, client: Process, local: Address, server: Process, remote: Address
+    links: Links, between: Pair, client: Owner, local: Address, server: Owner, remote: Address
 ) -> tuple[End, End]:
     """Both ends of a new connection: the client's, and the server's."""
-    one, other = End(network, client, local, remote), End(network, server, remote, local)
+    one, other = End(links, between, client, local, remote), End(links, between, server, remote, local)
     one.peer, other.peer = other, one
     return one, other
 

@@ -6,10 +6,9 @@ import asyncio
 import errno
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
-if TYPE_CHECKING:
-    from fakebrokers.simulation.ends import End
+from fakebrokers.simulation.ends import End
 
 #: The first port that a program gets which asks for any.
 FIRST_FREE_PORT = 40_000

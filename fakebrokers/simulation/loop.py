@@ -7,13 +7,13 @@ import errno
 import random
 import socket
 import ssl as tls
-from asyncio import sslproto
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from fakebrokers.simulation.datagrams import SimulatedDatagramTransport
 from fakebrokers.simulation.servers import SimulatedServer
-from fakebrokers.simulation.transports import SimulatedDatagramTransport, SimulatedTransport
+from fakebrokers.simulation.transports import SimulatedTransport, converse
 from fakebrokers.simulation.turns import LONGEST_S, TurningLoop
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ class SimulationLoop(TurningLoop):
 
     def __init__(self, random: random.Random | None = None, longest_s: float = LONGEST_S) -> None:
         super().__init__(random, longest_s)
-        self.transports: dict[SimulatedTransport, None] = {}  #: of connections that are open
         self._tokens: WeakKeyDictionary[socket.socket, End] = WeakKeyDictionary()
 
     # names and connections
@@ -115,30 +114,7 @@ class SimulationLoop(TurningLoop):
         **options: Any,
     ) -> asyncio.Transport:
         """For `create_connection`."""
-        return self.converse(self._end_of(rawsock), protocol, sslcontext, waiter=waiter, **options)
-
-    def converse(
-        self,
-        end: End,
-        protocol: asyncio.BaseProtocol,
-        sslcontext: tls.SSLContext | None,
-        *,
-        waiter: asyncio.Future[Any] | None = None,
-        server_side: bool = False,
-        server_hostname: str | None = None,
-        extra: dict[str, Any] | None = None,
-        server: SimulatedServer | None = None,
-        **timeouts: Any,
-    ) -> asyncio.Transport:
-        """Join a protocol to a connection, with TLS between them or not."""
-        if sslcontext is None:
-            return SimulatedTransport(self, end, protocol, waiter, extra, server)
-        # as loops do it; its settings have been the same since Python 3.11
-        new: Callable[..., Any] = sslproto.SSLProtocol
-        layer = new(self, protocol, sslcontext, waiter, server_side, server_hostname, **timeouts)
-        SimulatedTransport(self, end, layer, None, extra, server)
-        transport: asyncio.Transport = layer._app_transport
-        return transport
+        return converse(self, self._end_of(rawsock), protocol, sslcontext, waiter=waiter, **options)
 
     # servers
 

@@ -1,4 +1,4 @@
-"""The network of a simulation: names, latencies, partitions, and who connects to whom."""
+"""The network of a simulation: names of hosts, and who connects to whom."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import errno
 import ipaddress
 import socket
 from collections.abc import Iterator
-from typing import Any
 
 from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.simulation.ends import End, joined
 from fakebrokers.simulation.hosts import PROCESS, Host, Process
+from fakebrokers.simulation.links import Links, Pair
 
 #: Pauses between the attempts of a connect that nobody answers, in seconds: those of Linux.
 CONNECT_PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -24,24 +24,19 @@ class Network:
     """All hosts, and what is between them.
 
     Attributes:
-        loop: Carries everything.
         outside: The process of code that was not started on a host: the test.
-        trace: What has arrived, if it is taken down: time, way and bytes.
+        links: What is between them.
         has_lost_a_process: Whether any was killed, of which nothing is called any more.
         lines: Names of hosts between which there was a connection: who connected first, then to whom.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-        self.trace: list[tuple[float, str, bytes]] | None = None
         self.has_lost_a_process = False
         self.lines: dict[tuple[str, str], None] = {}
         self._hosts: dict[str, Host] = {}
         self._by_address: dict[str, Host] = {}
-        self._latencies: dict[frozenset[str], float] = {}
-        self._cuts: set[frozenset[str]] = set()
-        self._stuck: dict[End, None] = {}
         self.outside = Process(self.host("test"))
+        self.links = Links(loop, self.outside.context)
 
     # hosts
 
@@ -109,41 +104,6 @@ class Network:
             raise OSError(errno.EADDRNOTAVAIL, f"{wanted} is no address of the host {host.name}")
         return address, address in _OWN_NAMES
 
-    # what is between them
-
-    def delay(self, a: Host, b: Host) -> float:
-        """Seconds that everything takes from one to the other."""
-        return self._latencies.get(frozenset((a.name, b.name)), 0.0)
-
-    def is_cut(self, a: Host, b: Host) -> bool:
-        """Whether nothing gets through."""
-        return frozenset((a.name, b.name)) in self._cuts
-
-    def set_delay(self, a: Host, b: Host, seconds: float) -> None:
-        """From now on everything between them takes so long, one way."""
-        if seconds < 0 or a is b:
-            raise UsageError(f"expected two hosts and 0 s or more, got {a.name}, {b.name} and {seconds} s")
-        self._latencies[frozenset((a.name, b.name))] = seconds
-
-    def cut(self, a: Host, b: Host) -> None:
-        """Let nothing through; what is sent meanwhile arrives after `heal`, or its sender gives up."""
-        if a is b:
-            raise UsageError(f"a host cannot be cut off from itself ({a.name})")
-        self._cuts.add(frozenset((a.name, b.name)))
-
-    def heal(self, a: Host | None = None, b: Host | None = None) -> None:
-        """Let everything through again: between these two, of this one, or everywhere."""
-        names = {each.name for each in (a, b) if each is not None}
-        self._cuts = {cut for cut in self._cuts if not names <= cut}
-        for end in tuple(self._stuck):
-            if not self.is_cut(end.process.host, end.peer.process.host):
-                del self._stuck[end]
-                end.send_again()
-
-    def stuck(self, end: End) -> None:
-        """What this end has sent does not get through."""
-        self._stuck[end] = None
-
     # connections
 
     async def connect(self, address: str, port: int, *, own_port: int = 0) -> End:
@@ -152,29 +112,29 @@ class Network:
         Raises:
             OSError: Nobody accepts it.
         """
-        process = self.here()
+        process, links = self.here(), self.links
         host = process.host
         for pause in CONNECT_PAUSES_S:
-            again_at = self.loop.time() + pause
+            again_at = links.loop.time() + pause
             target = self.at(address, host)
-            delay = 0.0 if target is None else self.delay(host, target)
-            if target is not None and not self.is_cut(host, target):
+            between = _pair(host, target or host)
+            delay = links.delay(between)
+            if target is not None and not links.is_cut(between):
                 await asyncio.sleep(delay)  # what is there when it arrives counts
             door = None if target is None else target.doors.get(port)
-            if target is None or self.is_cut(host, target) or (door is not None and door.state == "hole"):
-                await asyncio.sleep(again_at - self.loop.time())
+            if target is None or links.is_cut(between) or (door is not None and door.state == "hole"):
+                await asyncio.sleep(again_at - links.loop.time())
                 continue
             if door is None or not door.lets_in(host):
                 await asyncio.sleep(delay)
                 raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {(address, port)}")
             shown = "127.0.0.1" if target is host and address in _OWN_NAMES else host.address
-            end, other = joined(
-                self, process, (shown, own_port or host.free_port()), door.process, (address, port)
-            )
+            own = (shown, own_port or host.free_port())
+            end, other = joined(links, between, process, own, door.process, (address, port))
             if target is not host and (target.name, host.name) not in self.lines:
                 self.lines[host.name, target.name] = None
             accepting = door.process.context.copy()
-            accepting.run(self.loop.call_soon, door.accept, other)
+            accepting.run(links.loop.call_soon, door.accept, other)
             try:
                 await asyncio.sleep(delay)
             except BaseException:
@@ -185,31 +145,23 @@ class Network:
 
     def send_datagram(self, source: tuple[str, int], target: tuple[str, int], data: bytes) -> None:
         """A datagram on its way; it is lost where nobody takes it."""
-        host = self.here().host
+        host, links = self.here().host, self.links
         to = self.at(target[0], host)
-        if to is None or self.is_cut(host, to):
+        if to is None or links.is_cut(between := _pair(host, to)):
             return
         shown = ("127.0.0.1" if to is host and target[0] in _OWN_NAMES else host.address, source[1])
 
         def arrive() -> None:
             box = to.boxes.get(target[1])
-            if box is not None and not self.is_cut(host, to):
-                self.note(f"{shown[0]}:{shown[1]} > {target[0]}:{target[1]} udp", data)
+            if box is not None and not links.is_cut(between):
+                links.note(f"{shown[0]}:{shown[1]} > {target[0]}:{target[1]} udp", data)
                 box.arrived(data, shown)
 
-        self.later(self.delay(host, to), arrive)
+        links.later(links.delay(between), arrive)
 
-    def later(self, delay: float, act: Any) -> None:
-        """Do something for the network, which outlives every process."""
-        if delay:
-            self.loop.call_at(self.loop.time() + delay, act, context=self.outside.context)
-        else:
-            self.loop.call_soon(act, context=self.outside.context)
 
-    def note(self, way: str, data: bytes) -> None:
-        """Take down what has arrived."""
-        if self.trace is not None:
-            self.trace.append((self.loop.time(), way, data))
+def _pair(a: Host, b: Host) -> Pair:
+    return frozenset((a.name, b.name))
 
 
 def _is_address(name: str) -> bool:

@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
 def transcript(simulation: Simulation) -> list[Line]:
     """What happened in a run: the journals of all brokers, and what has arrived where that was noted."""
-    lines = [Line(at, way, data.hex()) for at, way, data in simulation.network.trace or ()]
+    lines = [Line(at, way, data.hex()) for at, way, data in simulation.network.links.trace or ()]
     for name, broker in simulation.brokers.items():
         start = broker.journal.started_at
         lines += [Line(start + record.at, name, repr(record)) for record in broker.journal.records()]
@@ -87,7 +87,7 @@ def run_once(
 ) -> list[Line]:
     """What happens in a scenario, and what it returns at its end."""
     with Simulation(seed, **options) as simulation:
-        simulation.network.trace = []
+        simulation.network.links.trace = []
         result = simulation.run(scenario(simulation))
         end = Line(simulation.now, "the end", _shown(result))
         lines = transcript(simulation)

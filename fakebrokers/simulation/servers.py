@@ -9,15 +9,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakebrokers.core.tcp import TcpTransport
+from fakebrokers.simulation.ends import End
 from fakebrokers.simulation.hosts import Door, Process
 from fakebrokers.simulation.sockets import SimulatedSocket
+from fakebrokers.simulation.transports import SimulatedTransport, converse
+from fakebrokers.simulation.turns import TurningLoop
 
 if TYPE_CHECKING:
     from fakebrokers.core.driver import Driver
     from fakebrokers.core.listeners import Endpoint
-    from fakebrokers.simulation.ends import End
-    from fakebrokers.simulation.loop import SimulationLoop
-    from fakebrokers.simulation.transports import SimulatedTransport
 
 
 class SimulatedServer(asyncio.AbstractServer):
@@ -25,7 +25,7 @@ class SimulatedServer(asyncio.AbstractServer):
 
     def __init__(
         self,
-        loop: SimulationLoop,
+        loop: TurningLoop,
         factory: Callable[[], asyncio.BaseProtocol],
         places: list[tuple[str, bool, int]],
         tls: ssl.SSLContext | None,
@@ -134,7 +134,7 @@ class SimulatedServer(asyncio.AbstractServer):
                 each.set_result(None)
 
     def _accept(self, end: End) -> None:
-        self._loop.converse(end, self._factory(), self._tls, server_side=True, server=self, **self._timeouts)
+        converse(self._loop, end, self._factory(), self._tls, server_side=True, server=self, **self._timeouts)
 
 
 class _Ordered(dict[TcpTransport, None]):
@@ -153,7 +153,7 @@ class SimulatedListener:
     dials = False
 
     def __init__(
-        self, loop: SimulationLoop, process: Process, driver: Driver, endpoint: Endpoint, port: int
+        self, loop: TurningLoop, process: Process, driver: Driver, endpoint: Endpoint, port: int
     ) -> None:
         self.driver = driver
         self.endpoint = endpoint
@@ -178,7 +178,7 @@ class SimulatedListener:
     def _accept(self, end: End) -> None:
         host, port = end.remote
         self._ends[f"{host}:{port}"] = end
-        self._loop.converse(end, TcpTransport(self), self.endpoint.tls, server_side=True)
+        converse(self._loop, end, TcpTransport(self), self.endpoint.tls, server_side=True)
 
     def _set(self, state: Any) -> None:
         if self._door is not None:

@@ -248,19 +248,19 @@ class Simulation:
             one, other: A broker with all its nodes, one of ``broker.nodes``, an application, or the name of a
                 host; the test itself is on ``test``.
         """
-        for pair in self._pairs(one, other):
-            self.network.set_delay(*pair, seconds)
+        for a, b in self._pairs(one, other):
+            self.network.links.set_delay(a.name, b.name, seconds)
 
     def partition(self, one: Any, other: Any) -> None:
         """Let nothing through between these two until `heal`; their connections stay open."""
-        for pair in self._pairs(one, other):
-            self.network.cut(*pair)
+        for a, b in self._pairs(one, other):
+            self.network.links.cut(a.name, b.name)
 
     def heal(self, one: Any = None, other: Any = None) -> None:
         """End the partition between these two, all partitions of this one, or all there are."""
         ones, others = ([None] if each is None else self._hosts(each) for each in (one, other))
         for pair in product(ones, others):
-            self.network.heal(*pair)
+            self.network.links.heal(*(host.name for host in pair if host is not None))
 
     def _pairs(self, one: Any, other: Any) -> list[tuple[Host, Host]]:
         """The hosts of two places, each with each.

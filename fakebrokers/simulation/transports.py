@@ -1,22 +1,29 @@
-"""Transports over simulated connections and datagrams; to protocols they are those of asyncio."""
+"""Transports over simulated connections; to protocols they are those of asyncio."""
 
 from __future__ import annotations
 
 import asyncio
+import ssl as tls
 from asyncio import constants, sslproto, transports
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, cast
 
-from fakebrokers.simulation.hosts import Box, Process
+from fakebrokers.simulation.ends import End
 from fakebrokers.simulation.sockets import SimulatedSocket
-
-if TYPE_CHECKING:
-    from fakebrokers.simulation.ends import Address, End
-    from fakebrokers.simulation.loop import SimulationLoop
-    from fakebrokers.simulation.servers import SimulatedServer
+from fakebrokers.simulation.turns import TurningLoop
 
 #: Bytes that one read takes at most.
 READ_SIZE = 256 * 1024
+
+
+class Server(Protocol):
+    """What has accepted connections, see `servers.SimulatedServer`."""
+
+    def attach(self, transport: SimulatedTransport, /) -> None:
+        """A connection has begun."""
+
+    def detach(self, transport: SimulatedTransport, /) -> None:
+        """A connection has ended."""
 
 
 class SimulatedTransport(transports._FlowControlMixin):
@@ -27,12 +34,12 @@ class SimulatedTransport(transports._FlowControlMixin):
 
     def __init__(
         self,
-        loop: SimulationLoop,
+        loop: TurningLoop,
         end: End,
         protocol: asyncio.BaseProtocol,
         waiter: asyncio.Future[Any] | None = None,
         extra: dict[str, Any] | None = None,
-        server: SimulatedServer | None = None,
+        server: Server | None = None,
     ) -> None:
         about = {"peername": end.remote, "sockname": end.local, "socket": SimulatedSocket(end)}
         super().__init__({**(extra or {}), **about}, loop)
@@ -237,62 +244,28 @@ class SimulatedTransport(transports._FlowControlMixin):
                 self._server.detach(self)
 
 
-class SimulatedDatagramTransport(asyncio.DatagramTransport, Box):
-    """A port that takes datagrams; implements `hosts.Closable` and `hosts.Box`."""
-
-    def __init__(
-        self,
-        loop: SimulationLoop,
-        process: Process,
-        local: Address,
-        remote: Address | None,
-        protocol: asyncio.DatagramProtocol,
-    ) -> None:
-        super().__init__({"sockname": local, "peername": remote})
-        self._loop = loop
-        self._process = process
-        self._local = local
-        self._remote = remote
-        self._protocol = protocol
-        self._closing = False
-        process.host.boxes[local[1]] = self
-        process.hold(self)
-        loop.call_soon(protocol.connection_made, self)
-
-    def get_protocol(self) -> asyncio.BaseProtocol:
-        return self._protocol
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self._protocol = cast(asyncio.DatagramProtocol, protocol)
-
-    def is_closing(self) -> bool:
-        return self._closing
-
-    def sendto(self, data: bytes | bytearray | memoryview, addr: Any = None) -> None:
-        if self._remote is not None and addr not in (None, self._remote):
-            raise ValueError(f"Invalid address: must be None or {self._remote}")
-        target = self._remote or addr
-        if not self._closing and target is not None:
-            address = self._loop.network.address_of(target[0], self._process.host)
-            self._loop.network.send_datagram(self._local, (address, target[1]), bytes(data))
-
-    def arrived(self, data: bytes, source: Address) -> None:
-        """A datagram has come."""
-        if self._remote in (None, source):
-            self._loop.call_soon(self._receive, data, source, context=self._process.context.copy())
-
-    def _receive(self, data: bytes, source: Address) -> None:
-        if not self._closing:
-            self._protocol.datagram_received(data, source)
-
-    def close(self) -> None:
-        if not self._closing:
-            self._closing = True
-            self._process.host.boxes.pop(self._local[1], None)
-            self._process.let_go(self)
-            self._loop.call_soon(self._protocol.connection_lost, None)
-
-    abort = close
+def converse(
+    loop: TurningLoop,
+    end: End,
+    protocol: asyncio.BaseProtocol,
+    sslcontext: tls.SSLContext | None,
+    *,
+    waiter: asyncio.Future[Any] | None = None,
+    server_side: bool = False,
+    server_hostname: str | None = None,
+    extra: dict[str, Any] | None = None,
+    server: Server | None = None,
+    **timeouts: Any,
+) -> asyncio.Transport:
+    """Join a protocol to a connection, with TLS between them or not."""
+    if sslcontext is None:
+        return SimulatedTransport(loop, end, protocol, waiter, extra, server)
+    # as loops do it; its settings have been the same since Python 3.11
+    new: Callable[..., Any] = sslproto.SSLProtocol
+    layer = new(loop, protocol, sslcontext, waiter, server_side, server_hostname, **timeouts)
+    SimulatedTransport(loop, end, layer, None, extra, server)
+    transport: asyncio.Transport = layer._app_transport
+    return transport
 
 
 def _set_result(waiter: asyncio.Future[Any]) -> None:

@@ -40,6 +40,7 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         longest_s: The time after which nothing happens any more but an error.
         network: What its connections go through.
         refusals: What was asked for and is not simulated.
+        transports: Of connections that are open.
     """
 
     # of asyncio's base class, whose annotations leave them out
@@ -58,6 +59,7 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         self.longest_s = longest_s
         self._count = 0
         self.network = Network(self)
+        self.transports: dict[asyncio.Transport, None] = {}
 
     # time
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from fakebrokers.faults import disturbances
 from fakebrokers.faults.disturbances import Row
 from fakebrokers.faults.steps import FAULT, Step
+from fakebrokers.simulation.search.survey import Survey, nodes_of
 
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer
     from fakebrokers.simulation.applications import Application
-    from fakebrokers.simulation.search.survey import Survey
     from fakebrokers.simulation.simulation import Simulation
 
 
@@ -233,8 +233,3 @@ NEMESES: Mapping[str, Nemesis] = {
     )
 }
 WIRE_FAULT = WireFault()
-
-
-def nodes_of(broker: Any) -> int:
-    """How many nodes it has that can be stopped."""
-    return len(broker.nodes) if hasattr(broker, "stop_node") else 1

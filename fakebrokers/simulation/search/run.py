@@ -83,7 +83,7 @@ class Run:
             PlanError: Its faults cannot be carried out.
         """
         simulation = self._simulation
-        simulation.network.trace = []
+        simulation.network.links.trace = []
         outcome = Outcome(self._schedule)
         try:
             with simulation:
@@ -142,7 +142,7 @@ class Run:
 
     def _digest(self) -> str:
         digest = hashlib.sha256()
-        for at, way, data in self._simulation.network.trace or ():
+        for at, way, data in self._simulation.network.links.trace or ():
             digest.update(f"{at!r} {way} {len(data)} ".encode())
             digest.update(data)
         return digest.hexdigest()[:32]

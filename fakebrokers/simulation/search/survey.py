@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fakebrokers.core.frames import Role
-from fakebrokers.simulation.search.nemeses import nodes_of
 
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer
@@ -73,3 +72,8 @@ def _seen(broker: FakeServer) -> BrokerSeen:
     )
     rows = [Spoken(direction, role, count) for (direction, role), count in sorted(spoken.items())]
     return BrokerSeen(broker.protocol.name, nodes_of(broker), rows)
+
+
+def nodes_of(broker: Any) -> int:
+    """How many nodes it has that can be stopped."""
+    return len(broker.nodes) if hasattr(broker, "stop_node") else 1

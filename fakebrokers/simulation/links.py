@@ -1,0 +1,74 @@
+"""What lies between the hosts of a simulation: latencies, partitions, and what is under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import Context
+
+from fakebrokers.errors import UsageError
+
+#: The names of two hosts; of one, where a program talks to another on its own host.
+Pair = frozenset[str]
+
+
+class Links:
+    """All of it.
+
+    Attributes:
+        loop: Carries everything.
+        context: In which the network acts; it outlives every process.
+        trace: What has arrived, if it is taken down: time, way and bytes.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
+        self.loop = loop
+        self.context = context
+        self.trace: list[tuple[float, str, bytes]] | None = None
+        self._latencies: dict[Pair, float] = {}
+        self._cuts: set[Pair] = set()
+        self._kept_back: dict[Callable[[], None], Pair] = {}
+
+    def delay(self, between: Pair) -> float:
+        """Seconds that everything takes from one to the other."""
+        return self._latencies.get(between, 0.0)
+
+    def is_cut(self, between: Pair) -> bool:
+        """Whether nothing gets through."""
+        return between in self._cuts
+
+    def set_delay(self, a: str, b: str, seconds: float) -> None:
+        """From now on everything between these hosts takes so long, one way."""
+        if seconds < 0 or a == b:
+            raise UsageError(f"expected two hosts and 0 s or more, got {a}, {b} and {seconds} s")
+        self._latencies[frozenset((a, b))] = seconds
+
+    def cut(self, a: str, b: str) -> None:
+        """Let nothing through; what is sent meanwhile arrives after `heal`, or its sender gives up."""
+        if a == b:
+            raise UsageError(f"a host cannot be cut off from itself ({a})")
+        self._cuts.add(frozenset((a, b)))
+
+    def heal(self, *names: str) -> None:
+        """Let everything through again: between two hosts, of one, or everywhere."""
+        self._cuts = {cut for cut in self._cuts if not cut.issuperset(names)}
+        for send_again, between in tuple(self._kept_back.items()):
+            if not self.is_cut(between):
+                del self._kept_back[send_again]
+                send_again()
+
+    def keep_back(self, between: Pair, send_again: Callable[[], None]) -> None:
+        """What somebody has sent does not get through; `send_again` is called when it would."""
+        self._kept_back[send_again] = between
+
+    def later(self, delay: float, act: Callable[[], object]) -> None:
+        """Do something for the network."""
+        if delay:
+            self.loop.call_at(self.loop.time() + delay, act, context=self.context)
+        else:
+            self.loop.call_soon(act, context=self.context)
+
+    def note(self, way: str, data: bytes) -> None:
+        """Take down what has arrived."""
+        if self.trace is not None:
+            self.trace.append((self.loop.time(), way, data))
