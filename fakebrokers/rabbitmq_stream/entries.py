@@ -45,6 +45,19 @@ def spans(entries: bytes, start: int = 0) -> Iterator[Span]:
         start = stop
 
 
+def whole_spans(entries: bytes) -> list[Span]:
+    """Where the entries are, up to the first that is not whole; a fault may have cut them."""
+    found = []
+    try:
+        for span in spans(entries):
+            if span.end > len(entries):
+                break
+            found.append(span)
+    except error:
+        pass
+    return found
+
+
 def starts(entries: bytes, count: int) -> Sequence[int]:
     """Where each of the `count` entries begins, and where the last one ends."""
     step, rest = divmod(len(entries), count)

@@ -1,20 +1,21 @@
 """Every frame of the protocol.
 
-The classes stand in `frames_connection`, `frames_messages` and `frames_streams`; each says itself what
-faults, journal and checkers need to know about it.
+The classes stand in `frames_connection`, `frames_publishing`, `frames_consuming` and `frames_streams`; each
+says itself what faults, journal and checkers need to know about it.
 """
 
 from __future__ import annotations
 
 from fakebrokers.core.frames import Frame, frame_table, frames_in
-from fakebrokers.rabbitmq_stream import frames_connection, frames_messages, frames_streams
-from fakebrokers.rabbitmq_stream.frames_base import *  # noqa: F403 - one name for all four modules
+from fakebrokers.rabbitmq_stream import frames_connection, frames_consuming, frames_publishing, frames_streams
+from fakebrokers.rabbitmq_stream.frames_base import *  # noqa: F403 - one name for all five modules
 from fakebrokers.rabbitmq_stream.frames_base import RESPONSE_BIT, Request, Response, StreamFrame
 from fakebrokers.rabbitmq_stream.frames_connection import *  # noqa: F403
-from fakebrokers.rabbitmq_stream.frames_messages import *  # noqa: F403
+from fakebrokers.rabbitmq_stream.frames_consuming import *  # noqa: F403
+from fakebrokers.rabbitmq_stream.frames_publishing import *  # noqa: F403
 from fakebrokers.rabbitmq_stream.frames_streams import *  # noqa: F403
 
-FRAMES = frame_table(frames_in(frames_connection, frames_messages, frames_streams))
+FRAMES = frame_table(frames_in(frames_connection, frames_publishing, frames_consuming, frames_streams))
 
 _BY_KEY: dict[int, type[StreamFrame]] = {kind.KEY: kind for kind in FRAMES if issubclass(kind, StreamFrame)}
 

@@ -14,7 +14,7 @@ from struct import Struct, error, iter_unpack
 
 from fakebrokers.rabbitmq_stream.binary import NULL_STRING, Reader, pack_ids, pack_string
 from fakebrokers.rabbitmq_stream.entries import simple_entries
-from fakebrokers.rabbitmq_stream.frames_messages import Publish
+from fakebrokers.rabbitmq_stream.frames_publishing import Publish
 from fakebrokers.rabbitmq_stream.wiretypes import Crash
 
 _HEAD = Struct(">HHBI")

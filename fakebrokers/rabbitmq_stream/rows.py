@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from fakebrokers.core.connection import Connection
+from fakebrokers.core.engine import Engine
+from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.groups import GroupKey
 from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.rabbitmq_stream.subscription import Subscription
 
-if TYPE_CHECKING:
-    from fakebrokers.rabbitmq_stream.server import RabbitMQStream
-
 Row = dict[str, Any]
 
 
-def sessions(server: RabbitMQStream) -> Iterable[tuple[Connection, StreamSession]]:
+class Listed(Protocol):
+    """A fake as its rows show it, see `server.RabbitMQStream`."""
+
+    @property
+    def host(self) -> str:
+        """The address that it listens on."""
+
+    @property
+    def engine(self) -> Engine:
+        """Has the connections."""
+
+    @property
+    def broker(self) -> StreamBroker:
+        """The model of what they share."""
+
+
+def sessions(server: Listed) -> Iterable[tuple[Connection, StreamSession]]:
     """The connections that are open, each with its session."""
     for connection in list(server.engine.connections.values()):
         session = connection.session
@@ -24,12 +39,12 @@ def sessions(server: RabbitMQStream) -> Iterable[tuple[Connection, StreamSession
             yield connection, session
 
 
-def name_of(server: RabbitMQStream, connection: Connection, session: StreamSession) -> str:
+def name_of(server: Listed, connection: Connection, session: StreamSession) -> str:
     """The name of a connection: both ends of its socket."""
     return f"{connection.address} -> {server.host}:{session.address_of(session.node)[1]}"
 
 
-def connection_rows(server: RabbitMQStream) -> Iterable[Row]:
+def connection_rows(server: Listed) -> Iterable[Row]:
     """The connections."""
     for connection, session in sessions(server):
         peer_host, _, peer_port = connection.address.rpartition(":")
@@ -56,11 +71,11 @@ def connection_rows(server: RabbitMQStream) -> Iterable[Row]:
             "ssl": session.tls,
             "recv_oct": connection.received_bytes,
             "send_oct": connection.sent_bytes,
-            "connected_at": int(server.clock.wall(connection.opened_at) * 1000),
+            "connected_at": int(server.engine.clock.wall(connection.opened_at) * 1000),
         }
 
 
-def _peer(server: RabbitMQStream, connection: Connection, session: StreamSession) -> Row:
+def _peer(server: Listed, connection: Connection, session: StreamSession) -> Row:
     peer_host, _, peer_port = connection.address.rpartition(":")
     return {
         "name": name_of(server, connection, session),
@@ -71,7 +86,7 @@ def _peer(server: RabbitMQStream, connection: Connection, session: StreamSession
     }
 
 
-def publisher_rows(server: RabbitMQStream) -> Iterable[Row]:
+def publisher_rows(server: Listed) -> Iterable[Row]:
     """The declared publishers of all connections."""
     for connection, session in sessions(server):
         for number, publisher in session.publishing.publishers.items():
@@ -83,7 +98,7 @@ def publisher_rows(server: RabbitMQStream) -> Iterable[Row]:
             }
 
 
-def consumer_rows(server: RabbitMQStream) -> Iterable[Row]:
+def consumer_rows(server: Listed) -> Iterable[Row]:
     """The subscriptions of all connections, as the stream plug-in lists them."""
     for connection, session in sessions(server):
         for number, subscription in session.consuming.subscriptions.items():
@@ -100,7 +115,7 @@ def consumer_rows(server: RabbitMQStream) -> Iterable[Row]:
             }
 
 
-def tag_rows(server: RabbitMQStream) -> Iterable[Row]:
+def tag_rows(server: Listed) -> Iterable[Row]:
     """The same as the broker itself lists consumers of queues."""
     for connection, session in sessions(server):
         peer = _peer(server, connection, session)
@@ -126,7 +141,7 @@ def activity_of(subscription: Subscription) -> str:
     return "single_active" if subscription.active else "waiting"
 
 
-def group_rows(server: RabbitMQStream) -> Iterable[Row]:
+def group_rows(server: Listed) -> Iterable[Row]:
     """The groups of single active consumers."""
     for key, group in server.broker.coordinator.groups.items():
         yield {
@@ -138,7 +153,7 @@ def group_rows(server: RabbitMQStream) -> Iterable[Row]:
         }
 
 
-def group_consumer_rows(server: RabbitMQStream, key: GroupKey) -> list[Row]:
+def group_consumer_rows(server: Listed, key: GroupKey) -> list[Row]:
     """The consumers of a group, in the order in which they came; none if there is no such group."""
     places = {}
     for connection, session in sessions(server):

@@ -19,7 +19,6 @@ from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.entries import messages, simple_entries
 from fakebrokers.rabbitmq_stream.log import Log
 from fakebrokers.rabbitmq_stream.policies import Policy
-from fakebrokers.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.tracking import Tracking
 from fakebrokers.rabbitmq_stream.writer import Batch, Confirm, Wall, Writer
 
@@ -52,6 +51,16 @@ class Watcher(Protocol):
 
     def stream_lost(self, stream: Stream, now: float) -> None:
         """The stream is gone or has lost its member: all publishers and subscriptions on it are too."""
+
+
+class Reader(Protocol):
+    """What reads a stream, see `subscription.Subscription`."""
+
+    def tell(self, now: float) -> None:
+        """There may be something to send."""
+
+    def outlive(self, segment: Log) -> None:
+        """A segment was dropped; what is being read can be read on."""
 
 
 class PublisherOwner(Protocol):
@@ -133,7 +142,7 @@ class Stream:
             {} if open_until_step_ends is None else open_until_step_ends,
         )
         self.publishers: list[Publisher] = []
-        self.subscriptions: list[Subscription] = []
+        self.subscriptions: list[Reader] = []
         self.watchers: dict[Watcher, None] = {}
         self.committed_offset = 0
         self.false_positives = False
@@ -262,7 +271,7 @@ class Stream:
         for confirm, publishing_ids in confirms:
             confirm(publishing_ids, now)
         for subscription in tuple(self.subscriptions):
-            subscription.wake(subscription, now)
+            subscription.tell(now)
 
 
 def _ignore(publishing_ids: bytes, now: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -11,13 +10,14 @@ from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.filters import parse_filter
 from fakebrokers.rabbitmq_stream.log import Log
-
-if TYPE_CHECKING:
-    from fakebrokers.rabbitmq_stream.stream import Stream
+from fakebrokers.rabbitmq_stream.stream import Stream
 
 
 class Subscription:
-    """One subscription of one connection.
+    """One subscription of one connection; implements `stream.Reader`.
+
+    Args:
+        wake: Called with the subscription and `now` when there may be something to send.
 
     Attributes:
         stream: What it reads.
@@ -29,7 +29,6 @@ class Subscription:
             the credit is not 0, so one below it has no end.
         position: Offset of what is read next; None: no reader, as with an inactive single active consumer.
         at_end: The last attempt to read has found nothing more.
-        wake: Called with the subscription and `now` when there may be something to send.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class Subscription:
         self.credit = credit
         self.send_limit = send_limit
         self.properties = dict(properties)
-        self.wake = wake
+        self._wake = wake
         self.position: int | None = None
         self.at_end = False
         self._segment = 0  # where the one begins that is being read
@@ -66,6 +65,10 @@ class Subscription:
     def active(self) -> bool:
         """Whether it has a reader."""
         return self.position is not None
+
+    def tell(self, now: float) -> None:
+        """There may be something to send."""
+        self._wake(self, now)
 
     def attach(self, spec: tuple[OffsetType, int] | None, now: float) -> None:
         """Begin to read at an offset specification; None: at the one of Subscribe."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 
-import msgspec
-
 from fakebrokers.core.dialect import MARK, Command, Login
-from fakebrokers.core.frames import Frame, KeyType, unpack_keys
 from fakebrokers.rabbitmq_stream import frames as f
-from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.dialect.commands import CLIENTS, Commands
 from fakebrokers.rabbitmq_stream.dialect.handshake import Handshake
-from fakebrokers.rabbitmq_stream.dialect.rubbish import batch, mutated, rubbish
+from fakebrokers.rabbitmq_stream.dialect.rubbish import batch, rubbish
 from fakebrokers.rabbitmq_stream.publishing import publish
 
-CLIENTS = 3
 STREAMS = (f"{MARK}a", f"{MARK}b", f"{MARK}c")
 _OTHERS = (f"{MARK}d", f"{MARK}ä")
 
@@ -54,47 +51,38 @@ _PROPERTIES: Mapping[str, tuple[str, ...]] = {
     "match-unfiltered": ("true", "false", "yes"),
     "foo": ("bar", ""),
 }
-#: What may share a segment with another one: its answer waits for no writer.
-_QUICK = (
-    *(f.Create, f.DeclarePublisher, f.QueryPublisherSequence, f.DeletePublisher, f.QueryOffset),
-    *(f.Metadata, f.Route, f.Partitions),
-)
-
-_encode = StreamCodec("client").encode
 
 
-class Author:
+class Author(Commands):
     """Writes one sequence.
 
     Half of them publish several messages at once. Where the writer ends chunks is then a matter of time, so
     nothing may depend on it: see `_PLAIN_STARTS` and `_PLENTY`.
-
-    Attributes:
-        random: Decides.
     """
 
     def __init__(self, random: Random, login: Login) -> None:
-        self.random = random
+        super().__init__(random)
         self._handshake = Handshake(self, login if any(login) else Login("guest", "guest"))
-        self._commands: list[Command] = []
         self._many = random.random() < 0.5
-        self._ids = 0  # of correlation
         self._published = 0
         self._publishers = [(0, 1)]  # clients and ids that were declared
         self._subscriptions = [(0, 1)]
-        self._quick = -1  # the client whose last command may have another one in its segment
 
     def sequence(self) -> list[Command]:
         """The commands of a few clients, and one that tidies up after them."""
         clients = self.random.randint(1, CLIENTS)
         if self.random.random() < 0.1:
-            self._handshake.say_oddly()
+            self._handshake.say_oddly(partial(self.metadata, 0), self._others())
         else:
             self._talk(clients)
         self._handshake.say(CLIENTS)
         for name in (*STREAMS, *_OTHERS):
             self.say(CLIENTS, f.Delete(self.next_id(), name))
-        return self._commands
+        return self.said
+
+    def _others(self) -> list[Callable[[], None]]:
+        """What has no place in a handshake."""
+        return [partial(each, 0) for each in (self.heartbeat, self.create, self.close, self.rubbish)]
 
     def _talk(self, clients: int) -> None:
         for client in range(clients):
@@ -105,32 +93,6 @@ class Author:
         for _ in range(self.random.randint(4, 25)):
             make = self.random.choices(list(MAKERS), weights=list(MAKERS.values()))[0]
             make(self, self.random.randrange(clients))
-
-    def say(self, client: int, frame: Frame, *, answers: int = 0) -> None:
-        """Send a frame, now and then with something wrong, or in one segment with another."""
-        data, text, cut = _encode(frame), _text(frame), 0
-        if self.random.random() < 0.02 and client < CLIENTS and not answers:
-            data, wrong = mutated(self.random, data)
-            text += f" ({wrong})"
-            frame = f.Heartbeat()
-        elif self.random.random() < 0.1 and not answers and len(data) > 1:
-            cut = self.random.randrange(1, len(data))
-        quick = isinstance(frame, _QUICK) and not cut
-        if quick and self._quick == client and self.random.random() < 0.3:
-            last = self._commands.pop()
-            data, text = (last.data or b"") + data, f"{last.text} + {text}"
-        self._quick = client if quick else -1
-        self._commands.append(Command(client, data, text, cut, answers))
-
-    def add(self, command: Command) -> None:
-        """Say something as it is, in segments of its own."""
-        self._commands.append(command)
-        self._quick = -1
-
-    def next_id(self) -> int:
-        """A correlation id."""
-        self._ids += 1
-        return self._ids
 
     # --- commands -----------------------------------------------------------------------------
 
@@ -270,17 +232,6 @@ class Author:
         if kind < 0.97:
             return max(0, self._published - self.random.randint(-5, 4))
         return self.random.choice([0, 2**63, 2**64 - 1])
-
-
-def _text(frame: Frame) -> str:
-    match frame:
-        case f.Publish(publisher, count, ids, entries):
-            found = unpack_keys(ids, KeyType.U64)
-            shown = found if count < 6 else f"{found[0]} ... {found[-1]}"
-            shape = f" batch {entries[:40]!r}" if frame.batches else ""
-            return f"Publish {publisher}: {shown}{shape}{' v2' if frame.version == 2 else ''}"
-    values = msgspec.structs.astuple(frame)
-    return f"{type(frame).__name__} {' '.join(str(each) or repr(each) for each in values)}"
 
 
 MAKERS: Mapping[Callable[[Author, int], None], float] = {

@@ -2,61 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from fakebrokers.core.dialect import Command, Login
 from fakebrokers.rabbitmq_stream import frames as f
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
-
-if TYPE_CHECKING:
-    from fakebrokers.rabbitmq_stream.dialect.author import Author
+from fakebrokers.rabbitmq_stream.dialect.commands import Commands
 
 _encode = StreamCodec("client").encode
 
 
 class Handshake:
-    """Says handshakes in an author's sequence.
+    """Says handshakes.
 
     Args:
+        commands: Get them.
         login: User and password.
     """
 
-    def __init__(self, author: Author, login: Login) -> None:
-        self._author = author
+    def __init__(self, commands: Commands, login: Login) -> None:
+        self._commands = commands
         self._login = login
 
     def say(self, client: int) -> None:
         """As it should be; every frame but Tune is answered before the next."""
-        author = self._author
-        author.say(client, f.PeerProperties(author.next_id(), {}), answers=1)
-        author.say(client, f.SaslHandshake(author.next_id()), answers=1)
+        commands = self._commands
+        commands.say(client, f.PeerProperties(commands.next_id(), {}), answers=1)
+        commands.say(client, f.SaslHandshake(commands.next_id()), answers=1)
         self._authenticate(client, "PLAIN", self._plain(), answers=2)
-        tune, enter = f.Tune(1_048_576, 0), f.Open(author.next_id(), "/")
+        tune, enter = f.Tune(1_048_576, 0), f.Open(commands.next_id(), "/")
         cut = len(_encode(tune))
-        author.add(Command(client, _encode(tune) + _encode(enter), "Tune + Open", cut, answers=1))
+        commands.add(Command(client, _encode(tune) + _encode(enter), "Tune + Open", cut, answers=1))
 
-    def say_oddly(self) -> None:
-        """Its steps, with one missing, twice, elsewhere, or different."""
-        author, random = self._author, self._author.random
+    def say_oddly(self, last: Callable[[], None], others: Sequence[Callable[[], None]]) -> None:
+        """Its steps, with one missing, twice, elsewhere, or different.
+
+        Args:
+            last: What the client says once it is in.
+            others: What may come instead.
+        """
+        commands, random = self._commands, self._commands.random
         steps: list[Callable[[], None]] = [
-            lambda: author.say(0, f.PeerProperties(author.next_id(), random.choice([{}, {"a": ""}]))),
-            lambda: author.say(0, f.SaslHandshake(author.next_id())),
+            lambda: commands.say(0, f.PeerProperties(commands.next_id(), random.choice([{}, {"a": ""}]))),
+            lambda: commands.say(0, f.SaslHandshake(commands.next_id())),
             self._authenticate_oddly,
-            lambda: author.say(0, f.Tune(random.choice([0, 1_048_576, 4096, 100, 2**31]), 0)),
-            lambda: author.say(0, f.Open(author.next_id(), random.choice(["/", "/", "/", "nope", ""]))),
-            lambda: author.metadata(0),
-        ]
-        others = [
-            lambda: author.say(0, f.Heartbeat()),
-            lambda: author.create(0),
-            lambda: author.close(0),
-            lambda: author.rubbish(0),
+            lambda: commands.say(0, f.Tune(random.choice([0, 1_048_576, 4096, 100, 2**31]), 0)),
+            lambda: commands.say(0, f.Open(commands.next_id(), random.choice(["/", "/", "/", "nope", ""]))),
+            last,
         ]
         at = random.randrange(len(steps))
         change = random.randrange(4)
         if change == 0:
-            steps.insert(at, random.choice(steps + others))
+            steps.insert(at, random.choice([*steps, *others]))
         elif change == 1:
             del steps[at]
         elif change == 2:
@@ -65,9 +62,9 @@ class Handshake:
             step()
 
     def _authenticate(self, client: int, mechanism: str, data: bytes | None, answers: int = 0) -> None:
-        frame = f.SaslAuthenticate(self._author.next_id(), mechanism, data)
+        frame = f.SaslAuthenticate(self._commands.next_id(), mechanism, data)
         text = f"SaslAuthenticate {mechanism or repr('')}"
-        self._author.add(Command(client, _encode(frame), text, answers=answers))
+        self._commands.add(Command(client, _encode(frame), text, answers=answers))
 
     def _authenticate_oddly(self) -> None:
         name, password = (each.encode() for each in self._login)
@@ -78,7 +75,7 @@ class Handshake:
             *[("PLAIN", name + plain), ("AMQPLAIN", table), ("AMQPLAIN", plain), ("ANONYMOUS", b"")],
             *[(mechanism, plain) for mechanism in ("EXTERNAL", "plain", "")],
         ]
-        mechanism, data = self._author.random.choice([("PLAIN", plain)] * len(wrong) + wrong)
+        mechanism, data = self._commands.random.choice([("PLAIN", plain)] * len(wrong) + wrong)
         self._authenticate(0, mechanism, data)
 
     def _plain(self) -> bytes:

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Awaitable, Callable
 from functools import partial
 from traceback import print_exc
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -17,11 +17,8 @@ from fakebrokers.core.http_guard import Bodies, refuse_foreign, runner_of, web
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.access import MANAGEMENT_TAGS, User
 from fakebrokers.rabbitmq_stream.management import connections, definitions, node, policies, queues, users
-from fakebrokers.rabbitmq_stream.management.asked import Asked, Failure, Route, not_found
+from fakebrokers.rabbitmq_stream.management.asked import Asked, Failure, Managed, Route, not_found
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
-
-if TYPE_CHECKING:
-    from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 
 ROUTES: tuple[Route, ...] = (
     *node.ROUTES,
@@ -43,7 +40,7 @@ _CHALLENGE = {"WWW-Authenticate": 'Basic realm="RabbitMQ Management"'}
 class Management:
     """Serves `ROUTES` for one fake. Handlers run on the loop thread, as the fake does."""
 
-    def __init__(self, server: RabbitMQStream) -> None:
+    def __init__(self, server: Managed) -> None:
         self._server = server
         self.bodies = Bodies(_LARGEST, 4 * _LARGEST)
         self._runner: web.AppRunner | None = None

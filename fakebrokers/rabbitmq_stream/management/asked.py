@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from fakebrokers.control.values import read
 from fakebrokers.core.patterns import Pattern, problem_of
+from fakebrokers.core.tls import Tls
 from fakebrokers.rabbitmq_stream.access import User
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
-from fakebrokers.rabbitmq_stream.rows import Row
+from fakebrokers.rabbitmq_stream.rows import Listed, Row
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.superstreams import SuperStream
-
-if TYPE_CHECKING:
-    from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 
 #: Status and what goes into the body (None: nothing); perhaps where the thing is that was made.
 Answer = tuple[int, Any] | tuple[int, Any, str]
@@ -25,6 +23,17 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 CREATED: Answer = (201, None)
 DONE: Answer = (204, None)
+
+
+class Managed(Listed, Protocol):
+    """A fake that is managed over HTTP, see `server.RabbitMQStream`."""
+
+    @property
+    def tls(self) -> Tls | None:
+        """The certificates, if it listens for TLS."""
+
+    def call(self, act: Handler, asked: Asked, /) -> Answer:
+        """Answer on the fake's own thread, then write what it made the fake say."""
 
 
 class Failure(Exception):
@@ -60,7 +69,7 @@ class Asked:
         port: Of the API.
     """
 
-    server: RabbitMQStream
+    server: Managed
     at: Mapping[str, str]
     query: Mapping[str, str]
     user: User

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from fakebrokers.core.session import HangUp
 from fakebrokers.rabbitmq_stream.management.asked import (
@@ -16,6 +15,7 @@ from fakebrokers.rabbitmq_stream.management.asked import (
     one,
 )
 from fakebrokers.rabbitmq_stream.rows import (
+    Listed,
     Row,
     connection_rows,
     consumer_rows,
@@ -25,10 +25,7 @@ from fakebrokers.rabbitmq_stream.rows import (
     tag_rows,
 )
 
-if TYPE_CHECKING:
-    from fakebrokers.rabbitmq_stream.server import RabbitMQStream
-
-Rows = Callable[["RabbitMQStream"], Iterable[Row]]
+Rows = Callable[[Listed], Iterable[Row]]
 
 
 def _all(found: Rows) -> Callable[[Asked], Answer]:

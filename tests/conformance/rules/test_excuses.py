@@ -43,7 +43,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     DeclarePublisherResponse,
     QueryPublisherSequence,
 )
-from fakebrokers.rabbitmq_stream.frames_messages import Unsubscribe
+from fakebrokers.rabbitmq_stream.frames_consuming import Unsubscribe
 
 PROTOCOL = "rabbitmq-stream"
 BODY = {"b64": "YQ=="}

@@ -1,128 +1,30 @@
-"""Frames that carry messages, and those that open, control and close publishers and subscriptions
-(docs/protocols/rabbitmq-stream.md, 3, 6 and 8).
+"""Frames that open, control and close subscriptions, and carry what they are sent
+(docs/protocols/rabbitmq-stream.md, 3 and 8).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import ClassVar
 
-from fakebrokers.core.frames import FrameSpec, Role
+from msgspec.structs import replace
+
+from fakebrokers.core.frames import FrameSpec, Items, Role
 from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.entries import whole_spans
 from fakebrokers.rabbitmq_stream.frames_base import Request, Response, Sender, StreamFrame
-from fakebrokers.rabbitmq_stream.items import ConfirmedItems, DeliveredItems, FailedItems, PublishedItems
 from fakebrokers.rabbitmq_stream.wiretypes import (
     I16,
     U8,
     U16,
     U64,
     AnsweredOffset,
-    Errors,
     InitialCredit,
     Offset,
     OptionalMap,
-    PackedIds,
     Text,
 )
-
-
-class DeclarePublisher(Request, frozen=True):
-    """Opens a publisher; an empty reference means none, and no deduplication."""
-
-    spec = FrameSpec(Role.OPEN, key="correlation_id")
-    KEY: ClassVar = 0x0001
-    publisher_id: U8
-    reference: Text
-    stream: Text
-
-
-class DeclarePublisherResponse(Response, frozen=True):
-    """2: no such stream; 16: no permission; 17: id or reference taken, or too long."""
-
-    KEY: ClassVar = 0x8001
-
-
-class Publish(StreamFrame, frozen=True):
-    """Messages for a stream; `publishing.publish` builds one from ids and bodies.
-
-    Attributes:
-        publisher_id: Of this connection.
-        count: Entries; of a frame that was read as counted, whatever its count field claimed.
-        publishing_ids: One u64 per entry, packed.
-        entries: The entries back to back, as a chunk stores them (see `entries`).
-        records: Messages, batch counts expanded as their headers claim.
-        filter_values: Version 2 only: one per entry, None for none.
-        version: 1, or 2 with filter values.
-        batches: How many of the entries are sub-entry batches. Not on the wire.
-        claimed: What the count field says; None: `count`. Flow control believes it.
-    """
-
-    spec = FrameSpec(
-        Role.PUBLISH, "publishing_ids", PublishedItems(), bulk=("entries",), scope="publisher_id"
-    )
-    KEY: ClassVar = 0x0002
-    publisher_id: int
-    count: int
-    publishing_ids: bytes
-    entries: bytes
-    records: int
-    filter_values: tuple[str | None, ...] = ()
-    version: int = 1
-    batches: int = 0
-    claimed: int | None = None
-
-
-class PublishConfirm(StreamFrame, frozen=True):
-    """Messages that are stored: their publishing ids, one u64 each, packed."""
-
-    spec = FrameSpec(Role.CONFIRM, "publishing_ids", ConfirmedItems(), scope="publisher_id")
-    KEY: ClassVar = 0x0003
-    SENDER: ClassVar[Sender] = "server"
-    publisher_id: U8
-    publishing_ids: PackedIds
-
-
-class PublishError(StreamFrame, frozen=True):
-    """Messages that are not stored: pairs of publishing id and response code."""
-
-    spec = FrameSpec(Role.REJECT, "publishing_ids", FailedItems(), scope="publisher_id")
-    KEY: ClassVar = 0x0004
-    SENDER: ClassVar[Sender] = "server"
-    publisher_id: U8
-    errors: Errors
-
-    @property
-    def publishing_ids(self) -> tuple[int, ...]:
-        """The ids without their codes."""
-        return tuple([publishing_id for publishing_id, _ in self.errors])
-
-
-class QueryPublisherSequence(Request, frozen=True):
-    """Asks for the highest publishing id that was stored for a reference."""
-
-    KEY: ClassVar = 0x0005
-    reference: Text
-    stream: Text
-
-
-class QueryPublisherSequenceResponse(Response, frozen=True):
-    """That id; 0 if there is none, and on error."""
-
-    KEY: ClassVar = 0x8005
-    sequence: U64 = 0
-
-
-class DeletePublisher(Request, frozen=True):
-    """Closes a publisher."""
-
-    spec = FrameSpec(Role.SHUT, key="correlation_id")
-    KEY: ClassVar = 0x0006
-    publisher_id: U8
-
-
-class DeletePublisherResponse(Response, frozen=True):
-    """18: no such publisher."""
-
-    KEY: ClassVar = 0x8006
 
 
 class Subscribe(Request, frozen=True):
@@ -149,6 +51,41 @@ class SubscribeResponse(Response, frozen=True):
     """Always comes before the first Deliver. 3: id used already; 2, 6: stream; 16: no permission."""
 
     KEY: ClassVar = 0x8007
+
+
+class DeliveredItems(Items):
+    """The entries of a chunk, by the offset of their first message.
+
+    A selection is a chunk of its own with a right CRC: it begins at the offset of its first entry, and
+    what follows counts on from there, as offsets inside a chunk have no gaps.
+    """
+
+    def count(self, frame: Deliver) -> int:
+        return frame.chunk.entries
+
+    def keys(self, frame: Deliver) -> Sequence[int]:
+        chunk = frame.chunk
+        if chunk.entries == chunk.records:
+            return range(chunk.first_offset, chunk.first_offset + chunk.records)
+        records = [entry.records for entry in whole_spans(chunk.data)]
+        return tuple(accumulate(records[:-1], initial=chunk.first_offset))
+
+    def select(self, frame: Deliver, indices: Sequence[int]) -> Deliver:
+        chunk = frame.chunk
+        entries = whole_spans(chunk.data)
+        chosen = [entries[i] for i in indices if i < len(entries)]
+        selection = Chunk.build(
+            b"".join([chunk.data[entry.start : entry.end] for entry in chosen]),
+            entries=len(chosen),
+            records=sum(entry.records for entry in chosen),
+            first_offset=self.keys(frame)[indices[0]] if indices else chunk.first_offset,
+            timestamp_ms=chunk.timestamp_ms,
+            epoch=chunk.epoch,
+            chunk_type=chunk.chunk_type,
+            trailer_length=chunk.trailer_length,
+            bloom_size=chunk.bloom_size,
+        )
+        return replace(frame, chunk=selection)
 
 
 class Deliver(StreamFrame, frozen=True):
