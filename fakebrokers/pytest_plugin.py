@@ -127,7 +127,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Look which markers of classes and modules some test uses, before any test is left out."""
     marked = [item for item in items if item.get_closest_marker("fakebrokers") is not None]
     if marked:
-        from fakebrokers.pytest_marks import note_use
+        from fakebrokers.pytest_use import note_use
 
         note_use(config, marked)
 
@@ -145,7 +145,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """All fixtures are there: is each marker of use, and does each example get fakes of its own?"""
     if item.get_closest_marker("fakebrokers") is not None:
-        from fakebrokers.pytest_marks import check_use
+        from fakebrokers.pytest_use import check_use
 
         check_use(item)
     has_fakes = "fakebrokers.server" in sys.modules or lived_in(item).used

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import pytest
 
-from fakebrokers.errors import UsageError
-from fakebrokers.protocol import Protocol, known_name
+from fakebrokers.protocol import Protocol
 from fakebrokers.pytest_marks import INCIDENTAL
 
 
@@ -44,28 +43,6 @@ def skip(what: str, url: str) -> NoReturn:
     """Skip the test because it needs something that only a fake has."""
     __tracebackhide__ = True  # the place of the skip is the test's line
     pytest.skip(f"needs {what} of a fake, and {url} is a real broker")
-
-
-def real_brokers(urls: Iterable[str]) -> dict[str, str]:
-    """The URLs by protocol.
-
-    Raises:
-        UsageError: One names no protocol, or no address.
-    """
-    found = {}
-    for given in urls:
-        name, _, url = given.partition("=")
-        if "://" in name:  # no protocol before the address: its scheme is one
-            name, url = given.partition("://")[0], given
-        try:
-            address = urlsplit(url)
-            named = bool(address.scheme and address.hostname and address.port != 0)
-        except ValueError:
-            named = False
-        if not named:
-            raise UsageError(f"expected PROTOCOL=URL, such as pzq=tcp://127.0.0.1:9000, got {given!r}")
-        found[known_name(name)] = url
-    return found
 
 
 def real_instead(protocol: Protocol, url: str, options: Mapping[str, Any]) -> RealBroker:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 
 from fakebrokers.errors import UsageError
+from fakebrokers.protocol import known_name
 
 
 class Mutating(NamedTuple):
@@ -145,12 +147,29 @@ def _word(config: pytest.Config, name: str, words: tuple[str, ...]) -> str:
 
 
 def _urls(config: pytest.Config) -> Mapping[str, str]:
-    given = config.getoption("--fakebrokers-url")
-    if not given:
-        return {}
-    from fakebrokers.pytest_real import real_brokers
-
     try:
-        return real_brokers(given)
+        return _by_protocol(config.getoption("--fakebrokers-url"))
     except UsageError as error:
         raise pytest.UsageError(f"--fakebrokers-url: {error}") from None
+
+
+def _by_protocol(urls: Iterable[str]) -> dict[str, str]:
+    """The URLs of real brokers.
+
+    Raises:
+        UsageError: One names no protocol, or no address.
+    """
+    found = {}
+    for given in urls:
+        name, _, url = given.partition("=")
+        if "://" in name:  # no protocol before the address: its scheme is one
+            name, url = given.partition("://")[0], given
+        try:
+            address = urlsplit(url)
+            named = bool(address.scheme and address.hostname and address.port != 0)
+        except ValueError:
+            named = False
+        if not named:
+            raise UsageError(f"expected PROTOCOL=URL, such as pzq=tcp://127.0.0.1:9000, got {given!r}")
+        found[known_name(name)] = url
+    return found

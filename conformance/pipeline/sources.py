@@ -16,10 +16,11 @@ from conformance.pipeline.cut_runs import cut_runs, put_together
 from conformance.pipeline.places import is_uri, joined, located, names_in, shown, write
 from conformance.pipeline.salvage import SkippedRun, damage, opened, salvaged, why
 from fakebrokers.errors import UsageError
+from fakebrokers.journal.arrow import version_of
 from fakebrokers.journal.convert import arrow_schema_of, upgraded_tables
 from fakebrokers.journal.lines import READABLE, SCHEMA_VERSION
 from fakebrokers.journal.rows import TABLES
-from fakebrokers.journal.seal import seal, seal_open, version_of
+from fakebrokers.journal.seal import seal, seal_open
 
 #: Endings of the files of runs that are not sealed.
 _SEGMENTS = (".wire", ".ops")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fakebrokers.core.frames import KeyType
+from fakebrokers.journal.arrow import arrow_schema
 from fakebrokers.journal.lines import SCHEMA_MINOR, Line, StateLine
 from fakebrokers.journal.record import State
 from fakebrokers.journal.rows import MARK, RunRow
@@ -58,8 +59,6 @@ def arrow_schema_of(table: str, version: int, minor: int = SCHEMA_MINOR) -> pyar
     """The Arrow schema that a version had."""
     import pyarrow as pa
 
-    from fakebrokers.journal.seal import arrow_schema
-
     schema = arrow_schema(table)
     if version != 1:
         new = NEW_IN_2_1.get(table, set()) if minor == 0 else set()
@@ -86,8 +85,6 @@ def _completed(table: str, rows: pyarrow.Table) -> pyarrow.Table:
     """With the columns that were added to this version, empty where they were not there."""
     import pyarrow as pa
 
-    from fakebrokers.journal.seal import arrow_schema
-
     schema = arrow_schema(table)
     if set(rows.column_names) >= set(schema.names):
         return rows
@@ -107,8 +104,6 @@ def _empty(field: pyarrow.Field, count: int) -> pyarrow.Array:
 def _table_of_1(table: str, rows: pyarrow.Table, identities: Mapping[str, str]) -> pyarrow.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
-
-    from fakebrokers.journal.seal import arrow_schema
 
     names = rows["run"]
     known = {name: rows[name] for name in rows.column_names}

@@ -46,7 +46,7 @@ def write_parquet(logs: Iterable[RunLog], folder: Path) -> int:
     with needs("suite", "writing Parquet"):
         import pyarrow.parquet as pq
 
-    from fakebrokers.journal.seal import arrow_schema, arrow_table
+    from fakebrokers.journal.arrow import arrow_schema, arrow_table
 
     folder.mkdir(parents=True, exist_ok=True)
     writers = {table: pq.ParquetWriter(folder / f"{table}.parquet", arrow_schema(table)) for table in TABLES}

@@ -11,24 +11,23 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import msgspec
 
 from fakebrokers.errors import UsageError
 from fakebrokers.extras import needs
+from fakebrokers.journal.arrow import arrow_schema, arrow_table, version_of
 from fakebrokers.journal.convert import upgraded_tables
 from fakebrokers.journal.lines import MAGIC, SCHEMA_VERSION, version_of_file
 from fakebrokers.journal.reader import identity, read_run, runs_in, segments_of
-from fakebrokers.journal.rows import TABLES, Unsigned
+from fakebrokers.journal.rows import TABLES
 from fakebrokers.journal.segment import is_being_written
 
 if TYPE_CHECKING:
     import pyarrow
 
-VERSION_KEY = b"fakebrokers.journal.version"
 ROWS_PER_GROUP = 1 << 17
 ROWS_PER_FILE = 1 << 21
 
@@ -114,33 +113,6 @@ def seal_open(folder: Path, runs: Sequence[str], place: Path) -> int:
     batch.commit()
     copies.rmdir()
     return len(runs) - ended
-
-
-def arrow_schema(table: str) -> pyarrow.Schema:
-    """The Arrow schema of one of `TABLES`. Every column is nullable there."""
-    import pyarrow as pa
-
-    types = {
-        str: pa.string(),
-        int: pa.int64(),
-        Unsigned: pa.uint64(),
-        float: pa.float64(),
-        bool: pa.bool_(),
-        tuple[str, ...]: pa.list_(pa.string()),
-    }
-    hints = get_type_hints(TABLES[table], include_extras=True)
-    fields = [(name, types[_plain(hint)]) for name, hint in hints.items()]
-    return pa.schema(fields, metadata={VERSION_KEY: str(SCHEMA_VERSION)})
-
-
-def arrow_table(table: str, rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
-    """Rows as tuples in the order of the columns, as an Arrow table."""
-    import pyarrow as pa
-
-    schema = arrow_schema(table)
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.table(arrays, schema=schema)
 
 
 class _Batch:
@@ -294,28 +266,13 @@ def sealed_runs(path: Path) -> list[str]:
     return runs
 
 
-def version_of(schema: pyarrow.Schema) -> int:
-    """The version of the journal that a Parquet file was written for; 0 if it is none."""
-    return int((schema.metadata or {}).get(VERSION_KEY, b"0"))
-
-
 def _remove_segments(folder: Path, runs: Iterable[str]) -> None:
     for run in runs:
         for path in segments_of(folder, run):
             path.unlink()
 
 
-def _plain(hint: Any) -> Any:
-    """The type after ``X | None``."""
-    if isinstance(hint, UnionType) or get_origin(hint) is Union:
-        return next(part for part in get_args(hint) if part is not NoneType)
-    return hint
-
-
 def _repetitive(table: str) -> list[str]:
     """Columns with few different values."""
     unique = {"seq", "t_ns", "op_id", "value", "offset", "key_first", "wire_key", "frame", "keys", "size"}
     return [name for name in TABLES[table].__struct_fields__ if name not in unique]
-
-
-__all__ = ["ROWS_PER_FILE", "VERSION_KEY", "Sealed", "arrow_schema", "seal", "seal_open"]

@@ -95,7 +95,7 @@ def _sealed(runs: Path, run: str) -> RunLog:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    from fakebrokers.journal.seal import version_of
+    from fakebrokers.journal.arrow import version_of
 
     name = runs.name.removeprefix("runs")
     tables = {table: pq.read_table(runs.with_name(f"{table}{name}")) for table in TABLES}

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from fakebrokers.core.frames import KeyType
+from fakebrokers.journal.arrow import arrow_schema
 from fakebrokers.journal.keys import key_text, row_keys
 from fakebrokers.journal.lines import (
     EventLine,
@@ -358,8 +359,6 @@ def _numbers(name: str, values: list[Any], kind: pa.DataType, notes: list[str]) 
 
 def _table(table: str, columns: dict[str, Any]) -> pa.Table:
     """Columns as the schema has them; a text stands for a column of it, and one that is missing is empty."""
-    from fakebrokers.journal.seal import arrow_schema
-
     schema = arrow_schema(table)
     count = len(columns["seq"])
     arrays = []

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fakebrokers.journal.seal import arrow_schema
+from fakebrokers.journal.arrow import arrow_schema
 
 BATCH = 10  #: messages per frame
 MESSAGES = 1000  #: per run, unless told; six records for each message but frames carry `BATCH` of them

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from fakebrokers.journal import RunJournal
+from fakebrokers.journal.arrow import arrow_schema, arrow_table, version_of
 from fakebrokers.journal.convert import NEW_IN_2_1, identity_of_1, upgraded_lines, upgraded_tables
 from fakebrokers.journal.lines import StateLine
 from fakebrokers.journal.reader import RunLog, read_run, runs_in
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from conformance.pipeline.sources import sources_in
-from fakebrokers.journal.seal import arrow_schema, arrow_table, seal, sealed_runs, version_of
+from fakebrokers.journal.seal import seal, sealed_runs
 
 HERE = Path(__file__).parent
 SEALED_BY_1 = HERE / "v1-sealed"

@@ -16,9 +16,9 @@ pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 import pyarrow as pa
 
 from fakebrokers.journal import RunJournal, Tap, stream
+from fakebrokers.journal.arrow import arrow_schema, arrow_table
 from fakebrokers.journal.reader import read_run
 from fakebrokers.journal.rows import TABLES
-from fakebrokers.journal.seal import arrow_schema, arrow_table
 from fakebrokers.journal.stream import RunStream, numbered
 
 _path = Path(__file__).parents[1] / "conformance" / "rules" / "anomalies" / "histories.py"

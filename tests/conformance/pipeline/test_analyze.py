@@ -28,7 +28,8 @@ from conformance.rules.anomalies import check
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Journal, RunJournal, Tap
-from fakebrokers.journal.seal import VERSION_KEY, seal
+from fakebrokers.journal.arrow import VERSION_KEY
+from fakebrokers.journal.seal import seal
 
 _path = Path(__file__).parents[1] / "rules" / "anomalies" / "histories.py"
 _spec = importlib.util.spec_from_file_location("histories_for_analysis", _path)

@@ -22,7 +22,8 @@ from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.journal import seal as sealing
-from fakebrokers.journal.seal import VERSION_KEY, seal
+from fakebrokers.journal.arrow import VERSION_KEY
+from fakebrokers.journal.seal import seal
 from tests.toy import FRAMES, Get
 
 RUNS = 12

@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 from conformance.pipeline.places import joined, shown
 from conformance.pipeline.places import write as places_write
 from conformance.pipeline.sources import SealedFiles, sources_in
+from fakebrokers.journal.arrow import arrow_schema
 from fakebrokers.journal.rows import TABLES
-from fakebrokers.journal.seal import arrow_schema, seal
+from fakebrokers.journal.seal import seal
 from tests.marked import PASSWORD
 
 SEALED_BY_1 = Path(__file__).parents[2] / "journal" / "v1-sealed"

@@ -23,7 +23,7 @@ def files_of(tmp_path: Path) -> Callable[..., Any]:
     import pyarrow.parquet as pq
 
     from conformance.pipeline.columns import FileSet
-    from fakebrokers.journal.seal import arrow_table
+    from fakebrokers.journal.arrow import arrow_table
 
     def made(logs: Sequence[RunLog], part: tuple[int, int] = (0, 1)) -> FileSet:
         rows: dict[str, list[Any]] = {

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from conformance.pipeline.columns import FileSet, Findings
 from conformance.pipeline.columns.silence import judge
+from fakebrokers.journal.arrow import arrow_schema
 from fakebrokers.journal.rows import TABLES
-from fakebrokers.journal.seal import arrow_schema
 
 
 def beats(folder: Path, count: int) -> FileSet:
