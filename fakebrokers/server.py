@@ -34,12 +34,12 @@ from fakebrokers.core.receive_path import Recognise
 from fakebrokers.core.session import Broker
 from fakebrokers.core.waiting import Waiter
 from fakebrokers.core.wire import Wire, frames_of
+from fakebrokers.description import Description
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.plan import Plan, PlanSource, load_plan
 from fakebrokers.journal import Journal, RunJournal
 from fakebrokers.options import Count, Port, ServerType
-from fakebrokers.protocol import Protocol
 from fakebrokers.renamed import HOOKS, keep_old_names, take_old_names
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class FakeServer(Lifetime, Acting, metaclass=ServerType):
             what one read brings may be answered together, as real brokers do.
     """
 
-    protocol: Protocol
+    protocol: Description
     tls: Tls | None = None
     _old_keywords: ClassVar[Mapping[str, tuple[str, float]]] = {}  #: see `ServerType`
 

@@ -20,7 +20,7 @@ import pytest
 from fakebrokers import __version__, cli
 from fakebrokers.commands import ExitCode
 from fakebrokers.core.wire import Wire
-from fakebrokers.protocol import _REGISTERED as protocol_table
+from fakebrokers.description import _REGISTERED as protocol_table
 from fakebrokers.protocol import Protocol, protocols
 from tests.eventually import PATIENCE_S
 from tests.marked import PASSWORD

@@ -24,7 +24,7 @@ FORBIDDEN: dict[tuple[str, str], dict[str, set[str]]] = {
     ("fakebrokers", "scenarios"): {},
     ("fakebrokers.core", "fakebrokers.faults"): {
         "fakebrokers.faults.control": {"fakebrokers.core.parts"},
-        "fakebrokers.faults.effect": {"fakebrokers.core.engine", "fakebrokers.core.wire"},
+        "fakebrokers.faults.effect": {"fakebrokers.core.engine"},
         "fakebrokers.faults.injector": {"fakebrokers.core.connection", "fakebrokers.core.engine"},
         "fakebrokers.faults.match": {"fakebrokers.core.connection", "fakebrokers.core.receive_path"},
         "fakebrokers.faults.parcel": {

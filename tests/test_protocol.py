@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fakebrokers
-from fakebrokers import protocol as registry
+from fakebrokers import description as registry
 from fakebrokers.core.frames import Frame, FrameSpec, Role
 from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError, instead_of

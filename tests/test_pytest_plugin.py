@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from fakebrokers import protocol as registry
+from fakebrokers import description as registry
 from fakebrokers.protocol import Protocol, protocols
 from tests.eventually import PATIENCE_S, QUIET_S
 from tests.toy import Toy

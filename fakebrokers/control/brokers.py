@@ -11,16 +11,17 @@ from fakebrokers.control.common import COMMON
 from fakebrokers.control.describe import BoundOperation, BrokerOptions
 from fakebrokers.control.problems import Refusal
 from fakebrokers.control.values import read
+from fakebrokers.description import Description
 from fakebrokers.errors import PlanError, UsageError, shortage
 from fakebrokers.faults.plan import load_plan
-from fakebrokers.protocol import Protocol, find_protocol
+from fakebrokers.protocol import Protocol, find_protocol, load_control, load_server
 from fakebrokers.server import FakeServer
 
 
-def operations_of(protocol: Protocol) -> dict[str, BoundOperation]:
+def operations_of(protocol: Description) -> dict[str, BoundOperation]:
     """What the fakes of a protocol can be told, by name."""
-    kind = protocol.load()
-    own = protocol.load_control().operations
+    kind = load_server(protocol)
+    own = load_control(protocol).operations
     found: dict[str, BoundOperation] = {}
     for each in (*COMMON, *own):
         found |= each.bind_all(kind)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -31,9 +31,6 @@ from fakebrokers.control.values import Body, without_bodies
 from fakebrokers.core.tls import Certificate
 from fakebrokers.errors import UsageError
 from fakebrokers.options import Port, Seconds
-
-if TYPE_CHECKING:
-    from fakebrokers.server import FakeServer
 
 #: Seconds that a request may wait for something to happen, at most.
 LONGEST_WAIT_S = 3600
@@ -112,11 +109,11 @@ class Operation:
         """As in the URL."""
         return self.act if isinstance(self.act, str) else self.act.__name__
 
-    def bind(self, server: type[FakeServer]) -> BoundOperation:
+    def bind(self, server: type[object]) -> BoundOperation:
         """The operation for one class of fakes."""
         return _bind(self, server)
 
-    def bind_all(self, server: type[FakeServer]) -> dict[str, BoundOperation]:
+    def bind_all(self, server: type[object]) -> dict[str, BoundOperation]:
         """The same by each of its names."""
         bound = self.bind(server)
         return {bound.name: bound, **({self.old: _under_its_old_name(bound, self.old)} if self.old else {})}
@@ -158,7 +155,7 @@ class BoundOperation:
     _parameters: tuple[inspect.Parameter, ...]
     is_old: bool = False
 
-    def carry_out(self, server: FakeServer, arguments: msgspec.Struct) -> Any:
+    def carry_out(self, server: object, arguments: msgspec.Struct) -> Any:
         """Do it; returns what the method returns, and raises what it raises."""
         placed: list[Any] = []
         named: dict[str, Any] = {}
@@ -181,7 +178,7 @@ class BoundOperation:
             raise UsageError(f"{where}: expected names of its own, got {name!r}")
 
 
-def _bind(operation: Operation, server: type[FakeServer]) -> BoundOperation:
+def _bind(operation: Operation, server: type[object]) -> BoundOperation:
     act: Any = operation.act
     reads = operation.reads
     if isinstance(act, str):

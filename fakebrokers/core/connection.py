@@ -9,8 +9,9 @@ transport <- flush(now)         <- codec <- [faults out] <- say(frame)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from fakebrokers.core.action import Action
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.pauses import Pauses, Reason
 from fakebrokers.core.receive_path import ReceivePath, Recognise
@@ -25,9 +26,6 @@ from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.pipe import Pipe
 from fakebrokers.journal import Journal
 from fakebrokers.journal.record import State
-
-if TYPE_CHECKING:
-    from fakebrokers.core.host import Action
 
 #: Bytes that faults may hold back in each direction before nothing more is read.
 IN_LANE_LIMIT = 1024 * 1024
@@ -50,7 +48,7 @@ class Owner(Protocol):
 
 
 class Connection:
-    """Implements `session.Link` for its session and `faults.pipe.PipeEnd` for its pipe."""
+    """Implements `session.Link` for its session and `faults.lanes.PipeEnd` for its pipe."""
 
     def __init__(
         self,

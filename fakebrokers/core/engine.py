@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from fakebrokers.core.action import Action
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.receive_path import Recognise
 from fakebrokers.core.send_path import Transport
 from fakebrokers.core.session import Broker, Codec, HangUp, Session
 from fakebrokers.core.timers import Timer
 from fakebrokers.core.wire import Wire, frames_of
-from fakebrokers.faults.injector import Injector, Rule
+from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.plan import Plan
+from fakebrokers.faults.rule import Rule
 from fakebrokers.journal import Journal
 
 if TYPE_CHECKING:
-    from fakebrokers.core.host import Action, Host
     from fakebrokers.faults.effect import Effect
 
 
@@ -44,6 +45,16 @@ class ClockOfTests(Clock):
         return time.time() + self.shift_s
 
 
+class Whole(Protocol):
+    """The fake around an engine, see `host.Host`."""
+
+    def perform(self, action: Action, fault: str, connection: str) -> None:
+        """Do what a fault wants at that connection; "" for none."""
+
+    def release(self, fault: str) -> None:
+        """Undo what a fault did to the listeners."""
+
+
 class Engine:
     """See the module's text.
 
@@ -55,7 +66,7 @@ class Engine:
 
     Attributes:
         errors: What went wrong inside the fake; a test gets it from `FakeServer.check`.
-        host: The fake's listeners and its server; None for an engine that nobody can connect to by itself.
+        host: The fake as a whole; None for an engine that nobody can connect to by itself.
         recognise: Tells who a client is where the protocol does not; for connections from now on.
     """
 
@@ -79,7 +90,7 @@ class Engine:
         self.accepted = 0
         self.dialled = 0
         self.errors: list[BaseException] = []
-        self.host: Host | None = None
+        self.host: Whole | None = None
         self.recognise: Recognise | None = None
         self.now = 0.0
         self._dirty: list[Connection] = []
@@ -266,7 +277,7 @@ class Engine:
     def perform(self, action: Action, fault: str, connection: str) -> None:
         """Do what an effect at `connection` wants of the fake as a whole."""
         if self.host is not None:
-            action.perform(self.host, fault, connection)
+            self.host.perform(action, fault, connection)
 
     def shift_clock(self, seconds: float, fault: str) -> None:
         """The wall clock jumps."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from fakebrokers.core.action import Action
 from fakebrokers.core.engine import Engine
 from fakebrokers.core.listeners import Listeners
+from fakebrokers.core.session import HangUp
 
 
-class Action(Protocol):
-    """What a fault does to a fake as a whole."""
+@runtime_checkable
+class Performing(Protocol):
+    """An `Action` that can be carried out.
+
+    A protocol's own actions narrow the type of `Host.server` to their server class.
+    """
 
     def perform(self, host: Host, fault: str, connection: str) -> None:
         """Do it, because of the fault of that name at that connection."""
@@ -17,6 +23,8 @@ class Action(Protocol):
 
 class Host:
     """An engine with its listeners; all methods on the fake's own thread.
+
+    Implements `action.Fake` and `engine.Whole`.
 
     Attributes:
         server: The fake's public face, for the actions that only its protocol has.
@@ -42,9 +50,29 @@ class Host:
         """Refuse new connections because the broker died."""
         self.listeners.refuse(fault, restart_s, after_step=True)
 
+    def die(self, how: HangUp, restart_s: float | None, keep_state: bool, fault: str, last: str) -> None:
+        """End all connections, and accept none for `restart_s` seconds.
+
+        Args:
+            last: The connection that ends after the frame that the fault took place at; "" for none.
+        """
+        self.close_listeners(restart_s, fault)
+        self.engine.crash(how, keep_state, self.engine.now, ends_itself=last)
+
+    def shift_clock(self, seconds: float, fault: str) -> None:
+        """The wall clock jumps, until the fault is over if it has an end."""
+        self.engine.shift_clock(seconds, fault)
+        self.engine.until_over(fault, lambda: self.engine.shift_clock(-seconds, fault))
+
     def release(self, fault: str) -> None:
         """Undo what a fault did to the listeners."""
         self.listeners.open(fault)
+
+    def perform(self, action: Action, fault: str, connection: str) -> None:
+        """Do what a fault wants at that connection; "" for none."""
+        if not isinstance(action, Performing):
+            raise NotImplementedError(f"{type(action).__name__} has no perform(host, fault, connection)")
+        action.perform(self, fault, connection)
 
     def _note(self, what: str, fault: str) -> None:
         self.engine.journal.state(self.engine.now, "", what, "", fault)

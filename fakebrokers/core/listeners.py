@@ -9,13 +9,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.wire import Wire
-
-if TYPE_CHECKING:
-    from fakebrokers.core.engine import Engine
+from fakebrokers.journal import Journal
 
 
 class Endpoint(NamedTuple):
@@ -74,14 +72,29 @@ class Listener(Protocol):
         """Whether the client still holds its end of a connection; None where that cannot be told."""
 
 
+class Witness(Protocol):
+    """Who is told what becomes of listeners, see `engine.Engine`."""
+
+    @property
+    def now(self) -> float:
+        """When what happens now happens, monotonic seconds."""
+
+    @property
+    def journal(self) -> Journal:
+        """Where it is written down."""
+
+    def keep_error(self, error: BaseException, where: str) -> None:
+        """Keep an error inside the fake for the test."""
+
+
 class Listeners:
     """All listeners of one fake, as faults and tests see them.
 
     Several reasons may keep them shut at the same time; they open when the last one is gone.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, witness: Witness) -> None:
+        self._witness = witness
         self._items: list[Listener] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._reasons: dict[str, asyncio.TimerHandle | None] = {}
@@ -139,9 +152,9 @@ class Listeners:
     async def reopen(self) -> None:
         """Let everybody in again, and write that down."""
         await self.serve()
-        # the engine's time is that of the last thing on the wire, which may be long ago
-        now = self._engine.now if self._loop is None else self._loop.time()
-        self._engine.journal.state(now, "", "listening")
+        # the witness's time is that of the last thing on the wire, which may be long ago
+        now = self._witness.now if self._loop is None else self._loop.time()
+        self._witness.journal.state(now, "", "listening")
 
     def close(self) -> None:
         """The fake stops: give all addresses back, cut all connections."""
@@ -176,7 +189,7 @@ class Listeners:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self._engine.keep_error(error, "when its listeners were opened again")
+            self._witness.keep_error(error, "when its listeners were opened again")
 
 
 def _run_at_once(work: Coroutine[Any, Any, None]) -> None:

@@ -12,10 +12,10 @@ from fakebrokers.core.host import Host
 from fakebrokers.core.listeners import Listeners
 from fakebrokers.core.loop import LoopHandle
 from fakebrokers.core.waiting import Waiter
+from fakebrokers.description import Description
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.journal import Journal
-from fakebrokers.protocol import Protocol
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Parts:
     """Its parts, which `FakeServer` describes, the way to its own thread, and its address."""
 
-    protocol: Protocol
+    protocol: Description
     host: str
     in_memory: bool
     journal: Journal

@@ -8,8 +8,8 @@ from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.core.pauses import Pauses, Reason
 from fakebrokers.core.session import Codec, HangUp
 from fakebrokers.core.states import Event, Life
-from fakebrokers.faults.parcel import Parcel
-from fakebrokers.faults.pipe import Pipe, unit_size
+from fakebrokers.faults.parcel import Parcel, unit_size
+from fakebrokers.faults.pipe import Pipe
 from fakebrokers.journal import Journal, Tap
 from fakebrokers.journal.record import State
 

@@ -15,7 +15,6 @@ from fakebrokers.reading import field_value, one_of
 
 if TYPE_CHECKING:
     from fakebrokers.core.dialect import Dialect
-    from fakebrokers.faults.effect import Effect
 
 
 class Wire:
@@ -26,7 +25,6 @@ class Wire:
         frames: Every frame; their kinds must differ.
         stream: Whether it is a stream of bytes that the fake writes itself. If not, a library owns the
             bytes (ZeroMQ), and effects on bytes need a proxy in front.
-        effects: Effects that exist on this wire only.
         port: TCP port of a real installation; 0 if there is no usual one.
         relay: Where the `Relay` is that reads both directions of a connection: ``module:Class``; "" if the
             protocol has none.
@@ -45,7 +43,6 @@ class Wire:
         frames: Iterable[type[Frame]],
         *,
         stream: bool = True,
-        effects: Iterable[type[Effect]] = (),
         port: int = 0,
         relay: str = "",
         brokered: bool = True,
@@ -55,7 +52,6 @@ class Wire:
         self.name = name
         self.frames: FrameTable = frame_table(frames)
         self.stream = stream
-        self.effects = tuple(effects)
         self.port = port
         self.relay = relay
         self.brokered = brokered

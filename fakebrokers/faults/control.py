@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from fakebrokers.core.engine import Engine
+from fakebrokers.description import Description
 from fakebrokers.errors import PlanError, UnmetExpectation
-from fakebrokers.faults.injector import Rule
 from fakebrokers.faults.plan import Fault, Plan, PlanSource, fault_from, load_plan
+from fakebrokers.faults.rule import Rule
 from fakebrokers.faults.timetable import Timetable
-from fakebrokers.protocol import Protocol as Described
 from fakebrokers.reading import shown
 
 T = TypeVar("T")
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 class _Server(Protocol):
     engine: Engine
-    protocol: Described
+    protocol: Description
 
     def call(self, act: Callable[..., T], *arguments: Any) -> T: ...
 

@@ -11,10 +11,10 @@ from random import Random
 from typing import Any, NamedTuple
 
 from fakebrokers.core.frames import Role
+from fakebrokers.description import Description
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import Realism
 from fakebrokers.faults.plan import fault_from
-from fakebrokers.protocol import Protocol
 
 Row = dict[str, Any]
 Draw = Callable[[Random], Row]
@@ -98,7 +98,7 @@ ONLY: Mapping[str, frozenset[Role]] = {
 }
 
 
-def places(protocol: Protocol, also: Iterable[tuple[str, Role]] = ()) -> list[tuple[str, Role]]:
+def places(protocol: Description, also: Iterable[tuple[str, Role]] = ()) -> list[tuple[str, Role]]:
     """Direction and role of the frames of a protocol's first wire, in a stable order."""
     there = {
         (direction, role)
@@ -109,7 +109,9 @@ def places(protocol: Protocol, also: Iterable[tuple[str, Role]] = ()) -> list[tu
     return sorted(place for place in there if place[1] in SENT[place[0]] or place in also)
 
 
-def places_of(protocol: Protocol, workload: str, also: Iterable[tuple[str, Role]]) -> list[tuple[str, Role]]:
+def places_of(
+    protocol: Description, workload: str, also: Iterable[tuple[str, Role]]
+) -> list[tuple[str, Role]]:
     """Those that a kind of workload has."""
     if workload not in ONLY:
         return places(protocol, also)
@@ -132,7 +134,7 @@ def draw_match(there: Sequence[tuple[str, Role]], random: Random, *, rare: bool)
 
 
 def draw_fault(
-    template: Template, protocol: Protocol, there: Sequence[tuple[str, Role]], random: Random
+    template: Template, protocol: Description, there: Sequence[tuple[str, Role]], random: Random
 ) -> Row | None:
     """A row of a fault plan; None where this protocol's wires cannot have what was drawn.
 
@@ -148,7 +150,7 @@ def draw_fault(
     return row if _fits(row, protocol) else None
 
 
-def _fits(row: Row, protocol: Protocol) -> bool:
+def _fits(row: Row, protocol: Description) -> bool:
     fault = fault_from(row, "fault", protocol)
     try:
         for wire in protocol.wires:

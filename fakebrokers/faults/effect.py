@@ -15,19 +15,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
+from fakebrokers.core.action import Action
 from fakebrokers.core.frames import Frame, Role
 from fakebrokers.core.session import HangUp
-
-if TYPE_CHECKING:
-    from fakebrokers.core.host import Host
-    from fakebrokers.core.wire import Wire
+from fakebrokers.core.wire import Wire
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.match import Match
 from fakebrokers.faults.source import call
+
+__all__ = ["MOST_TIMES", "Action", "Effect", "EffectOnFake", "Passage", "Realism"]
 
 #: How often an effect may say a frame at once: a fake that says more does nothing else for seconds.
 MOST_TIMES = 100_000
@@ -142,17 +142,6 @@ class Passage(Protocol):
 
     def mend(self, data: Any) -> Any:
         """The unit with its size field and checksum made right."""
-
-
-class Action(msgspec.Struct, frozen=True):
-    """What an effect does to the fake as a whole, as a value; carried out where the fake runs.
-
-    A protocol's own actions narrow the type of `Host.server` to their server class.
-    """
-
-    def perform(self, host: Host, fault: str, connection: str) -> None:
-        """Do it, because of the fault of that name at that connection."""
-        raise NotImplementedError
 
 
 class Effect(

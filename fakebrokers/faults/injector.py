@@ -1,129 +1,47 @@
-"""The faults of one fake: rules with their counters, and what a test says to them."""
+"""The faults of one fake: its rules, and what a test says to them."""
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import sha256
-from random import Random
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import Protocol
 
 from fakebrokers.core.wire import Wire
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect
 from fakebrokers.faults.levels import names_of_items
 from fakebrokers.faults.match import OF_ITEMS
-from fakebrokers.faults.plan import Fault, Plan, made_up_name
-from fakebrokers.faults.registry import check_effect, effect_name
-from fakebrokers.faults.toml import inline
+from fakebrokers.faults.plan import Fault, Plan
+from fakebrokers.faults.registry import check_effect
+from fakebrokers.faults.rule import Rule
 from fakebrokers.reading import one_of
 
-if TYPE_CHECKING:
-    from fakebrokers.faults.pipe import Pipe
-    from fakebrokers.faults.timetable import Timetable
+
+class Place(Protocol):
+    """Where rules work, see `pipe.Pipe`."""
+
+    def extend(self, rules: Iterable[Rule]) -> None:
+        """The plan has more rules."""
+
+    def refresh(self) -> None:
+        """The plan has changed."""
 
 
-class RuleState:
-    """A rule's counter, random numbers and memory, for one connection or for the whole run."""
+class Waiting(Protocol):
+    """Who sees to faults that have a time of their own, see `timetable.Timetable`.
 
-    __slots__ = ("count", "memory", "random", "sampled")
+    Attributes:
+        observer: Called with the name of a fault when it begins, before it acts (True), and when it is over
+            (False).
+    """
 
-    def __init__(self, seed: str) -> None:
-        self.count = 0
-        self.random = Random(int.from_bytes(sha256(seed.encode()).digest()[:8], "big"))
-        self.memory: dict[str, Any] = {}
-        self.sampled: bool | None = None  #: the draw that counts for the whole connection
+    observer: Callable[[str, bool], None] | None
 
-    def next_position(self) -> int:
-        """Count one more that fits; returns its number, from 1."""
-        self.count += 1
-        return self.count
+    def start(self, now: float) -> None:
+        """The fake begins to serve: time counts from here."""
 
-
-class Rule:
-    """A fault at work."""
-
-    def __init__(self, fault: Fault, index: int, seed: int, added: float) -> None:
-        self.fault = fault
-        self.index = index
-        self.name = fault.name or made_up_name(index)
-        self.direction = fault.direction
-        self._scope = fault.scope
-        self.seen = 0  #: how many frames, messages or moments fitted, chosen or not
-        self.fired = 0
-        self.added = added
-        self._seed = seed
-        self._states: dict[str, RuleState] = {}
-
-    def state(self, connection: str, peer: str = "") -> RuleState:
-        """The counters for this connection, for its peer, or for all, by the scope of the match."""
-        match self._scope:
-            case "connection":
-                scope = connection
-            case "peer":
-                scope = f"peer {peer or connection}"
-            case _:
-                scope = "run"
-        state = self._states.get(scope)
-        if state is None:
-            state = self._states[scope] = RuleState(f"{self._seed}/{self.name}/{scope}")
-        return state
-
-    def decide(self, state: RuleState, now: float, opened: float) -> bool:
-        """Count one that fits and say whether the effect takes place."""
-        match = self.fault.match
-        if match.after_s is not None:
-            since = opened if self._scope == "connection" else self.added
-            if now - since < match.after_s:
-                return False
-        return match.position_fits(self.count(state)) and self.draw(state)
-
-    def count(self, state: RuleState) -> int:
-        """Count one more that fits; returns its number in its scope, from 1."""
-        self.seen += 1
-        return state.next_position()
-
-    def draw(self, state: RuleState) -> bool:
-        """Draw, if the match has a probability."""
-        chance = self.fault.match.probability
-        if chance is None:
-            return True
-        if self.fault.match.per == "frame":
-            return state.random.random() < chance
-        if state.sampled is None:
-            state.sampled = state.random.random() < chance
-        return state.sampled
-
-    def forget(self, connection: str) -> None:
-        """Drop the counters of a connection that has ended."""
-        self._states.pop(connection, None)
-
-    @property
-    def by_chance(self) -> bool:
-        """Whether it may well not take place although all that it needs came."""
-        return self.fault.match.probability is not None
-
-    @property
-    def idleness(self) -> str:
-        """That it never took place, and how close it came."""
-        return f"the fault {self.name!r} never took place: {self._fitted} ({_match_text(self.fault)})"
-
-    @property
-    def _fitted(self) -> str:
-        return f"{self.seen} fitted it" if self.seen else "nothing fitted it"
-
-    def __str__(self) -> str:
-        acts = " + ".join(effect_name(effect) for effect in self.fault.effects)
-        times = f"took place {self.fired} x" if self.fired else "never took place"
-        return f"{self.name}: {acts} ({_match_text(self.fault)}); {times}, {self._fitted}"
-
-
-def _match_text(fault: Fault) -> str:
-    """What has to fit, as it stands in a plan."""
-    given = msgspec.to_builtins(fault.match)
-    return ", ".join(f"{name} = {inline(value)}" for name, value in given.items()) or "everything fits"
+    def take(self, now: float) -> None:
+        """See to the faults that wait; before the fake serves none does."""
 
 
 class Injector:
@@ -157,11 +75,11 @@ class Injector:
         self.seed = plan.seed
         self.rules: list[Rule] = []
         self.waiting: list[Rule] = []
-        self.timetable: Timetable | None = None
+        self.timetable: Waiting | None = None
         self._by_name: dict[str, Rule] = {}
         self.ever: list[Rule] = []
         self.hidden: list[Rule] = []
-        self.pipes: dict[str, Pipe] = {}
+        self.pipes: dict[str, Place] = {}
         self.listener: Callable[[str, str], None] | None = None
         self._wires = tuple(wires)
         self._own = dict.fromkeys(own)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from fakebrokers.core.frames import Frame, Role, kind_of, parts_of
 from fakebrokers.faults.parcel import Parcel
-
-if TYPE_CHECKING:
-    from fakebrokers.faults.injector import Rule
+from fakebrokers.faults.rule import Rule
 
 
 def may_match(rule: Rule, direction: str, kind: type[Frame]) -> bool:

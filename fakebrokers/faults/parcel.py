@@ -59,3 +59,8 @@ class Parcel(msgspec.Struct, kw_only=True, eq=False):
             return self.frame
         assert self.envelope.spec.inside is not None
         return self.envelope.spec.inside.wrap(self.envelope, self.frame)
+
+
+def unit_size(unit: Any) -> int:
+    """Bytes of a unit: of a multipart message the sum of its parts."""
+    return sum(map(len, unit)) if isinstance(unit, tuple) else len(unit)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from fakebrokers.core.frames import Frame, Role
 from fakebrokers.core.session import HangUp
+from fakebrokers.faults.lanes import Lanes
 from fakebrokers.faults.parcel import Parcel
+from fakebrokers.faults.rule import Rule, RuleState
 
 if TYPE_CHECKING:
     from fakebrokers.faults.effect import Action
-    from fakebrokers.faults.injector import Rule, RuleState
-    from fakebrokers.faults.pipe import Pipe
 
 
 class PipePassage:
@@ -26,11 +26,11 @@ class PipePassage:
         offset: Where the frame's first byte stands in its direction's stream.
     """
 
-    __slots__ = ("_lane", "_out", "_parcel", "_pipe", "_rule", "_state", "direction", "now", "offset")
+    __slots__ = ("_lane", "_lanes", "_out", "_parcel", "_rule", "_state", "direction", "now", "offset")
 
     def __init__(
         self,
-        pipe: Pipe,
+        lanes: Lanes,
         rule: Rule,
         state: RuleState,
         direction: str,
@@ -39,10 +39,10 @@ class PipePassage:
         offset: int,
         out: list[Parcel],
     ) -> None:
-        self._pipe = pipe
+        self._lanes = lanes
         self._rule = rule
         self._state = state
-        self._lane = pipe.lanes[direction]
+        self._lane = lanes.lanes[direction]
         self._out = out
         self._parcel = Parcel() if parcel is None else parcel
         self.direction = direction
@@ -62,7 +62,7 @@ class PipePassage:
             return parcel.raw
         if parcel.unit is None:
             assert parcel.frame is not None
-            parcel.unit = self._pipe.end.encode(parcel.whole)
+            parcel.unit = self._lanes.end.encode(parcel.whole)
         return parcel.unit
 
     @property
@@ -79,7 +79,7 @@ class PipePassage:
 
     @property
     def connection(self) -> str:
-        return self._pipe.end.name
+        return self._lanes.end.name
 
     @property
     def random(self) -> Random:
@@ -108,7 +108,7 @@ class PipePassage:
     def pass_on(self, frame: Frame, delay: float = 0.0) -> None:
         parcel = self._another()
         if frame is not parcel.frame:
-            parcel.items = self._pipe.same_items(frame, parcel.items)
+            parcel.items = self._lanes.same_items(frame, parcel.items)
             _put_in(parcel, frame)
         parcel.raw = None
         parcel.size = parcel.size if self.direction == "in" else 0
@@ -154,7 +154,7 @@ class PipePassage:
         if frame is not parcel.frame:
             _put_in(parcel, frame)
         parcel.frame, parcel.envelope = parcel.whole, None
-        self._lane.park(self._rule.name, self._pipe.packed(self.direction, parcel), self._until(seconds))
+        self._lane.park(self._rule.name, self._lanes.packed(self.direction, parcel), self._until(seconds))
 
     def unpark(self) -> list[Frame]:
         return [p.frame for p in self._lane.unpark(self._rule.name) if p.frame is not None]
@@ -165,7 +165,7 @@ class PipePassage:
     # the connection and the fake
 
     def silence(self, exempt: Sequence[str], seconds: float | None) -> None:
-        self._pipe.silence(self._rule.name, exempt, self._until(seconds))
+        self._lanes.silence(self._rule.name, exempt, self._until(seconds))
 
     def answer(self, frame: Frame) -> None:
         self._answer(Parcel(frame=frame, fault=self._rule.name, final=True))
@@ -178,20 +178,20 @@ class PipePassage:
         if self.direction == "out":
             self._out.append(parcel)
         else:
-            self._pipe.put("out", parcel, self.now)
+            self._lanes.put("out", parcel, self.now)
 
     def _answer(self, parcel: Parcel) -> None:
         """Send to the client; after what goes on if that goes there too."""
         if self.direction == "out":
             self._out.append(parcel)
         else:
-            self._pipe.end.answer(parcel, self.now)
+            self._lanes.end.answer(parcel, self.now)
 
     def stop_reading(self, seconds: float | None) -> None:
-        self._pipe.end.pause_for_fault(self._rule.name, self._until(seconds))
+        self._lanes.end.pause_for_fault(self._rule.name, self._until(seconds))
 
     def host(self, action: Action) -> None:
-        self._pipe.end.perform(action, self._rule.name)
+        self._lanes.end.perform(action, self._rule.name)
 
     def _until(self, seconds: float | None) -> float:
         return math.inf if seconds is None else self.now + seconds
@@ -199,16 +199,16 @@ class PipePassage:
     # making frames and bytes
 
     def build(self, kind: str, fields: Mapping[str, Any]) -> Frame:
-        return self._pipe.wire.build(kind, fields, self._rule.name)
+        return self._lanes.wire.build(kind, fields, self._rule.name)
 
     def refusal(self, code: int) -> Frame | None:
-        return None if self.frame is None else self._pipe.end.refusal(self.frame, code)
+        return None if self.frame is None else self._lanes.end.refusal(self.frame, code)
 
     def encode(self, frame: Frame) -> Any:
-        return self._pipe.end.encode(frame)
+        return self._lanes.end.encode(frame)
 
     def mend(self, data: Any) -> Any:
-        return self._pipe.end.mend(data)
+        return self._lanes.end.mend(data)
 
 
 def _put_in(parcel: Parcel, frame: Frame) -> None:

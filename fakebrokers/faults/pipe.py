@@ -10,81 +10,34 @@ after another, in the order of the plan.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from fakebrokers.core.frames import Frame, Role, parts_of
-from fakebrokers.core.timers import Timer
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults.effect import Effect, EffectOnFake
+from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.items import apply_to_items
-from fakebrokers.faults.lane import Lane
+from fakebrokers.faults.lanes import Lanes, PipeEnd
 from fakebrokers.faults.levels import all_items, closed, may_match, of_frame, of_items, opened
 from fakebrokers.faults.match import Match, Moment, fields_fit
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.passage import PipePassage
-
-if TYPE_CHECKING:
-    from fakebrokers.faults.effect import Action
-    from fakebrokers.faults.injector import Injector, Rule
+from fakebrokers.faults.rule import Rule
 
 
-class PipeEnd(Protocol):
-    """What the pipe needs of its connection.
-
-    Attributes:
-        name: Its name.
-        peer: Who is at its other end, if the protocol says so; "" as long as it has not.
-    """
-
-    name: str
-    peer: str
-
-    def answer(self, parcel: Parcel, now: float) -> None:
-        """Send something to the client on the connection where answers to it leave."""
-
-    def encode(self, frame: Frame) -> Any: ...
-
-    def mend(self, unit: Any) -> Any: ...
-
-    def refusal(self, frame: Frame, code: int) -> Frame | None: ...
-
-    def pause_for_fault(self, name: str, until: float) -> None: ...
-
-    def perform(self, action: Action, fault: str) -> None:
-        """Do something to the fake as a whole."""
-
-    def timer(self, act: Callable[[float], None]) -> Timer:
-        """A timer that ends with the connection."""
-
-    def drain(self, now: float) -> None:
-        """Something in a lane is due."""
-
-    def fired(self, faults: str, now: float) -> None:
-        """Note the faults that a moment set off."""
-
-    def offset(self, direction: str) -> int:
-        """Bytes of that direction that came before the frame at hand."""
-
-
-class Pipe:
-    """Both lanes of a connection and the rules that apply to it."""
+class Pipe(Lanes):
+    """Both lanes of a connection and the rules that apply to it; implements `injector.Place`."""
 
     def __init__(self, injector: Injector, end: PipeEnd, wire: Wire, now: float) -> None:
+        super().__init__(end, wire)
         self.injector = injector
-        self.end = end
-        self.wire = wire
-        self.lanes = {"in": Lane(end.timer(end.drain)), "out": Lane(end.timer(end.drain))}
         self._in, self._out = self.lanes["in"], self.lanes["out"]
         self._opened = now
         self._last_in = self._last_out = now
         self._idle_fired: dict[int, float] = {}
         self._idle_spent = False  #: one has fired in this silence, so that the next one begins anew for it
-        self._silent_until = -math.inf
-        self._exempt: frozenset[str] = frozenset()
-        self._silenced_by = ""
         self._rules: list[Rule] = []
         self._at_moments: dict[Moment, list[Rule]] = {}
         self._idle_timer = end.timer(self._look_for_silence)
@@ -142,7 +95,7 @@ class Pipe:
             return False
         if direction == "in":
             return self._in.idle
-        return self._out.idle and self._silent_until == -math.inf
+        return self._out.idle and not self.silenced_by
 
     def push(self, direction: str, frame: Frame, size: int, now: float, unit: Any = None) -> str | None:
         """Send a frame through the rules into its lane.
@@ -164,8 +117,8 @@ class Pipe:
             chosen = level is not None and self._decide(rule, direction, level, offset, size, now)
             if chosen:
                 hits.append((rule, chosen, level is not frame))
-        if direction == "out" and self._is_suppressed(frame.spec.role_in("out"), now):
-            return self._silenced_by
+        if direction == "out" and self.is_silent(frame.spec.role_in("out"), now):
+            return self.silenced_by
         if not hits and self.lanes[direction].idle:
             return None
         parcels = [Parcel(frame=frame, unit=unit, size=size, items=all_items(frame))]
@@ -184,26 +137,6 @@ class Pipe:
         assert frame.spec.inside is not None
         inner = frame.spec.inside.open(frame)
         return inner if inner is not None and may_match(rule, direction, type(inner)) else None
-
-    def put(self, direction: str, parcel: Parcel, now: float) -> None:
-        """Send something on its way, past the rules."""
-        self.lanes[direction].put(self.packed(direction, parcel), now)
-
-    def packed(self, direction: str, parcel: Parcel) -> Parcel:
-        """Turn a frame that is to leave into bytes, whose number is then known."""
-        if direction == "out" and parcel.end is None:
-            if parcel.raw is None:
-                parcel.raw = self.end.encode(parcel.whole) if parcel.unit is None else parcel.unit
-                parcel.complete = True
-            parcel.size = unit_size(parcel.raw)
-        return parcel
-
-    def _is_suppressed(self, role: Role, now: float) -> bool:
-        """Whether a fault keeps the broker from saying this."""
-        if self._silent_until <= now:
-            self._silent_until = -math.inf
-            return False
-        return role not in self._exempt
 
     def _decide(
         self, rule: Rule, direction: str, frame: Frame, offset: int, size: int, now: float
@@ -269,11 +202,6 @@ class Pipe:
             run(effect, None, parcels)
         return parcels
 
-    def same_items(self, frame: Frame, items: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        """What is left of the account of items when an effect made another frame of one."""
-        there = frame.spec.items
-        return items if items and there and there.count(frame) == len(items) else None
-
     # moments and time
 
     def moment(self, moment: Moment, now: float) -> str:
@@ -327,22 +255,3 @@ class Pipe:
                     fired.append(rule.name)
         self._set_idle_timer()
         self.end.fired(",".join(fired), now)
-
-    def release(self, name: str, now: float) -> bool:
-        """End what the fault `name` holds back on this connection."""
-        found = [lane.release(name, now) for lane in self.lanes.values()]
-        if self._silenced_by == name and self._silent_until > now:
-            self._silent_until = -math.inf
-            found.append(True)
-        return any(found)
-
-    def silence(self, name: str, exempt: Sequence[str], until: float) -> None:
-        """Drop what is said from now on; see `Passage.silence`."""
-        self._silent_until = until
-        self._exempt = frozenset(exempt)
-        self._silenced_by = name
-
-
-def unit_size(unit: Any) -> int:
-    """Bytes of a unit: of a multipart message the sum of its parts."""
-    return sum(map(len, unit)) if isinstance(unit, tuple) else len(unit)

@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
+from fakebrokers.description import Description, find_description
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Realism
 from fakebrokers.faults.match import Match, Scope
 from fakebrokers.faults.registry import effect_types, find_effect
 from fakebrokers.faults.source import call, function_name, given, written
 from fakebrokers.faults.toml import to_toml
-from fakebrokers.protocol import Protocol, find_protocol
 from fakebrokers.reading import check_plain, convert, one_of, shown, struct_from
 
 PLAN_VERSION = 2
@@ -177,7 +177,7 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
 PlanSource = Plan | Mapping[str, Any] | Sequence[Fault | Mapping[str, Any]] | str | Path
 
 
-def load_plan(source: PlanSource, protocol: Protocol | str | None = None) -> Plan:
+def load_plan(source: PlanSource, protocol: Description | str | None = None) -> Plan:
     """Read a plan from a TOML or JSON file, or from plain values.
 
     Args:
@@ -191,7 +191,7 @@ def load_plan(source: PlanSource, protocol: Protocol | str | None = None) -> Pla
     if isinstance(source, Plan):
         return source
     if isinstance(protocol, str):
-        protocol = find_protocol(protocol)
+        protocol = find_description(protocol)
     if isinstance(source, Mapping):
         return _plan_from(source, protocol)
     if isinstance(source, list | tuple):
@@ -218,7 +218,7 @@ def load_plan(source: PlanSource, protocol: Protocol | str | None = None) -> Pla
         raise PlanError(f"{path}: {error.path}", error.problem) from None
 
 
-def _plan_from(data: Any, protocol: Protocol | None) -> Plan:
+def _plan_from(data: Any, protocol: Description | None) -> Plan:
     if isinstance(data, Mapping):
         check_plain({name: value for name, value in data.items() if name != "faults"}, "")
     _only(data, ("version", "seed", "faults"), "plan")
@@ -242,7 +242,7 @@ def _of_version_1(fault: Fault) -> Fault:
     return msgspec.structs.replace(fault, match=msgspec.structs.replace(fault.match, scope="connection"))
 
 
-def fault_from(row: Any, path: str, protocol: Protocol | None = None) -> Fault:
+def fault_from(row: Any, path: str, protocol: Description | None = None) -> Fault:
     """A fault from its plain values; see `load_plan`."""
     if isinstance(row, Fault):
         return row
@@ -268,7 +268,7 @@ def fault_from(row: Any, path: str, protocol: Protocol | None = None) -> Fault:
     return fault
 
 
-def effect_from(value: Any, path: str, protocol: Protocol | None = None) -> Effect:
+def effect_from(value: Any, path: str, protocol: Description | None = None) -> Effect:
     """An effect from its plain values; see `load_plan`."""
     if isinstance(value, Effect):
         return value

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from fakebrokers.description import Description, descriptions
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import effects
 from fakebrokers.faults.effect import Effect
 from fakebrokers.reading import one_of
-
-if TYPE_CHECKING:
-    from fakebrokers.protocol import Protocol
 
 #: What every fake has.
 COMMON: Sequence[type[Effect]] = tuple(getattr(effects, name) for name in effects.__all__)
@@ -27,7 +24,7 @@ def effect_types(own: Sequence[type[Effect]] = ()) -> dict[str, type[Effect]]:
     return dict(sorted((effect_name(effect), effect) for effect in (*COMMON, *own)))
 
 
-def find_effect(name: object, protocol: Protocol | None, path: str) -> type[Effect]:
+def find_effect(name: object, protocol: Description | None, path: str) -> type[Effect]:
     """The effect of that name.
 
     Args:
@@ -62,16 +59,14 @@ def check_effect(effect: Effect, own: Mapping[type[Effect], object], protocol: s
 
 def _owners(name: str, protocol: str) -> str:
     """The other protocols that have an effect of that name."""
-    from fakebrokers.protocol import protocols
-
     return " and ".join(
         other.name
-        for other in protocols()
+        for other in descriptions()
         if other.name != protocol and name in {effect_name(effect) for effect in other.own_effects}
     )
 
 
-def _whose(name: object, protocol: Protocol | None) -> str:
+def _whose(name: object, protocol: Description | None) -> str:
     """The end of a message about an effect that only other protocols have."""
     owners = _owners(str(name), protocol.name if protocol is not None else "")
     if not owners:

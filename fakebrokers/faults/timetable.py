@@ -7,8 +7,9 @@ from typing import Protocol
 
 from fakebrokers.core.timers import Timers
 from fakebrokers.faults.effect import Action, EffectOnFake
-from fakebrokers.faults.injector import Injector, Rule
+from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.match import Moment
+from fakebrokers.faults.rule import Rule
 
 #: Called with the name of a fault when it begins, before it acts (True), and when it is over (False).
 Observer = Callable[[str, bool], None]
@@ -30,7 +31,7 @@ class TimedFake(Protocol):
 
 
 class Timetable:
-    """See the module's text.
+    """See the module's text; implements `injector.Waiting`.
 
     Attributes:
         observer: See `Observer`.

@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
-import msgspec
-
-from fakebrokers.errors import PlanError
 from fakebrokers.faults import (
     Fault,
     corrupt,
@@ -26,9 +23,7 @@ from fakebrokers.faults import (
     silent,
     truncate,
 )
-from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.match import Scope
-from fakebrokers.protocol import Protocol
 
 
 class Behaviour(NamedTuple):
@@ -160,26 +155,3 @@ GENERAL: Sequence[Behaviour] = (
         crash(keep_state=False, pass_frame=True, role="confirm", **ONCE),
     ),
 )
-
-
-def behaviours_of(protocol: Protocol) -> list[Behaviour]:
-    """The behaviours that fakes of this protocol can have; each fault is called like its behaviour.
-
-    One of the protocol's own takes the place of the general one of the same name.
-    """
-    injector = Injector(protocol.wires, own=protocol.own_effects, protocol=protocol.name)
-    there = {each.name: each for each in (*GENERAL, *protocol.load_behaviours())}
-    return [_with_name(each) for each in there.values() if is_possible(injector, each.fault)]
-
-
-def _with_name(behaviour: Behaviour) -> Behaviour:
-    return behaviour._replace(fault=msgspec.structs.replace(behaviour.fault, name=behaviour.name))
-
-
-def is_possible(injector: Injector, what: Fault) -> bool:
-    """Whether the wires of a fake can have a fault."""
-    try:
-        injector.check(what, "fault")
-    except PlanError:
-        return False
-    return True

@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from fakebrokers.core import life
+from fakebrokers.description import Description
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import Fault
-from fakebrokers.faults.injector import Rule
+from fakebrokers.faults.rule import Rule
 from fakebrokers.journal import Record, Tap
 from fakebrokers.journal.record import State
-from fakebrokers.mutate.behaviours import Behaviour, behaviours_of
-from fakebrokers.protocol import Protocol, find_protocol
+from fakebrokers.mutate.behaviours import Behaviour
+from fakebrokers.mutate.possible import behaviours_of
+from fakebrokers.protocol import find_protocol
 from fakebrokers.server import FakeServer
 
 #: Lines of the journal that show where a behaviour took place, at most.
@@ -105,7 +107,7 @@ class Lives:
 _behaviours: dict[str, list[Behaviour]] = {}
 
 
-def _known(protocol: Protocol) -> list[Behaviour]:
+def _known(protocol: Description) -> list[Behaviour]:
     if protocol.name not in _behaviours:
         _behaviours[protocol.name] = behaviours_of(protocol)
     return _behaviours[protocol.name]

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from fakebrokers.errors import UsageError, instead_of
-from fakebrokers.mutate.behaviours import Behaviour, behaviours_of
+from fakebrokers.mutate.behaviours import Behaviour
 from fakebrokers.mutate.lives import Key
+from fakebrokers.mutate.possible import behaviours_of
 from fakebrokers.mutate.reruns import Order, Ran
 from fakebrokers.protocol import find_protocol
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fakebrokers import protocol as registry
+from fakebrokers import description as registry
 from fakebrokers.control.brokers import Brokers, operations_of
 from fakebrokers.control.describe import Control, Operation
 from fakebrokers.moleculer.packets import Request

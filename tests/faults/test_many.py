@@ -10,9 +10,9 @@ import pytest
 from fakebrokers.core.timers import Timer
 from fakebrokers.faults import Fault, load_plan
 from fakebrokers.faults.effects import Drop, Fin
-from fakebrokers.faults.injector import Rule
 from fakebrokers.faults.match import Match, Moment
 from fakebrokers.faults.pipe import Pipe
+from fakebrokers.faults.rule import Rule
 from tests.core.talk import Talk
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fakebrokers.faults.injector import Injector
-from fakebrokers.mutate.behaviours import GENERAL, behaviours_of
+from fakebrokers.mutate.behaviours import GENERAL
+from fakebrokers.mutate.possible import behaviours_of
 from fakebrokers.protocol import Protocol, protocols
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/would-your-tests-notice.md"

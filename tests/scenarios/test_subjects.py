@@ -11,7 +11,7 @@ from conformance.suite.brokers import fake_for
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario, registered
-from fakebrokers import protocol as protocols
+from fakebrokers import description as protocols
 from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
 from tests.scenarios.toy import client as toy_client

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from fakebrokers.core.action import Fake
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults.effect import Action, EffectOnFake, Passage
-
-if TYPE_CHECKING:
-    from fakebrokers.core.host import Host
 
 
 class RefuseConnects(Action, frozen=True):
@@ -16,7 +14,7 @@ class RefuseConnects(Action, frozen=True):
 
     for_s: float | None
 
-    def perform(self, host: Host, fault: str, connection: str) -> None:
+    def perform(self, host: Fake, fault: str, connection: str) -> None:
         host.refuse(self.for_s, fault)
 
 
@@ -25,7 +23,7 @@ class HangConnects(Action, frozen=True):
 
     for_s: float | None
 
-    def perform(self, host: Host, fault: str, connection: str) -> None:
+    def perform(self, host: Fake, fault: str, connection: str) -> None:
         host.black_hole(self.for_s, fault)
 
 
@@ -36,9 +34,8 @@ class Die(Action, frozen=True):
     restart_s: float | None
     keep_state: bool
 
-    def perform(self, host: Host, fault: str, connection: str) -> None:
-        host.close_listeners(self.restart_s, fault)
-        host.engine.crash(self.how, self.keep_state, host.engine.now, ends_itself=connection)
+    def perform(self, host: Fake, fault: str, connection: str) -> None:
+        host.die(self.how, self.restart_s, self.keep_state, fault, connection)
 
 
 class SetClock(Action, frozen=True):
@@ -46,9 +43,8 @@ class SetClock(Action, frozen=True):
 
     seconds: float
 
-    def perform(self, host: Host, fault: str, connection: str) -> None:
-        host.engine.shift_clock(self.seconds, fault)
-        host.engine.until_over(fault, lambda: host.engine.shift_clock(-self.seconds, fault))
+    def perform(self, host: Fake, fault: str, connection: str) -> None:
+        host.shift_clock(self.seconds, fault)
 
 
 class Refuse(EffectOnFake, frozen=True, tag="refuse"):
