@@ -37,6 +37,7 @@ from fakebrokers.core.wire import Wire, frames_of
 from fakebrokers.description import Description
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.control import FaultControl
+from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.plan import Plan, PlanSource, load_plan
 from fakebrokers.journal import Journal, RunJournal
 from fakebrokers.options import Count, Port, ServerType
@@ -127,15 +128,8 @@ class FakeServer(Lifetime, Acting, metaclass=ServerType):
         self.journal = Journal(frames, limit=journal_limit, body_limit=body_limit)
         self.clock = Clock(wall() - monotonic()) if wall_clock == "real" else ClockOfTests(0.0)
         self.broker = self._make_broker(self.clock)
-        self.engine = Engine(
-            wires,
-            self.broker,
-            own_effects=self.protocol.own_effects,
-            protocol=self.protocol.name,
-            plan=plan,
-            journal=self.journal,
-            clock=self.clock,
-        )
+        injector = Injector(wires, own=self.protocol.own_effects, protocol=self.protocol.name, plan=plan)
+        self.engine = Engine(self.broker, injector, self.journal, self.clock)
         self.engine.recognise = peers
         self.listeners = Listeners(self.engine)
         self.faults = FaultControl(self)

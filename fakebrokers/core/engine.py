@@ -7,8 +7,8 @@ transports say, calls `flush` at the end of each step, and `handle_timers` at `n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from fakebrokers.core.action import Action
 from fakebrokers.core.connection import Connection
@@ -16,14 +16,10 @@ from fakebrokers.core.receive_path import Recognise
 from fakebrokers.core.send_path import Transport
 from fakebrokers.core.session import Broker, Codec, HangUp, Session
 from fakebrokers.core.timers import Timer
-from fakebrokers.core.wire import Wire, frames_of
+from fakebrokers.core.wire import Wire
 from fakebrokers.faults.injector import Injector
-from fakebrokers.faults.plan import Plan
 from fakebrokers.faults.rule import Rule
 from fakebrokers.journal import Journal
-
-if TYPE_CHECKING:
-    from fakebrokers.faults.effect import Effect
 
 
 class Clock:
@@ -59,10 +55,10 @@ class Engine:
     """See the module's text.
 
     Args:
-        wires: What connections speak; the first is the usual one.
         broker: What all connections share.
-        own_effects: Effects that only this protocol has.
-        protocol: Its name, for messages.
+        injector: The faults.
+        journal: Where everything is written down.
+        clock: What the broker says when asked for the time; None: one that begins at 0.
 
     Attributes:
         errors: What went wrong inside the fake; a test gets it from `FakeServer.check`.
@@ -72,20 +68,16 @@ class Engine:
 
     def __init__(
         self,
-        wires: Sequence[Wire],
         broker: Broker,
-        *,
-        own_effects: Iterable[type[Effect]] = (),
-        protocol: str = "this fake",
-        plan: Plan | None = None,
-        journal: Journal | None = None,
+        injector: Injector,
+        journal: Journal,
         clock: Clock | None = None,
     ) -> None:
         self.broker = broker
         self.timers = broker.timers
         self.clock = clock or Clock(0.0)
-        self.journal = Journal(frames_of(wires)) if journal is None else journal
-        self.injector = Injector(wires, own=own_effects, protocol=protocol, plan=plan)
+        self.journal = journal
+        self.injector = injector
         self.connections: dict[str, Connection] = {}
         self.accepted = 0
         self.dialled = 0

@@ -10,8 +10,10 @@ from fakebrokers.core.engine import Engine
 from fakebrokers.core.host import Host
 from fakebrokers.core.listeners import Listeners
 from fakebrokers.core.session import HangUp
+from fakebrokers.core.wire import frames_of
 from fakebrokers.faults import Fault, Plan
-from fakebrokers.journal import Record, Tap
+from fakebrokers.faults.injector import Injector
+from fakebrokers.journal import Journal, Record, Tap
 from tests.toy import WIRE, ToyBroker, ToyCodec, ToySession
 
 
@@ -60,7 +62,8 @@ class Talk:
 
     def __init__(self, *faults: Fault, seed: int = 0, hello: bool = True) -> None:
         self.broker = ToyBroker()
-        self.engine = Engine([WIRE], self.broker, plan=Plan(seed=seed, faults=faults))
+        injector = Injector([WIRE], plan=Plan(seed=seed, faults=faults))
+        self.engine = Engine(self.broker, injector, Journal(frames_of([WIRE])))
         self.journal = self.engine.journal
         self.now = 0.0
         self.wires: list[Recorder] = []

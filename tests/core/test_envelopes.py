@@ -11,8 +11,10 @@ from fakebrokers.core.connection import Connection
 from fakebrokers.core.engine import Engine
 from fakebrokers.core.frames import Frame, FrameSpec, KeyType, Role
 from fakebrokers.core.session import Broker, Codec, HangUp, Link, Session
-from fakebrokers.core.wire import Wire
+from fakebrokers.core.wire import Wire, frames_of
 from fakebrokers.faults import Fault, Plan, delay, drop, duplicate, reorder, reply, rewrite
+from fakebrokers.faults.injector import Injector
+from fakebrokers.journal import Journal
 
 
 class Request(Frame, frozen=True):
@@ -122,7 +124,8 @@ class Conversation:
 
     def __init__(self, *faults: Fault) -> None:
         self.bus = Bus()
-        self.engine = Engine([BUS], self.bus, plan=Plan(faults=faults))
+        injector = Injector([BUS], plan=Plan(faults=faults))
+        self.engine = Engine(self.bus, injector, Journal(frames_of([BUS])))
         self.pipes: list[Pipe] = []
         self.links: list[Connection] = []
         for name in (b"a!", b"a", b"b"):

@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 
 from fakebrokers.core.engine import Clock, Engine
 from fakebrokers.core.session import HangUp
+from fakebrokers.core.wire import frames_of
 from fakebrokers.faults import Fault, Plan
+from fakebrokers.faults.injector import Injector
+from fakebrokers.journal import Journal
 from fakebrokers.narconi.broker import NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
@@ -173,14 +176,8 @@ class Core(Server):
         self.config = config or Config()
         clock = Clock(1_795_189_277.0)
         self.broker = NarconiBroker(clock.wall)
-        self.engine = Engine(
-            [WIRE],
-            self.broker,
-            own_effects=PROTOCOL.own_effects,
-            protocol="narconi",
-            clock=clock,
-            plan=Plan(faults=faults),
-        )
+        injector = Injector([WIRE], own=PROTOCOL.own_effects, protocol="narconi", plan=Plan(faults=faults))
+        self.engine = Engine(self.broker, injector, Journal(frames_of([WIRE])), clock)
 
     def connect(self) -> CoreSocket:
         return CoreSocket(self)
