@@ -15,8 +15,8 @@ from fakebrokers.blazingmq.uri import parse_uri
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.broker import BlazingBroker
     from fakebrokers.blazingmq.domains import Domain
-    from fakebrokers.blazingmq.handle import Handle
     from fakebrokers.blazingmq.queue import Queue
+    from fakebrokers.blazingmq.stream import Opened
 
 CLUSTER = "local"
 
@@ -88,9 +88,9 @@ def domain(broker: BlazingBroker, name: str, queues: Sequence[Queue]) -> dict[st
 def internals(queue: Queue) -> dict[str, Any]:
     """What a queue holds, and who has it open."""
     name, limits = parse_uri(queue.uri).domain, queue.domain
-    held = len(queue.messages), queue.bytes
+    held = len(queue.messages), queue.store.bytes
     meter = _meter(f"queue [{queue.uri}]", held, (limits.queue_messages, limits.queue_bytes))
-    usage = queue.usage.messages, queue.usage.bytes
+    usage = queue.store.usage.messages, queue.store.usage.bytes
     parent = _meter(f"domain [bmq://{name}]", usage, (limits.domain_messages, limits.domain_bytes))
     apps = [
         {"appId": app.name, "appKey": _key(app.name), "numMessages": _waiting(queue, app.name)}
@@ -121,7 +121,7 @@ def statistics(broker: BlazingBroker) -> dict[str, Any]:
             "queue_producers_count": sum(each.writes for each in queue.handles),
             "queue_consumers_count": sum(each.reads for each in queue.handles),
             "queue_content_msgs": len(queue.messages),
-            "queue_content_bytes": queue.bytes,
+            "queue_content_bytes": queue.store.bytes,
             "queue_cfg_msgs": limits.queue_messages or _UNLIMITED,
             "queue_cfg_bytes": limits.queue_bytes or _UNLIMITED,
             "queue_role": 1,
@@ -148,12 +148,12 @@ def _storages(queues: Sequence[Queue]) -> dict[str, Any]:
 
 
 def _storage(queue: Queue) -> dict[str, Any]:
-    held = {"numMessages": len(queue.messages), "numBytes": queue.bytes}
+    held = {"numMessages": len(queue.messages), "numBytes": queue.store.bytes}
     whose = {"queueUri": queue.uri, "queueKey": _key(queue.uri), "partitionId": 0}
     return {**whose, **held, "isPersistent": False, "internalQueueId": _PRIMARY}
 
 
-def _handle(handle: Handle) -> dict[str, Any]:
+def _handle(handle: Opened) -> dict[str, Any]:
     streams = [
         {"subId": each.sub_id, "appId": name, "numUnconfirmedMessages": len(each.unconfirmed)}
         for name, each in handle.streams.items()
@@ -164,7 +164,7 @@ def _handle(handle: Handle) -> dict[str, Any]:
 
 
 def _domain_meter(name: str, limits: Domain, queues: Sequence[Queue]) -> dict[str, Any]:
-    held = sum(len(each.messages) for each in queues), sum(each.bytes for each in queues)
+    held = sum(len(each.messages) for each in queues), sum(each.store.bytes for each in queues)
     return _meter(f"domain [bmq://{name}]", held, (limits.domain_messages, limits.domain_bytes))
 
 

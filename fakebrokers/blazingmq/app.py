@@ -9,14 +9,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fakebrokers.blazingmq.routing import Outcome, Router, Subscriber
+from fakebrokers.blazingmq.routing import Outcome, Router
+from fakebrokers.blazingmq.stream import Stream, Subscriber
 
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.flow import Flow
-    from fakebrokers.blazingmq.handle import Stream
+    from fakebrokers.blazingmq.host import Host
     from fakebrokers.blazingmq.message import Message
-    from fakebrokers.blazingmq.queue import Queue
     from fakebrokers.blazingmq.routing import Group
+    from fakebrokers.blazingmq.store import Store
 
 
 class Waiting:
@@ -68,23 +69,30 @@ class Waiting:
 class App:
     """Delivers in the order in which messages came, but what comes back is first, and keeps others waiting.
 
+    Args:
+        advance: Gives all apps of the queue their turn with what came.
+
     Attributes:
         authorised: False for an app that the domain does not list: it may be opened, and gets nothing.
         streams: Of all handles that read it, in the order in which they were opened.
         redelivery: What came back.
     """
 
-    def __init__(self, queue: Queue, name: str, authorised: bool = True) -> None:
+    def __init__(
+        self, name: str, store: Store, host: Host, advance: Callable[[], None], authorised: bool = True
+    ) -> None:
         self.name = name
         self.authorised = authorised
         self.streams: list[Stream] = []
         self.redelivery = Waiting()
-        self._queue = queue
+        self._store = store
+        self._host = host
+        self._advance = advance
         self._router = Router()
         self._aside = Waiting()  # wanted by somebody who was full, or by nobody
         self._behind: deque[Message] = deque()  # other apps have had their turn, this one has not
         self._stop = b""  # the message at which it has stopped: it has to catch up before it goes on
-        self._hold = queue.timers.new(self._held_long_enough)
+        self._hold = host.timers.new(self._held_long_enough)
 
     @property
     def groups(self) -> Sequence[Group]:
@@ -94,7 +102,7 @@ class App:
     @property
     def undelivered(self) -> int:
         """Messages that nobody has."""
-        lists = (self.redelivery, self._aside, self._behind, self._queue.ahead)
+        lists = (self.redelivery, self._aside, self._behind, self._store.ahead)
         return sum(self.name in message.waiting for each in lists for message in each)
 
     # who takes messages
@@ -113,7 +121,7 @@ class App:
     def confirmed(self, stream: Stream, guid: bytes) -> None:
         """A consumer is done with a message; if others are held back because of it, they need not wait."""
         if self._hold.is_set and self._router.forgive(stream, guid):
-            self._hold.set(self._queue.now)
+            self._hold.set(self._host.now)
 
     # messages
 
@@ -165,7 +173,7 @@ class App:
             return
         self._catch_up()
         if not self._stop:
-            self._queue.advance()
+            self._advance()
 
     def _catch_up(self) -> None:
         """Go on where it has stopped.
@@ -176,11 +184,11 @@ class App:
         """
         if not self._stop:
             return
-        stop, turn = self._queue.messages.get(self._stop), self._queue.turn
+        stop, turn = self._store.messages.get(self._stop), self._store.turn
         if stop is not None and self.name not in stop.waiting:
             stop = None
         if stop is None or (turn is not None and self.name not in turn.waiting):
-            self._behind = deque(self._queue.unconfirmed(self.name, stop, turn))
+            self._behind = deque(self._store.unconfirmed(self.name, stop, turn))
         self._stop = b""
         while self._behind:
             outcome = self._try(self._behind[0])
@@ -194,22 +202,29 @@ class App:
     def _try(self, message: Message) -> Outcome:
         if self.name not in message.waiting:
             return Outcome.GONE
-        delay = self._queue.delay_of(message, self.name)
+        delay = self._delay_of(message)
         chosen: Subscriber | Outcome | float
         if delay:
-            chosen = self._router.choose_patiently(message, delay, self._queue.now)
+            chosen = self._router.choose_patiently(message, delay, self._host.now)
         else:
             chosen = self._router.choose(message)
         if isinstance(chosen, float):
-            self._hold.set(self._queue.now + chosen)
+            self._hold.set(self._host.now + chosen)
             return Outcome.HELD_BACK
         if isinstance(chosen, Subscriber):
             chosen.stream.deliver(message, [chosen], out_of_order=True)
-            self._router.sent(chosen.stream, message.guid, self._queue.now)
+            self._router.sent(chosen.stream, message.guid, self._host.now)
             return Outcome.SENT
         return chosen
 
+    def _delay_of(self, message: Message) -> float:
+        """How long a consumer's last message keeps one back that clients were lost with, seconds."""
+        left = message.failed_attempts_left(self.name)
+        if left is None:
+            return 0.0
+        return next((delay for most, delay in self._host.profile.poison_delays_s if left <= most), 0.0)
+
     def _held_long_enough(self, now: float) -> None:
-        self._queue.elapsed(now)
+        self._host.now = now
         self.deliver()
-        self._queue.flush()
+        self._host.flush()

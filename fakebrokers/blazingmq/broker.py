@@ -77,7 +77,7 @@ class BlazingBroker(Broker):
         self._negotiated = 0
         self._usage: dict[str, Usage] = {}
         self._pushed: dict[Session, None] = {}
-        self._touched: dict[Queue, None] = {}
+        self._touched: dict[Callable[[float], None], None] = {}
 
     def reset(self) -> None:
         self.queues.clear()
@@ -97,9 +97,9 @@ class BlazingBroker(Broker):
         """
         name = parse_uri(uri)
         queue = self._queue(name)
-        queue.openings.check(app_id, sub_id, reads, writes)
-        handle = queue.handle_of(client, q_id)
-        if handle is None:
+        queue.openings.check(queue.domain, app_id, sub_id, reads, writes)
+        handle = client.handles.get(q_id)
+        if handle is None or handle.queue is not queue:
             handle = Handle(queue, client, q_id)
             queue.handles[handle] = None
         handle.open(app_id, sub_id, reads, writes)
@@ -166,9 +166,9 @@ class BlazingBroker(Broker):
         """A session has deliveries to say."""
         self._pushed[session] = None
 
-    def touched(self, queue: Queue) -> None:
+    def touched(self, look: Callable[[float], None]) -> None:
         """See `host.Host`."""
-        self._touched[queue] = None
+        self._touched[look] = None
 
     def flush(self) -> None:
         """Say all deliveries, each session's in one event; then messages that are too old go."""
@@ -176,8 +176,8 @@ class BlazingBroker(Broker):
             session, _ = self._pushed.popitem()
             session.flush()
         while self._touched:
-            queue, _ = self._touched.popitem()
-            queue.expire(self.now)
+            look, _ = self._touched.popitem()
+            look(self.now)
 
     # nodes
 

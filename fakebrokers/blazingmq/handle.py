@@ -1,19 +1,18 @@
-"""A client's handle to a queue, and its streams: one per app that it reads, one for what it writes.
+"""A client's handle to a queue.
 
 docs/protocols/blazingmq.md, 7 and 9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from fakebrokers.blazingmq.codes import DEFAULT_APP, NO_PRIORITY, AckStatus, Category
-from fakebrokers.blazingmq.flow import Flow
 from fakebrokers.blazingmq.learner import Received, Sent
 from fakebrokers.blazingmq.options import SubscriptionInfo
 from fakebrokers.blazingmq.refusals import Refused
-from fakebrokers.blazingmq.routing import Consumer, Subscriber
+from fakebrokers.blazingmq.stream import Consumer, Opened, Stream
 
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.message import Message
@@ -22,6 +21,10 @@ if TYPE_CHECKING:
 
 class Client(Protocol):
     """Who has handles: a session."""
+
+    @property
+    def handles(self) -> Mapping[int, Handle]:
+        """Those that it has, by its numbers of them."""
 
     @property
     def takes_messages(self) -> bool:
@@ -33,124 +36,32 @@ class Client(Protocol):
         """Deliver a message for these subscriptions."""
 
 
-class Unconfirmed(NamedTuple):
-    """A message that a consumer has, and the subscription that it counts for."""
-
-    message: Message
-    flow: Flow
-
-
-class Stream:
-    """What a handle does with one app.
-
-    Attributes:
-        sub_id: The client's number of it.
-        reads, writes: How often it was opened for each.
-        unconfirmed: What the client has, by GUID, in the order of delivery.
-    """
-
-    def __init__(self, handle: Handle, app_id: str, sub_id: int) -> None:
-        self.handle = handle
-        self.app_id = app_id
-        self.sub_id = sub_id
-        self.reads = 0
-        self.writes = 0
-        self.unconfirmed: dict[bytes, Unconfirmed] = {}
-        self._flows: dict[int, Flow] = {}
-        self._consumers: tuple[Consumer, ...] = ()
-
-    @property
-    def configured(self) -> bool:
-        """Whether it takes messages."""
-        return bool(self._consumers)
-
-    @property
-    def numbers(self) -> list[int]:
-        """The numbers of its subscriptions."""
-        return [consumer.number for consumer in self._consumers]
-
-    @property
-    def consumers(self) -> tuple[Consumer, ...]:
-        """Those that it takes messages for, once its app puts all subscriptions together."""
-        return self._consumers
-
-    def flow(self, consumer: Consumer) -> Flow:
-        """What a consumer has unconfirmed, with these limits; the counts outlive a configuration."""
-        flow = self._flows.get(consumer.number)
-        if flow is None:
-            flow = self._flows[consumer.number] = Flow(consumer.max_messages, consumer.max_bytes)
-        else:
-            flow.limit(consumer.max_messages, consumer.max_bytes)
-        return flow
-
-    def configure(self, consumers: Sequence[Consumer]) -> None:
-        """Take messages for these, once its app puts all subscriptions together; none at all: nothing."""
-        self._consumers = tuple(consumers)
-
-    def deliver(self, message: Message, takers: Sequence[Subscriber], *, out_of_order: bool) -> None:
-        """Push a message to the client; it is unconfirmed from here on. What a stream has is left out."""
-        new = [taker for taker in takers if message.guid not in taker.stream.unconfirmed]
-        if new:
-            infos = [taker.stream.track(message, taker) for taker in new]
-            self.handle.client.push(self.handle, message, infos, out_of_order)
-
-    def track(self, message: Message, taker: Subscriber) -> SubscriptionInfo:
-        """Count a message that is about to be pushed."""
-        self.unconfirmed[message.guid] = Unconfirmed(message, taker.flow)
-        taker.flow.add(message.size)
-        most = self.handle.queue.domain.max_delivery_attempts
-        return SubscriptionInfo(taker.consumer.number, message.attempts_byte(self.app_id, most))
-
-    def confirm(self, guid: bytes) -> Flow | None:
-        """The client is done with a message; the subscription that takes more because of it."""
-        known = self.unconfirmed.pop(guid, None)
-        return known.flow if known is not None and known.flow.remove(known.message.size) else None
-
-    def give_back(self) -> list[Message]:
-        """What is unconfirmed goes back to the app."""
-        messages = [each.message for each in self.unconfirmed.values()]
-        self.unconfirmed.clear()
-        self._flows = {number: flow for number, flow in self._flows.items() if number in self.numbers}
-        for flow in self._flows.values():
-            flow.empty()
-        return messages
-
-
-class Handle:
+class Handle(Opened):
     """A client's way to a queue.
 
     Attributes:
         q_id: The client's number of it.
-        streams: By app.
         sent, received: What is known of the schemas of properties.
     """
 
     def __init__(self, queue: Queue, client: Client, q_id: int) -> None:
+        super().__init__()
         self.queue = queue
         self.client = client
         self.q_id = q_id
-        self.streams: dict[str, Stream] = {}
         self.sent: Sent = {}
         self.received: Received = {}
 
     @property
-    def reads(self) -> int:
-        """Readers of all streams."""
-        return sum(stream.reads for stream in self.streams.values())
+    def takes_messages(self) -> bool:
+        return self.client.takes_messages
 
     @property
-    def writes(self) -> int:
-        """Writers."""
-        return sum(stream.writes for stream in self.streams.values())
+    def max_delivery_attempts(self) -> int:
+        return self.queue.domain.max_delivery_attempts
 
-    @property
-    def unconfirmed(self) -> int:
-        """Messages that the client has."""
-        return sum(len(stream.unconfirmed) for stream in self.streams.values())
-
-    def stream_numbered(self, sub_id: int) -> Stream | None:
-        """The stream to which the client has given that number."""
-        return next((each for each in self.streams.values() if each.sub_id == sub_id), None)
+    def push(self, message: Message, infos: Sequence[SubscriptionInfo], out_of_order: bool) -> None:
+        self.client.push(self, message, infos, out_of_order)
 
     # what the client asks for
 

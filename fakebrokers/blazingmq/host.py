@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.profile import Profile
-    from fakebrokers.blazingmq.queue import Queue
     from fakebrokers.core.timers import Timers
 
 
@@ -30,8 +30,8 @@ class Host(Protocol):
     def flush(self) -> None:
         """Say all deliveries."""
 
-    def touched(self, queue: Queue) -> None:
-        """Look at the ages of its messages, once what happens now has been dealt with."""
+    def touched(self, look: Callable[[float], None]) -> None:
+        """Let a queue look at the ages of its messages, once what happens now has been dealt with."""
 
 
 class Usage:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from fakebrokers.blazingmq.codes import DEFAULT_APP, Category
 from fakebrokers.blazingmq.refusals import Refused
 
 if TYPE_CHECKING:
-    from fakebrokers.blazingmq.handle import Handle
-    from fakebrokers.blazingmq.queue import Queue
+    from fakebrokers.blazingmq.domains import Domain
+    from fakebrokers.blazingmq.stream import Opened
 
 
 class Openings:
-    """Counts who reads and writes a queue."""
+    """Counts who reads and writes a queue, of those who have handles to it."""
 
-    def __init__(self, queue: Queue) -> None:
-        self._queue = queue
+    def __init__(self, handles: Collection[Opened]) -> None:
+        self._handles = handles
         self._gone_readers: Counter[str] = Counter()
         self._gone_writers = 0
 
-    def check(self, app_id: str, sub_id: int, reads: int, writes: int) -> None:
+    def check(self, domain: Domain, app_id: str, sub_id: int, reads: int, writes: int) -> None:
         """Raise `Refused` where a handle may not be opened like that."""
-        domain = self._queue.domain
         exceeded = [
             f"the limit of {limit} {who}"
             for limit, more, there, who in (
@@ -43,7 +43,7 @@ class Openings:
             text = "AppId should not be specified when opening a non-fanout queue"
             raise Refused(Category.E_UNKNOWN, text, -1)
 
-    def count_on(self, handle: Handle, *, reads: bool, writes: bool) -> None:
+    def count_on(self, handle: Opened, *, reads: bool, writes: bool) -> None:
         """A handle is about to be given up, and its readers or writers are counted all the same.
 
         So does a broker, for good, where a final close speaks of the others alone.
@@ -54,8 +54,8 @@ class Openings:
             self._gone_writers += handle.writes
 
     def _readers(self, app_id: str) -> int:
-        streams = (handle.streams.get(app_id) for handle in self._queue.handles)
+        streams = (handle.streams.get(app_id) for handle in self._handles)
         return self._gone_readers[app_id] + sum(stream.reads for stream in streams if stream is not None)
 
     def _writers(self) -> int:
-        return self._gone_writers + sum(handle.writes for handle in self._queue.handles)
+        return self._gone_writers + sum(handle.writes for handle in self._handles)

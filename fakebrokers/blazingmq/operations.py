@@ -152,7 +152,9 @@ def queue(server: BlazingMQ, uri: str) -> QueueRow:
         found = server.broker.queue(uri)
         stored = found.messages.values()
         apps = {name: sum(1 for each in stored if name in each.waiting) for name in found.apps}
-        return QueueRow(found.uri, found.domain.mode, len(stored), found.bytes, apps, len(found.handles))
+        return QueueRow(
+            found.uri, found.domain.mode, len(stored), found.store.bytes, apps, len(found.handles)
+        )
 
     return server.call(look)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator
-from itertools import dropwhile, takewhile
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from fakebrokers.blazingmq.app import App
@@ -12,12 +11,12 @@ from fakebrokers.blazingmq.codes import DEFAULT_APP, AckStatus
 from fakebrokers.blazingmq.host import Host, Usage
 from fakebrokers.blazingmq.learner import Learner
 from fakebrokers.blazingmq.openings import Openings
-from fakebrokers.blazingmq.routing import Outcome, Subscriber
-from fakebrokers.core.timers import Timers
+from fakebrokers.blazingmq.routing import Outcome
+from fakebrokers.blazingmq.store import Store
+from fakebrokers.blazingmq.stream import Opened, Stream, Subscriber
 
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.domains import Domain
-    from fakebrokers.blazingmq.handle import Client, Handle, Stream
     from fakebrokers.blazingmq.message import Message
 
 #: How often a broker looks for what is too old in queues that nobody uses, seconds.
@@ -32,70 +31,46 @@ class Queue:
     Attributes:
         uri: Its canonical name.
         domain: What it may hold, and how it delivers.
-        messages: What is stored, by GUID, in the order in which it came.
+        store: What it holds.
         apps: By name.
         handles: Of all clients, in the order in which they were opened.
-        ahead: What no app has had its turn with.
         openings: Who may open it.
-        usage: What all queues of its domain hold.
         learner: Numbers the schemas of properties.
     """
 
     def __init__(self, uri: str, domain: Domain, usage: Usage, host: Host) -> None:
         self.uri = uri
         self.domain = domain
-        self.messages: dict[bytes, Message] = {}
-        self.bytes = 0
-        self.handles: dict[Handle, None] = {}
+        self.store = Store(usage)
+        self.handles: dict[Opened, None] = {}
         names = domain.app_ids if domain.mode == "fanout" else (DEFAULT_APP,)
-        self.ahead: deque[Message] = deque()
         self.learner = Learner()
-        self.openings = Openings(self)
+        self.openings = Openings(self.handles)
         self._host = host
-        self.apps = {name: App(self, name) for name in names}
+        self.apps = {name: self._new_app(name) for name in names}
         self._authorised = frozenset(names)
         self._limited = domain.has_limits
-        self.usage = usage
         self._history: OrderedDict[bytes, float] = OrderedDict()
-        self._expiry = self.timers.new(self._look)
-
-    # what apps ask
+        self._expiry = host.timers.new(self._look)
 
     @property
-    def timers(self) -> Timers:
-        """Where its timers are."""
-        return self._host.timers
-
-    @property
-    def now(self) -> float:
-        """See `Host`."""
-        return self._host.now
-
-    def elapsed(self, now: float) -> None:
-        """A timer has run: it is `now`."""
-        self._host.now = now
-
-    def flush(self) -> None:
-        """Say what was delivered."""
-        self._host.flush()
+    def messages(self) -> Mapping[bytes, Message]:
+        """What is stored, by GUID, in the order in which it came."""
+        return self.store.messages
 
     def touched(self) -> None:
         """Somebody does something with it."""
         if self._history:
-            self._host.touched(self)
-
-    def delay_of(self, message: Message, app: str) -> float:
-        """How long a consumer's last message keeps one back that clients were lost with, seconds."""
-        left = message.failed_attempts_left(app)
-        if left is None:
-            return 0.0
-        return next((delay for most, delay in self._host.profile.poison_delays_s if left <= most), 0.0)
+            self._host.touched(self.expire)
 
     def app(self, name: str) -> App:
         """The app of that name; one that the domain does not list gets nothing."""
         if name not in self.apps:
-            self.apps[name] = App(self, name, authorised=False)
+            self.apps[name] = self._new_app(name, authorised=False)
         return self.apps[name]
+
+    def _new_app(self, name: str, authorised: bool = True) -> App:
+        return App(name, self.store, self._host, self.advance, authorised)
 
     def reconfigure(self, domain: Domain) -> None:
         """The domain has changed; apps that are new in it get what comes from here on."""
@@ -110,12 +85,6 @@ class Queue:
         if not app.authorised and not app.streams:
             self.apps.pop(app.name, None)
 
-    # handles
-
-    def handle_of(self, client: Client, q_id: int) -> Handle | None:
-        """A client's handle."""
-        return next((each for each in self.handles if each.client is client and each.q_id == q_id), None)
-
     # messages
 
     def post(self, message: Message) -> AckStatus:
@@ -128,7 +97,7 @@ class Queue:
         status = self._room_for() if self._limited else _SUCCESS
         if status is _SUCCESS:
             self._store(message)
-            self.ahead.append(message)
+            self.store.ahead.append(message)
             self.advance()
         return status
 
@@ -145,9 +114,9 @@ class Queue:
 
     def _room_for(self) -> AckStatus:
         """Whether there is room; what is held may exceed each limit once, whatever the message's size."""
-        domain, usage = self.domain, self.usage
+        domain, usage = self.domain, self.store.usage
         for messages, most, held, size in (
-            (len(self.messages), domain.queue_messages, self.bytes, domain.queue_bytes),
+            (len(self.messages), domain.queue_messages, self.store.bytes, domain.queue_bytes),
             (usage.messages, domain.domain_messages, usage.bytes, domain.domain_bytes),
         ):
             if most and messages > most:
@@ -158,45 +127,24 @@ class Queue:
 
     def _store(self, message: Message) -> None:
         message.waiting = self._authorised
-        self.messages[message.guid] = message
-        self._count(message, 1)
+        self.store.add(message)
         self._history[message.guid] = message.at
-        self._host.touched(self)
+        self._host.touched(self.expire)
         if self.domain.message_ttl_s and not self._expiry.is_set:
             self._expiry.set((message.at // _LOOK_S + 1) * _LOOK_S)
-
-    def _count(self, message: Message, sign: int) -> None:
-        self.bytes += sign * message.size
-        self.usage.bytes += sign * message.size
-        self.usage.messages += sign
-
-    @property
-    def turn(self) -> Message | None:
-        """The next message that apps have not had their turn with."""
-        return next((each for each in self.ahead if each.waiting), None)
-
-    def unconfirmed(self, app: str, since: Message | None, until: Message | None) -> Iterator[Message]:
-        """What an app has still to confirm, in order.
-
-        Args:
-            since: The first one; None: from the beginning.
-            until: The one before which they end; to the end if None, or if the app has confirmed that one.
-        """
-        waits = (each for each in self.messages.values() if app in each.waiting)
-        begun = dropwhile(lambda each: since is not None and each is not since, waits)
-        return takewhile(lambda each: each is not until, begun)
 
     def advance(self) -> None:
         """Give each app its turn with what came, until all stop.
 
         One delivery for each handle, whatever number of its streams get the message.
         """
-        while self.ahead:
-            message = self.ahead[0]
+        ahead = self.store.ahead
+        while ahead:
+            message = ahead[0]
             if not message.waiting:
-                self.ahead.popleft()
+                ahead.popleft()
                 continue
-            takers: dict[Handle, list[Subscriber]] = {}
+            takers: dict[Opened, list[Subscriber]] = {}
             stopped = []
             for app in self.apps.values():
                 taker = app.offer(message)
@@ -206,7 +154,7 @@ class Queue:
                     takers.setdefault(taker.stream.handle, []).append(taker)
             if len(stopped) == len(self.apps):
                 return
-            self.ahead.popleft()
+            ahead.popleft()
             for app in stopped:
                 app.fall_behind(message)
             for together in takers.values():
@@ -217,11 +165,10 @@ class Queue:
         if message.guid in self._history:
             return
         self._history[message.guid] = message.at
-        self._host.touched(self)
+        self._host.touched(self.expire)
         for app in self.apps.values():
             for taker in app.everybody(message):
-                handle = taker.stream.handle
-                handle.client.push(handle, message, [taker.info], False)
+                taker.stream.handle.push(message, [taker.info], False)
 
     def confirm(self, guid: bytes, app_id: str) -> None:
         """An app is done with a message."""
@@ -229,7 +176,7 @@ class Queue:
         if message is not None:
             message.waiting -= {app_id}
             if not message.waiting:
-                self._remove(message)
+                self.store.remove(message)
 
     def attempts_failed(self, stream: Stream) -> None:
         """A client was lost with what a stream has unconfirmed; poisonous messages are dropped."""
@@ -250,14 +197,10 @@ class Queue:
         return len(meant)
 
     def _forget_gone(self) -> None:
-        self.ahead = deque([each for each in self.ahead if each.waiting])
+        store = self.store
+        store.ahead = deque([each for each in store.ahead if each.waiting])
         for app in self.apps.values():
             app.forget_gone()
-
-    def _remove(self, message: Message) -> None:
-        message.waiting = frozenset()
-        del self.messages[message.guid]
-        self._count(message, -1)
 
     def _look(self, now: float) -> None:
         """A broker looks at the ages of all messages from time to time."""
@@ -272,7 +215,7 @@ class Queue:
             return
         found = list(self._too_old(int(self._host.wall(now))))
         for message in found:
-            self._remove(message)
+            self.store.remove(message)
         if found:
             self._forget_gone()
 

@@ -9,32 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fakebrokers.blazingmq.expressions import BadExpression, Properties, compile_expression
-from fakebrokers.blazingmq.options import SubscriptionInfo
+from fakebrokers.blazingmq.stream import Stream, Subscriber
 
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.flow import Flow
-    from fakebrokers.blazingmq.handle import Stream
     from fakebrokers.blazingmq.message import Message
-
-
-class Consumer(NamedTuple):
-    """One consumer of a subscription, as it was configured.
-
-    Attributes:
-        number: What deliveries carry.
-        expression: "" for everything.
-        turns: Messages in a row, when it is this consumer's turn.
-    """
-
-    number: int
-    expression: str = ""
-    max_messages: int = 0
-    max_bytes: int = 0
-    priority: int = 0
-    turns: int = 1
 
 
 class Outcome(Enum):
@@ -46,34 +28,6 @@ class Outcome(Enum):
     UNWANTED = auto()  #: no subscription matches
     GONE = auto()  #: confirmed, expired or purged meanwhile
     HELD_BACK = auto()  #: clients were lost with it, and its next one has just got another
-
-
-class Subscriber:
-    """A consumer of a stream, in its group's turn."""
-
-    def __init__(self, stream: Stream, consumer: Consumer, flow: Flow) -> None:
-        self.stream = stream
-        self.consumer = consumer
-        self.flow = flow
-        self._left = consumer.turns
-
-    @property
-    def info(self) -> SubscriptionInfo:
-        """What a delivery that nobody confirms says."""
-        return SubscriptionInfo(self.consumer.number)
-
-    @property
-    def can_take(self) -> bool:
-        """Whether it may have one more, and its client reads."""
-        return not self.flow.full and self.stream.handle.client.takes_messages
-
-    def taken(self) -> bool:
-        """It got one; whether its turn is over."""
-        self._left -= 1
-        if self._left:  # of one with no turns at all it is never over
-            return False
-        self._left = self.consumer.turns
-        return True
 
 
 class Group:

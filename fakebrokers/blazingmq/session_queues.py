@@ -25,7 +25,6 @@ from fakebrokers.blazingmq.frames import (
 )
 from fakebrokers.blazingmq.handle import Handle
 from fakebrokers.blazingmq.refusals import Refused, stopping
-from fakebrokers.blazingmq.routing import Consumer
 from fakebrokers.blazingmq.schema import (
     ConfigureQueueStreamRequest,
     ConfigureStreamRequest,
@@ -36,6 +35,7 @@ from fakebrokers.blazingmq.schema import (
     Subscription,
 )
 from fakebrokers.blazingmq.session_base import Handlers, SessionBase, unknown
+from fakebrokers.blazingmq.stream import Consumer
 from fakebrokers.blazingmq.uri import parse_uri
 
 R = TypeVar("R", bound=Request)

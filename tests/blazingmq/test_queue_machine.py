@@ -17,7 +17,7 @@ from fakebrokers.blazingmq.message import Message
 from fakebrokers.blazingmq.options import SubscriptionInfo
 from fakebrokers.blazingmq.profile import REAL
 from fakebrokers.blazingmq.properties import Content, Property, PropertyType, Style, write_content
-from fakebrokers.blazingmq.routing import Consumer
+from fakebrokers.blazingmq.stream import Consumer
 from tests.blazingmq.bench import guid
 
 APPS = ("a", "b")
@@ -35,6 +35,10 @@ class Reader:
         self.limits: dict[str, tuple[int, int]] = {}
         self.expressions: dict[str, str] = {}
         self.numbers: dict[int, str] = {}
+
+    @property
+    def handles(self) -> dict[int, Handle]:
+        return {} if self.handle is None else {self.handle.q_id: self.handle}
 
     def push(
         self, handle: Handle, message: Message, infos: Sequence[SubscriptionInfo], out_of_order: bool

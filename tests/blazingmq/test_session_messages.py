@@ -216,7 +216,7 @@ def test_a_message_that_is_still_stored_is_not_stored_twice(time_ms: int) -> Non
         client.post(b"x", number=1)
         bench.advance(2)
     queue = bench.broker.queue("bmq://d/q")
-    assert (client.statuses(), len(queue.messages), queue.bytes) == ([0, 0], 1, 1)
+    assert (client.statuses(), len(queue.messages), queue.store.bytes) == ([0, 0], 1, 1)
     assert bench.start().open("bmq://d/q", read=True).payloads() == [b"x"]
 
 
