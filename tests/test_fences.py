@@ -55,10 +55,6 @@ CIRCLES_TODAY: tuple[tuple[str, str], ...] = (
     ),
     ("conformance.clients.reference.rabbitmq_stream", "connection handshake publisher requests subscription"),
     ("conformance.run", "facts traits traits.delivery traits.questions traits.reading view"),
-    ("fakebrokers.moleculer", "answers calls nodes"),
-    ("fakebrokers.moleculer", "binary schema schema_formats serializers"),
-    ("fakebrokers.moleculer", "node server tcp.network"),
-    ("fakebrokers.moleculer.tcp", "carrier session"),
     ("fakebrokers.nats", "broker session"),
     ("fakebrokers.redis", "broker commands session store"),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fakebrokers.core.expecting import ON_THE_WIRE, Expectation, Unit
-from fakebrokers.core.loop import InsideLoop, refuse_to_block
 from fakebrokers.core.parts import Parts
 from fakebrokers.core.waiting import Wanted
 from fakebrokers.errors import UnmetExpectation
@@ -35,7 +34,7 @@ class Awaiting(Parts):
             since: Only records with a higher `seq`.
             timeout: Seconds; then `WaitTimeout` with the last journal lines.
         """
-        refuse_to_block("wait_for", inside=isinstance(self._loop, InsideLoop))
+        self._refuse_to_block("wait_for")
         wanted = Wanted(condition, kind, role, tap, connection, count, since)
         self.expectations.check_words(wanted)
         return self._waiter.wait(wanted, timeout)
@@ -102,7 +101,7 @@ class Awaiting(Parts):
             UnmetExpectation: See `expect`; each expectation is checked once.
         """
         if timeout:
-            refuse_to_block("check", inside=isinstance(self._loop, InsideLoop))
+            self._refuse_to_block("check")
             self.expectations.wait(self._waiter, timeout)
         if failure := self.journal.pop_failure():
             self.engine.errors.append(failure)

@@ -10,7 +10,7 @@ from fakebrokers.core.engine import Clock, Engine
 from fakebrokers.core.expecting import Expectations
 from fakebrokers.core.host import Host
 from fakebrokers.core.listeners import Listeners
-from fakebrokers.core.loop import LoopHandle
+from fakebrokers.core.loop import InsideLoop, LoopHandle, refuse_to_block
 from fakebrokers.core.waiting import Waiter
 from fakebrokers.description import Description
 from fakebrokers.errors import UsageError
@@ -66,6 +66,10 @@ class Parts:
         """Run `act` there some time soon."""
         if self._loop is not None:
             self._loop.post(act)
+
+    def _refuse_to_block(self, method: str) -> None:
+        """Raise `UsageError` where waiting would block the loop that this fake runs on."""
+        refuse_to_block(method, inside=isinstance(self._loop, InsideLoop))
 
     @property
     def runs(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
@@ -20,16 +20,14 @@ from fakebrokers.moleculer.services import (
     not_available,
     not_found,
 )
+from fakebrokers.moleculer.speaker import Speaker
 from fakebrokers.moleculer.streams import Incoming, cut, is_chunk
-
-if TYPE_CHECKING:
-    from fakebrokers.moleculer.nodes import FakeNode
 
 
 class Answers:
     """What one node does with the requests and events that reach it."""
 
-    def __init__(self, node: FakeNode) -> None:
+    def __init__(self, node: Speaker) -> None:
         self._node = node
         self._uploads: dict[str, Incoming] = {}
 

@@ -15,7 +15,8 @@ from fakebrokers.core.frames import Frame
 from fakebrokers.core.session import Link, Session
 from fakebrokers.core.subscriptions import Subscription, Subscriptions
 from fakebrokers.moleculer.packets import Packet, Request, Response, values_of
-from fakebrokers.moleculer.serializers import Serializer, find_serializer
+from fakebrokers.moleculer.serialization import find_serializer
+from fakebrokers.moleculer.serializers import Serializer
 from fakebrokers.moleculer.topics import topic_of
 
 #: Gets topic and payload of a message, and the time.

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
 from fakebrokers.core.timers import Timer, Timers
 from fakebrokers.moleculer import packets as p
 from fakebrokers.moleculer.services import MoleculerError, Stream, error_of
+from fakebrokers.moleculer.speaker import Speaker
 from fakebrokers.moleculer.streams import Incoming, cut, is_chunk
-
-if TYPE_CHECKING:
-    from fakebrokers.moleculer.nodes import FakeNode
 
 #: Gets the answer of a call: what came, or why it failed.
 Done = Callable[[Any, BaseException | None], None]
@@ -43,7 +41,7 @@ class Calls:
         orphans: Answers that nobody waits for.
     """
 
-    def __init__(self, node: FakeNode, timers: Timers) -> None:
+    def __init__(self, node: Speaker, timers: Timers) -> None:
         self.pending: dict[str, Pending] = {}
         self.orphans: list[p.Response] = []
         self._node = node

@@ -8,7 +8,9 @@ from fakebrokers.core.subscriptions import Subscription
 from fakebrokers.moleculer.bus import Bus
 from fakebrokers.moleculer.nodes import FakeNode
 from fakebrokers.moleculer.packets import Packet, values_of
-from fakebrokers.moleculer.serializers import Serializer, find_serializer
+from fakebrokers.moleculer.serialization import find_serializer
+from fakebrokers.moleculer.serializers import Serializer
+from fakebrokers.moleculer.speaker import Speaker
 from fakebrokers.moleculer.topics import node_topics, prefix_of
 
 
@@ -60,15 +62,15 @@ class BusCarrier:
     def _topic(self, *words: str) -> str:
         return self._separator.join([self._prefix, *[word for word in words if word]])
 
-    def send(self, node: FakeNode, packet: Packet, target: str, now: float) -> None:
+    def send(self, node: Speaker, packet: Packet, target: str, now: float) -> None:
         """Publish a packet to one node, or to all."""
         self.send_raw(node, packet.COMMAND, self._written(packet), target, now)
 
-    def send_balanced(self, node: FakeNode, packet: Packet, rest: str, now: float) -> None:
+    def send_balanced(self, node: Speaker, packet: Packet, rest: str, now: float) -> None:
         """Publish a packet to whoever answers there."""
         self._bus.publish(self._topic(f"{packet.COMMAND}B", rest), self._written(packet), now, node.id)
 
-    def send_raw(self, node: FakeNode, command: str, payload: bytes, target: str, now: float) -> None:
+    def send_raw(self, node: Speaker, command: str, payload: bytes, target: str, now: float) -> None:
         """Publish bytes in place of a packet."""
         self._bus.publish(self._topic(command, target), payload, now, node.id)
 

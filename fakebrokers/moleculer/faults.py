@@ -17,7 +17,7 @@ from fakebrokers.faults.effect import Action, Effect, EffectOnFake, Passage, Rea
 from fakebrokers.faults.match import Match, Moment
 from fakebrokers.faults.plan import Fault
 from fakebrokers.moleculer.packets import BrokenPacket, Packet, values_of
-from fakebrokers.moleculer.serializers import SERIALIZERS, find_serializer
+from fakebrokers.moleculer.serialization import SERIALIZERS, find_serializer
 
 if TYPE_CHECKING:
     from fakebrokers.core.host import Host

@@ -11,17 +11,14 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from fakebrokers.core.loop import refuse_to_block
 from fakebrokers.errors import WaitTimeout
 from fakebrokers.moleculer.nodes import FakeNode
 from fakebrokers.moleculer.packets import BY_COMMAND, Event, Packet, Pong, Request, packet_from
 from fakebrokers.moleculer.peers import Peer
 from fakebrokers.moleculer.services import Action, Service, Stream, services_from
-
-if TYPE_CHECKING:
-    from fakebrokers.moleculer.server import Moleculer
+from fakebrokers.server import FakeServer
 
 P = TypeVar("P", bound=Packet)
 T = TypeVar("T")
@@ -30,7 +27,7 @@ T = TypeVar("T")
 class Node:
     """See the module's text. `core` is the node itself; look, do not touch, from other threads."""
 
-    def __init__(self, server: Moleculer, core: FakeNode) -> None:
+    def __init__(self, server: FakeServer, core: FakeNode) -> None:
         self.core = core
         self._server = server
 
@@ -130,7 +127,7 @@ class Node:
         return future
 
     def _must_not_block(self, method: str) -> None:
-        refuse_to_block(method, inside=self._server.on_own_loop)
+        self._server._refuse_to_block(method)
 
     def _wait(self, future: Future[T], timeout: float) -> T:
         try:

@@ -21,7 +21,7 @@ from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.described import NodeOptionsRow, ServiceRow
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.packets import BY_COMMAND, values_of
-from fakebrokers.moleculer.serializers import find_serializer
+from fakebrokers.moleculer.serialization import find_serializer
 from fakebrokers.moleculer.server import Moleculer
 from fakebrokers.moleculer.services import Stream
 from fakebrokers.options import Port, Seconds

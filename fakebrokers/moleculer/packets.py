@@ -15,7 +15,8 @@ import msgspec
 from msgspec import UNSET
 
 from fakebrokers.core.frames import Frame, FrameSpec, KeyType, Role, frames_in
-from fakebrokers.moleculer.serializers import Serializer, Unreadable, serializer_of
+from fakebrokers.moleculer.serialization import serializer_of
+from fakebrokers.moleculer.serializers import Serializer, Unreadable
 from fakebrokers.moleculer.topics import topic_of
 
 #: The status of an answer that has no error code.

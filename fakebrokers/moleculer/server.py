@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, Unpack
 
-from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.frames import kind_of
 from fakebrokers.core.listeners import Endpoint
-from fakebrokers.core.loop import InsideLoop
 from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.wire import Wire
@@ -21,11 +19,12 @@ from fakebrokers.moleculer.broker import MoleculerBroker
 from fakebrokers.moleculer.bus import Bus, BusOptions, Partition
 from fakebrokers.moleculer.carriers import BusCarrier
 from fakebrokers.moleculer.node import Node
-from fakebrokers.moleculer.nodes import Carrier, FakeNode, NodeOptions
+from fakebrokers.moleculer.nodes import Carrier, FakeNode
 from fakebrokers.moleculer.packets import Packet, packet_in
 from fakebrokers.moleculer.profile import PROFILES
 from fakebrokers.moleculer.protocol import PROTOCOL
 from fakebrokers.moleculer.services import Action, Service, services_from
+from fakebrokers.moleculer.speaker import NodeOptions
 from fakebrokers.moleculer.tcp.carrier import TcpCarrier
 from fakebrokers.moleculer.tcp.network import GOSSIP_S, TcpNetwork
 from fakebrokers.moleculer.transports import TRANSPORTS
@@ -93,7 +92,7 @@ class Moleculer(FakeServer):
             BusOptions,
             "bus",
         )
-        self._network = TcpNetwork(self, gossip_s, udp_port) if transporter == "tcp" else None
+        self._network = TcpNetwork(self, namespace, gossip_s, udp_port) if transporter == "tcp" else None
         if management is not False and transporter != "nats":
             raise UsageError(f"only NATS has monitoring pages, not {transporter}")
         self._monitor = None if management is False else _monitor(self)
@@ -210,11 +209,6 @@ class Moleculer(FakeServer):
             if node.alive and isinstance(node.carrier, TcpCarrier):
                 found[node.id] = self.node_url(node.id)
         return found
-
-    @property
-    def driver(self) -> Driver | None:
-        """What drives this fake, once it is started."""
-        return self._driver
 
     @property
     def _contents(self) -> dict[str, int]:
@@ -376,11 +370,6 @@ class Moleculer(FakeServer):
         """The node at the other end of a connection; "" if it has not shown."""
         found = self.engine.connections.get(connection)
         return found.peer if found is not None else ""
-
-    @property
-    def on_own_loop(self) -> bool:
-        """Whether waiting would block the loop that this fake runs on."""
-        return isinstance(self._loop, InsideLoop)
 
     @property
     def scheme(self) -> str:

@@ -16,7 +16,7 @@ from fakebrokers.journal import Tap
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.packets import Event, Info, Request
-from fakebrokers.moleculer.serializers import serializer_of
+from fakebrokers.moleculer.serialization import serializer_of
 from fakebrokers.moleculer.services import Context, MoleculerError, Service, Stream
 from scenarios.moleculer._steps import (
     BEAT_MOST_S,

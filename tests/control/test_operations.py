@@ -42,7 +42,7 @@ INSIDE = {
         "protocol",
         "tls",
     ),
-    *("management_url", "tls_port", "broker", "break_backend", "peer_of", "on_own_loop", "driver", "packets"),
+    *("management_url", "tls_port", "broker", "break_backend", "peer_of", "packets"),
     *("nats", "redis", "mqtt", "drop_connections", "say_raw", "check_async"),
 }
 

@@ -25,7 +25,8 @@ from fakebrokers.moleculer.packets import (
     values_of,
     write_packet,
 )
-from fakebrokers.moleculer.serializers import SERIALIZERS, Unreadable, find_serializer, serializer_of
+from fakebrokers.moleculer.serialization import SERIALIZERS, find_serializer, serializer_of
+from fakebrokers.moleculer.serializers import Unreadable
 from tests.moleculer.golden import Row, rows
 
 RECORDED = pytest.mark.parametrize("row", rows("packet"), ids=str)

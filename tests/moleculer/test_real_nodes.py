@@ -11,7 +11,7 @@ from fakebrokers.faults import drop
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.faults import lose_heartbeats
 from fakebrokers.moleculer.node import Node
-from fakebrokers.moleculer.serializers import SERIALIZERS
+from fakebrokers.moleculer.serialization import SERIALIZERS
 from fakebrokers.moleculer.services import Context, MoleculerError, Service, Stream
 from tests.eventually import PATIENCE_S
 from tests.moleculer.real_nodes import RealNode, real_node, require

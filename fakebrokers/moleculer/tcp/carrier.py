@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from fakebrokers.core.session import Codec, Link, Session
+from fakebrokers.core.session import Link
 from fakebrokers.core.timers import Timers
 from fakebrokers.moleculer.nodes import FakeNode
 from fakebrokers.moleculer.packets import Packet
 from fakebrokers.moleculer.serializers import Serializer
-from fakebrokers.moleculer.tcp.codec import TcpCodec
+from fakebrokers.moleculer.speaker import Speaker
 from fakebrokers.moleculer.tcp.frames import NUMBERS, GossipHello, GossipRequest, GossipResponse
 from fakebrokers.moleculer.tcp.gossip import Gossip
-from fakebrokers.moleculer.tcp.session import IncomingSession, OutgoingSession
 
 #: Packets that wait for a connection.
 MAX_WAITING = 1000
 
-#: Opens a connection: host, port, what makes its session, and what is called if nobody accepts.
-Dial = Callable[[str, int, Callable[[Any], tuple[Session, Codec]], Callable[[], None]], None]
+#: Opens a connection to a node: its id, host, port, and what is called if nobody accepts.
+Dial = Callable[["TcpCarrier", str, str, int, Callable[[], None]], None]
 
 
 class TcpCarrier:
@@ -75,13 +73,9 @@ class TcpCarrier:
         for link in tuple(self.links.values()):
             link.hang_up()
 
-    def new_session(self, transport: Any) -> tuple[Session, Codec]:
-        """For a connection that another node opens."""
-        return IncomingSession(lambda: self), TcpCodec(self.serializer)
-
     # packets
 
-    def send(self, node: FakeNode, packet: Packet, target: str, now: float) -> None:
+    def send(self, node: Speaker, packet: Packet, target: str, now: float) -> None:
         """To one node; what is for all nodes is gossip's business."""
         if not target or type(packet) not in NUMBERS:
             return
@@ -97,14 +91,9 @@ class TcpCarrier:
         known = self.gossip.known.get(target)
         if known is not None and known.port:
             self._waiting[target] = [packet]
-            self._dial(
-                known.host,
-                known.port,
-                lambda transport: (OutgoingSession(self, target), TcpCodec(self.serializer)),
-                lambda: self._refused(target),
-            )
+            self._dial(self, target, known.host, known.port, lambda: self._refused(target))
 
-    def send_balanced(self, node: FakeNode, packet: Packet, rest: str, now: float) -> None:
+    def send_balanced(self, node: Speaker, packet: Packet, rest: str, now: float) -> None:
         """There is nobody who could choose."""
 
     def send_raw(self, node: FakeNode, command: str, payload: bytes, target: str, now: float) -> None:

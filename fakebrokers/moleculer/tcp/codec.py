@@ -11,7 +11,8 @@ from fakebrokers.core.frames import Frame, Malformed, kind_of
 from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
 from fakebrokers.moleculer.packets import BrokenPacket, Packet, packet_from, values_of
-from fakebrokers.moleculer.serializers import Serializer, Unreadable, find_serializer, serializer_of
+from fakebrokers.moleculer.serialization import find_serializer, serializer_of
+from fakebrokers.moleculer.serializers import Serializer, Unreadable
 from fakebrokers.moleculer.tcp.frames import NUMBERS, TYPES
 
 HEADER = 6

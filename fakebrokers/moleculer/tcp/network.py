@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.tcp import TcpDialler
 from fakebrokers.errors import UsageError
-from fakebrokers.moleculer.serializers import find_serializer
+from fakebrokers.moleculer.serialization import find_serializer
 from fakebrokers.moleculer.tcp.carrier import TcpCarrier
 from fakebrokers.moleculer.tcp.codec import TcpCodec
 from fakebrokers.moleculer.tcp.discovery import Discovery
-from fakebrokers.moleculer.tcp.session import IncomingSession
+from fakebrokers.moleculer.tcp.session import IncomingSession, OutgoingSession
 
 if TYPE_CHECKING:
     from fakebrokers.core.driver import Driver
-    from fakebrokers.moleculer.server import Moleculer
+    from fakebrokers.server import FakeServer
 
 #: Seconds between two rounds of gossip.
 GOSSIP_S = 2.0
@@ -28,14 +29,27 @@ def _is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
+def _incoming(carrier: TcpCarrier, transport: Any) -> tuple[Session, Codec]:
+    """For a connection that another node opens."""
+    return IncomingSession(lambda: carrier), TcpCodec(carrier.serializer)
+
+
+def _outgoing(carrier: TcpCarrier, target: str, transport: Any) -> tuple[Session, Codec]:
+    """For one that is opened to another node."""
+    return OutgoingSession(carrier, target), TcpCodec(carrier.serializer)
+
+
 class TcpNetwork:
     """See the module's text; on the fake's own thread.
 
     The first node has the port that the fake was made with; each further one has a port of its own.
     """
 
-    def __init__(self, server: Moleculer, gossip_s: float = GOSSIP_S, udp_port: int = 0) -> None:
+    def __init__(
+        self, server: FakeServer, namespace: str, gossip_s: float = GOSSIP_S, udp_port: int = 0
+    ) -> None:
         self._server = server
+        self._namespace = namespace
         self._udp_port = udp_port
         self._discovery: Discovery | None = None
         self._gossip_s = gossip_s
@@ -55,7 +69,7 @@ class TcpNetwork:
         carrier = TcpCarrier(self._dial, find_serializer(serializer), server.broker.timers, self._gossip_s)
         carrier.host = server.host
         if self._carriers:
-            listener = server._new_listener(driver, Endpoint(server._wires[0], carrier.new_session))
+            listener = server._new_listener(driver, Endpoint(server._wires[0], partial(_incoming, carrier)))
             server.listeners.add(listener)
             carrier.port = listener.port
         else:
@@ -66,7 +80,7 @@ class TcpNetwork:
     async def start(self) -> None:
         """Begin to call out where the nodes listen, if that is wanted."""
         if self._udp_port:
-            self._discovery = Discovery(self._udp_port, self._server.namespace, self._places, self._found)
+            self._discovery = Discovery(self._udp_port, self._namespace, self._places, self._found)
             self._discovery.open()
             await self._discovery.start()
 
@@ -87,16 +101,13 @@ class TcpNetwork:
         self._server.call(act)
 
     def _dial(
-        self,
-        host: str,
-        port: int,
-        new_session: Callable[[Any], tuple[Session, Codec]],
-        refused: Callable[[], None],
+        self, carrier: TcpCarrier, target: str, host: str, port: int, refused: Callable[[], None]
     ) -> None:
-        driver = self._server.driver
+        driver = self._server._driver
         if driver is None:
             return
-        dialler = TcpDialler(driver, Endpoint(self._server._wires[0], new_session))
+        endpoint = Endpoint(self._server._wires[0], partial(_outgoing, carrier, target))
+        dialler = TcpDialler(driver, endpoint)
         self._diallers.add(dialler)
         # a node may name an address of a network; a fake on loopback reaches nobody but this machine
         reachable = self._server.host if _is_loopback(self._server.host) else host

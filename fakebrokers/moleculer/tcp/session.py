@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import HangUp, Link, Session
 from fakebrokers.moleculer.bus import refusal_of
 from fakebrokers.moleculer.packets import Packet, Request
+from fakebrokers.moleculer.tcp.carrier import TcpCarrier
 from fakebrokers.moleculer.tcp.frames import GossipHello, GossipRequest, GossipResponse
-
-if TYPE_CHECKING:
-    from fakebrokers.moleculer.tcp.carrier import TcpCarrier
 
 
 class IncomingSession(Session):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conformance.clients.reference.moleculer.packing import RECORDS, Packing
 from conformance.clients.reference.moleculer.serializers import SCHEMAS
-from fakebrokers.moleculer.serializers import find_serializer
+from fakebrokers.moleculer.serialization import find_serializer
 from fakebrokers.moleculer.topics import topic_of
 from tests.moleculer.golden import rows
 
