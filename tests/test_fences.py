@@ -55,8 +55,6 @@ CIRCLES_TODAY: tuple[tuple[str, str], ...] = (
     ),
     ("conformance.clients.reference.rabbitmq_stream", "connection handshake publisher requests subscription"),
     ("conformance.run", "facts traits traits.delivery traits.questions traits.reading view"),
-    ("fakebrokers.nats", "broker session"),
-    ("fakebrokers.redis", "broker commands session store"),
 )
 
 #: Radon's grade D begins here. Ruff's C901 counts neither conditions nor comprehensions, and rules are those.

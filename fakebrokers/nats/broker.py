@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fakebrokers.core.session import Broker
 from fakebrokers.core.subscriptions import Matches, Subscription, Subscriptions
 from fakebrokers.nats.access import Access
+from fakebrokers.nats.client import NatsClient
 from fakebrokers.nats.nodes import Node
 from fakebrokers.nats.profile import Profile
-
-if TYPE_CHECKING:
-    from fakebrokers.nats.session import NatsSession
 
 
 class Subjects(Subscriptions):
@@ -42,7 +40,7 @@ class NatsBroker(Broker):
         self.nodes = nodes
         self.random = random
         self.subscriptions: Subscriptions = Subjects()
-        self.sessions: dict[int, NatsSession] = {}
+        self.sessions: dict[int, NatsClient] = {}
         self.connected = 0
         self.now = 0.0
         self.published = self.delivered = 0

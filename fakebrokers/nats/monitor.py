@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebrokers.core.http_guard import refuse_foreign, runner_of, web
 from fakebrokers.nats.broker import NatsBroker
+from fakebrokers.nats.client import NatsClient
 from fakebrokers.nats.codec import MAX_CONTROL_LINE
 from fakebrokers.nats.session import MAX_PENDING, NatsSession
 
@@ -129,7 +130,7 @@ class Monitor:
         page = {"num_connections": len(rows), "total": len(sessions), "offset": offset, "limit": limit}
         return {**self._head(), **page, "connections": rows}
 
-    def _connection(self, session: NatsSession, wanted: bool) -> Row:
+    def _connection(self, session: NatsClient, wanted: bool) -> Row:
         now = self._server.now
         host, _, port = session.link.address.rpartition(":")
         reported = {

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from fakebrokers.core.frames import Frame, Malformed
-from fakebrokers.core.session import Session
 from fakebrokers.core.subscriptions import Subscription
 from fakebrokers.nats import frames as f
 from fakebrokers.nats.broker import NatsBroker
+from fakebrokers.nats.client import NatsClient
 from fakebrokers.nats.codec import NatsCodec
 from fakebrokers.nats.nodes import Node, connect_urls
 
@@ -55,7 +55,7 @@ _OPTION_TYPES: Mapping[str, type] = {
 }
 
 
-class NatsSession(Session):
+class NatsSession(NatsClient):
     """The state machine of one connection.
 
     Args:
@@ -64,20 +64,14 @@ class NatsSession(Session):
     """
 
     def __init__(self, broker: NatsBroker, codec: NatsCodec, server: Node, *, tls: bool = False) -> None:
+        super().__init__(server)
         self.broker = broker
         self.codec = codec
-        self.server = server
         self.tls = tls
         self._kinds: f.Kinds = codec.kinds
         self._pub = codec.kinds.pub
         self._nonce = ""
         self.state = "connecting"
-        self.number = 0  # none yet: a fault may end the connection as it is accepted
-        self.echo = True
-        self.client: Mapping[str, Any] = {}
-        self.subscriptions: dict[str, Subscription] = {}
-        self.in_msgs = self.out_msgs = self.in_bytes = self.out_bytes = 0
-        self.opened_at = self.heard_at = 0.0
         self._verbose = self._pedantic = True  # until CONNECT says otherwise
         self._headers = False
         self._wants_news = False

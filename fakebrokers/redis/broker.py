@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from fakebrokers.core.session import Broker
 from fakebrokers.core.subscriptions import Matches, Subscription, Subscriptions
+from fakebrokers.redis.client import RedisClient
 from fakebrokers.redis.profile import Profile
 from fakebrokers.redis.resp import raw
 from fakebrokers.redis.words import Glob
 
 if TYPE_CHECKING:
-    from fakebrokers.redis.session import RedisSession
     from fakebrokers.redis.store import Store
 
 #: Keys of subscriptions.
@@ -93,8 +93,8 @@ class RedisBroker(Broker):
         self.subscriptions: Subscriptions = Channels()
         self.shards = Channels()  #: sharded channels have names of their own
         self.connected = 0
-        self.sessions: dict[int, RedisSession] = {}
-        self.waiting: dict[RedisSession, None] = {}
+        self.sessions: dict[int, RedisClient] = {}
+        self.waiting: dict[RedisClient, None] = {}
         self.now = 0.0
         self.published = self.delivered = 0
         self.published_bytes = self.delivered_bytes = 0

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from fakebrokers.redis import frames as f
 from fakebrokers.redis import resp
-from fakebrokers.redis.broker import Channels
-from fakebrokers.redis.words import Glob
-
-if TYPE_CHECKING:
-    from fakebrokers.redis.session import RedisSession
+from fakebrokers.redis.broker import Channels, RedisBroker
+from fakebrokers.redis.client import RedisClient
+from fakebrokers.redis.codec import RedisCodec
+from fakebrokers.redis.words import STORED, Glob
 
 Words = Sequence[bytes]
-Act = Callable[["RedisSession", Words], None]
+Act = Callable[["Caller", Words], None]
 
 #: How Redis writes numbers.
 _INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,9}")
@@ -25,15 +25,24 @@ DATABASES = 16
 COMMAND_COUNT = 240
 
 
-_STRINGS = """GET SET SETNX SETEX PSETEX GETSET GETDEL GETEX MGET MSET MSETNX STRLEN APPEND
-    GETRANGE INCR INCRBY DECR DECRBY"""
-_KEYS = """DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX PERSIST EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL
-    KEYS DBSIZE FLUSHDB FLUSHALL"""
-_LISTS = """LPUSH RPUSH LPUSHX RPUSHX LPOP RPOP LLEN LRANGE LINDEX LSET LINSERT LREM LTRIM LPOS LMOVE
-    RPOPLPUSH LMPOP BLPOP BRPOP BRPOPLPUSH BLMPOP"""
-_TRANSACTIONS = "MULTI EXEC DISCARD WATCH UNWATCH"
-#: What the store carries out.
-STORED = frozenset(f"{_STRINGS} {_KEYS} {_LISTS} {_TRANSACTIONS}".split())
+class Caller(RedisClient):
+    """A client that says commands."""
+
+    def __init__(self, broker: RedisBroker, codec: RedisCodec) -> None:
+        super().__init__(codec)
+        self.broker = broker
+
+    @abstractmethod
+    def answer(self, value: Any) -> None:
+        """Say the answer to a command; see `frames.Reply` for the value."""
+
+    @abstractmethod
+    def wait(self, timeout_s: float) -> None:
+        """Answer when something is stored, or after so many seconds; 0 is for ever."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """RESET: as if just connected."""
 
 
 class Complaint(Exception):
@@ -92,33 +101,33 @@ def _say(value: Any) -> Act:
     return lambda session, words: session.answer(value)
 
 
-def _ping(session: RedisSession, words: Words) -> None:
+def _ping(session: Caller, words: Words) -> None:
     if session.listening and not session.codec.resp3:
         session.answer((b"pong", words[0] if words else b""))
     else:
         session.answer(words[0] if words else "PONG")
 
 
-def _echo(session: RedisSession, words: Words) -> None:
+def _echo(session: Caller, words: Words) -> None:
     session.answer(words[0])
 
 
-def _refuse_browser(session: RedisSession, words: Words) -> None:
+def _refuse_browser(session: Caller, words: Words) -> None:
     """Redis takes this for a browser that somebody has sent here, and hangs up."""
     session.end()
 
 
-def _quit(session: RedisSession, words: Words) -> None:
+def _quit(session: Caller, words: Words) -> None:
     session.answer("OK")
     session.end()
 
 
-def _reset(session: RedisSession, words: Words) -> None:
+def _reset(session: Caller, words: Words) -> None:
     session.reset()
     session.answer("RESET")
 
 
-def _select(session: RedisSession, words: Words) -> None:
+def _select(session: Caller, words: Words) -> None:
     if not _INTEGER.fullmatch(words[0]):
         raise Complaint("ERR value is not an integer or out of range")
     if not 0 <= int(words[0]) < DATABASES:
@@ -129,7 +138,7 @@ def _select(session: RedisSession, words: Words) -> None:
     session.answer("OK")
 
 
-def _info(session: RedisSession, words: Words) -> None:
+def _info(session: Caller, words: Words) -> None:
     broker = session.broker
     sections: dict[str, dict[str, Any]] = {
         "server": {
@@ -160,47 +169,47 @@ def _info(session: RedisSession, words: Words) -> None:
     session.answer("\r\n".join(parts).encode())
 
 
-def _client_line(session: RedisSession) -> str:
+def _client_line(client: RedisClient, now: float) -> str:
     return (
-        f"id={session.number} addr={session.link.address} name={resp.text(session.name)}"
-        f" age={int(session.broker.now - session.opened_at)} idle=0 flags={'P' if session.listening else 'N'}"
-        f" db={session.database} sub={len(session.channels)} psub={len(session.patterns)}"
-        f" ssub={len(session.shards)} multi=-1"
-        f" cmd={session.last_command} user=default redir=-1 resp={3 if session.codec.resp3 else 2}\n"
+        f"id={client.number} addr={client.link.address} name={resp.text(client.name)}"
+        f" age={int(now - client.opened_at)} idle=0 flags={'P' if client.listening else 'N'}"
+        f" db={client.database} sub={len(client.channels)} psub={len(client.patterns)}"
+        f" ssub={len(client.shards)} multi=-1"
+        f" cmd={client.last_command} user=default redir=-1 resp={3 if client.codec.resp3 else 2}\n"
     )
 
 
-def _client_list(session: RedisSession, words: Words) -> None:
-    lines = "".join([_client_line(each) for each in session.broker.sessions.values()])
-    session.answer(resp.raw(lines))
+def _client_list(session: Caller, words: Words) -> None:
+    broker = session.broker
+    session.answer(resp.raw("".join([_client_line(each, broker.now) for each in broker.sessions.values()])))
 
 
-def _client_info(session: RedisSession, words: Words) -> None:
-    session.answer(resp.raw(_client_line(session)))
+def _client_info(session: Caller, words: Words) -> None:
+    session.answer(resp.raw(_client_line(session, session.broker.now)))
 
 
-def _id(session: RedisSession, words: Words) -> None:
+def _id(session: Caller, words: Words) -> None:
     session.answer(session.number)
 
 
-def _get_name(session: RedisSession, words: Words) -> None:
+def _get_name(session: Caller, words: Words) -> None:
     session.answer(session.name or None)
 
 
-def _set_name(session: RedisSession, words: Words) -> None:
+def _set_name(session: Caller, words: Words) -> None:
     if any(not 0x21 <= letter <= 0x7E for letter in words[1]):
         raise Complaint("ERR Client names cannot contain spaces, newlines or special characters.")
     session.name = words[1]
     session.answer("OK")
 
 
-def _no_evict(session: RedisSession, words: Words) -> None:
+def _no_evict(session: Caller, words: Words) -> None:
     if words[1].lower() not in (b"on", b"off"):
         raise Complaint("ERR syntax error")
     session.answer("OK")
 
 
-def _kill(session: RedisSession, words: Words) -> None:
+def _kill(session: Caller, words: Words) -> None:
     """By address, or by ID and ADDR; the client itself is left alone unless SKIPME says no."""
     if len(words) == 2:
         found = [
@@ -216,7 +225,7 @@ def _kill(session: RedisSession, words: Words) -> None:
         each.end()
 
 
-def _wanted(session: RedisSession, filters: Mapping[bytes, bytes]) -> list[RedisSession]:
+def _wanted(session: Caller, filters: Mapping[bytes, bytes]) -> list[RedisClient]:
     asked = {name.upper(): resp.text(value) for name, value in filters.items()}
     if set(asked) - {b"ID", b"ADDR", b"SKIPME"}:
         raise Complaint("ERR syntax error")
@@ -232,15 +241,15 @@ def _wanted(session: RedisSession, filters: Mapping[bytes, bytes]) -> list[Redis
     ]
 
 
-def _channels(session: RedisSession, words: Words) -> None:
+def _channels(session: Caller, words: Words) -> None:
     _list_channels(session, session.broker.channels, words)
 
 
-def _shard_channels(session: RedisSession, words: Words) -> None:
+def _shard_channels(session: Caller, words: Words) -> None:
     _list_channels(session, session.broker.shards, words)
 
 
-def _list_channels(session: RedisSession, channels: Channels, words: Words) -> None:
+def _list_channels(session: Caller, channels: Channels, words: Words) -> None:
     if len(words) > 2:
         word = resp.text(words[0])
         raise Complaint(f"ERR unknown subcommand or wrong number of arguments for '{word}'. Try PUBSUB HELP.")
@@ -249,21 +258,21 @@ def _list_channels(session: RedisSession, channels: Channels, words: Words) -> N
     session.answer(tuple(found))
 
 
-def _numsub(session: RedisSession, words: Words) -> None:
+def _numsub(session: Caller, words: Words) -> None:
     _count_listeners(session, session.broker.channels, words)
 
 
-def _shard_numsub(session: RedisSession, words: Words) -> None:
+def _shard_numsub(session: Caller, words: Words) -> None:
     _count_listeners(session, session.broker.shards, words)
 
 
-def _count_listeners(session: RedisSession, registry: Channels, words: Words) -> None:
+def _count_listeners(session: Caller, registry: Channels, words: Words) -> None:
     channels = registry.channels
     pairs = [(word, len(channels.get(resp.text(word), ()))) for word in words[1:]]
     session.answer(tuple([part for pair in pairs for part in pair]))
 
 
-def _numpat(session: RedisSession, words: Words) -> None:
+def _numpat(session: Caller, words: Words) -> None:
     session.answer(len({each.pattern for each in session.broker.channels.patterns}))
 
 
@@ -295,7 +304,7 @@ _COMMAND: Mapping[str, Command] = {
 def _family(subcommands: Mapping[str, Command], alone: Act | None = None) -> Command:
     """Commands whose first argument says which; `alone` is what there is without one."""
 
-    def act(session: RedisSession, words: Words) -> None:
+    def act(session: Caller, words: Words) -> None:
         chosen = subcommands[resp.text(words[0]).upper()].act if words else alone
         assert chosen is not None
         chosen(session, words)
@@ -332,7 +341,7 @@ COMMANDS: Mapping[str, Command] = {
 # what is stored
 
 
-def _carry_out(session: RedisSession, verb: str, words: Words) -> None:
+def _carry_out(session: Caller, verb: str, words: Words) -> None:
     """Let the store carry out a command, and answer now or when there is something."""
     broker = session.broker
     assert broker.store is not None
@@ -348,7 +357,7 @@ def _carry_out(session: RedisSession, verb: str, words: Words) -> None:
         broker.serve_waiting()
 
 
-def _scan(session: RedisSession, words: Words) -> None:
+def _scan(session: Caller, words: Words) -> None:
     """All keys at once, so that there is no next page."""
     options = {words[at].upper(): words[at + 1] for at in range(1, len(words) - 1, 2)}
     if len(words) % 2 == 0 or options.keys() - {b"MATCH", b"COUNT"}:
@@ -367,7 +376,7 @@ def not_queued() -> Complaint:
     return Complaint("ERR this fake queues only commands on what is stored in a transaction")
 
 
-def _refuse(session: RedisSession, words: Words) -> None:
+def _refuse(session: Caller, words: Words) -> None:
     raise not_queued()
 
 
@@ -381,7 +390,7 @@ _STORED: Mapping[str, Command] = {
 }
 
 
-def find_command(session: RedisSession, verb: str) -> Command | None:
+def find_command(session: Caller, verb: str) -> Command | None:
     """The command of that name, in whatever case; None if there is none."""
     name = verb.upper()
     if session.broker.store is None:

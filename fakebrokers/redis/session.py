@@ -9,25 +9,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fakebrokers.core.frames import Frame, Malformed
-from fakebrokers.core.session import Session
 from fakebrokers.core.subscriptions import Subscription, Subscriptions
 from fakebrokers.redis import frames as f
 from fakebrokers.redis import resp
 from fakebrokers.redis.broker import CHANNEL, PATTERN, SHARD, RedisBroker
 from fakebrokers.redis.codec import RedisCodec
 from fakebrokers.redis.commands import (
+    Caller,
     Complaint,
     find_command,
     not_queued,
     unknown_command,
     wrong_number,
 )
-
-if TYPE_CHECKING:
-    from fakebrokers.redis.store import Client
 
 #: Bytes said to a client that does not read before the server ends its connection.
 MAX_PENDING = 64 * 1024 * 1024
@@ -61,29 +58,16 @@ _LISTENING = (
     f.Sunsubscribe,
 )
 
-#: Commands whose first argument is part of their name.
-_FAMILIES = ("client", "command", "config", "pubsub")
 
-
-class RedisSession(Session):
+class RedisSession(Caller):
     """The state machine of one connection."""
 
     def __init__(self, broker: RedisBroker, codec: RedisCodec) -> None:
-        self.broker = broker
-        self.codec = codec
+        super().__init__(broker, codec)
         self._kinds: f.Kinds = codec.kinds
-        self.stored: Client | None = None  # made with the first command that needs it
         self._postponed: deque[Frame] = deque()  # what was said while it waits
-        self.state = "connected"
-        self.number = 0
-        self.name: bytes = b""
-        self.database = 0
-        self.channels: dict[str, Subscription] = {}
-        self.patterns: dict[str, Subscription] = {}
-        self.shards: dict[str, Subscription] = {}
         self._entered = not broker.needs_login
         self._pending = 0
-        self._last: Any = None
         self._handlers: Mapping[type[Frame], Callable[[Any], None]] = {
             codec.kinds.publish: self._publish,
             f.Subscribe: lambda frame: self._listen(frame, self.channels, "subscribe"),
@@ -133,25 +117,9 @@ class RedisSession(Session):
     def writable(self, now: float) -> None:
         self._pending = 0
 
-    @property
-    def listening(self) -> int:
-        """Channels and patterns that the client listens to."""
-        return len(self.channels) + len(self.patterns) + len(self.shards)
-
     def _count(self, own: dict[str, Subscription]) -> int:
         """What an answer tells: sharded channels count for themselves."""
         return len(own) if own is self.shards else len(self.channels) + len(self.patterns)
-
-    @property
-    def last_command(self) -> str:
-        """What the client said last, as CLIENT LIST has it."""
-        last = self._last
-        if last is None:
-            return "NULL"
-        verb = str(last.verb).lower()
-        if verb in _FAMILIES and last.arguments:
-            return f"{verb}|{resp.text(last.arguments[0]).lower()}"
-        return verb
 
     # what the client says
 
@@ -186,11 +154,6 @@ class RedisSession(Session):
     def _is_free(self) -> bool:
         """Whether the client may publish without another look."""
         return self._entered and not self.listening and self.stored is None
-
-    def end(self) -> None:
-        """Hang up."""
-        self.state = "ended"
-        self.link.hang_up()
 
     def _check(self, frame: Any) -> None:
         """Raise `Complaint` where the client may not say this now."""

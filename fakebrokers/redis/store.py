@@ -19,10 +19,9 @@ from fakeredis._helpers import NoResponse, SimpleError, SimpleString
 from fakeredis._socket import FakeSocket
 
 from fakebrokers.redis import resp
-from fakebrokers.redis.commands import STORED
 from fakebrokers.redis.frames import Command
 from fakebrokers.redis.resp import WAITS
-from fakebrokers.redis.words import Glob
+from fakebrokers.redis.words import STORED, Glob
 
 _LOG = logging.getLogger("fakebrokers.redis")
 
