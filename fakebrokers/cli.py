@@ -16,15 +16,16 @@ from click.core import ParameterSource
 
 from fakebrokers.commands import Deferred, ExitCode, ExtraCommands, extra_commands, missing_package
 from fakebrokers.control.ctl import ctl
+from fakebrokers.description import descriptions, is_available, protocol_names
 from fakebrokers.errors import FakeBrokerError, PlanError, UsageError, instead_of, shortage
 from fakebrokers.output import inert_output, plain
-from fakebrokers.protocol import Protocol, find_protocol, is_available, protocol_names, protocols
 from fakebrokers.proxying import proxy
 from fakebrokers.serving import FLAGS, flags, options_of, tell_defect
 from fakebrokers.serving import run as _run
 from fakebrokers.version import __version__
 
 if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
+    from fakebrokers.protocol import Protocol
     from fakebrokers.server import FakeServer
 
 #: The options of all fakes, which a replay has too.
@@ -77,7 +78,7 @@ class ServeCommand(click.Command):
         formatter.write_paragraph()
         formatter.write_text("Protocols:")
         with formatter.indentation():
-            formatter.write_dl([(p.name, f"{p.about} (usual port {p.port})") for p in protocols()])
+            formatter.write_dl([(p.name, f"{p.about} (usual port {p.port})") for p in descriptions()])
 
 
 def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -87,6 +88,8 @@ def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
 def _protocol(ctx: click.Context, param: click.Parameter, value: str) -> Protocol:
     """The protocol of that name."""
+    from fakebrokers.protocol import find_protocol
+
     try:
         return find_protocol(value)
     except UsageError as error:

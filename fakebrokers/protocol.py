@@ -96,8 +96,8 @@ def server_named(class_name: str) -> type[FakeServer] | None:
     Protocols that are called alike are asked first: whoever imports one fake pays for no other.
     """
     word = class_name.lower()
-    for name in sorted(available_names(), key=lambda name: name.replace("-", "") != word):
-        if (protocol := find_protocol(name)).server_name == class_name:
+    for name in sorted(protocol_names(), key=lambda name: name.replace("-", "") != word):
+        if is_available(name) and (protocol := find_protocol(name)).server_name == class_name:
             return protocol.load()
     return None
 

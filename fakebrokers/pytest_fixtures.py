@@ -15,10 +15,11 @@ from weakref import WeakValueDictionary
 
 import pytest
 
-from fakebrokers.protocol import Protocol, find_protocol, fixture_name, protocol_names
+from fakebrokers.description import fixture_name, protocol_names
 from fakebrokers.pytest_settings import SETTINGS
 
 if TYPE_CHECKING:
+    from fakebrokers.protocol import Protocol
     from fakebrokers.pytest_real import RealBroker
     from fakebrokers.server import FakeServer
 
@@ -171,6 +172,12 @@ def _shared(
         yield Starter(protocol, request, lambda: stack, note)()
 
 
+def _find(protocol: str) -> Protocol:
+    from fakebrokers.protocol import find_protocol  # with the first fake: a project may use none
+
+    return find_protocol(protocol)
+
+
 def fixtures(protocol: str) -> ModuleType:
     """The fixtures of a protocol: a module, and a plugin."""
     name = fixture_name(protocol)
@@ -185,7 +192,7 @@ def fixtures(protocol: str) -> ModuleType:
         vars(module)[ALIAS + fixture] = pytest.fixture(alias, name=ALIAS + fixture, scope=scope or "function")
 
     def factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-        yield from _factory(request, find_protocol(protocol))
+        yield from _factory(request, _find(protocol))
 
     add(name, f"A fresh {protocol} fake.", _hands_on(f"{name}_factory", lambda start: start()))
     about = f"Starts as many {protocol} fakes as you call it; keywords as for the server class."
@@ -198,7 +205,7 @@ def fixtures(protocol: str) -> ModuleType:
 
 def _of_scope(protocol: str, name: str) -> Callable[[pytest.FixtureRequest], Iterator[object]]:
     def shared(request: pytest.FixtureRequest) -> Iterator[FakeServer | RealBroker]:
-        yield from _shared(request, find_protocol(protocol), name)
+        yield from _shared(request, _find(protocol), name)
 
     return shared
 

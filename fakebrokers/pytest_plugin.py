@@ -24,8 +24,8 @@ from weakref import WeakValueDictionary
 
 import pytest
 
+from fakebrokers.description import fixture_name, protocol_names
 from fakebrokers.errors import FakeBrokerError
-from fakebrokers.protocol import fixture_name, protocol_names
 from fakebrokers.pytest_fixtures import (
     ALIAS,
     FIXTURES,

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from fakebrokers.description import known_name
 from fakebrokers.errors import UsageError
-from fakebrokers.protocol import known_name
 
 
 class Mutating(NamedTuple):

@@ -17,12 +17,12 @@ import click
 from fakebrokers.commands import ExitCode
 from fakebrokers.core.tls import Certificate
 from fakebrokers.errors import JournalError, ResourceError, shortage
-from fakebrokers.protocol import Protocol
 from fakebrokers.version import __version__
 
 if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
     from fakebrokers.control.brokers import Brokers
     from fakebrokers.control.describe import BrokerOptions
+    from fakebrokers.protocol import Protocol
     from fakebrokers.server import FakeServer
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -471,8 +471,8 @@ def test_a_thousand_tests_grow_the_process_by_less_than_5_mb(pytester: pytest.Py
 #: What pytest loads of this package in a project that does not use it: small modules, and nothing of others'.
 LOADED_ANYWAY = {
     "fakebrokers",
+    "fakebrokers.description",
     "fakebrokers.errors",
-    "fakebrokers.protocol",
     "fakebrokers.pytest_fixtures",
     "fakebrokers.pytest_plugin",
     "fakebrokers.pytest_settings",
