@@ -6,6 +6,9 @@ import gc
 import math
 import weakref
 
+import pytest
+
+from fakebrokers.core.action import Action
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import crash, delay, fault, latency, shift_clock
@@ -182,3 +185,10 @@ def test_kill_passes_all_faults() -> None:
     talk.engine.kill(talk.link, HangUp.RST, 0.0)
     talk.engine.flush(0.0)
     assert talk.wire.ended is HangUp.RST
+
+
+def test_an_action_that_nobody_can_carry_out_is_told() -> None:
+    class Wish(Action, frozen=True): ...
+
+    with pytest.raises(NotImplementedError, match=r"Wish has no perform\(host, fault, connection\)"):
+        Talk().engine.perform(Wish(), "a fault", "c1")
