@@ -72,8 +72,8 @@ class Listener(Protocol):
         """Whether the client still holds its end of a connection; None where that cannot be told."""
 
 
-class Witness(Protocol):
-    """Who is told what becomes of listeners, see `engine.Engine`."""
+class EngineLog(Protocol):
+    """What listeners need of their engine: the time, and where events and errors go."""
 
     @property
     def now(self) -> float:
@@ -93,8 +93,8 @@ class Listeners:
     Several reasons may keep them shut at the same time; they open when the last one is gone.
     """
 
-    def __init__(self, witness: Witness) -> None:
-        self._witness = witness
+    def __init__(self, engine: EngineLog) -> None:
+        self._engine = engine
         self._items: list[Listener] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._reasons: dict[str, asyncio.TimerHandle | None] = {}
@@ -152,9 +152,9 @@ class Listeners:
     async def reopen(self) -> None:
         """Let everybody in again, and write that down."""
         await self.serve()
-        # the witness's time is that of the last thing on the wire, which may be long ago
-        now = self._witness.now if self._loop is None else self._loop.time()
-        self._witness.journal.state(now, "", "listening")
+        # the engine's time is that of the last thing on the wire, which may be long ago
+        now = self._engine.now if self._loop is None else self._loop.time()
+        self._engine.journal.state(now, "", "listening")
 
     def close(self) -> None:
         """The fake stops: give all addresses back, cut all connections."""
@@ -189,7 +189,7 @@ class Listeners:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self._witness.keep_error(error, "when its listeners were opened again")
+            self._engine.keep_error(error, "when its listeners were opened again")
 
 
 def _run_at_once(work: Coroutine[Any, Any, None]) -> None:

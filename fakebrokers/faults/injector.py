@@ -16,6 +16,9 @@ from fakebrokers.faults.registry import check_effect
 from fakebrokers.faults.rule import Rule
 from fakebrokers.reading import one_of
 
+#: Called with the name of a fault when it begins, before it acts (True), and when it is over (False).
+Observer = Callable[[str, bool], None]
+
 
 class Place(Protocol):
     """Where rules work, see `pipe.Pipe`."""
@@ -27,15 +30,14 @@ class Place(Protocol):
         """The plan has changed."""
 
 
-class Waiting(Protocol):
+class Scheduler(Protocol):
     """Who sees to faults that have a time of their own, see `timetable.Timetable`.
 
     Attributes:
-        observer: Called with the name of a fault when it begins, before it acts (True), and when it is over
-            (False).
+        observer: See `Observer`.
     """
 
-    observer: Callable[[str, bool], None] | None
+    observer: Observer | None
 
     def start(self, now: float) -> None:
         """The fake begins to serve: time counts from here."""
@@ -75,7 +77,7 @@ class Injector:
         self.seed = plan.seed
         self.rules: list[Rule] = []
         self.waiting: list[Rule] = []
-        self.timetable: Waiting | None = None
+        self.timetable: Scheduler | None = None
         self._by_name: dict[str, Rule] = {}
         self.ever: list[Rule] = []
         self.hidden: list[Rule] = []

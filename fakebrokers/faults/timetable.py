@@ -7,12 +7,9 @@ from typing import Protocol
 
 from fakebrokers.core.timers import Timers
 from fakebrokers.faults.effect import Action, EffectOnFake
-from fakebrokers.faults.injector import Injector
+from fakebrokers.faults.injector import Injector, Observer
 from fakebrokers.faults.match import Moment
 from fakebrokers.faults.rule import Rule
-
-#: Called with the name of a fault when it begins, before it acts (True), and when it is over (False).
-Observer = Callable[[str, bool], None]
 
 
 class TimedFake(Protocol):
@@ -31,10 +28,10 @@ class TimedFake(Protocol):
 
 
 class Timetable:
-    """See the module's text; implements `injector.Waiting`.
+    """See the module's text; implements `injector.Scheduler`.
 
     Attributes:
-        observer: See `Observer`.
+        observer: See `injector.Observer`.
     """
 
     def __init__(self, fake: TimedFake) -> None:
