@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -12,7 +12,6 @@ from fakebrokers.mqtt.profile import Profile
 
 if TYPE_CHECKING:
     from fakebrokers.mqtt.frames import Publish
-    from fakebrokers.mqtt.session import MqttSession
 
 MAX_ID = 0xFFFF
 
@@ -34,6 +33,21 @@ class Outgoing(msgspec.Struct):
     is_received: bool = False
 
 
+class Connected(Protocol):
+    """The connection of a client: an `MqttSession`."""
+
+    def push(
+        self, topic: str, payload: bytes, qos: int, number: int, *, retain: bool = False, dup: bool = False
+    ) -> None:
+        """Send a message to the client."""
+
+    def release(self, number: int) -> None:
+        """Send the second step of QoS 2."""
+
+    def taken_over(self, *, clean: bool) -> None:
+        """Another connection has come with this client's id."""
+
+
 class Client:
     """One client, by its id.
 
@@ -51,7 +65,7 @@ class Client:
     def __init__(self, id: str, profile: Profile, *, lasts: bool) -> None:
         self.id = id
         self.lasts = lasts
-        self.session: MqttSession | None = None
+        self.session: Connected | None = None
         self.subscriptions: dict[str, Subscription] = {}
         self.messages: dict[int, Outgoing] = {}
         self.waiting: deque[Outgoing] = deque()
