@@ -120,6 +120,38 @@ def test_no_arrow_points_the_wrong_way(of: str, to: str) -> None:
     assert sorted(known - used) == [], "no longer imported: take it out of the list"
 
 
+#: Who reads the wire for the judge, and what of a fake these may know: what its frames are, and its numbers.
+READERS = (
+    "conformance.decoders",
+    "scenarios.rabbitmq_stream.sweep.records",
+    "scenarios.rabbitmq_stream.sweep.tracking",
+)
+KNOWN_TO_READERS = ("frames", "codes")
+#: Frames that stand beside what reads them.
+PACKETS = "Packet Discover Info Disconnect Heartbeat Ping Pong Request Response Event"
+FRAMES_TO_READERS = {"fakebrokers.moleculer.packets": frozenset(PACKETS.split())}
+
+
+def taken_from(module: str, name: str) -> set[str]:
+    """The names that a module takes from another one."""
+    nodes = (node for node in ast.walk(MODULES[module]) if isinstance(node, ast.ImportFrom))
+    return {each.name for node in nodes if node.module == name for each in node.names}
+
+
+def test_the_judge_reads_the_wire_with_no_code_of_a_fake() -> None:
+    found = [
+        f"{module} imports {name}"
+        for module in MODULES
+        if any(is_in(module, reader) for reader in READERS)
+        for name in imported(module)
+        if is_in(name, "fakebrokers")
+        and not is_in(name, "fakebrokers.core")
+        and name.rpartition(".")[2] not in KNOWN_TO_READERS
+        and not (name in FRAMES_TO_READERS and taken_from(module, name) <= FRAMES_TO_READERS[name])
+    ]
+    assert found == []
+
+
 def test_types_and_imports_in_functions_count() -> None:
     text = "if TYPE_CHECKING:\n    from scenarios.subjects import find\ndef f():\n    import scenarios.net"
     assert {*_imported(ast.parse(text))} == {"scenarios.subjects", "scenarios.net"}

@@ -1,13 +1,14 @@
-"""The trace read by a correct decoder of its own: connections, and the frames on them in order."""
+"""The trace read by decoders of the judge's own: connections, and the frames on them in order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from conformance.decoders import Decoder
 from conformance.run.trace import Position, TraceRow
 from fakebrokers.core.frames import Frame, Malformed
-from fakebrokers.core.session import Codec, HangUp
+from fakebrokers.core.session import HangUp
 
 if TYPE_CHECKING:
     from conformance.run.traits import Traits
@@ -133,11 +134,11 @@ class Conn:
 def read_trace(rows: list[TraceRow], traits: Traits) -> dict[str, Conn]:
     """The connections of a run, by name, in the order in which they came."""
     conns: dict[str, Conn] = {}
-    codecs: dict[str, tuple[Codec, Codec]] = {}
+    decoders: dict[str, tuple[Decoder, Decoder]] = {}
     for number, row in enumerate(rows):
         if row.what == "accept":
             conns[row.connection] = Conn(row.connection, Position(number, 0, row.t), row.data or "")
-            codecs[row.connection] = traits.reading.codecs(row.data or "")
+            decoders[row.connection] = traits.reading.decoders(row.data or "")
             continue
         if row.what not in ("in", "out", "end", "reads"):
             continue
@@ -156,22 +157,22 @@ def read_trace(rows: list[TraceRow], traits: Traits) -> dict[str, Conn]:
                 conn.left_open = conn.left_open[0], Position(number, 0, row.t)
         elif row.what == "in":
             conn.written.append(row.t)
-            _take(conn, codecs[row.connection][1], row, number)
+            _take(conn, decoders[row.connection][1], row, number)
         else:
             conn.handed.append(row.t)
             if conn.garbage is None:
-                _take(conn, codecs[row.connection][0], row, number)
+                _take(conn, decoders[row.connection][0], row, number)
                 conn.garbage = _garbage(conn, number, traits)
-                partial = codecs[row.connection][0].partial
+                partial = decoders[row.connection][0].partial
                 if not conn.partial or (conn.frames and conn.frames[-1].at.row == number):
                     conn.partial_since_s = row.t
                 conn.partial = partial
     return conns
 
 
-def _take(conn: Conn, codec: Codec, row: TraceRow, number: int) -> None:
+def _take(conn: Conn, decoder: Decoder, row: TraceRow, number: int) -> None:
     start = len(conn.frames)
-    for frame, size in codec.feed(row.data):
+    for frame, size in decoder.feed(row.data):
         at = Position(number, len(conn.frames) - start, row.t)
         conn.frames.append(SeenFrame(at, row.what, frame, size))
 

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from fakebrokers.core.frames import Frame, frame_table, frames_in
 from fakebrokers.rabbitmq_stream import frames_connection, frames_consuming, frames_publishing, frames_streams
+from fakebrokers.rabbitmq_stream.chunk import Chunk as Chunk  # noqa: PLC0414 - fields of frames hold it
 from fakebrokers.rabbitmq_stream.frames_base import *  # noqa: F403 - one name for all five modules
 from fakebrokers.rabbitmq_stream.frames_base import RESPONSE_BIT, Request, Response, StreamFrame
 from fakebrokers.rabbitmq_stream.frames_connection import *  # noqa: F403
 from fakebrokers.rabbitmq_stream.frames_consuming import *  # noqa: F403
 from fakebrokers.rabbitmq_stream.frames_publishing import *  # noqa: F403
 from fakebrokers.rabbitmq_stream.frames_streams import *  # noqa: F403
+from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress as BrokerAddress  # noqa: PLC0414 - fields of frames hold it
+from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions as CommandVersions  # noqa: PLC0414 - fields of frames hold it
+from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata as StreamMetadata  # noqa: PLC0414 - fields of frames hold it
 
 FRAMES = frame_table(frames_in(frames_connection, frames_publishing, frames_consuming, frames_streams))
 

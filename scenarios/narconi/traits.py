@@ -187,7 +187,7 @@ class NarconiReading(Reading):
     def codec(self, side: str) -> Codec:
         return NarconiCodec()
 
-    def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
+    def decoders(self, socket: str = "") -> tuple[Codec, Codec]:
         requests = Requests()
         return Answers(requests), requests
 

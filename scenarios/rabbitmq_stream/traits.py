@@ -6,6 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from conformance.clients.adapter.kit.bodies import is_wanted
+from conformance.decoders import Decoder
+from conformance.decoders.rabbitmq_stream import StreamDecoder
+from conformance.decoders.rabbitmq_stream.messages import CHUNK, publishing_ids, whole_entries
 from conformance.run.facts import Facts
 from conformance.run.traits import (
     AnyOrder,
@@ -21,11 +24,10 @@ from conformance.run.traits import (
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
-from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
-from fakebrokers.rabbitmq_stream.chunk import HEADER_SIZE, Chunk
+from fakebrokers.rabbitmq_stream.binary import pack_ids
+from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Code
-from fakebrokers.rabbitmq_stream.entries import spans
 from fakebrokers.rabbitmq_stream.frames import (
     FRAMES,
     Close,
@@ -74,6 +76,7 @@ from scenarios.rabbitmq_stream.sweep.tracking import Tracking
 SINGLE = "single-active-consumer"  #: the property of a subscription that makes it one
 LARGEST = 64 << 20  #: bytes of a frame that a correct client lets in
 DELIVER_HEAD = 9  #: bytes of a Deliver in front of its chunk
+HEAD = 8  #: bytes of a frame up to its key and version
 COMMITTED = 8  #: further ones in version 2
 NOBODY = 77  #: an id that no publisher and no subscription has
 LEFT_TO_BROKER = (MetadataUpdate, Close, Heartbeat)
@@ -178,9 +181,12 @@ class StreamReading(Reading):
             return StreamCodec("client", LARGEST)
         return StreamCodec("server", 0)
 
+    def decoders(self, socket: str = "") -> tuple[Decoder, Decoder]:
+        return StreamDecoder("client", LARGEST), StreamDecoder("server")
+
     def is_garbage(self, frame: Malformed) -> bool:
         """An unknown frame is skipped by its size; one that is known and broken cannot be trusted."""
-        return frame.code != "unknown" or len(frame.data) < 8
+        return frame.code != "unknown" or len(frame.data) < HEAD
 
     def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
         Tracking(questions, conn, facts).run()
@@ -207,7 +213,7 @@ class StreamQuestions(Questions):
 
     def opposite(self, frame: Any, code: Any) -> Frame | None:
         if isinstance(frame, PublishConfirm):
-            ids = unpack_ids(frame.publishing_ids)
+            ids = publishing_ids(frame.publishing_ids)
             said = Code.INTERNAL_ERROR if code is None else code
             return PublishError(frame.publisher_id, tuple((one, said) for one in ids))
         if isinstance(frame, PublishError):
@@ -291,13 +297,13 @@ class StreamFaultMaterial(FaultMaterial):
     def payload_at(self, frame: Frame) -> int | None:
         if not isinstance(frame, Deliver):
             return None
-        return DELIVER_HEAD + (COMMITTED if frame.version == 2 else 0) + HEADER_SIZE
+        return DELIVER_HEAD + (COMMITTED if frame.version == 2 else 0) + CHUNK
 
     def borders(self, frame: Frame, data: Any) -> Sequence[int]:
         start = self.payload_at(frame)
         if start is None or not isinstance(frame, Deliver):
             return ()
-        return [start + span.start for span in spans(frame.chunk.data)][1:]
+        return [start + entry.start for entry in whole_entries(frame.chunk.data)][1:]
 
     def other_versions(self, data: bytes) -> dict[str, bytes]:
         """Versions 1 and 6 above its own, in its shape and with four bytes more; the key of its question."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from conformance.decoders import Decoder
 from conformance.run.facts import Facts
 from conformance.run.traits.questions import Questions
 from conformance.run.view import Conn
@@ -28,14 +29,18 @@ class Reading(ABC):
 
     @abstractmethod
     def codec(self, side: str) -> Codec:
-        """A new decoder of what the ``client`` or the ``server`` is handed."""
+        """A new codec of the fake for what the ``client`` or ``server`` is handed; faults write with it."""
 
     def codec_at(self, side: str, socket: str) -> Codec:
         """The same for one of the fake's sockets, where they speak otherwise; see `Conn.socket`."""
         return self.codec(side)
 
-    def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
-        """Decoders of what client and server are handed, which may have to know of each other."""
+    def decoders(self, socket: str = "") -> tuple[Decoder, Decoder]:
+        """Decoders of what client and server are handed, which may have to know of each other.
+
+        Those of `conformance.decoders`, where there are any: an error of the fake's codec does not look right
+        to them.
+        """
         return self.codec_at("client", socket), self.codec_at("server", socket)
 
     def reads(self, broker: Any) -> bool:

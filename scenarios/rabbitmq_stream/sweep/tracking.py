@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from conformance.decoders.rabbitmq_stream.messages import (
+    MAGIC,
+    entries_in,
+    names_its_length,
+    offset_behind,
+    publishing_ids,
+)
 from conformance.run.facts import (
     ArrivedFrame,
     Dropped,
@@ -21,10 +28,7 @@ from conformance.run.showing import shown
 from conformance.run.trace import Position
 from conformance.run.traits import Pairing, Questions
 from conformance.run.view import Agreed, Conn
-from fakebrokers.rabbitmq_stream.binary import unpack_ids
-from fakebrokers.rabbitmq_stream.chunk import MAGIC
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
-from fakebrokers.rabbitmq_stream.entries import SIMPLE_HEADER, spans
 from fakebrokers.rabbitmq_stream.frames import (
     Close,
     Credit,
@@ -192,11 +196,8 @@ class Tracking:
         if frame.publisher_id not in self._names or frame.publisher_id in self._deleted:
             self.facts.misused.append((at, f"messages of publisher {frame.publisher_id}, which is not there"))
         is_named = bool(self._names.get(frame.publisher_id, ("", ""))[1])
-        ids = unpack_ids(frame.publishing_ids)
-        for one, span in zip(ids, spans(frame.entries), strict=False):
-            body = None
-            if not frame.entries[span.start] & 0x80:
-                body = frame.entries[span.start + SIMPLE_HEADER : span.end]
+        for one, entry in zip(publishing_ids(frame.publishing_ids), entries_in(frame.entries), strict=True):
+            body = frame.entries[entry.body : entry.end] if entry.compression is None else None
             place = self._place(frame.publisher_id, one)
             self.facts.written.append(Written(self.conn, at, place, body, is_named))
 
@@ -207,7 +208,7 @@ class Tracking:
             self.facts.settled.append(Settled(self.conn, at, place, code is None, code, is_open))
 
     def _confirm(self, frame: PublishConfirm, at: Position) -> None:
-        for one in unpack_ids(frame.publishing_ids):
+        for one in publishing_ids(frame.publishing_ids):
             self._settle(frame.publisher_id, one, at, None)
 
     def _refuse(self, frame: PublishError, at: Position) -> None:
@@ -242,8 +243,8 @@ class Tracking:
         if window.closed is None or window.unsubscribed is not None:
             chunk = frame.chunk
             records, damaged = records_of(chunk)
-            next_position = chunk.next_offset if chunk.magic == MAGIC else None
-            certain, doubtful = (records, ()) if chunk.length_ok else ((), records)
+            next_position = offset_behind(chunk) if chunk.magic == MAGIC else None
+            certain, doubtful = (records, ()) if names_its_length(chunk) else ((), records)
             window.arrivals.append(ArrivedFrame(at, certain, next_position, damaged, doubtful))
         else:
             window.is_disputed = True
