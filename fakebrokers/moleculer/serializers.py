@@ -53,11 +53,15 @@ class Json:
 
 
 def _lenient(payload: bytes) -> Any:
-    """JavaScript takes lone surrogates and numbers without limit; so does the standard library."""
+    """JavaScript takes lone surrogates and numbers without limit, but no NaN, byte order mark or UTF-16."""
     try:
-        return json.loads(payload)
+        return json.loads(payload.decode(), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"expected JSON, got {payload[:40]!r}: {error}") from None
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number")
 
 
 def _with_buffers(value: Any) -> Any:

@@ -11,6 +11,8 @@ import msgspec
 from msgspec import UNSET
 
 from conformance.clients.adapter.messages import body_bytes
+from conformance.decoders import Decoder
+from conformance.decoders.nats import GARBAGE
 from conformance.run.facts import Facts, Question, Record
 from conformance.run.trace import Position
 from conformance.run.traits import (
@@ -45,7 +47,7 @@ from fakebrokers.moleculer.packets import (
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from scenarios.moleculer.sweep.contents import gives_stream, has_params
 from scenarios.moleculer.sweep.offering import offered, other_selves, unheard
-from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
+from scenarios.moleculer.sweep.reading import AnyWireDecoder, Wire, writer
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, is_silent, needless, wrong_roster
 from scenarios.moleculer.sweep.sending import neglected, wrong_sending
 from scenarios.moleculer.sweep.spelling import spellings
@@ -173,11 +175,11 @@ class MoleculerReading(Reading):
         return bool(broker.transporter == "nats")
 
     def codec(self, side: str) -> Codec:
-        return ReadingCodec("client" if side == "client" else "server")
+        return writer("client" if side == "client" else "server")
 
-    def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
+    def decoders(self, socket: str = "") -> tuple[Decoder, Decoder]:
         wire = Wire()
-        return EitherCodec("client", wire), EitherCodec("server", wire)
+        return AnyWireDecoder("client", wire), AnyWireDecoder("server", wire)
 
     def is_odd(self, frame: Frame) -> bool:
         """An answer may be odd, too."""

@@ -54,6 +54,14 @@ def test_the_first_bytes_tell_the_serializer(row: Row) -> None:
     assert serializer_of(row.data).name == same.get(name, name)
 
 
+@pytest.mark.parametrize("payload", ['{"id":NaN}', '{"id":-Infinity}', "\ufeff{}"])
+def test_what_javascript_takes_for_no_json_is_none(payload: str) -> None:
+    for encoding in ("utf-8", "utf-16"):
+        with pytest.raises(Unreadable):
+            find_serializer("JSON").read("REQ", payload.encode(encoding))
+    assert find_serializer("JSON").read("REQ", b'{"id":"\\ud800","level":1e999}')["level"] == float("inf")
+
+
 @RECORDED
 def test_the_fields_are_known(row: Row) -> None:
     assert not packet_of(row).more

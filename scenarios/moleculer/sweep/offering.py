@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from conformance.decoders.moleculer import topic_parts
 from conformance.run.case import Case
 from conformance.run.facts import Facts
 from conformance.run.showing import shown
 from conformance.run.trace import START, Position
 from conformance.run.view import Conn
 from fakebrokers.moleculer.packets import Info
-from fakebrokers.moleculer.topics import node_topics, topic_of
+from fakebrokers.moleculer.topics import node_topics
 from scenarios.moleculer.sweep.contents import announced_by
 
 LISTENS_S = 1.0  #: what a node may take to listen to what it has announced
@@ -78,7 +79,9 @@ def unheard(conns: Iterable[Conn], facts: Facts, *, balances: bool) -> Iterator[
         if conn.ready is None or not _lasts(conn, conn.ready.t):
             continue
         topics = [one for one in facts.listening if one.conn is conn]
-        own = next((at for at in (topic_of(one.topic) for one in topics) if at and at.command == "RES"), None)
+        own = next(
+            (at for at in (topic_parts(one.topic) for one in topics) if at and at.command == "RES"), None
+        )
         if own is None:
             continue
         wanted = {(topic, conn.ready) for topic in node_topics(own.prefix, own.rest, own.separator)}

@@ -1,32 +1,25 @@
-"""NATS read by the letter of docs/protocols/moleculer.md, 6.1, line by line; no code of any client.
-
-An unknown line is skipped. A message whose size is wrong is the end: it is not known where the next
-line begins.
-"""
+"""What is spoken on a connection: NATS, which the judge reads itself, or what another transporter speaks."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 
 import msgspec
 
-from fakebrokers.core.frames import Frame, Malformed
-from fakebrokers.core.session import Codec
+from conformance.decoders import Decoder
+from conformance.decoders.moleculer import is_json, read_packet
+from conformance.decoders.nats import NatsDecoder
+from conformance.run.acts.inside import opened
+from fakebrokers.core.frames import Frame
 from fakebrokers.moleculer.mqtt.codec import MqttCodec
-from fakebrokers.moleculer.nats.codec import NatsCodec, Side
-from fakebrokers.moleculer.nats.frames import Msg
+from fakebrokers.moleculer.nats.codec import NatsCodec
+from fakebrokers.moleculer.nats.frames import KINDS, Msg
 from fakebrokers.moleculer.packets import Packet, values_of
 from fakebrokers.moleculer.redis.codec import RedisCodec
+from scenarios.moleculer.sweep.contents import topic_in
 
-CRLF = b"\r\n"
-ALONE = (b"PING", b"PONG")
-WITH_PAYLOAD = (b"MSG", b"HMSG", b"PUB", b"HPUB")
-LINE_MAX = 64 * 1024  #: bytes of a line
-PAYLOAD_MAX = 64 << 20  #: bytes of a payload
-DIGITS_MAX = 10
-GARBAGE = "garbage"
-CONTROL = re.compile(rb"[\r\n\v\f]")
+Side = Literal["client", "server"]
 
 
 def wrapped(frame: Frame) -> Frame | None:
@@ -36,119 +29,71 @@ def wrapped(frame: Frame) -> Frame | None:
     return Msg(f"MOL.{frame.COMMAND}.client", "1", msgspec.json.encode(values_of(frame)))
 
 
+def writer(side: Side) -> NatsCodec:
+    """The fake's codec, which also takes packets that are in no message."""
+    codec = NatsCodec(side, 0)
+    codec.wrap = wrapped
+    return codec
+
+
+def nats_decoder(side: Side) -> NatsDecoder:
+    """The judge's decoder of NATS, with the frames of Moleculer's."""
+    return NatsDecoder(side, KINDS)
+
+
+def packet_or(carrier: Frame) -> Frame:
+    """The packet in a message, or the frame itself if it holds none that can be read.
+
+    The fake opens what is in another serializer than JSON.
+    """
+    topic, payload = topic_in(carrier), getattr(carrier, "payload", b"")
+    if topic and is_json(payload):
+        return read_packet(topic, payload) or carrier
+    return opened(carrier)
+
+
 class Wire:
     """What is spoken on a connection: NATS, unless the client's first byte says otherwise."""
 
     def __init__(self) -> None:
         self.is_known = False
-        self.make: Callable[[Side], Codec] = ReadingCodec
+        self.make: Callable[[Side], Decoder] = nats_decoder
 
     def see(self, side: Side, data: bytes) -> None:
         """The first bytes for one side."""
         if not self.is_known and data:
             self.is_known = True
             if side == "server":
-                self.make = _SPOKEN.get(data[:1], ReadingCodec)
+                self.make = _SPOKEN.get(data[:1], nats_decoder)
 
 
-class EitherCodec(Codec):
-    """One direction of a connection of any transporter; two of them share what is spoken."""
+class AnyWireDecoder:
+    """One direction of a connection of any transporter; two of them share what is spoken.
+
+    Attributes:
+        chosen: What reads it, from the first byte on.
+    """
 
     def __init__(self, side: Side, wire: Wire) -> None:
         self._side: Side = side
         self._wire = wire
-        self._codec: Codec | None = None
-
-    def fresh(self) -> EitherCodec:
-        return EitherCodec(self._side, self._wire)
+        self.chosen: Decoder | None = None
 
     @property
     def partial(self) -> int:
         """Bytes of a frame that has not arrived whole."""
-        return 0 if self._codec is None else self._codec.partial
+        return 0 if self.chosen is None else self.chosen.partial
 
-    def encode(self, frame: Frame) -> bytes:
-        return ReadingCodec(self._side).encode(frame)
-
-    def feed(self, unit: bytes) -> Iterator[tuple[Frame, int]]:
-        if self._codec is None:
+    def feed(self, unit: bytes) -> Iterable[tuple[Frame, int]]:
+        """Take in bytes; each frame that is whole now, with its size in bytes."""
+        if self.chosen is None:
             self._wire.see(self._side, unit)
-            self._codec = self._wire.make(self._side)
-        yield from self._codec.feed(unit)
-
-
-class ReadingCodec(Codec):
-    """One direction of a connection.
-
-    Args:
-        side: Who is handed the bytes.
-    """
-
-    def __init__(self, side: Side) -> None:
-        self._side: Side = side
-        self._buffer = bytearray()
-        self._is_lost = False
-        self._reader = NatsCodec(side, 0)
-        self._writer = NatsCodec(side, 0)
-        self._writer.wrap = wrapped
-
-    def fresh(self) -> ReadingCodec:
-        return ReadingCodec(self._side)
-
-    @property
-    def partial(self) -> int:
-        """Bytes of a frame that has not arrived whole."""
-        return 0 if self._is_lost else len(self._buffer)
-
-    def encode(self, frame: Frame) -> bytes:
-        return self._writer.encode(frame)
-
-    def feed(self, unit: bytes) -> Iterator[tuple[Frame, int]]:
-        self._buffer += unit
-        while not self._is_lost:
-            found = self._next()
-            if found is None:
-                return
-            yield found
-
-    def _next(self) -> tuple[Frame, int] | None:
-        end = self._buffer.find(CRLF)
-        if end < 0:
-            return self._lost("a line without an end") if len(self._buffer) > LINE_MAX else None
-        size = end + len(CRLF)
-        line = bytes(self._buffer[:end])
-        if CONTROL.search(line) is not None:  # the end of a line is two bytes
-            del self._buffer[:size]
-            return Malformed(line[:256], "a control character in a line"), size
-        words = line.split()
-        verb = words[0].upper() if words else b""
-        if line[:4].upper() in ALONE and verb not in ALONE:
-            del self._buffer[:size]
-            return Malformed(line[:256], "a word that goes on"), size
-        if verb in WITH_PAYLOAD:
-            if not words[-1].isdigit() or len(words[-1]) > DIGITS_MAX:
-                return self._lost("a size that is no number")
-            size += int(words[-1]) + len(CRLF)
-            if int(words[-1]) > PAYLOAD_MAX:
-                return self._lost("a size that no message has")
-            if len(self._buffer) < size:
-                return None
-            if self._buffer[size - len(CRLF) : size] != CRLF:
-                return self._lost("a payload of another size")
-        data = bytes(self._buffer[:size])
-        del self._buffer[:size]
-        found = next(self._reader.feed(data), None)
-        if found is None or isinstance(found[0], Malformed):
-            self._reader = NatsCodec(self._side, 0)  # this one may have given up
-        return (found[0] if found else Malformed(data[:256], "no frame")), size
-
-    def _lost(self, problem: str) -> tuple[Frame, int]:
-        self._is_lost = True
-        return Malformed(bytes(self._buffer[:256]), problem, GARBAGE), len(self._buffer)
+            self.chosen = self._wire.make(self._side)
+        return self.chosen.feed(unit)
 
 
 #: The other protocols, by the first byte of a client.
-_SPOKEN: Mapping[bytes, Callable[[Side], Codec]] = {
+_SPOKEN: Mapping[bytes, Callable[[Side], Decoder]] = {
     b"*": lambda side: RedisCodec(side, resp3=True),
     b"\x10": lambda side: MqttCodec(),
 }

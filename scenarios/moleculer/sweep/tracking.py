@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from conformance.run.acts.inside import opened
+from conformance.decoders.moleculer import topic_parts
 from conformance.run.facts import Announced, Dropped, Facts, Flow, Listening, Question, Sent
 from conformance.run.showing import shown
 from conformance.run.trace import Position
@@ -26,7 +26,6 @@ from fakebrokers.moleculer.packets import (
     Response,
 )
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
-from fakebrokers.moleculer.topics import topic_of
 from scenarios.moleculer.sweep.contents import (
     announced_by,
     broken_by,
@@ -37,6 +36,7 @@ from scenarios.moleculer.sweep.contents import (
     topic_in,
 )
 from scenarios.moleculer.sweep.legal import problem
+from scenarios.moleculer.sweep.reading import packet_or
 from scenarios.moleculer.sweep.serving import wrong_answer
 
 VERSION = "5"
@@ -97,7 +97,7 @@ class Tracking:
     def run(self) -> None:
         """Note all frames of the connection."""
         carriers = self.conn.frames
-        self.conn.frames = [seen._replace(frame=opened(seen.frame)) for seen in carriers]
+        self.conn.frames = [seen._replace(frame=packet_or(seen.frame)) for seen in carriers]
         self._version = version_of(self.conn.frames)
         for seen, carrier in zip(self.conn.frames, carriers, strict=True):
             topic, frame = topic_in(carrier.frame), seen.frame
@@ -113,7 +113,7 @@ class Tracking:
 
     def _counts(self, packet: Packet, topic: str) -> bool:
         """Whether a node has to take a packet in: it is of this version, of another node, and for it."""
-        parts = topic_of(topic)
+        parts = topic_parts(topic)
         own = packet.sender == self._node and not isinstance(packet, Request | Response)
         if parts is None or parts.command.removesuffix("B") != packet.COMMAND:
             return False
@@ -134,7 +134,7 @@ class Tracking:
 
     def _sent(self, frame: Frame, topic: str, at: Position) -> None:
         """What the client says to other nodes."""
-        parts = topic_of(topic)
+        parts = topic_parts(topic)
         if not isinstance(frame, Packet) or parts is None:
             self.facts.broken.append((at, f"what was published to {topic} is no packet"))
             return
@@ -184,7 +184,7 @@ class Tracking:
     def _is_own(self, subject: str, at: Position) -> None:
         """The topic of answers is the client's alone, and shows its name and its network."""
         self.facts.listening.append(Listening(self.conn, at, subject))
-        parts = topic_of(subject)
+        parts = topic_parts(subject)
         if parts is not None and parts.command == "RES":
             self._node, self._prefix = parts.rest, (parts.prefix, parts.separator)
 
@@ -218,7 +218,7 @@ class Tracking:
                 return
 
     def _request(self, frame: Request, topic: str, at: Position) -> None:
-        parts = topic_of(topic)
+        parts = topic_parts(topic)
         if is_first(frame):
             self._ask(frame, frame.id, at)
             self.facts.questions[-1].to = parts.rest if parts and parts.command == "REQ" else None
@@ -350,7 +350,7 @@ class Tracking:
 
     def _reports(self, frame: Info, topic: str, at: Position) -> None:
         self._instance = frame.instanceID
-        parts = topic_of(topic)
+        parts = topic_parts(topic)
         if parts is not None and not parts.rest:
             names = announced_by(frame)
             last, self._last_info = self._last_info, frame

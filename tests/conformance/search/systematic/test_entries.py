@@ -14,7 +14,7 @@ from conformance.run.specs import EVERY, Injection, Spec, from_json, to_json
 from fakebrokers.moleculer.packets import Response
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
-from scenarios.moleculer.sweep.reading import ReadingCodec
+from scenarios.moleculer.sweep.reading import nats_decoder
 from scenarios.moleculer.sweep.spelling import SILENT
 from scenarios.moleculer.sweep.spelling import spellings as of_nats
 from scenarios.moleculer.traits import message
@@ -79,7 +79,7 @@ BEAT = message("MOL.HEARTBEAT", json.dumps(PACKET).encode())
 @pytest.mark.parametrize("name", of_nats(BEAT))
 def test_a_line_of_nats_means_the_same_written_otherwise(name: str) -> None:
     data = of_nats(BEAT)[name]
-    frames = list(ReadingCodec("client").feed(data))
+    frames = list(nats_decoder("client").feed(data))
     [frame] = [one for one, _ in frames if getattr(one, "subject", "") == "MOL.HEARTBEAT"]
     there = json.loads(frame.payload)  # type: ignore[attr-defined]
     silent = [unit for unit in SILENT.values() if unit in data]  # what stands beside it

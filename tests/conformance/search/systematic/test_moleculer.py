@@ -33,7 +33,7 @@ from fakebrokers.core.frames import Malformed, kind_of
 from fakebrokers.moleculer.packets import Discover, Event, Info, Packet, Pong, Request, Response
 from scenarios.moleculer.sweep import legal
 from scenarios.moleculer.sweep.contents import OBJECTS, STREAM_ERROR, announced_by, broken_by
-from scenarios.moleculer.sweep.reading import ReadingCodec
+from scenarios.moleculer.sweep.reading import nats_decoder
 from scenarios.moleculer.sweep.sending import (
     _about,
     _events_of,
@@ -116,14 +116,14 @@ def test_what_the_correct_client_once_did_wrong(base: str, injections: list[Inje
 @pytest.mark.parametrize("size", [1, 5, 1000])
 def test_lines_that_nobody_knows_are_skipped(size: int) -> None:
     data = b"NONSENSE\r\n" + INFO + b"PING\r\n"
-    codec = ReadingCodec("client")
+    codec = nats_decoder("client")
     frames = [frame for at in range(0, len(data), size) for frame, _ in codec.feed(data[at : at + size])]
     assert [kind_of(opened(frame)) for frame in frames] == ["Malformed", "Info", "NatsPing"]
     assert isinstance(frames[0], Malformed) and not TRAITS.reading.is_garbage(frames[0])
 
 
 def test_a_wrong_size_is_the_end() -> None:
-    codec = ReadingCodec("client")
+    codec = nats_decoder("client")
     [(frame, _)] = list(codec.feed(INFO.replace(b" 27", b" 20") + INFO))
     assert isinstance(frame, Malformed) and TRAITS.reading.is_garbage(frame)
     assert codec.partial == 0
@@ -481,7 +481,7 @@ def test_a_client_that_speaks_and_listens_has_done_its_handshake(
     }
     rows = [("out", b"INFO {}\r\n"), ("in", b"CONNECT {}\r\n"), ("in", b"PING\r\n"), ("out", b"PONG\r\n")]
     conn = Conn("c1", Position(0, 0, 0.0))
-    codecs = {"in": ReadingCodec("server"), "out": ReadingCodec("client")}
+    codecs = {"in": nats_decoder("server"), "out": nats_decoder("client")}
     for number, (direction, data) in enumerate([*rows, *(("in", lines[each]) for each in sent)], 1):
         for frame, _ in codecs[direction].feed(data):
             conn.frames.append(SeenFrame(Position(number, 0, float(number)), direction, frame, len(data)))
