@@ -1,0 +1,227 @@
+"""Plants defects in the codec of a fake, one at a time, and says what finds each.
+
+    python -m tests.conformance.decoders.planted rabbitmq-stream one.diff more.json
+
+A defect is a unified diff (a file each; paths from the top of the repository, with or without ``a/`` and
+``b/``), or a triple (file, old text, new text) of a JSON file that holds a list of them. It is applied to a
+copy of the tree, and there it is found by
+
+    decoder    where the reference client runs every base without a fault: the judge's decoder reads another
+               frame than the fake's codec, or one that is malformed; or it cannot open what is in a frame; or
+               the rules find something, as it reads otherwise what client and fake agree upon
+    vectors    a test of the recordings fails
+    beside     a test fails that has the decoder read all that the fake's codec can write, frames too that the
+               reference client has no use for
+
+NATS is the wire of ``moleculer``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from conformance.decoders.rabbitmq_stream.messages import NONE, batch_bodies, is_intact, whole_entries
+from conformance.rules import judge
+from conformance.run.acts.inside import opened
+from conformance.run.case import Case
+from conformance.run.inprocess import runner
+from conformance.run.material import material_of
+from conformance.run.specs import Spec
+from fakebrokers.core.frames import Malformed, kind_of
+from fakebrokers.rabbitmq_stream.frames import Deliver
+from scenarios.moleculer.sweep.reading import packet_or
+
+TOP = Path(__file__).parents[3]
+PACKAGES = ("fakebrokers", "conformance", "scenarios", "tests")
+LEFT_OUT = shutil.ignore_patterns("node_modules", "target", "build", "__pycache__", ".hypothesis")
+DECODERS = "conformance.decoders"
+TESTS = ("-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider")
+LONGEST_S = 600.0  #: of one defect's runs, or of its tests
+
+#: The tests of recordings, by protocol.
+VECTORS: dict[str, tuple[str, ...]] = {
+    "rabbitmq-stream": (
+        "tests/rabbitmq_stream/test_golden.py",
+        "tests/rabbitmq_stream/test_session_golden.py",
+        "tests/conformance/decoders/test_rabbitmq_stream_recorded.py",
+    ),
+    "moleculer": (
+        "tests/moleculer/test_packets.py::test_recorded_packets_are_read_and_written_back",
+        "tests/moleculer/nats/test_nodes_of_nats.py",
+        "tests/nats/test_session.py::test_measured_answers",
+        "tests/conformance/decoders/test_nats_recorded.py",
+    ),
+}
+
+
+#: The tests of the decoder beside the fake's codec.
+BESIDE = {
+    "rabbitmq-stream": "tests/conformance/decoders/test_rabbitmq_stream.py",
+    "moleculer": "tests/conformance/decoders/test_nats.py",
+}
+
+#: Bases with contents that nobody can open, by protocol.
+UNOPENED = {"rabbitmq-stream": {"foreign-batches"}}
+
+
+class Defect(NamedTuple):
+    """A small wrong change.
+
+    Attributes:
+        name: For the report.
+        diff: A unified diff; "": it is a triple.
+        file, old, new: A file of the repository, and the text that is replaced there, which it has once.
+    """
+
+    name: str
+    diff: str = ""
+    file: str = ""
+    old: str = ""
+    new: str = ""
+
+    def apply(self, top: Path) -> None:
+        """Change the tree there. Raises ValueError where it does not fit."""
+        if not self.diff:
+            path = top / self.file
+            text = path.read_text("utf-8")
+            if text.count(self.old) != 1:
+                raise ValueError(f"{self.name}: {self.file} has the old text {text.count(self.old)} times")
+            path.write_text(text.replace(self.old, self.new), "utf-8")
+            return
+        strip = "-p1" if "\n+++ b/" in f"\n{self.diff}" else "-p0"
+        command = ["git", "apply", strip, "--recount", "-"]
+        done = subprocess.run(command, cwd=top, input=self.diff, text=True, capture_output=True, check=False)
+        if done.returncode:
+            raise ValueError(f"{self.name}: {done.stderr.strip()}")
+
+
+def defects_in(paths: Sequence[Path]) -> Iterator[Defect]:
+    """Those of the files."""
+    for path in paths:
+        text = path.read_text("utf-8")
+        if path.suffix == ".json":
+            for number, (file, old, new) in enumerate(json.loads(text), 1):
+                yield Defect(f"{path.stem} {number}", file=file, old=old, new=new)
+        else:
+            yield Defect(path.stem, diff=text)
+
+
+def found_by(protocol: str, defect: Defect) -> dict[str, str]:
+    """What finds a defect: ``decoder``, ``vectors``, ``beside``, each with how."""
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder)
+        for package in PACKAGES:
+            shutil.copytree(TOP / package, top / package, ignore=LEFT_OUT)
+        shutil.copy(TOP / "pyproject.toml", top)
+        defect.apply(top)
+        found = {
+            "decoder": _last_line(top, "-m", "tests.conformance.decoders.planted", "--run", protocol),
+            "vectors": _last_line(top, *TESTS, *VECTORS[protocol]),
+            "beside": _last_line(top, *TESTS, BESIDE[protocol]),
+        }
+    return {who: how for who, how in found.items() if how}
+
+
+def _last_line(top: Path, *arguments: str) -> str:
+    """The last line of a Python program that fails; "" if it does not."""
+    environment = {**os.environ, "PYTHONPATH": str(top), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, *arguments]
+    try:
+        done = subprocess.run(
+            command, cwd=top, env=environment, text=True, capture_output=True, timeout=LONGEST_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "it takes for ever"
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    return (failed or lines or ["?"])[-1] if done.returncode else ""
+
+
+def read_otherwise(case: Case) -> Iterator[str]:
+    """Where the judge's decoder reads something else than the fake's codec, or something malformed."""
+    reading = case.traits.reading
+    readers = {}
+    for row in case.rows:
+        if row.what == "accept":
+            socket = row.data or ""
+            theirs = reading.codec_at("client", socket), reading.codec_at("server", socket)
+            readers[row.connection] = theirs, reading.decoders(socket)
+        elif row.what in ("in", "out"):
+            side = row.what == "in"
+            codec, decoder = (both[side] for both in readers[row.connection])
+            read = list(decoder.feed(row.data))
+            if not type(getattr(decoder, "chosen", decoder)).__module__.startswith(DECODERS):
+                continue  # another wire than the judge's own decoders read
+            for their, our in zip_longest(codec.feed(row.data), read):
+                frame = our[0] if our else None
+                if isinstance(frame, Malformed):
+                    yield f"{case.spec.base}: {frame.problem}"
+                elif their != our or frame is None or packet_or(frame) != opened(frame):
+                    yield f"{case.spec.base}: {kind_of((our or their)[0])} is read otherwise"
+
+
+def unopened(case: Case) -> Iterator[str]:
+    """What frames hold that the judge's decoder cannot open."""
+    for seen in (seen for conn in case.conns.values() for seen in conn.frames):
+        frame = seen.frame
+        data = frame.chunk.data if isinstance(frame, Deliver) else getattr(frame, "entries", b"")
+        if isinstance(frame, Deliver) and not is_intact(frame.chunk):
+            yield "a chunk is damaged"
+        for entry in whole_entries(data):
+            inner = data[entry.body : entry.end]
+            is_plain = entry.compression == NONE
+            if entry.compression is not None and (
+                batch_bodies(entry, inner) is None or (is_plain and entry.plain_size != len(inner))
+            ):
+                yield f"a batch in {kind_of(frame)} cannot be opened"
+
+
+def trouble(protocol: str) -> Iterator[str]:
+    """What runs of the reference client show, with no fault, of what is wrong with the fake's codec."""
+    play = runner(protocol)
+    closed_today = UNOPENED.get(protocol, set())
+    for name in material_of(protocol).bases:
+        case = play(Spec(protocol, name))
+        if case.error:
+            yield f"{name}: {case.error.splitlines()[-1]}"
+        yield from read_otherwise(case)
+        if name not in closed_today:
+            yield from (f"{name}: {problem}" for problem in unopened(case))
+        yield from (f"{name}: {finding.name}" for finding in judge(case))
+
+
+def run_bases(protocol: str) -> int:
+    """Exit code 1 at the first trouble; it is printed."""
+    first = next(trouble(protocol), "")
+    print(first)
+    return int(bool(first))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 1: a defect was found by nothing."""
+    if arguments[0] == "--run":
+        return run_bases(arguments[1])
+    protocol, *files = arguments
+    counts: Counter[str] = Counter()
+    for defect in defects_in([Path(file) for file in files]):
+        found = found_by(protocol, defect)
+        counts[" and ".join(found) or "nothing"] += 1
+        print(f"{defect.name}: {' and '.join(found) or 'nothing'}", flush=True)
+        for who, how in found.items():
+            print(f"    {who}: {how}", flush=True)
+    print(", ".join(f"{count} found by {who}" for who, count in counts.items()))
+    return int(counts["nothing"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
