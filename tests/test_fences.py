@@ -123,6 +123,8 @@ def test_no_arrow_points_the_wrong_way(of: str, to: str) -> None:
 #: Who reads the wire for the judge, and what of a fake these may know: what its frames are, and its numbers.
 READERS = (
     "conformance.decoders",
+    "scenarios.blazingmq.sweep.records",
+    "scenarios.blazingmq.sweep.tracking",
     "scenarios.rabbitmq_stream.sweep.records",
     "scenarios.rabbitmq_stream.sweep.tracking",
 )

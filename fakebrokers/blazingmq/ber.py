@@ -15,6 +15,7 @@ from fakebrokers.errors import WireError
 SEQUENCE = 0x30
 CONSTRUCTED = 0x20
 CONTEXT = 0x80
+_CLASS = 0xC0  #: bits of a tag
 _INDEFINITE = 0x80
 _END = b"\0\0"
 #: Constructed elements within each other that a reader goes into.
@@ -40,6 +41,14 @@ class Node(NamedTuple):
         return self.tag & 0x1F
 
     @property
+    def elements(self) -> tuple[Node, ...]:
+        """The elements of a sequence or choice, which have the context class. Raises as `parts`."""
+        strange = next((part for part in self.parts if part.tag & _CLASS != CONTEXT), None)
+        if strange is not None:
+            raise WireError("an element of the context class", f"tag 0x{strange.tag:02x}", strange.at)
+        return self.parts
+
+    @property
     def parts(self) -> tuple[Node, ...]:
         """The elements of a constructed one.
 
@@ -52,12 +61,19 @@ class Node(NamedTuple):
 
 
 def parse(data: bytes) -> Node:
-    """The outermost element; bytes after it are not looked at.
+    """The outermost element, a sequence; bytes after it are not looked at.
 
     Raises:
         WireError: The bytes are no BER, or end too early.
     """
     node, _ = _parse(data, 0, len(data), 0)
+    return _is_sequence(node)
+
+
+def _is_sequence(node: Node) -> Node:
+    """The node, which stands in no sequence and therefore has the universal tag of one."""
+    if node.tag != SEQUENCE:
+        raise WireError(f"tag 0x{SEQUENCE:02x}", f"0x{node.tag:02x}", node.at)
     return node
 
 
@@ -175,11 +191,11 @@ def read_elements(elements: Iterable[Element], nodes: Iterable[Node]) -> dict[st
 def _read(shape: Shape, node: Node) -> Any:
     if shape.form is Form.SEQUENCE:
         assert shape.kind is not None
-        return shape.kind(**read_elements(shape.elements, node.parts))
+        return shape.kind(**read_elements(shape.elements, node.elements))
     if shape.form is Form.ARRAY:
         assert shape.inner is not None
         inner = shape.inner
-        return tuple([_read(inner, part) for part in node.parts])
+        return tuple([_read(inner, _is_sequence(part)) for part in node.parts])
     content = node.content
     if not isinstance(content, bytes):
         raise WireError(shape.form.value, f"a constructed element, tag 0x{node.tag:02x}", node.at)

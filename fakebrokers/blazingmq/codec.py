@@ -104,7 +104,7 @@ class BlazingCodec(Codec):
 
     def _complete_frames(self) -> Iterator[tuple[Frame, int]]:
         buffer = self._buffer
-        while len(buffer) - self._pos >= HEADER_SIZE:
+        while len(buffer) - self._pos >= _SIZE.size:
             start = self._pos
             (size,) = _SIZE.unpack_from(buffer, start)
             if not HEADER_SIZE <= size <= self.max_event:
@@ -151,7 +151,7 @@ class BlazingCodec(Codec):
             code = "event" if kind in _READERS else "control"
             told = f"expected {problem.expected}" if kind == EventType.AUTHENTICATION else problem
             return Malformed(event[:_EXCERPT], f"{_label(kind)}: {told}", code)
-        if kind in _HEARTBEATS and not body:
+        if kind in _HEARTBEATS:  # it may have a body
             return _HEARTBEATS[kind]
         return OtherEvent(kind, body)
 

@@ -31,12 +31,12 @@ def read(data: bytes, encoding: Encoding, message: Message | None = None) -> Con
 
 
 def _read_ber(data: bytes, message: Message | None) -> ControlFrame:
-    parts = ber.parse(data).parts
+    parts = ber.parse(data).elements
     number = None
     for node in parts:
         if node.tag == _NUMBER:
             number = ber.read_number(_NUMBER_SHAPE, node)
-        elif node.tag in (_CHOICE, _CONTROL_CHOICE):
+        elif node.tag == _CHOICE or (node.tag == _CONTROL_CHOICE and message is None):
             if message is None:
                 message = Message.CONTROL if node.tag == _CONTROL_CHOICE else Message.NEGOTIATION
             return _chosen_ber(message, number, node)
@@ -44,10 +44,10 @@ def _read_ber(data: bytes, message: Message | None) -> ControlFrame:
 
 
 def _chosen_ber(message: Message, number: int | None, choice: ber.Node) -> ControlFrame:
-    for node in choice.parts:
+    for node in choice.elements:
         kind = CHOICES[message].get(node.number)
         if kind is not None:
-            return _made(kind, number, ber.read_elements(_elements(kind), node.parts))
+            return _made(kind, number, ber.read_elements(_elements(kind), node.elements))
     found = ", ".join([str(node.number) for node in choice.parts])
     raise WireError(f"a choice of {message.value}", found or "nothing", choice.at)
 

@@ -221,10 +221,10 @@ def _items(body: bytes, size: int) -> tuple[int, int, int]:
     if len(body) < _ITEMS_HEADER.size:
         raise WireError(f"a header of {_ITEMS_HEADER.size} bytes", f"{len(body)} bytes", 0)
     header_words, words = body[0] >> 4, body[0] & 0xF
-    if header_words < 1 or words * _WORD < size:
+    if not 1 <= header_words <= len(body) // _WORD or words * _WORD < size:
         raise WireError(f"a header of 1 word and items of {size // _WORD}", f"0x{body[0]:02x}", 0)
     at = header_words * _WORD
-    count = max(0, len(body) - at) // (words * _WORD)
+    count = (len(body) - at) // (words * _WORD)
     return at, words, at + count * words * _WORD
 
 

@@ -154,11 +154,11 @@ def read_properties(data: bytes, *, places: bool) -> tuple[dict[str, Property], 
     sizes, upper, lower, _, count = _HEADER.unpack_from(data)
     header, each, size = 2 * (sizes & 7), 2 * (sizes >> 3 & 7), 4 * (upper << 16 | lower)
     start = header + count * each
-    if header < _HEADER.size or each < _PROPERTY.size or not start < size <= len(data):
+    if header < _HEADER.size or each < _PROPERTY.size or not count or not start < size <= len(data):
         raise WireError(f"an area of {start + 1} to {len(data)} bytes", f"{size}", 0)
     rows = [_PROPERTY.unpack_from(data, header + each * number) for number in range(count)]
     pairs = unpadded(data[start:size], start)
-    if places and rows and (rows[0][0] & 0x3FF or rows[0][1]):
+    if places and (rows[0][0] & 0x3FF or rows[0][1]):
         places = False  # the first place is 0 by rule: these are lengths
     found: dict[str, Property] = {}
     at = 0

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
+from conformance.decoders import Decoder
+from conformance.decoders.blazingmq import BlazingDecoder
 from conformance.run.facts import Facts
 from conformance.run.traits import Args, Asks, Delivery, FaultMaterial, Questions, Reading, Settlement, Traits
 from conformance.run.view import Conn
-from fakebrokers.blazingmq import ber, control
 from fakebrokers.blazingmq.codec import HEADER_SIZE, BlazingCodec, event_bytes
 from fakebrokers.blazingmq.codes import AckStatus, Category, ClientType, Encoding, EventType, QueueFlag
-from fakebrokers.blazingmq.events import unpadded
 from fakebrokers.blazingmq.frames import (
     Ack,
     AckMessage,
@@ -174,43 +173,14 @@ def _redeliver(broker: Any) -> None:
 HAPPENINGS = {"everything again": _redeliver}
 
 
-class Reader(BlazingCodec):
-    """Reads a status of an unknown category, too: it is the answer to its request all the same.
-
-    A message in JSON whose text is not UTF-8 is malformed.
-    """
-
-    def decode(self, event: bytes) -> Frame:
-        frame = super().decode(event)
-        if isinstance(frame, ControlFrame) and event[6] >> 5 == Encoding.JSON:
-            try:
-                event[HEADER_SIZE:].decode()
-            except UnicodeDecodeError as problem:
-                return Malformed(event, f"expected UTF-8: {problem}", "control")
-        if isinstance(frame, Malformed) and frame.code == "control" and event[6] >> 5 == Encoding.BER:
-            with suppress(WireError, ValueError):
-                return _strange_status(event) or frame
-        return frame
-
-
-def _strange_status(event: bytes) -> StatusResponse | None:
-    message = ber.parse(unpadded(event[HEADER_SIZE:]))
-    number, choice = message.parts
-    (status,) = choice.parts
-    category, *rest = status.parts
-    known = status._replace(content=(category._replace(content=b"\xff"), *rest))
-    plain = message._replace(content=(number, choice._replace(content=(known,))))
-    frame = control.read(ber.write(plain), Encoding.BER)
-    if not isinstance(frame, StatusResponse) or not isinstance(category.content, bytes):
-        return None
-    return replace(frame, category=int.from_bytes(category.content, signed=True))
-
-
 class BlazingReading(Reading):
     """How its frames are read, and what they mean."""
 
     def codec(self, side: str) -> Codec:
-        return Reader()
+        return BlazingCodec()
+
+    def decoders(self, socket: str = "") -> tuple[Decoder, Decoder]:
+        return BlazingDecoder(), BlazingDecoder()
 
     def is_garbage(self, frame: Malformed) -> bool:
         """What is wrong in an event is skipped with it; what is wrong with its length is not."""

@@ -1,28 +1,28 @@
-"""Messages read by the letter of docs/protocols/blazingmq.md, 2, and in the words of the adapter protocol."""
+"""Messages in the words of the adapter protocol (docs/protocols/blazingmq.md, 2)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from conformance.decoders import Unreadable
+from conformance.decoders.blazingmq.contents import MessageContent, content_in
 from conformance.run.facts import Record
 from fakebrokers.blazingmq.codes import PushFlag
 from fakebrokers.blazingmq.frames import PushMessage, PutMessage
-from fakebrokers.blazingmq.properties import Content, Property, PropertyType, read_content
-from fakebrokers.errors import WireError
 
 
-def content_of(message: PutMessage | PushMessage) -> Content | None:
+def content_of(message: PutMessage | PushMessage) -> MessageContent | None:
     """Payload and properties; None if they cannot be read."""
     if isinstance(message, PushMessage) and message.flags & PushFlag.IMPLICIT_PAYLOAD and not message.data:
-        return Content(b"")
+        return MessageContent(b"")
     try:
-        return read_content(
+        return content_in(
             message.data,
             has_properties=message.has_properties,
             schema_id=message.schema_id,
             compression=message.compression,
         )
-    except WireError:
+    except Unreadable:
         return None
 
 
@@ -34,15 +34,6 @@ def record_of(message: PushMessage) -> Record | None:
     return Record(message.guid.hex().upper(), content.payload, None, properties_of(content))
 
 
-def properties_of(content: Content) -> dict[str, Any]:
+def properties_of(content: MessageContent) -> dict[str, Any]:
     """The properties in the words of the adapter protocol; bodies as bytes."""
-    return {name: _shown(one) for name, one in content.properties.items()}
-
-
-def _shown(found: Property) -> dict[str, Any]:
-    kind, value = found
-    if kind is PropertyType.CHAR:
-        return {"type": "char", "value": bytes([int(value)])}
-    if isinstance(value, bytes):
-        return {"type": kind.name.lower(), "value": value}
-    return {"type": kind.name.lower(), "value": value}
+    return {name: found._asdict() for name, found in content.properties.items()}

@@ -7,6 +7,8 @@ from typing import Any
 
 from crc32c import crc32c
 
+from conformance.decoders import Unreadable
+from conformance.decoders.blazingmq.contents import subscriptions_in
 from conformance.run.facts import (
     ArrivedFrame,
     Configured,
@@ -41,8 +43,6 @@ from fakebrokers.blazingmq.frames import (
     PushMessage,
     Put,
 )
-from fakebrokers.blazingmq.options import read_options
-from fakebrokers.errors import WireError
 from scenarios.blazingmq.sweep.handles import (
     Handle,
     app_of,
@@ -294,8 +294,8 @@ class Tracking:
         if len(self._of(message.queue_id)) < 2:
             return found
         try:
-            numbers = {info.number for info in read_options(message.options)}
-        except WireError:
+            numbers = subscriptions_in(message.options)
+        except Unreadable:
             return []
         return [one for one in found if one.subscriptions & numbers]
 

@@ -10,6 +10,7 @@ from conformance.clients.reference.blazingmq.ops import REFERENCE
 from conformance.clients.reference.blazingmq.queues import LIMITS, Queue, Queues
 from conformance.clients.reference.kit import ClientError, adapter_of
 from conformance.clients.reference.registry import without_sockets
+from conformance.decoders.blazingmq import BlazingDecoder
 from conformance.rules import judge
 from conformance.run.facts import Facts
 from conformance.run.inprocess import run, runner
@@ -34,7 +35,7 @@ from fakebrokers.blazingmq.schema import HandleParameters, StreamParameters, Sub
 from fakebrokers.core.frames import Frame, Malformed
 from scenarios.blazingmq.sweep.spelling import spellings
 from scenarios.blazingmq.sweep.tracking import Tracking
-from scenarios.blazingmq.traits import TRAITS, Reader
+from scenarios.blazingmq.traits import TRAITS
 
 PROTOCOL = "blazingmq"
 ANSWER = (
@@ -120,7 +121,7 @@ def test_what_the_whole_sweep_has_shown(
 def test_json_that_is_not_utf_8_is_no_answer(name: bytes, kind: type) -> None:
     body = ANSWER % name
     body += bytes([4 - len(body) % 4]) * (4 - len(body) % 4)
-    [(frame, _)] = Reader().feed(event_bytes(EventType.CONTROL, [body], Encoding.JSON << 5))
+    [(frame, _)] = BlazingDecoder().feed(event_bytes(EventType.CONTROL, [body], Encoding.JSON << 5))
     assert type(frame) is kind, frame
 
 
@@ -152,12 +153,12 @@ def test_other_spellings_of_deliveries_and_acks_say_the_same() -> None:
     infos = write_options([SubscriptionInfo(5), SubscriptionInfo(9)])
     push = Push((PushMessage(3, bytes(16), b"body", options=infos),))
     for name, data in spellings(push, BlazingCodec().encode(push)).items():
-        (one,) = [frame for frame, _ in Reader().feed(data) if isinstance(frame, Push)]
+        (one,) = [frame for frame, _ in BlazingDecoder().feed(data) if isinstance(frame, Push)]
         assert [info.number for info in read_options(one.messages[0].options)] == [5, 9], name
         assert one.messages[0].data == b"body", name
     ack = Ack((AckMessage(3, bytes(16), 0, 7),))
     for name, data in spellings(ack, BlazingCodec().encode(ack)).items():
-        (read,) = [frame for frame, _ in Reader().feed(data) if isinstance(frame, Ack)]
+        (read,) = [frame for frame, _ in BlazingDecoder().feed(data) if isinstance(frame, Ack)]
         assert read.messages == ack.messages, name
 
 
