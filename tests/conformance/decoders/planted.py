@@ -26,25 +26,14 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from conformance.decoders.rabbitmq_stream.messages import NONE, batch_bodies, is_intact, whole_entries
-from conformance.rules import judge
-from conformance.run.acts.inside import opened
-from conformance.run.case import Case
-from conformance.run.inprocess import runner
-from conformance.run.material import material_of
-from conformance.run.specs import Spec
-from fakebrokers.core.frames import Malformed, kind_of
-from fakebrokers.rabbitmq_stream.frames import Deliver
-from scenarios.moleculer.sweep.reading import packet_or
+from tests.conformance.decoders.runs import trouble
 
 TOP = Path(__file__).parents[3]
 PACKAGES = ("fakebrokers", "conformance", "scenarios", "tests")
 LEFT_OUT = shutil.ignore_patterns("node_modules", "target", "build", "__pycache__", ".hypothesis")
-DECODERS = "conformance.decoders"
 TESTS = ("-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider")
 LONGEST_S = 600.0  #: of one defect's runs, or of its tests
 
@@ -61,6 +50,12 @@ VECTORS: dict[str, tuple[str, ...]] = {
         "tests/nats/test_session.py::test_measured_answers",
         "tests/conformance/decoders/test_nats_recorded.py",
     ),
+    "blazingmq": (
+        "tests/blazingmq/test_golden.py",
+        "tests/blazingmq/test_recorded.py",
+        "tests/blazingmq/test_session_golden.py",
+        "tests/conformance/decoders/test_blazingmq_recorded.py",
+    ),
 }
 
 
@@ -68,10 +63,8 @@ VECTORS: dict[str, tuple[str, ...]] = {
 BESIDE = {
     "rabbitmq-stream": "tests/conformance/decoders/test_rabbitmq_stream.py",
     "moleculer": "tests/conformance/decoders/test_nats.py",
+    "blazingmq": "tests/conformance/decoders/test_blazingmq.py",
 }
-
-#: Bases with contents that nobody can open, by protocol.
-UNOPENED = {"rabbitmq-stream": {"foreign-batches"}}
 
 
 class Defect(NamedTuple):
@@ -145,59 +138,6 @@ def _last_line(top: Path, *arguments: str) -> str:
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
     return (failed or lines or ["?"])[-1] if done.returncode else ""
-
-
-def read_otherwise(case: Case) -> Iterator[str]:
-    """Where the judge's decoder reads something else than the fake's codec, or something malformed."""
-    reading = case.traits.reading
-    readers = {}
-    for row in case.rows:
-        if row.what == "accept":
-            socket = row.data or ""
-            theirs = reading.codec_at("client", socket), reading.codec_at("server", socket)
-            readers[row.connection] = theirs, reading.decoders(socket)
-        elif row.what in ("in", "out"):
-            side = row.what == "in"
-            codec, decoder = (both[side] for both in readers[row.connection])
-            read = list(decoder.feed(row.data))
-            if not type(getattr(decoder, "chosen", decoder)).__module__.startswith(DECODERS):
-                continue  # another wire than the judge's own decoders read
-            for their, our in zip_longest(codec.feed(row.data), read):
-                frame = our[0] if our else None
-                if isinstance(frame, Malformed):
-                    yield f"{case.spec.base}: {frame.problem}"
-                elif their != our or frame is None or packet_or(frame) != opened(frame):
-                    yield f"{case.spec.base}: {kind_of((our or their)[0])} is read otherwise"
-
-
-def unopened(case: Case) -> Iterator[str]:
-    """What frames hold that the judge's decoder cannot open."""
-    for seen in (seen for conn in case.conns.values() for seen in conn.frames):
-        frame = seen.frame
-        data = frame.chunk.data if isinstance(frame, Deliver) else getattr(frame, "entries", b"")
-        if isinstance(frame, Deliver) and not is_intact(frame.chunk):
-            yield "a chunk is damaged"
-        for entry in whole_entries(data):
-            inner = data[entry.body : entry.end]
-            is_plain = entry.compression == NONE
-            if entry.compression is not None and (
-                batch_bodies(entry, inner) is None or (is_plain and entry.plain_size != len(inner))
-            ):
-                yield f"a batch in {kind_of(frame)} cannot be opened"
-
-
-def trouble(protocol: str) -> Iterator[str]:
-    """What runs of the reference client show, with no fault, of what is wrong with the fake's codec."""
-    play = runner(protocol)
-    closed_today = UNOPENED.get(protocol, set())
-    for name in material_of(protocol).bases:
-        case = play(Spec(protocol, name))
-        if case.error:
-            yield f"{name}: {case.error.splitlines()[-1]}"
-        yield from read_otherwise(case)
-        if name not in closed_today:
-            yield from (f"{name}: {problem}" for problem in unopened(case))
-        yield from (f"{name}: {finding.name}" for finding in judge(case))
 
 
 def run_bases(protocol: str) -> int:
