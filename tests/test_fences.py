@@ -125,6 +125,7 @@ READERS = (
     "conformance.decoders",
     "scenarios.blazingmq.sweep.records",
     "scenarios.blazingmq.sweep.tracking",
+    "scenarios.moleculer.sweep.tracking",
     "scenarios.rabbitmq_stream.sweep.records",
     "scenarios.rabbitmq_stream.sweep.tracking",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -245,3 +246,24 @@ def test_options_are_read_alike(numbers: list[int], form: PushOption, at: int, v
             subscriptions_in(changed)
     else:
         assert subscriptions_in(changed) == theirs
+
+
+def without(value: Any, draw: st.DataObject) -> Any:
+    """A JSON value with some of the elements in it left out."""
+    if isinstance(value, dict):
+        kept = {name: one for name, one in value.items() if draw.draw(st.booleans())}
+        return {name: without(one, draw) for name, one in kept.items()}
+    return [without(one, draw) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("kind", CONTROL_FRAMES, ids=lambda kind: kind.kind)
+@given(draw=st.data())
+def test_what_is_missing_has_the_same_default(kind: type[ControlFrame], draw: st.DataObject) -> None:
+    data = BlazingCodec(Encoding.JSON).encode(draw.draw(control_frames(kind)))
+    message = json.loads(data[8 : -data[-1]].decode(errors="replace"))
+    body = json.dumps(message | {kind.kind: without(message[kind.kind], draw)}).encode()
+    padding = 4 - len(body) % 4
+    written = event(data[4:8].hex(), (body + bytes([padding]) * padding).hex())
+    ((ours, _),) = read(BlazingDecoder(), [written])
+    assert type(ours) is kind
+    assert read(BlazingCodec(), [written]) == [(ours, len(written))]
