@@ -54,7 +54,6 @@ CIRCLES_TODAY: tuple[tuple[str, str], ...] = (
         "client consuming link links locator publishing recovery super_streams",
     ),
     ("conformance.clients.reference.rabbitmq_stream", "connection handshake publisher requests subscription"),
-    ("conformance.run", "facts traits traits.delivery traits.questions traits.reading view"),
 )
 
 #: Radon's grade D begins here. Ruff's C901 counts neither conditions nor comprehensions, and rules are those.

@@ -107,7 +107,7 @@ class Case:
 
     @cached_property
     def _read(self) -> tuple[dict[str, Conn], Facts]:
-        conns, facts = read_trace(self.rows, self.traits), Facts()
+        conns, facts = read_trace(self.rows, self.traits.reading), Facts()
         for conn in conns.values():
             self.traits.reading.track(conn, facts, self.traits.questions)
         facts.sort()

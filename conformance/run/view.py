@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from conformance.decoders import Decoder
 from conformance.run.trace import Position, TraceRow
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import HangUp
-
-if TYPE_CHECKING:
-    from conformance.run.traits import Traits
 
 
 class SeenFrame(NamedTuple):
@@ -131,14 +128,24 @@ class Conn:
         return min((mark for mark in marks if mark is not None), default=None)
 
 
-def read_trace(rows: list[TraceRow], traits: Traits) -> dict[str, Conn]:
+class Reads(Protocol):
+    """What reading a trace needs of a protocol: see `traits.Reading`."""
+
+    def decoders(self, socket: str = "") -> tuple[Decoder, Decoder]:
+        """Decoders of what client and server are handed."""
+
+    def is_garbage(self, frame: Malformed) -> bool:
+        """Whether no client can read over it."""
+
+
+def read_trace(rows: list[TraceRow], reading: Reads) -> dict[str, Conn]:
     """The connections of a run, by name, in the order in which they came."""
     conns: dict[str, Conn] = {}
     decoders: dict[str, tuple[Decoder, Decoder]] = {}
     for number, row in enumerate(rows):
         if row.what == "accept":
             conns[row.connection] = Conn(row.connection, Position(number, 0, row.t), row.data or "")
-            decoders[row.connection] = traits.reading.decoders(row.data or "")
+            decoders[row.connection] = reading.decoders(row.data or "")
             continue
         if row.what not in ("in", "out", "end", "reads"):
             continue
@@ -162,7 +169,7 @@ def read_trace(rows: list[TraceRow], traits: Traits) -> dict[str, Conn]:
             conn.handed.append(row.t)
             if conn.garbage is None:
                 _take(conn, decoders[row.connection][0], row, number)
-                conn.garbage = _garbage(conn, number, traits)
+                conn.garbage = _garbage(conn, number, reading)
                 partial = decoders[row.connection][0].partial
                 if not conn.partial or (conn.frames and conn.frames[-1].at.row == number):
                     conn.partial_since_s = row.t
@@ -177,11 +184,11 @@ def _take(conn: Conn, decoder: Decoder, row: TraceRow, number: int) -> None:
         conn.frames.append(SeenFrame(at, row.what, frame, size))
 
 
-def _garbage(conn: Conn, number: int, traits: Traits) -> Position | None:
+def _garbage(conn: Conn, number: int, reading: Reads) -> Position | None:
     """The first frame of this row that no client can read over."""
     for seen in reversed(conn.frames):
         if seen.at.row != number:
             return None
-        if isinstance(seen.frame, Malformed) and traits.reading.is_garbage(seen.frame):
+        if isinstance(seen.frame, Malformed) and reading.is_garbage(seen.frame):
             return seen.at
     return None

@@ -100,7 +100,7 @@ def test_a_refused_handshake_counts_for_the_op_that_was_open(
 ])  # fmt: skip
 def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unread: bool) -> None:
     rows = [TraceRow(0.0, "accept", "c1", ""), TraceRow(2.0, "end", "c1", ("broker", how))]
-    conn = read_trace(rows, material_of(PROTOCOL).traits)["c1"]
+    conn = read_trace(rows, material_of(PROTOCOL).traits.reading)["c1"]
     case = case_of(conn, slack_s=slack_s)
     assert case.may_be_unread(conn, Position(1, 0, at_s)) is unread
     question = Question(conn, Unsub("1"), 1, Position(0, 0, 0.0), Unsub("1"), Position(1, 0, at_s))

@@ -178,7 +178,7 @@ def test_where_the_broker_did_not_read_is_known() -> None:
         TraceRow(2.0, "reads", "c1", False),
         TraceRow(3.0, "reads", "c1", True),
     ]
-    [conn] = read_trace(rows, material_of("rabbitmq-stream").traits).values()
+    [conn] = read_trace(rows, material_of("rabbitmq-stream").traits.reading).values()
     assert conn.reading_stopped == Position(1, 0, 2.0)
 
 
