@@ -27,7 +27,7 @@ class Profile(msgspec.Struct, frozen=True):
     max_inflight: Count = 20
     max_queued: Count = 1000
     max_size: Annotated[int, Meta(ge=0, lt=1 << 28)] = 0
-    connect_s: Seconds = 30.0
+    connect_s: Seconds = 90.0
     patience: Annotated[float, Meta(ge=1)] = 1.5
     code_for_mqtt_5: Annotated[int, Meta(ge=1, le=0xFF)] = 1
 
