@@ -462,8 +462,9 @@ def _has_ended(case: Case, written: Written, reported: ReportedOutcome) -> bool:
     target = written.place[0]
     if any(one.conn is conn and one.target == target and one.at < reported.at for one in case.facts.dropped):
         return True
-    if any(not one.stored and one.conn is conn and one.place[0] == target for one in case.facts.settled):
-        return True  # a refusal may say that the broker does not know the producer
+    for one in case.facts.settled:
+        if one.conn is conn and one.place[0] == target and not (one.stored and one.is_open):
+            return True  # a refusal may say that the broker does not know the producer, or it cannot be read
     return _was_called_off(case, reported, reported.at)
 
 

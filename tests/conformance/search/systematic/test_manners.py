@@ -15,6 +15,7 @@ from conformance.clients.reference.registry import definition, without_sockets
 from conformance.rules import judge
 from conformance.run.inprocess import run
 from conformance.run.specs import Injection, Spec
+from tests.scenarios.pzq_ways import StatusIsEnough
 
 
 class CountsFromOne(Producer):
@@ -84,4 +85,12 @@ def test_another_success_may_be_one(parts: tuple[type, ...], act: tuple[str, Any
     posted = next(case.done("narc.post")).result
     assert posted is not None
     assert posted.ok is bool(parts)
+    assert judge(case) == []
+
+
+@pytest.mark.parametrize("parts", [(), (StatusIsEnough,)], ids=["cannot be read", "is a confirm"])
+def test_a_confirm_without_a_delimiter_may_be_one(parts: tuple[type, ...]) -> None:
+    client = without_sockets(adapter_of(definition("pzq"), parts))
+    case = run(client, Spec("pzq", "unwaited", (Injection("c1", "out", 2, "part", ["digits", 2]),)))
+    assert [one.is_open for one in case.facts.settled].count(False) == 1
     assert judge(case) == []
