@@ -402,7 +402,7 @@ def test_old_properties_are_stored_inflated() -> None:
     client.send(Put((replace(message, flags=3, compression=Compression.ZLIB),)))
     (push,) = client.pushes()
     assert (push.compression, push.data) == (0, write_content(content, Style.OLD, Compression.NONE))
-    assert client.bench.broker.queue(Q).bytes == len(push.data)
+    assert client.bench.broker.queue(Q).store.bytes == len(push.data)
 
 
 @pytest.mark.parametrize(
