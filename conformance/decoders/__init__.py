@@ -33,15 +33,7 @@ class Decoder(Protocol):
 
 
 class Unreadable(Exception):
-    """What is wrong with the bytes of a frame.
-
-    Attributes:
-        code: For `Malformed.code`; "": as the decoder says.
-    """
-
-    def __init__(self, problem: str, code: str = "") -> None:
-        super().__init__(problem)
-        self.code = code
+    """What is wrong with the bytes of a frame."""
 
 
 def json_value(data: bytes) -> Any:

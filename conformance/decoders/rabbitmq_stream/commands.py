@@ -36,7 +36,7 @@ TUNE: tuple[Field, ...] = (("frame_max", u32), ("heartbeat", u32))
 
 
 def _broker(body: bytes, at: int) -> tuple[f.BrokerAddress, int]:
-    (reference, host, port), at = wire.sequence(u16, wire.answered_text, u32)(body, at)
+    (reference, host, port), at = _BROKER(body, at)
     return f.BrokerAddress(reference=reference, host=host, port=port), at
 
 
@@ -45,6 +45,7 @@ def _stream(body: bytes, at: int) -> tuple[f.StreamMetadata, int]:
     return f.StreamMetadata(stream=name, code=code, leader=leader, replicas=replicas), at
 
 
+_BROKER = wire.sequence(u16, wire.answered_text, u32)
 _STREAM = wire.sequence(wire.answered_text, u16, u16, wire.array(u16))
 
 
@@ -197,7 +198,7 @@ FROM_SERVER = _readers(
     ANSWERS, {(8, 1): messages.read_deliver, (8, 2): messages.read_committed_deliver}, False
 )
 
-NAMES = {key.to_bytes(2): kind.__name__ for key, (kind, *_) in {**REQUESTS, **ANSWERS}.items()} | {
+NAMES = {key.to_bytes(2): kind.__name__ for key, (kind, *_) in {**ANSWERS, **REQUESTS}.items()} | {
     b"\0\2": "Publish",
     b"\0\x08": "Deliver",
 }

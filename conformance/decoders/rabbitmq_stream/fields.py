@@ -158,7 +158,7 @@ def offset_spec(body: bytes, at: int) -> tuple[tuple[int, int | None], int]:
     """Offset type and value; the value is there for the types `OFFSET` and `TIMESTAMP` only."""
     kind, at = u16(body, at)
     if not FIRST <= kind <= TIMESTAMP:
-        raise Unreadable(f"there is no offset type {kind}", "bad-offset")
+        raise Unreadable(f"there is no offset type {kind}")
     return _with_value(kind, body, at)
 
 
@@ -166,7 +166,7 @@ def answered_offset_spec(body: bytes, at: int) -> tuple[tuple[int, int | None], 
     """The same in the answer to ConsumerUpdate: 0 is none, and some clients send a value with every type."""
     kind, at = u16(body, at)
     if kind > TIMESTAMP:
-        raise Unreadable(f"there is no offset type {kind}", "bad-offset")
+        raise Unreadable(f"there is no offset type {kind}")
     if kind < OFFSET:  # what follows means nothing
         value = int.from_bytes(body[at:]) if len(body) - at == 8 else None
         return (kind, value), len(body)
