@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from fakebrokers.protocol import protocols
 from fakebrokers.server import FakeServer
 from tests import marked, real_time
 from tests.eventually import PATIENCE_S
@@ -114,3 +115,22 @@ if os.environ.get("CI"):
         report = yield
         forbid_skip(report)
         return report
+
+
+@pytest.fixture(scope="session")
+def all_fakes() -> None:
+    """Everything that protocols load by name is loaded."""
+    for each in protocols():
+        each.load()
+        each.own_effects  # noqa: B018 - a property that loads
+        each.load_control()
+        each.load_behaviours()
+
+
+@pytest.fixture
+def pytester(all_fakes: None, pytester: pytest.Pytester) -> pytest.Pytester:
+    """After a run in this process, pytest drops the modules that came with it: the fakes are there before.
+
+    A class whose module is gone has no names any more with which its annotations could be read.
+    """
+    return pytester
