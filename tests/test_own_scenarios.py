@@ -113,7 +113,12 @@ def test_expectations_know_its_criteria(acme: Path) -> None:
 
 def test_a_reproducer_holds_the_script_and_its_helpers(acme: Path) -> None:
     pytest.importorskip("rstream", reason="missing: rstream (pip install rstream)")
-    done = run(acme, "conform", "--client", "rstream", "--scenarios", "acme", "--report", "report", "ACME")
+    for _ in range(3):  # 2: a busy machine kept the client waiting, and nothing was judged
+        done = run(
+            acme, "conform", "--client", "rstream", "--scenarios", "acme", "--report", "report", "ACME"
+        )
+        if done.returncode != 2:
+            break
     assert done.returncode == 1, done.stderr
     place = acme / "report" / "reproducers" / "test_acme_1_01.py"
     text = place.read_text()
