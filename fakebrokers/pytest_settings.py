@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -161,6 +160,8 @@ def _by_protocol(urls: Iterable[str]) -> dict[str, str]:
     """
     found = {}
     for given in urls:
+        from urllib.parse import urlsplit  # only who names an address pays for it
+
         name, _, url = given.partition("=")
         if "://" in name:  # no protocol before the address: its scheme is one
             name, url = given.partition("://")[0], given
