@@ -43,11 +43,11 @@ class Description:
         effects: Effects that exist here only, or where they are: ``module:NAME`` of a sequence.
         default_port: TCP port of a real installation; that of the first wire if not given.
         ordered: Whether its logs have an order, and positions are offsets in it.
-        answers_in_order: Whether answers are told apart by their order alone: where one is lost, the next one
-            stands for it.
-        control: Where it is written down what its fakes can be told from outside the process, and with
+        answers_in_order: Whether answers are distinguished by their order alone: where one is lost, the next
+            one is taken for it.
+        control: Where it is written down what its fakes can be asked to do from outside the process, and with
             which options they are made: ``module:NAME`` of a `fakebrokers.control.describe.Control`. Without
-            one they can be told what all fakes can.
+            one they can be asked to do what all fakes can.
         behaviours: Where the wrong behaviours are that it has besides the general ones, for
             ``pytest --fakebrokers-mutate``: ``module:NAME`` of a sequence of
             `fakebrokers.mutate.behaviours.Behaviour`.

@@ -160,17 +160,20 @@ def _by_protocol(urls: Iterable[str]) -> dict[str, str]:
     """
     found = {}
     for given in urls:
-        from urllib.parse import urlsplit  # only who names an address pays for it
-
         name, _, url = given.partition("=")
         if "://" in name:  # no protocol before the address: its scheme is one
             name, url = given.partition("://")[0], given
-        try:
-            address = urlsplit(url)
-            named = bool(address.scheme and address.hostname and address.port != 0)
-        except ValueError:
-            named = False
-        if not named:
+        if not _is_address(url):
             raise UsageError(f"expected PROTOCOL=URL, such as pzq=tcp://127.0.0.1:9000, got {given!r}")
         found[known_name(name)] = url
     return found
+
+
+def _is_address(url: str) -> bool:
+    from urllib.parse import urlsplit  # here: a project without fakes loads no parser of addresses
+
+    try:
+        address = urlsplit(url)
+        return bool(address.scheme and address.hostname and address.port != 0)
+    except ValueError:
+        return False

@@ -1,7 +1,7 @@
 """NATS, read line by line by the letter of docs/protocols/nats.md, 2, and docs/protocols/moleculer.md, 6.1.
 
 A line ends with CR LF, and its words lie between spaces or tabs; PUB, HPUB, MSG and HMSG say in the last word
-how many bytes follow, and CR LF behind them. A line that says nothing known is skipped. A message whose size
+how many bytes follow, and CR LF after them. A line that says nothing known is skipped. A message whose size
 is wrong is the end: it is not known where the next line begins.
 """
 
@@ -111,7 +111,7 @@ class NatsDecoder:
             raise Unreadable("a word that goes on")
         read = self._verbs.get(verb)
         if read is None or not line.startswith(words[0]):
-            raise Unreadable(f"expected a verb that the {self._reader} is told, came {_text(line[:20])!r}")
+            raise Unreadable(f"expected a verb for the {self._reader}, came {_text(line[:20])!r}")
         return read(NatsLine(words[1:], line[len(verb) :], payload), self._kinds)
 
     def _lost(self, problem: str) -> tuple[Frame, int]:
@@ -130,7 +130,7 @@ def _text(word: bytes) -> str:
 
 def _words(line: NatsLine, least: int, most: int) -> list[str]:
     if not least <= len(line.words) <= most:
-        raise Unreadable(f"expected {least} to {most} words behind the verb, came {len(line.words)}")
+        raise Unreadable(f"expected {least} to {most} words after the verb, came {len(line.words)}")
     return [_text(word) for word in line.words]
 
 
@@ -204,7 +204,7 @@ def _headers(line: NatsLine) -> tuple[bytes, bytes]:
 
 def _err(line: NatsLine, kinds: nats.Kinds) -> Frame:
     if not line.rest:
-        raise Unreadable("expected a text behind -ERR")
+        raise Unreadable("expected a text after -ERR")
     return nats.Err(text=_text(line.rest.strip().removeprefix(b"'").removesuffix(b"'")))
 
 
@@ -214,7 +214,7 @@ BOTH: Mapping[bytes, _Reader] = {
     b"+OK": lambda line, kinds: kinds.ok(),
     b"INFO": _info,
 }
-#: What a client is told, and what a server: that one takes an INFO and a +OK too, and does nothing about it.
+#: What is for a client, and what for a server: that one takes an INFO and a +OK too, and does nothing then.
 FROM_SERVER: Mapping[bytes, _Reader] = {**BOTH, b"MSG": _msg, b"HMSG": _hmsg, b"-ERR": _err}
 FROM_CLIENT: Mapping[bytes, _Reader] = {
     **BOTH,

@@ -94,7 +94,8 @@ class Campaign(ABC, Generic[S, P, R]):
             run_all()
         except KeyboardInterrupt as error:
             interrupt = error
-        self._save()
+        finally:
+            self._save()
         found: dict[int, ShrinkResult[R] | None] = {}
         try:
             wishes = self._failures()

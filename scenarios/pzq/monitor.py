@@ -89,7 +89,7 @@ async def unknown_keys(broker: PZQ, client: Client, expect: Expect) -> None:
     await values(client, expect, "the next request works", id="the-next-request-works")
 
 
-@scenario("PZQ-3.03", "SHOULD", "low", basis=["P12"], roles=MONITOR)
+@scenario("PZQ-3.03", "SHOULD", "low", basis=["P12"], roles=MONITOR, revision=2)
 async def colons_and_blanks(broker: PZQ, client: Client, expect: Expect) -> None:
     """Values with colon and blanks.
 

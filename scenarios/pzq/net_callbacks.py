@@ -105,7 +105,7 @@ async def _raising_error(broker: PZQ, subject: PzqSubject) -> None:
     )
 
 
-@scenario("NET-3.07", protocol="pzq", roles=ROLES)
+@scenario("NET-3.07", protocol="pzq", roles=ROLES, revision=2)
 async def op_inside_a_callback(subject: PzqSubject, client: Client, expect: Expect) -> None:
     broker = subject.fake
     with second_fake(broker) as published:

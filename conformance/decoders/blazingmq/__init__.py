@@ -34,7 +34,7 @@ class BlazingDecoder:
 
     What cannot be read is `Malformed` with the first bytes of the event and one of these codes:
 
-        framing, too-large  a length that cannot be, or is too large; nothing behind it is read any more
+        framing, too-large  a length that cannot be, or is too large; nothing after it is read any more
         control             a control message that cannot be read, or that clients and brokers do not exchange
         event               an event whose header or first message cannot be read
     """

@@ -32,7 +32,7 @@ class Element(NamedTuple):
 
 
 def read_sequence(data: bytes) -> Element:
-    """The outermost value; what follows behind it means nothing."""
+    """The outermost value; what follows it means nothing."""
     element, _ = _element(data, 0, len(data), 0)
     if element.tag != SEQUENCE:
         raise Unreadable(f"expected tag {SEQUENCE:#x}, came {element.tag:#x}")

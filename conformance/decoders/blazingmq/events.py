@@ -70,7 +70,7 @@ def _push_message(body: bytes, at: int) -> tuple[f.PushMessage, int]:
 
 
 def _messages(body: bytes, read: Callable[[bytes, int], tuple[M, int]]) -> tuple[tuple[M, ...], bytes]:
-    """The messages that can be read, and what stands behind them. Raises if the first one cannot."""
+    """The messages that can be read, and what comes after them. Raises if the first one cannot."""
     found: list[M] = []
     at = 0
     while at < len(body) or not found:

@@ -1,7 +1,7 @@
 """RabbitMQ Stream, read by the letter of docs/protocols/rabbitmq-stream.md, 2, 3, 6 and 7.
 
 What the client has sent is read as strictly as a server does, what it was sent as tolerantly as a well-made
-client does: it skips what follows behind the fields that it knows, and takes a null string for an empty one.
+client does: it skips what follows the fields that it knows, and takes a null string for an empty one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class StreamDecoder:
 
     What cannot be read is `Malformed` with the first bytes of the frame and its size, and one of these codes:
 
-        too-large   the size is above the limit; nothing behind it can be read any more
+        too-large   the size is above the limit; nothing after it can be read any more
         empty       there is no room for a key
         unknown     key or version that this side is never sent; its size says where the next frame begins
         malformed   a known frame of another shape

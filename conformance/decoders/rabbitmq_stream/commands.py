@@ -162,7 +162,7 @@ ANSWERS: dict[int, tuple[type[Frame], *tuple[Field | Specs, ...]]] = {
 
 
 def _reader(kind: type[Frame], fields: tuple[Field | Specs, ...], strict: bool) -> Reader:
-    """Reads a frame's body; `strict`: nothing may follow behind its fields."""
+    """Reads a frame's body; `strict`: nothing may follow its fields."""
 
     def read(body: bytes) -> Frame:
         values: dict[str, Any] = {}

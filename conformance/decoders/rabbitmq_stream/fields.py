@@ -1,6 +1,6 @@
 """The wire types (docs/protocols/rabbitmq-stream.md, 2).
 
-A reader of a field takes a body and a place in it, and returns the value and the place behind it. All
+A reader of a field takes a body and a place in it, and returns the value and the place after it. All
 integers are big endian.
 
 In what a client sends (requests) strings and arrays have no null, the counts of trailing arrays and maps
@@ -72,7 +72,7 @@ def nullable_bytes(body: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 def sequence(*items: FieldReader) -> FieldReader:
-    """Several fields behind each other, as a tuple."""
+    """Several fields, one after the other, as a tuple."""
 
     def read(body: bytes, at: int) -> tuple[tuple[Any, ...], int]:
         values = []
@@ -150,7 +150,7 @@ answer_map = as_dict(array(sequence(answered_text, nullable_text)))
 
 
 def trailing_map(body: bytes, at: int) -> tuple[dict[str, str], int]:
-    """The properties behind a Subscribe; too few bytes for a count are none."""
+    """The properties after a Subscribe; too few bytes for a count are none."""
     return request_map(body, at) if len(body) - at >= COUNT else ({}, len(body))
 
 

@@ -189,7 +189,7 @@ def read_committed_deliver(body: bytes) -> Frame:
 
 
 def read_chunk(body: bytes, at: int) -> Chunk:
-    """The chunk that fills the rest of a frame; all behind its header is data, whatever size that names."""
+    """The chunk that fills the rest of a frame; all after its header is data, whatever size that names."""
     if len(body) - at < CHUNK:
         raise Unreadable(
             f"expected the {CHUNK} bytes of a chunk's header at byte {at}, {len(body) - at} are left"
@@ -235,5 +235,5 @@ def names_its_length(chunk: Chunk) -> bool:
 
 
 def offset_behind(chunk: Chunk) -> int:
-    """The offset behind the last message of a chunk."""
+    """The offset after the last message of a chunk."""
     return chunk.first_offset + chunk.records

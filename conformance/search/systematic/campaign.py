@@ -195,7 +195,8 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
             else:
                 case, steady = failure.case, False if number in found else None
                 findings = self.expected.news(judge(case), case.spec)
-            written = self._replay((case, sorted(findings, key=lambda finding: finding.name != name)))
+            findings = sorted(findings, key=lambda finding: finding.name != name)
+            written = self._replay((case, findings))
             path = self.folder / written.name  # one for each invariant and smallest spec
             if name in written.found and all(one.path != path for one in self.failures):
                 written.write(self.folder)

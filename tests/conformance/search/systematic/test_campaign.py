@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from conformance.rules import Finding
 from conformance.run.case import Case
 from conformance.run.inprocess import runner
 from conformance.run.specs import Injection, Spec, to_json
@@ -130,3 +132,37 @@ def test_an_interrupt_while_something_is_shrunk_keeps_what_was_found(tmp_path: P
     assert [(one.replay.plan, one.steady, one.path.exists()) for one in campaign.failures] == [
         (SPECS[-1], None, True)
     ]
+
+
+def test_an_error_in_a_sweep_loses_neither_the_ledger_nor_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = SweepCampaign(SweptClient(PROTOCOL, "reference"), tmp_path)
+
+    def broken(so_far: SweepCampaign) -> None:
+        if so_far.runs == 3:
+            raise RuntimeError("a bug of the harness")
+
+    with pytest.raises(RuntimeError, match="a bug of the harness"):
+        campaign.go(300.0, broken)
+    ledger = Ledger.load(tmp_path / LEDGER, campaign.runs + campaign.left)
+    assert sum(ledger.drawn.values()) == 3
+
+
+def test_the_page_of_a_failure_begins_with_the_rule_that_it_is_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [Finding("lives", "it is gone"), Finding("op-ends", "no answer")]
+    for module in ("sweep", "campaign"):
+        monkeypatch.setattr(f"conformance.search.systematic.{module}.judge", lambda _: found)
+    campaign = SweepCampaign(SweptClient(PROTOCOL, "reference"), tmp_path, specs=SPECS[:1])
+
+    def as_it_was(_: SweepCampaign) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        campaign.go(300.0, as_it_was)
+    assert [one.names for one in campaign.failures] == [["lives", "op-ends"], ["op-ends", "lives"]]
+    for one in campaign.failures:
+        page = one.path.with_suffix("").with_suffix(".html").read_text(encoding="utf-8")
+        assert re.findall("<li><b>(.*?)</b>", page) == one.names
