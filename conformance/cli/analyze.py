@@ -58,6 +58,7 @@ ASIDE_SHOWN = 20
     metavar="FOLDER",
     help="An earlier analysis (folder, report, URI or analysis.json): what is better, what is worse.",
 )
+@click.option("--rules", is_flag=True, help="Judge runs with a trace by today's rules for all runs, too.")
 @click.option("--strict", is_flag=True, help="Refuse everything for one run that cannot be judged.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def analyze(
@@ -68,6 +69,7 @@ def analyze(
     java_home: Path | None,
     memory: str,
     baseline: str | None,
+    rules: bool,
     strict: bool,
     as_json: bool,
 ) -> int:
@@ -98,6 +100,7 @@ def analyze(
         baseline=baseline,
         say=say,
         strict=strict,
+        rules=rules,
     )
     if as_json:
         import msgspec
@@ -122,6 +125,7 @@ def analyze_journals(
     before: Mapping[str, Any] | None = None,
     say: Callable[[str], None] = lambda _: None,
     strict: bool = True,
+    rules: bool = False,
 ) -> dict[str, Any]:
     """Seal what is not sealed, analyse everything, write `out`.
 
@@ -131,11 +135,13 @@ def analyze_journals(
         before: What that says, if it is known already.
         say: Gets how far a long analysis is, and what it waits for.
         strict: Refuse everything for one run that cannot be judged.
+        rules: Judge runs with a trace by the rules for all runs, too.
 
     Returns:
         ``rows``, ``runs``, ``broken_off`` (runs that are not whole, those among them that are still being
         written: ``open``), ``aside`` (what is not judged: run, file, problem), ``seconds`` (all of it),
         ``anomalies`` (name: count), ``allowed`` (how many of these the runs' contracts allow), ``out``; with
+        `rules` ``traces`` (how many were judged, and of which runs they could not be, with the reason); with
         a baseline ``changes`` (name: count), ``worse`` (rows that regressed or vanished) and ``changed`` (the
         first of them in words).
 
@@ -161,11 +167,15 @@ def analyze_journals(
         for folder, runs in busy.items():
             sources += open_runs(folder, runs, scratch)
         judge = _judge(engine, master, java_home, memory, say)
-        document = run_analysis(sources, out, judge, before, baseline or "", left_out=left_out, strict=strict)
+        document = run_analysis(
+            sources, out, judge, before, baseline or "", left_out=left_out, strict=strict, rules=rules
+        )
     finally:
         removed(scratch)
     kept = ("rows", "runs", "broken_off", "open", "aside", "anomalies", "allowed", "out")
     summary = {name: document[name] for name in kept}
+    if rules:
+        summary["traces"] = document["traces"]
     if before is not None:
         from conformance.pipeline.comparison import in_words
 
@@ -235,6 +245,12 @@ def report(summary: dict[str, Any]) -> None:
             f"{cut} of {total} runs are not whole (killed, or not all written down): "
             "what they show is not all that happened."
         )
+    if traces := summary.get("traces"):
+        without = total - traces["judged"] - len(traces["unread"])
+        lacking = f"; {without} runs have none (--traces keeps them)" if without else ""
+        click.echo(f"The rules for all runs judged {traces['judged']} traces{lacking}")
+        for run, problem in list(traces["unread"].items())[:ASIDE_SHOWN]:
+            click.echo(f"  not judged by the rules: {plain(run)}: {plain(problem)}")
     left_out = summary["aside"]
     if left_out:
         click.echo(f"Set aside, and not judged ({len(left_out)}):")

@@ -67,6 +67,11 @@ RUNS = 100  #: without --seeds and --minutes
     metavar="DIR",
     help="Write replay files, pages and journals here.",
 )
+@click.option(
+    "--traces",
+    is_flag=True,
+    help="Keep every byte in the journals, credentials too, for `analyze --rules`.",
+)
 @click.option("--no-canary", is_flag=True, help="Do not try the harness on a broken client first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def chaos_command(
@@ -87,6 +92,7 @@ def chaos_command(
     shard: str | None,
     processes: int | None,
     report: Path | None,
+    traces: bool,
     no_canary: bool,
     as_json: bool,
 ) -> int:
@@ -105,6 +111,8 @@ def chaos_command(
         raise UsageError("expected one of --client NAME and --adapter CMD")
     if toxiproxy and not target:
         raise UsageError("--toxiproxy needs --target: the server to stand in front of")
+    if traces and report is None:
+        raise UsageError("--traces needs --report: the folder for the journals")
     reserve(report)
     spoken = protocol_of(client, protocol)
     command = command_of(adapter)
@@ -120,6 +128,7 @@ def chaos_command(
         expected=known.found_in(Part.CHAOS) if known is not None else None,
         contract=contract,
         keeps_journals=report is not None,
+        keeps_traces=traces,
         processes=processes or (4 if subject.is_process else 1),
     )
     wanted, count = _seeds(seeds, commit, minutes, shard)

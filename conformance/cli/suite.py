@@ -65,6 +65,11 @@ PROTOCOL = click.Choice(protocol_names())
     "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write a report here."
 )
 @click.option(
+    "--traces",
+    is_flag=True,
+    help="Keep every byte in the report's journals, credentials too, for `analyze --rules`.",
+)
+@click.option(
     "--baseline",
     metavar="DIR",
     help="An earlier report: the pages of this one say what changed; `gate` makes an exit code of it.",
@@ -90,6 +95,7 @@ def conform_command(
     strict: bool,
     expect: Path | None,
     report: Path | None,
+    traces: bool,
     baseline: str | None,
     parallel: int | None,
     seed: int,
@@ -104,11 +110,14 @@ def conform_command(
         raise UsageError("say which client: either --client NAME or --adapter CMD")
     if baseline is not None and report is None:
         raise UsageError("--baseline is for the pages of a report: add --report DIR")
+    if traces and report is None:
+        raise UsageError("--traces is for the journals of a report: add --report DIR")
     reserve(report)
     console = console_for_all(stderr=as_json)
     given = {
         "protocol": protocol, "variant": variant, "which": "full" if ids else which, "ids": ids,
         "target": target, "strict": strict, "expect": expect, "seed": seed, "parallel": parallel,
+        "traces": traces,
     }  # fmt: skip
     names = versions_of(client) if client is not None else []
     if len(names) < 2:

@@ -40,12 +40,14 @@ def run_analysis(
     *,
     left_out: Sequence[SkippedRun] = (),
     strict: bool = False,
+    rules: bool = False,
 ) -> dict[str, Any]:
     """Analyse sealed journals; returns what ``analysis.json`` holds.
 
     Args:
         left_out: Runs that are left out already; those that cannot be judged come besides.
         strict: Refuse the whole for a run that cannot be judged.
+        rules: Judge traces by the rules for all runs, too.
         before: The document of an earlier analysis to compare with.
         baseline: What that is called.
 
@@ -58,8 +60,8 @@ def run_analysis(
     """
     begun = time.monotonic()
     remove(joined(out, DOCUMENT))  # should this one fail, no older one is left beside its tables
-    sources, summary, left_out = _judged(sources, out, judge, left_out, strict=strict)
-    _tidy(out, planned(sources), summary)
+    sources, summary, left_out = _judged(sources, out, judge, left_out, strict=strict, rules=rules)
+    _tidy(out, planned(sources, rules), summary)
     latencies, matrix = summary.rows_of_latencies(), summary.rows_of_matrix()
     harness, faults = summary.rows_of_harness(), summary.rows_of_faults()
     tables = {"latencies": latencies, "matrix": matrix, "faults": faults, "harness": harness}
@@ -75,6 +77,9 @@ def run_analysis(
         "anomalies": dict(sorted(summary.counts.items())),
         "allowed": dict(sorted(summary.allowed.items())),
         "findings": summary.findings(),
+        "traces": {"judged": summary.judged, "unread": dict(sorted(summary.unread.items()))}
+        if rules
+        else None,
         "quantiles": list(QUANTILES),
         "latencies": latencies,
         "matrix": matrix,
@@ -91,7 +96,13 @@ def run_analysis(
 
 
 def _judged(
-    sources: Sequence[SealedFiles], out: str, judge: Judge, left_out: Sequence[SkippedRun], *, strict: bool
+    sources: Sequence[SealedFiles],
+    out: str,
+    judge: Judge,
+    left_out: Sequence[SkippedRun],
+    *,
+    strict: bool,
+    rules: bool,
 ) -> tuple[Sequence[SealedFiles], Summary, Sequence[SkippedRun]]:
     """What is judged, what that comes to, and what is left out.
 
@@ -100,7 +111,7 @@ def _judged(
     """
     for attempt in itertools.count():
         _refuse_if(left_out, strict=strict or not sources)
-        summary = judge(planned(sources), out, sum(source.rows for source in sources))
+        summary = judge(planned(sources, rules), out, sum(source.rows for source in sources))
         if summary.problems:
             raise UsageError("; ".join(dict.fromkeys(summary.problems)))
         if not summary.damaged:

@@ -51,10 +51,12 @@ def put_together(cut: Mapping[str, Sequence[Mapping[str, str]]], folder: str) ->
 
     system, inside = located(folder)
     system.create_dir(inside, recursive=True)
-    for table in next(iter(cut.values()))[0]:
-        whole = [_whole(table, run, [paths[table] for paths in sets]) for run, sets in cut.items()]
+    tables = dict.fromkeys(table for sets in cut.values() for paths in sets for table in paths)
+    for table in tables:
+        places = {run: [paths[table] for paths in sets if table in paths] for run, sets in cut.items()}
+        whole = [_whole(table, run, found) for run, found in places.items() if found]
         pq.write_table(pa.concat_tables(whole), posixpath.join(inside, f"{table}.parquet"), filesystem=system)
-    return {table: joined(folder, f"{table}.parquet") for table in next(iter(cut.values()))[0]}
+    return {table: joined(folder, f"{table}.parquet") for table in tables}
 
 
 def _extents(paths: Mapping[str, str]) -> dict[str, _Extent]:

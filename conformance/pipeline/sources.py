@@ -19,7 +19,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.journal.arrow import version_of
 from fakebrokers.journal.convert import arrow_schema_of, upgraded_tables
 from fakebrokers.journal.lines import READABLE, SCHEMA_VERSION
-from fakebrokers.journal.rows import TABLES
+from fakebrokers.journal.rows import TABLES, TRACE
 from fakebrokers.journal.seal import seal, seal_open
 
 #: Endings of the files of runs that are not sealed.
@@ -207,8 +207,14 @@ def _sets(
 ) -> Iterator[tuple[dict[str, str], list[str], int]]:
     """All sets that can be opened, and their versions."""
     for folder in dict.fromkeys(_resolved(folder) for folder in folders):
-        for name in filter(_is_sealed, names_in(folder)):
-            paths = {table: joined(folder, f"{table}{name.removeprefix('runs')}") for table in TABLES}
+        there = names_in(folder)
+        for name in filter(_is_sealed, there):
+            files = {table: f"{table}{name.removeprefix('runs')}" for table in TABLES}
+            paths = {
+                table: joined(folder, file)
+                for table, file in files.items()
+                if table != TRACE or file in there
+            }
             runs: list[str] = [""]
             place = paths["runs"]
             try:
@@ -225,7 +231,7 @@ def _sets(
 
 
 def _source(paths: dict[str, str], runs: Sequence[str]) -> SealedFiles:
-    rows = sum(_checked(table, path)[1] for table, path in paths.items() if table != "runs")
+    rows = sum(_checked(table, path)[1] for table, path in paths.items() if table not in ("runs", TRACE))
     return SealedFiles(_digest([*runs, str(rows)]), paths, rows, len(runs))
 
 

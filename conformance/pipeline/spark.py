@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 import zipfile
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-import conformance
-import fakebrokers
 from conformance.pipeline.summary import Summary, unpacked
 from conformance.pipeline.units import Unit
 
@@ -63,8 +62,11 @@ def _depth(tasks: int) -> int:
 def ship(context: SparkContext, folder: Path) -> None:
     """Send these packages to workers that need not have them installed."""
     archive = folder / "fakebrokers.zip"
+    from conformance.pipeline.columns.rules import judging
+
+    packages = {"conformance", "fakebrokers", *(name.partition(".")[0] for name in judging())}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for package in (conformance, fakebrokers):
+        for package in map(import_module, sorted(packages)):
             root = Path(str(package.__file__)).parent
             for path in sorted(root.rglob("*")):
                 if path.suffix in {".py", ".json", ".toml"} and "node_modules" not in path.parts:

@@ -75,6 +75,8 @@ class Summary(msgspec.Struct):
         latencies: By cell and measure; see `conformance.pipeline.columns.findings`.
         damaged: Of files that could not be judged, by the name of their `Source`, why.
         problems: Why a part could not be written.
+        judged: How many traces the rules for all runs have judged.
+        unread: The runs whose traces they could not judge, with the reason.
     """
 
     counts: dict[str, int] = msgspec.field(default_factory=dict)
@@ -86,6 +88,8 @@ class Summary(msgspec.Struct):
     latencies: dict[Cell, Histogram] = msgspec.field(default_factory=dict)
     damaged: dict[str, str] = msgspec.field(default_factory=dict)
     problems: list[str] = msgspec.field(default_factory=list)
+    judged: int = 0
+    unread: dict[str, str] = msgspec.field(default_factory=dict)
 
     def add(self, other: Summary) -> Summary:
         """Take in another part; returns itself."""
@@ -107,6 +111,8 @@ class Summary(msgspec.Struct):
             self.latencies[cell] = merged([mine_too, histogram]) if mine_too else histogram
         self.damaged |= other.damaged
         self.problems += other.problems
+        self.judged += other.judged
+        self.unread |= other.unread
         return self
 
     def rows_of_matrix(self) -> list[Row]:
@@ -149,8 +155,9 @@ class Summary(msgspec.Struct):
         return rows
 
     def findings(self) -> list[Row]:
-        """Those that are shown, name by name."""
-        return [row for name in NAMES for row in self.shown.get(name, ())]
+        """Those that are shown, name by name: anomalies, then rules."""
+        rules = sorted(self.shown.keys() - set(NAMES))
+        return [row for name in (*NAMES, *rules) for row in self.shown.get(name, ())]
 
 
 def _row_of(names: Sequence[str], cell: Cell, tally: CellCounts) -> Row:
@@ -185,6 +192,8 @@ def packed(summary: Summary) -> bytes:
         ],
         "damaged": summary.damaged,
         "problems": summary.problems,
+        "judged": summary.judged,
+        "unread": summary.unread,
     }
     return msgspec.msgpack.encode(document)
 
@@ -199,6 +208,8 @@ class _Packed(msgspec.Struct):
     latencies: list[tuple[Cell, bytes, bytes]]
     damaged: dict[str, str]
     problems: list[str]
+    judged: int = 0
+    unread: dict[str, str] = {}
 
 
 def unpacked(content: bytes) -> Summary:
@@ -223,4 +234,6 @@ def unpacked(content: bytes) -> Summary:
         },
         found.damaged,
         found.problems,
+        found.judged,
+        found.unread,
     )

@@ -6,12 +6,12 @@ results: a caller that asks again takes them from there, so a second analysis of
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from conformance.pipeline.columns import GROUPS, FileSet, Findings
+from conformance.pipeline.columns import GROUPS, RULES, FileSet, Findings
 from conformance.pipeline.columns.drill_down import messages_in
 from conformance.pipeline.columns.fileset import WHOLE
 from conformance.pipeline.places import is_there, joined, located, read, shown, write
@@ -55,8 +55,12 @@ class Unit(msgspec.Struct, frozen=True):
     part: tuple[int, int] = WHOLE
 
 
-def planned(sources: Sequence[SealedFiles]) -> list[Unit]:
-    """The units of an analysis, the largest first."""
+def planned(sources: Sequence[SealedFiles], rules: bool = False) -> list[Unit]:
+    """The units of an analysis, the largest first.
+
+    Args:
+        rules: Traces are judged by the rules for all runs, too.
+    """
     split = len(sources) < MANY
     units = []
     for source in sorted(sources, key=lambda each: -each.rows):
@@ -67,7 +71,22 @@ def planned(sources: Sequence[SealedFiles]) -> list[Unit]:
             if part != WHOLE:
                 name += f"-{part[0] + 1}of{part[1]}"
             units.append(Unit(name, source.name, source.paths, groups, number == len(pieces) - 1, part))
-    return units
+    return units + [_unit_of_rules(source) for source in sources if rules]
+
+
+def _unit_of_rules(source: SealedFiles) -> Unit:
+    """Named by the edition of the rules, too: what others have judged is judged again."""
+    from conformance.pipeline.columns.rules import edition
+
+    return Unit(f"{source.name}-{REVISION}-{RULES}-{edition()}", source.name, source.paths, (RULES,), False)
+
+
+def _checks(group: str) -> Sequence[Callable[[FileSet, Findings], None]]:
+    if group != RULES:
+        return GROUPS[group]
+    from conformance.pipeline.columns.rules import judge_traces
+
+    return (judge_traces,)
 
 
 def _pieces(rows: int) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
@@ -112,8 +131,9 @@ def _anew(unit: Unit) -> tuple[dict[str, pa.Table], Summary]:
         files.check()
         _report(files, summary)
     for group in unit.groups:
-        for check in GROUPS[group]:
+        for check in _checks(group):
             check(files, findings)
+    summary.judged, summary.unread = findings.judged, findings.unread
     runs = {row["run"]: row for row in files.runs}
     tables = {}
     if findings.found:

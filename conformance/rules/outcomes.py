@@ -49,7 +49,7 @@ def one_outcome(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
-    single = {done.call.id for done in case.done("publish")}
+    single = {done.id for done in case.done("publish")}
     counts: Counter[tuple[int, str]] = Counter()
     for heard in case.heard("outcome"):
         is_named = heard["key"] is not None
@@ -67,7 +67,7 @@ def one_outcome(case: Case) -> Iterator[Violation]:
             if len(result.value["outcomes"]) != wanted:
                 yield f"{len(result.value['outcomes'])} outcomes of {wanted} messages", done.ended
         elif not done.args.get("subentry"):
-            got = sum(1 for heard in case.heard("outcome") if heard["id"] == done.call.id)
+            got = sum(1 for heard in case.heard("outcome") if heard["id"] == done.id)
             got += sum(1 for row in result.value["outcomes"] if row["outcome"] != "sent")  # reported at once
             if got != wanted:
                 yield f"{got} outcomes of {wanted} messages", done.ended

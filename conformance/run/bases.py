@@ -107,9 +107,11 @@ class Enough(Exception):
 
 
 class RunOp:
-    """An op of a run.
+    """An op of a run, as it is judged.
 
     Attributes:
+        id: As the adapter protocol numbers it.
+        given_ms: The deadline that the client was given; None for none.
         phase: The last mark before it began: "" at first, ``probe``, ``close`` ...
         begun, ended: When it began and when the client gave its answer; `ended` is None if it gave none.
         timeout_s: When it has to have ended: what the client was given, or what the library fixes by itself.
@@ -117,11 +119,20 @@ class RunOp:
     """
 
     def __init__(
-        self, call: Call, args: Mapping[str, Any], timeout_s: float, begun: Position, phase: str
+        self,
+        id: int,
+        op: str,
+        args: Mapping[str, Any],
+        *,
+        given_ms: float | None,
+        timeout_s: float,
+        begun: Position,
+        phase: str,
     ) -> None:
-        self.call = call
-        self.op = call.op
+        self.id = id
+        self.op = op
         self.args = args
+        self.given_ms = given_ms
         self.timeout_s = timeout_s
         self.begun = begun
         self.phase = phase
@@ -131,7 +142,7 @@ class RunOp:
     @property
     def earliest_s(self) -> float:
         """How long the client waits for an answer at least."""
-        given_s = self.timeout_s if self.call.timeout_ms is None else self.call.timeout_ms / 1000
+        given_s = self.timeout_s if self.given_ms is None else self.given_ms / 1000
         own_ms = self.args.get("timeout_ms") or math.inf
         return float(min(own_ms / 1000, earliest(given_s, self.timeout_s)))
 
@@ -141,6 +152,28 @@ class RunOp:
 
     def __repr__(self) -> str:
         return f"{self.op}({self.args}) -> {self.result}"
+
+
+class LiveOp(RunOp):
+    """An op of a run that goes on.
+
+    Attributes:
+        call: Await it for its result.
+    """
+
+    def __init__(
+        self, call: Call, args: Mapping[str, Any], timeout_s: float, begun: Position, phase: str
+    ) -> None:
+        super().__init__(
+            call.id,
+            call.op,
+            args,
+            given_ms=call.timeout_ms,
+            timeout_s=timeout_s,
+            begun=begun,
+            phase=phase,
+        )
+        self.call = call
 
 
 class ScriptContext:
@@ -173,7 +206,7 @@ class ScriptContext:
         self.adapter = adapter
         self.trace = trace
         self.endpoint = broker.where
-        self.ops: list[RunOp] = []
+        self.ops: list[LiveOp] = []
         self.phase = ""
         self.notes = Notes()
         self.killed: set[str] = set()
@@ -216,12 +249,12 @@ class ScriptContext:
             return True
         return bool(self.ops) and self.now >= self.until_s and self.phase not in LAST_PHASES
 
-    def take(self, op: str, args: Mapping[str, Any], timeout: float) -> RunOp:
+    def take(self, op: str, args: Mapping[str, Any], timeout: float) -> LiveOp:
         """Begin an op with exactly these arguments, as far as the library has them."""
         args, timeout = self._fitted(op, args, timeout)
         begun = self.trace.note("op", op)
         call = self.adapter.begin(op, args, timeout * 1000)
-        self.ops.append(RunOp(call, args, timeout, begun, self.phase))
+        self.ops.append(LiveOp(call, args, timeout, begun, self.phase))
         return self.ops[-1]
 
     def _fitted(self, op: str, args: Mapping[str, Any], timeout: float) -> tuple[Mapping[str, Any], float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -50,7 +50,7 @@ class Case:
     """
 
     def __init__(
-        self, spec: Spec, material: SweepProtocol, rows: list[TraceRow], ops: list[RunOp], events: Any
+        self, spec: Spec, material: SweepProtocol, rows: list[TraceRow], ops: Sequence[RunOp], events: Any
     ) -> None:
         self.spec = spec
         self.material = material

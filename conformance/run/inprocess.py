@@ -212,9 +212,9 @@ async def _base(base: Base, context: ScriptContext) -> None:
         await context.cut(cut.turns)
 
 
-def place_in_trace(case: Case, ops: list[RunOp]) -> None:
+def place_in_trace(case: Case, ops: Sequence[RunOp]) -> None:
     """Give ops and events their positions."""
-    by_id = {done.call.id: done for done in ops}
+    by_id = {done.id: done for done in ops}
     by_line = {heard.event.n: heard for heard in case.events}
     for position, row in case.positions():
         if row.what == "answer" and row.data in by_id:

@@ -135,7 +135,7 @@ def outcomes(
                 )
         else:
             single = bodies[0] if done.op == "publish" else None  # then its event is about this message
-            heard_of_it = by_op.get(done.call.id, ())
+            heard_of_it = by_op.get(done.id, ())
             if single is not None and not heard_of_it:
                 where = place(done.args, None, single)
                 yield ReportedOutcome(done, result.value["outcome"], None, where, None, single)

@@ -15,6 +15,7 @@ from conformance.clients.adapter.messages import Hello
 from conformance.results import Verdict
 from conformance.rules import HARNESS, findings
 from conformance.rules.anomalies.anomaly import LAG, STEAL
+from conformance.run.stored import rows_of
 from conformance.suite.client import Client
 from conformance.suite.deeds import Deeds
 from conformance.suite.earned import demand_earned
@@ -114,9 +115,9 @@ async def judge(
         stderr=adapter.stderr(mark),
     )
     if traced is not None and adapter.facts() is not None:
-        judged = await asyncio.to_thread(_weighed, judged, traced, broker)  # others run beside it
+        judged = await asyncio.to_thread(_weighed, judged, traced, broker, note)  # others run beside it
     elif traced is not None:
-        judged = _weighed(judged, traced, broker)
+        judged = _weighed(judged, traced, broker, note)
     if note is not None:
         if traced is not None:
             note.attributes(ends=traced.ends)
@@ -169,7 +170,7 @@ def _judged(
     )
 
 
-def _weighed(judged: Judgement, traced: TracedRun, broker: Any) -> Judgement:
+def _weighed(judged: Judgement, traced: TracedRun, broker: Any, note: RunJournal | None) -> Judgement:
     """The judgement with what the rules that hold in every run have found.
 
     The verdict is the script's: what it is about is decided by its own criteria alone. A run that the harness
@@ -180,9 +181,12 @@ def _weighed(judged: Judgement, traced: TracedRun, broker: Any) -> Judgement:
     why = traced.unread(judged.scenario, broker, judged.records)
     if why:
         return msgspec.structs.replace(judged, notes=(*judged.notes, f"not judged by the rules: {why}"))
+    case = traced.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s)
+    if note is not None:
+        note.trace(rows_of(case, judged.scenario.allows))
     found = [
         each._replace(allowed=THIS_ROW) if each.name in judged.scenario.allows else each
-        for each in findings(traced.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s))
+        for each in findings(case)
     ]
     notes = [str(each) for each in found if each.allowed or each.name == HARNESS]
     return msgspec.structs.replace(judged, notes=(*judged.notes, *notes), findings=tuple(found))

@@ -28,14 +28,26 @@ OUTCOMES: Mapping[Any, Outcome] = {"acked": "ok", "nacked": "fail"}
 
 
 def open_run(
-    folder: Path, scenario: Scenario, *, client: str, client_version: str, seed: int, profile: str
+    folder: Path,
+    scenario: Scenario,
+    *,
+    client: str,
+    client_version: str,
+    seed: int,
+    profile: str,
+    traces: bool = False,
 ) -> RunJournal:
-    """A journal for one more run of the scenario."""
+    """A journal for one more run of the scenario.
+
+    Args:
+        traces: Keep what passed byte by byte.
+    """
     parts = [client, scenario.id, scenario.protocol, scenario.variant]
     name = "@".join(re.sub("[^A-Za-z0-9._+-]", "-", part[:60]) for part in parts if part)
     return RunJournal(
         folder,
         name.lstrip("-._+@") or "run",  # a scope such as npm's @scope/name begins with what a name may not
+        traces=traces,
         client=client,
         client_version=client_version,
         suite_version=__version__,

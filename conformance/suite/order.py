@@ -34,6 +34,7 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
         which: ``smoke``, ``gate``, ``full`` or ``soak``.
         target: URL of a real broker instead of the fake.
         journal: Folder in which every run is written down; None writes nothing.
+        traces: Whether with every byte, so that the rules of another day can judge it.
         keep: Called with what is known so far, at the beginning and every few seconds: a run that is killed
             leaves that, marked as not complete.
         parallel: How many scenarios at once; None: as many as the machine carries.
@@ -50,6 +51,7 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
     expect: Path | None = None
     seed: int = 0
     journal: Path | None = None
+    traces: bool = False
     keep: Callable[[Results], None] | None = None
     parallel: int | None = None
     who: tuple[str, ...] = ()
@@ -120,6 +122,7 @@ def runner_for(
                 client_version=version,
                 seed=order.seed,
                 profile=profile,
+                traces=order.traces,
             )
 
         options["open_run"] = open_journal

@@ -16,7 +16,7 @@ import msgspec
 from conformance.clients.adapter.base import Adapter, Call
 from conformance.clients.adapter.contract import Contract
 from conformance.clients.adapter.messages import Event, Hello
-from conformance.run.bases import RunOp
+from conformance.run.bases import LiveOp, RunOp
 from conformance.run.case import Case
 from conformance.run.inprocess import place_in_trace
 from conformance.run.material import material_of
@@ -47,7 +47,7 @@ class TracedRun:
 
     def __init__(self, adapter: Adapter) -> None:
         self.trace = Trace(asyncio.get_running_loop().time)
-        self.ops: list[RunOp] = []
+        self.ops: list[LiveOp] = []
         self._adapter = adapter
         self._events: tuple[Event, ...] = ()
         self._is_anew = False
@@ -57,7 +57,7 @@ class TracedRun:
 
     def begun(self, call: Call, deadline_s: float) -> None:
         self._is_anew = self._is_anew or call.op == "hello"
-        self.ops.append(RunOp(call, call.args, deadline_s, self.trace.note("op", call.op), ""))
+        self.ops.append(LiveOp(call, call.args, deadline_s, self.trace.note("op", call.op), ""))
 
     def stopped(self, seconds: float) -> None:
         self._stopped_s += seconds

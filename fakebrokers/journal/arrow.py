@@ -25,6 +25,7 @@ def arrow_schema(table: str) -> pyarrow.Schema:
         Unsigned: pa.uint64(),
         float: pa.float64(),
         bool: pa.bool_(),
+        bytes: pa.binary(),
         tuple[str, ...]: pa.list_(pa.string()),
     }
     hints = get_type_hints(TABLES[table], include_extras=True)

@@ -73,7 +73,7 @@ def arrow_schema_of(table: str, version: int, minor: int = SCHEMA_MINOR) -> pyar
 
 
 def upgraded_tables(tables: Mapping[str, pyarrow.Table], version: int) -> dict[str, pyarrow.Table]:
-    """The four tables of a set of Parquet files of that version; needs pyarrow."""
+    """The tables of a set of Parquet files of that version; needs pyarrow."""
     if version != 1:
         return {table: _completed(table, rows) for table, rows in tables.items()}
     runs = tables["runs"].to_pylist()

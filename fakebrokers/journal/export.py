@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -53,13 +53,7 @@ def write_parquet(logs: Iterable[RunLog], folder: Path) -> int:
     count = 0
     try:
         for log in logs:
-            of: dict[str, Sequence[msgspec.Struct]] = {
-                "runs": [log.run],
-                "frames": log.frames,
-                "ops": log.ops,
-                "metrics": log.metrics,
-            }
-            for table, rows in of.items():
+            for table, rows in log.tables.items():
                 writers[table].write_table(arrow_table(table, [msgspec.structs.astuple(row) for row in rows]))
                 count += len(rows)
     finally:

@@ -18,14 +18,14 @@ import msgspec
 from fakebrokers.errors import UsageError
 
 SCHEMA_VERSION = 2
-SCHEMA_MINOR = 1  #: counts what was added to this version: files without it are read as if it were not told
+SCHEMA_MINOR = 2  #: counts what was added to this version: files without it are read as if it were not told
 #: Versions that can be read; see `convert`.
 READABLE = (1, SCHEMA_VERSION)
 MAGIC = b"fbjrnl\r" + bytes([SCHEMA_VERSION])
 LENGTH = struct.Struct("<I")
 
 #: First elements of the lines, as the writers need them.
-FRAME, STATE, OP, EVENT, METRIC, RUN, KIND = range(7)
+FRAME, STATE, OP, EVENT, METRIC, RUN, KIND, TRACE = range(8)
 
 
 class FrameLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=FRAME):
@@ -122,11 +122,29 @@ class KindLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=KIND)
     batch: bool = False
 
 
-Line = FrameLine | StateLine | OpLine | EventLine | MetricLine | RunLine | KindLine
+class TraceLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=TRACE):
+    """One thing that passed, as it was, between client and broker or client and runner: see `TracedRow`."""
+
+    at: float
+    what: str
+    connection: str
+    data: bytes
+
+
+Line = FrameLine | StateLine | OpLine | EventLine | MetricLine | RunLine | KindLine | TraceLine
 
 ENCODER = msgspec.msgpack.Encoder(enc_hook=str)
 UNENCODABLE = (OverflowError, UnicodeEncodeError)
-_KINDS: tuple[type[Line], ...] = (FrameLine, StateLine, OpLine, EventLine, MetricLine, RunLine, KindLine)
+_KINDS: tuple[type[Line], ...] = (
+    FrameLine,
+    StateLine,
+    OpLine,
+    EventLine,
+    MetricLine,
+    RunLine,
+    KindLine,
+    TraceLine,
+)
 _decoder: msgspec.msgpack.Decoder[list[Line]] = msgspec.msgpack.Decoder(list[Line])
 
 

@@ -1,4 +1,4 @@
-"""From the two files of a run to rows."""
+"""From the files of a run to rows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from fakebrokers.journal.lines import (
     OpLine,
     RunLine,
     StateLine,
+    TraceLine,
+    blocks,
     fits,
     noted,
     split,
     unfit,
 )
 from fakebrokers.journal.record import State, Tap
-from fakebrokers.journal.rows import MARK, FrameRow, MetricRow, OpRow, RunRow
+from fakebrokers.journal.rows import MARK, TRACE, FrameRow, MetricRow, OpRow, RunRow, TracedRow
 
 #: Label and direction of each combination of taps.
 TAPS = [(Tap(bits).label, Tap(bits).direction) for bits in range(Tap.STATE + 1)]
@@ -41,6 +43,18 @@ class RunLog(msgspec.Struct, frozen=True):
     frames: list[FrameRow]
     ops: list[OpRow]
     metrics: list[MetricRow]
+    trace: list[TracedRow] = []
+
+    @property
+    def tables(self) -> dict[str, Sequence[msgspec.Struct]]:
+        """The rows of each table, that of the run last."""
+        return {
+            "frames": self.frames,
+            "ops": self.ops,
+            "metrics": self.metrics,
+            TRACE: self.trace,
+            "runs": [self.run],
+        }
 
 
 def runs_in(folder: Path) -> list[str]:
@@ -50,7 +64,7 @@ def runs_in(folder: Path) -> list[str]:
 
 def segments_of(folder: Path, run: str) -> list[Path]:
     """The files of a run that are there."""
-    return [path for suffix in ("wire", "ops") if (path := folder / f"{run}.{suffix}").exists()]
+    return [path for suffix in ("wire", "ops", TRACE) if (path := folder / f"{run}.{suffix}").exists()]
 
 
 def read_run(folder: Path, run: str) -> RunLog:
@@ -65,7 +79,27 @@ def read_run(folder: Path, run: str) -> RunLog:
     """
     wire, version, torn_wire = _lines(folder / f"{run}.wire")
     ops, version_of_ops, torn_ops = _lines(folder / f"{run}.ops")
-    return assemble(run, wire, ops, torn=torn_wire or torn_ops, version=min(version, version_of_ops))
+    log = assemble(run, wire, ops, torn=torn_wire or torn_ops, version=min(version, version_of_ops))
+    return msgspec.structs.replace(log, trace=list(read_trace(folder, run, log.run.run)))
+
+
+def read_trace(folder: Path, stem: str, run: str) -> Iterator[TracedRow]:
+    """The rows of a run's trace; none where it was not asked for. A torn end is cut off.
+
+    Args:
+        stem: Of the files' names.
+        run: The identity of the run.
+    """
+    path = folder / f"{stem}.{TRACE}"
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    seq = 0
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        for lines in blocks(content, str(path), lambda: None):
+            for line in lines:
+                if isinstance(line, TraceLine):
+                    seq += 1
+                    yield TracedRow(run, seq, line.at, line.what, line.connection, line.data)
 
 
 def identity(folder: Path, run: str) -> str:

@@ -1,4 +1,4 @@
-"""The rows that analysis works on: four tables, one schema for all protocols. SCHEMA.md says more.
+"""The rows that analysis works on: five tables, one schema for all protocols. SCHEMA.md says more.
 
 ``schema.json`` holds the same as JSON Schema. Adding a column at the end, with a default, keeps the
 version; anything else needs a new one and a converter in the reader.
@@ -170,11 +170,39 @@ class MetricRow(msgspec.Struct, frozen=True, gc=False):
     value: float
 
 
+class TracedRow(msgspec.Struct, frozen=True, gc=False):
+    """Table ``trace``: what passed, as it was, after all faults; only where that was asked for.
+
+    Frames are what the fake saw and meant. This is what the client was handed and did, in the order in which
+    it happened, from which a run can be judged again.
+
+    Attributes:
+        seq: Position in the trace, from 1 without gaps; it counts apart from the other tables.
+        t_s: Monotonic clock, seconds, as exact as it was.
+        what: ``in``, ``out`` (bytes from and to the client), ``accept``, ``end``, ``reads`` of a connection;
+            ``op``, ``answer``, ``event`` of the client; ``mark`` of the script; ``case``, the last row: all
+            else that judging the run needs.
+        connection: ``c1``, ``c2`` ...; empty for what belongs to none.
+        data: In msgpack: bytes or parts; who ended a connection, and how; the id of an op; the number of an
+            event's line.
+    """
+
+    run: str
+    seq: int
+    t_s: float
+    what: str
+    connection: str
+    data: bytes
+
+
+#: The table that files of version 2.1 lack.
+TRACE = "trace"
 TABLES: dict[str, type[msgspec.Struct]] = {
     "runs": RunRow,
     "frames": FrameRow,
     "ops": OpRow,
     "metrics": MetricRow,
+    TRACE: TracedRow,
 }
 
 

@@ -1,14 +1,15 @@
 """The journal of one run: what the fake saw, what the client did, how the harness fared.
 
 On disk these are two files, each written by one thread: ``<run>.wire`` by the loop that carries the
-fakes, ``<run>.ops`` by whoever drives the client. Both use the same monotonic clock.
+fakes, ``<run>.ops`` by whoever drives the client. Both use the same monotonic clock. A third one,
+``<run>.trace``, is written at the end, where a trace is kept.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 from uuid import uuid4
@@ -18,15 +19,17 @@ import msgspec
 from fakebrokers.core.clock import wall
 from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, KeyType, Part, kind_of, parts_of
 from fakebrokers.errors import JournalError, UsageError
+from fakebrokers.journal import lines as elements
 from fakebrokers.journal.lines import EVENT, FRAME, KIND, METRIC, OP, RUN, STATE, Line, decode, encode
 from fakebrokers.journal.memory import Entry
 from fakebrokers.journal.reader import RunLog, assemble, segments_of
-from fakebrokers.journal.rows import MARK, RunRow
+from fakebrokers.journal.rows import MARK, TRACE, RunRow, TracedRow
 from fakebrokers.journal.secrets import REDACTED, redacted
 from fakebrokers.journal.segment import Segment
 
 Outcome = Literal["invoke", "ok", "fail", "info", "event"]
 
+_TRACE_LINES = 256  #: in one block of a trace
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+,=-]{0,199}")
 _ATTRIBUTES = frozenset(RunRow.__struct_fields__) - {"run", "name"}
 #: code, name of the key, what counts the items of a batch, name of the status, name of the scope
@@ -84,6 +87,7 @@ class RunJournal:
         frames: Write every frame with all its fields (credentials blotted out).
         body_limit: With `frames`: message bodies of more bytes are replaced by their digest; None keeps
             them all.
+        traces: Keep what passed byte by byte, credentials among it; see `trace`.
         attributes: Any attribute of `RunRow`.
 
     Attributes:
@@ -102,6 +106,7 @@ class RunJournal:
         run: str | None = None,
         frames: bool = False,
         body_limit: int | None = 1024,
+        traces: bool = False,
         **attributes: Any,
     ) -> None:
         if not _NAME.fullmatch(name):
@@ -120,6 +125,9 @@ class RunJournal:
             self._wire, self._ops = _Memory(), _Memory()
         else:
             self._wire, self._ops = _segments(folder, run)
+        self._folder = folder
+        self._traces = traces
+        self._trace: list[TracedRow] = []
         self._append = self._wire.append
         self._note((RUN, {"run": run, "name": name}))
         self.attributes(started_ms=int(wall() * 1000), **attributes)
@@ -234,6 +242,33 @@ class RunJournal:
             raise UsageError(f"expected attributes of a run, got {', '.join(sorted(unknown))}")
         self._note((RUN, attributes))
 
+    def trace(self, rows: Iterable[tuple[float, str, str, Any]]) -> None:
+        """Keep what passed, as it was, if that was asked for: once, before the run is closed.
+
+        Args:
+            rows: See `TracedRow`: seconds on the journal's clock, what, connection, data for msgpack.
+        """
+        if not self._traces:
+            return
+        packed = [
+            (elements.TRACE, at, what, connection, elements.ENCODER.encode(data))
+            for at, what, connection, data in rows
+        ]
+        if self._folder is None:
+            self._trace = [TracedRow(self.run, seq, *line[1:]) for seq, line in enumerate(packed, 1)]
+            return
+        path = self._folder / f"{self.run}.{TRACE}"
+        try:
+            segment = Segment(path)
+            try:
+                for first in range(0, len(packed), _TRACE_LINES):
+                    segment.append(packed[first : first + _TRACE_LINES])
+            finally:
+                segment.close()
+        except OSError as error:
+            lost = "what passed is not written down byte by byte"
+            self.failure = self.failure or JournalError(path, _problem(error), lost)
+
     def _note(self, line: tuple[Any, ...]) -> None:
         if self._ops_end:
             return
@@ -276,7 +311,7 @@ class RunJournal:
         if not (isinstance(self._wire, _Memory) and isinstance(self._ops, _Memory)):
             raise UsageError("this run is written to disk: read it from there")
         wire, ops = self._wire.lines, self._ops.lines
-        return assemble(self.run, wire, ops, torn=False)
+        return msgspec.structs.replace(assemble(self.run, wire, ops, torn=False), trace=self._trace)
 
     def _shown(self, frame: Frame, spec: FrameSpec) -> str | None:
         """All fields as JSON, if that was asked for."""

@@ -1,8 +1,9 @@
 """From many small files that are cheap to write to a few Parquet files that are cheap to read.
 
-A sealed journal has files ``runs-ID.parquet``, ``frames-ID.parquet``, ``ops-ID.parquet`` and
-``metrics-ID.parquet``. The one of the runs appears last: files without it are leftovers of a seal that was
-broken off, and are removed by the next one. A run never spans two files. Needs pyarrow (extra ``suite``).
+A sealed journal has files ``runs-ID.parquet``, ``frames-ID.parquet``, ``ops-ID.parquet``,
+``metrics-ID.parquet`` and ``trace-ID.parquet``. The one of the runs appears last: files without it are
+leftovers of a seal that was broken off, and are removed by the next one. A run never spans two files. Needs
+pyarrow (extra ``suite``).
 """
 
 from __future__ import annotations
@@ -119,25 +120,26 @@ class _Batch:
     """One set of files in the making."""
 
     def __init__(self, folder: Path) -> None:
-        import pyarrow.parquet as pq
-
         self._folder = folder
         self._name = uuid4().hex[:12]
         self._runs: list[str] = []
         self._waiting: dict[str, list[pyarrow.Table]] = {table: [] for table in TABLES}
         self._rows_waiting = dict.fromkeys(TABLES, 0)
         self.rows = 0
-        self._writers = {
-            table: pq.ParquetWriter(
-                self._path(table, ".tmp"),
-                arrow_schema(table),
-                compression="zstd",
-                write_page_checksum=True,
-                use_dictionary=_repetitive(table),
-                column_encoding={name: "DELTA_BINARY_PACKED" for name in ("seq", "t_ns") if table != "runs"},
-            )
-            for table in TABLES
-        }
+        self._writers = {table: self._writer(table) for table in TABLES}
+
+    def _writer(self, table: str) -> pyarrow.parquet.ParquetWriter:
+        import pyarrow.parquet as pq
+
+        names = TABLES[table].__struct_fields__
+        return pq.ParquetWriter(
+            self._path(table, ".tmp"),
+            arrow_schema(table),
+            compression="zstd",
+            write_page_checksum=True,
+            use_dictionary=_repetitive(table),
+            column_encoding={name: "DELTA_BINARY_PACKED" for name in ("seq", "t_ns") if name in names},
+        )
 
     def add(self, folder: Path, stem: str) -> bool:
         """Take in a run; `stem` is how its files are named. Whether it has ended."""
@@ -207,13 +209,7 @@ def _tables(folder: Path, stem: str) -> Iterator[tuple[str, pyarrow.Table]]:
         yield from stream
         yield "runs", arrow_table("runs", [msgspec.structs.astuple(stream.row)])
         return
-    log = read_run(folder, stem)
-    parts: dict[str, Sequence[msgspec.Struct]] = {
-        "frames": log.frames,
-        "ops": log.ops,
-        "metrics": log.metrics,
-    }
-    for table, rows in (parts | {"runs": [log.run]}).items():
+    for table, rows in read_run(folder, stem).tables.items():
         yield table, arrow_table(table, [msgspec.structs.astuple(row) for row in rows])
 
 
@@ -275,4 +271,5 @@ def _remove_segments(folder: Path, runs: Iterable[str]) -> None:
 def _repetitive(table: str) -> list[str]:
     """Columns with few different values."""
     unique = {"seq", "t_ns", "op_id", "value", "offset", "key_first", "wire_key", "frame", "keys", "size"}
+    unique |= {"t_s", "data"}
     return [name for name in TABLES[table].__struct_fields__ if name not in unique]

@@ -13,7 +13,7 @@ from fakebrokers.extras import needs
 from fakebrokers.journal.convert import upgraded_tables
 from fakebrokers.journal.reader import RunLog, read_run, runs_in
 from fakebrokers.journal.record import Record, Tap
-from fakebrokers.journal.rows import MARK, TABLES, FrameRow, MetricRow, OpRow, RunRow
+from fakebrokers.journal.rows import MARK, TABLES, TRACE, FrameRow, MetricRow, OpRow, RunRow, TracedRow
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
@@ -98,12 +98,17 @@ def _sealed(runs: Path, run: str) -> RunLog:
     from fakebrokers.journal.arrow import version_of
 
     name = runs.name.removeprefix("runs")
-    tables = {table: pq.read_table(runs.with_name(f"{table}{name}")) for table in TABLES}
+    paths = {table: runs.with_name(f"{table}{name}") for table in TABLES}
+    tables = {table: pq.read_table(path) for table, path in paths.items() if table != TRACE or path.exists()}
     whole = upgraded_tables(tables, version_of(tables["runs"].schema))
 
     def rows(table: str, kind: type[Row]) -> list[Row]:
+        if table not in whole:
+            return []
         found = whole[table].filter(pc.equal(whole[table]["run"], run))
         return [msgspec.convert(row, kind) for row in found.to_pylist()]
 
     [row] = rows("runs", RunRow)
-    return RunLog(row, rows("frames", FrameRow), rows("ops", OpRow), rows("metrics", MetricRow))
+    return RunLog(
+        row, rows("frames", FrameRow), rows("ops", OpRow), rows("metrics", MetricRow), rows(TRACE, TracedRow)
+    )

@@ -6,16 +6,18 @@ Needs pyarrow and numpy (extra ``suite``).
 
 from __future__ import annotations
 
+import itertools
 import mmap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from fakebrokers.core.frames import KeyType
-from fakebrokers.journal.arrow import arrow_schema
+from fakebrokers.journal.arrow import arrow_schema, arrow_table
 from fakebrokers.journal.keys import key_text, row_keys
 from fakebrokers.journal.lines import (
     EventLine,
@@ -30,9 +32,9 @@ from fakebrokers.journal.lines import (
     noted,
 )
 from fakebrokers.journal.packed import consecutive
-from fakebrokers.journal.reader import TAPS, run_row, signed, unsigned
+from fakebrokers.journal.reader import TAPS, read_trace, run_row, signed, unsigned
 from fakebrokers.journal.record import State
-from fakebrokers.journal.rows import MARK, RunRow
+from fakebrokers.journal.rows import MARK, TRACE, RunRow
 
 #: Lines of a file that are held at a time, about.
 CHUNK = 1 << 13
@@ -145,6 +147,7 @@ class RunStream:
         self._wire = _Lines(folder / f"{run}.wire", self._take)
         self._ops = _Lines(folder / f"{run}.ops", self._take)
         self._named = run
+        self._folder, self._stem = folder, run
 
     @property
     def row(self) -> RunRow:
@@ -165,6 +168,9 @@ class RunStream:
                 yield "frames", self._frames(lines, seqs)
             else:
                 yield from self._others(lines, seqs)
+        trace = read_trace(self._folder, self._stem, self._named)
+        while chunk := list(itertools.islice(trace, CHUNK)):
+            yield TRACE, arrow_table(TRACE, [msgspec.structs.astuple(row) for row in chunk])
 
     def _take(self, line: Line) -> None:
         if isinstance(line, RunLine):

@@ -14,7 +14,7 @@ from fakebrokers.journal.arrow import arrow_schema, arrow_table, version_of
 from fakebrokers.journal.convert import NEW_IN_2_1, identity_of_1, upgraded_lines, upgraded_tables
 from fakebrokers.journal.lines import StateLine
 from fakebrokers.journal.reader import RunLog, read_run, runs_in
-from fakebrokers.journal.rows import TABLES
+from fakebrokers.journal.rows import TABLES, TRACE
 
 pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 import pyarrow as pa
@@ -24,6 +24,8 @@ from conformance.pipeline.sources import sources_in
 from fakebrokers.journal.seal import seal, sealed_runs
 
 HERE = Path(__file__).parent
+#: The tables that old versions had.
+OLD = [table for table in TABLES if table != TRACE]
 SEALED_BY_1 = HERE / "v1-sealed"
 
 
@@ -41,9 +43,9 @@ def sealed(folder: Path) -> dict[str, pa.Table]:
     """All rows of a folder's sealed files, as this version has them."""
     parts = []
     for path in sorted(folder.glob("runs-*.parquet")):
-        tables = {table: pq.read_table(path.with_name(path.name.replace("runs", table))) for table in TABLES}
+        tables = {table: pq.read_table(path.with_name(path.name.replace("runs", table))) for table in OLD}
         parts.append(upgraded_tables(tables, version_of(tables["runs"].schema)))
-    return {table: pa.concat_tables([part[table] for part in parts]) for table in TABLES}
+    return {table: pa.concat_tables([part[table] for part in parts]) for table in OLD}
 
 
 def as_tables(log: RunLog) -> dict[str, list[dict[str, Any]]]:

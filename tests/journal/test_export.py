@@ -135,7 +135,7 @@ def test_parquet_is_a_file_for_each_table(
     assert "--out" in ran(capfd, "export", str(folder), "--format", "parquet", code=64)
     ran(capfd, "export", str(folder), "--format", "parquet", "--out", str(tmp_path / "tables"))
     tables = {path.stem: pq.read_table(path) for path in (tmp_path / "tables").iterdir()}
-    assert set(tables) == {"runs", "frames", "ops", "metrics"}
+    assert set(tables) == {"runs", "frames", "ops", "metrics", "trace"}
     assert "Pub" in tables["frames"]["kind"].to_pylist()
     assert list(folder.glob("*.wire")), "what is exported stays as it is"
 

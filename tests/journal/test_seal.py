@@ -99,6 +99,7 @@ def test_a_seal_that_was_interrupted_neither_loses_nor_doubles(
         "frames": 1,
         "ops": 3,
         "metrics": 0,
+        "trace": 0,
     }
     assert len(list(tmp_path.iterdir())) == len(TABLES)
 

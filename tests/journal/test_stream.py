@@ -42,9 +42,9 @@ def streamed(folder: Path, run: str) -> dict[str, pa.Table]:
 
 def read(folder: Path, run: str) -> dict[str, pa.Table]:
     log = read_run(folder, run)
-    rows: dict[str, Any] = {"runs": [log.run], "frames": log.frames, "ops": log.ops, "metrics": log.metrics}
     return {
-        table: arrow_table(table, [msgspec.structs.astuple(row) for row in rows[table]]) for table in TABLES
+        table: arrow_table(table, [msgspec.structs.astuple(row) for row in rows])
+        for table, rows in log.tables.items()
     }
 
 

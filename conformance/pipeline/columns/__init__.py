@@ -23,5 +23,7 @@ GROUPS: Mapping[str, tuple[Callable[[FileSet, Findings], None], ...]] = {
     "polls": (polls.judge,),
     "rest": (requests.judge, silence.judge),
 }
+#: The group of the rules for all runs (`conformance.pipeline.columns.rules`), which judge traces on demand.
+RULES = "rules"
 
-__all__ = ["GROUPS", "FileSet", "Findings"]
+__all__ = ["GROUPS", "RULES", "FileSet", "Findings"]

@@ -12,14 +12,15 @@ from conformance.pipeline.columns.arrays import NONE
 from conformance.pipeline.columns.fileset import FileSet
 from conformance.pipeline.columns.findings import Found
 from conformance.pipeline.columns.messages import COLUMNS, Fates, OpColumns
+from conformance.rules.anomalies.anomaly import NAMES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 #: Messages of a run that are reported for each name of an anomaly.
 PER_RUN = 100
-#: Findings of these names do not name a message: a key on the wire, a connection, an operation.
-_OTHERS = frozenset({"phantom-confirm", "missed-heartbeat-ignored", "stuck-request"})
+#: Findings of other names do not name a message, but a key on the wire, a connection, an operation, a run.
+_OF_MESSAGES = frozenset(NAMES) - {"phantom-confirm", "missed-heartbeat-ignored", "stuck-request"}
 
 #: Columns of numbers, 64 bits: how often, the first row of each (`seq`), when (ns), and where in the log.
 COUNTS = ("sent", "acked", "failed", "delivered")
@@ -62,7 +63,7 @@ def _wanted(found: Iterable[Found]) -> Mapping[tuple[str, str, str], list[str]]:
     so_far: dict[tuple[str, str], int] = {}
     for name, run, key, value, *_ in found:
         names = wanted.get((run, key, value), ())
-        if name in _OTHERS or name in names or so_far.get((run, name), 0) >= PER_RUN:
+        if name not in _OF_MESSAGES or name in names or so_far.get((run, name), 0) >= PER_RUN:
             continue
         so_far[run, name] = so_far.get((run, name), 0) + 1
         wanted.setdefault((run, key, value), []).append(name)

@@ -1,4 +1,4 @@
-"""The four files of one seal, read column by column."""
+"""The files of one seal, read column by column."""
 
 from __future__ import annotations
 
@@ -73,6 +73,12 @@ class FileSet:
         with self._opened(table, columns) as file:
             yield lambda name: file.read(columns=[name], use_threads=False)[name]
 
+    def pieces(self, table: str) -> Iterator[pa.Table]:
+        """The rows of a table, piece by piece."""
+        with self._opened(table) as file:
+            for number in range(file.num_row_groups):
+                yield file.read_row_group(number, use_threads=False)
+
     def read_where(
         self, table: str, columns: Sequence[str], by: str, wanted: Callable[[pa.ChunkedArray], Any]
     ) -> pa.Table:
@@ -132,7 +138,7 @@ class FileSet:
             if problem := unknown_in(row["contract"] or ""):
                 raise UsageError(f"{self.paths['runs']}: run {row['run']}: {problem}")
         names = {row["run"] for row in self.runs}
-        for table in ("frames", "ops", "metrics"):
+        for table in self.paths.keys() - {"runs"}:
             rows = self.read(table, "run", "seq")
             run, seq = Codes(rows["run"]), numbers(rows["seq"])
             if strange := sorted(set(run.names.to_pylist()) - names):

@@ -18,10 +18,18 @@ Found = tuple[str, str, str, str, str, list[int], str]
 
 
 class Findings:
-    """All findings of one file set; of `latencies`, a histogram by measure and run."""
+    """All findings of one file set.
+
+    Attributes:
+        latencies: A histogram by measure and run.
+        judged: How many traces the rules have judged.
+        unread: The runs whose traces they could not judge, with the reason.
+    """
 
     def __init__(self) -> None:
         self.found: list[Found] = []
+        self.judged = 0
+        self.unread: dict[str, str] = {}
         self.latencies: dict[tuple[str, str], Histogram] = {}
 
     def add(

@@ -16,6 +16,7 @@ from conformance.search.random.case import ChaosCase
 from conformance.search.random.client import ChaosClient
 from conformance.search.random.corpus import Corpus
 from conformance.search.random.draw import Setting, draw
+from conformance.search.random.history import KeptJournals
 from conformance.search.random.page import write_page
 from conformance.search.random.replay import ChaosReplay, replay_of
 from conformance.search.random.runs import Outcome, Wanted, outcomes
@@ -38,6 +39,7 @@ class ChaosCampaign(Campaign[ChaosClient, Schedule, JudgedRun]):
     Args:
         contract: What has to hold of deliveries; "" for what the faults leave of the protocol's word.
         keeps_journals: Whether the journals of all runs are kept in the folder, for ``analyze``.
+        keeps_traces: Whether with all that passed, so that the rules of another day can judge them.
 
     Attributes:
         words: How many runs have ended how.
@@ -57,12 +59,13 @@ class ChaosCampaign(Campaign[ChaosClient, Schedule, JudgedRun]):
         expected: KnownFindings | None = None,
         contract: str = "",
         keeps_journals: bool = False,
+        keeps_traces: bool = False,
         processes: int = 1,
     ) -> None:
         super().__init__(subject, folder, expected, processes)
         self.setting = setting
         self.contract = contract
-        self.journals = self.folder / JOURNAL if keeps_journals else None
+        self.kept = KeptJournals(self.folder / JOURNAL, keeps_traces) if keeps_journals else None
         self.corpus = Corpus.load(self.folder)
         self.words: dict[str, int] = {}
         self.left: dict[str, str] = {}
@@ -79,7 +82,7 @@ class ChaosCampaign(Campaign[ChaosClient, Schedule, JudgedRun]):
     ) -> None:
         """Run the seeds that failed before, then these, until the time is over; write down what failed."""
         until = None if seconds is None else time.monotonic() + seconds
-        wanted = Wanted(self.setting, self.contract, self.journals, self.processes, until)
+        wanted = Wanted(self.setting, self.contract, self.kept, self.processes, until)
 
         def run_all() -> None:
             chosen = _unique(itertools.chain(self.corpus.seeds_of(self.setting), seeds))

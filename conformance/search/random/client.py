@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 from conformance.known.defects import KnownFindings
 from conformance.run.trace import Trace
 from conformance.search.client import Command, SearchClient, run_live
 from conformance.search.random.case import ChaosCase
+from conformance.search.random.history import KeptJournals, close_journal
 from conformance.search.random.run import play, run
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.verdict import RunVerdict, Word, verdict_on
@@ -49,21 +49,21 @@ class ChaosClient(SearchClient):
             return TOXIPROXY if self.toxiproxy else PROXY
         return IN_PROCESS if self.made is not None else PROCESS
 
-    def run(self, schedule: Schedule, contract: str = "", folder: Path | None = None) -> ChaosCase:
+    def run(self, schedule: Schedule, contract: str = "", kept: KeptJournals | None = None) -> ChaosCase:
         """Run one schedule. Blocks.
 
         Args:
-            contract, folder: See `conformance.search.random.run.run`.
+            contract, kept: See `conformance.search.random.run.run`.
         """
         if self.made is not None:
-            return run(self.made, schedule, contract=contract, folder=folder, client=self.name)
-        return asyncio.run(self.run_live(schedule, contract, folder))
+            return run(self.made, schedule, contract=contract, kept=kept, client=self.name)
+        return asyncio.run(self.run_live(schedule, contract, kept))
 
     async def judge_live(
         self,
         schedule: Schedule,
         contract: str = "",
-        folder: Path | None = None,
+        kept: KeptJournals | None = None,
         expected: KnownFindings | None = None,
     ) -> tuple[ChaosCase, RunVerdict]:
         """As `run_live`, judged; again where the harness stood still and nobody can say why it failed.
@@ -73,13 +73,15 @@ class ChaosClient(SearchClient):
         """
         known = expected or KnownFindings()
         for _ in range(TRIES):
-            case = await self.run_live(schedule, contract, folder)
+            case = await self.run_live(schedule, contract, kept)
             verdict = await asyncio.to_thread(verdict_on, case)  # the other runs go on
             if verdict.word is not Word.INCONCLUSIVE or not known.news(verdict.found, schedule):
                 break
         return case, verdict
 
-    async def run_live(self, schedule: Schedule, contract: str = "", folder: Path | None = None) -> ChaosCase:
+    async def run_live(
+        self, schedule: Schedule, contract: str = "", kept: KeptJournals | None = None
+    ) -> ChaosCase:
         """Run one schedule against a process, in real time."""
         trace = Trace(asyncio.get_running_loop().time)
         adapter = self.traced(trace)
@@ -90,11 +92,12 @@ class ChaosClient(SearchClient):
             in_memory=False,
             longest_s=PAUSE_S,
             contract=contract,
-            folder=folder,
+            kept=kept,
             client=self.name,
             target=self.target,
             toxiproxy=self.toxiproxy,
         )
         case = await run_live(adapter, work, lambda: ChaosCase(schedule, trace.rows), LONGEST_S)
-        case.digest = ""
+        if case.journal is not None:
+            close_journal(case.journal, kept, case)
         return case

@@ -4,32 +4,45 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from conformance.clients.adapter.base import Adapter
-from conformance.search.random.case import ChaosRun
+from conformance.run.stored import rows_of
+from conformance.search.random.case import ChaosCase, ChaosRun
 from conformance.search.random.schedule import Schedule, to_json
 from conformance.suite.op_journal import UNKNOWN, write_ops
 from fakebrokers import __version__
 from fakebrokers.journal import RunJournal
-from fakebrokers.journal.reader import RunLog
+from fakebrokers.journal.reader import RunLog, read_run
 
 SCENARIO = "chaos"
 IN_MEMORY = "~0"  #: how the name of a run ends that is kept nowhere
 
 
+class KeptJournals(NamedTuple):
+    """Where the journals of runs are kept.
+
+    Attributes:
+        traces: With all that passed, so that a run can be judged again.
+    """
+
+    folder: Path
+    traces: bool = False
+
+
 def open_journal(
-    schedule: Schedule, folder: Path | None = None, *, client: str = "", client_version: str = ""
+    schedule: Schedule, kept: KeptJournals | None = None, *, client: str = "", client_version: str = ""
 ) -> RunJournal:
-    """A journal for one run; in memory unless it has a folder. Two runs on disk never share a name."""
+    """A journal for one run; in memory unless it is kept. Two runs on disk never share a name."""
     digest = hashlib.sha256(to_json(schedule).encode()).hexdigest()[:16]
     name = f"chaos@{schedule.protocol}@{digest}"
     return RunJournal(
-        folder,
+        None if kept is None else kept.folder,
         name,
-        run=None if folder is not None else f"{name}{IN_MEMORY}",
+        traces=kept is not None and kept.traces,
+        run=None if kept is not None else f"{name}{IN_MEMORY}",
         client=client,
         client_version=client_version,
         suite_version=__version__,
@@ -48,6 +61,13 @@ def write_history(
     write_ops(journal, ChaosRun(schedule.protocol), adapter.transcript.lines, broker.journal)
     if promised:
         journal.attributes(contract=promised)
+
+
+def close_journal(journal: RunJournal, kept: KeptJournals | None, case: ChaosCase) -> None:
+    """The run is over, and all of it is known; the case gets its history."""
+    journal.trace(rows_of(case))
+    journal.close()
+    case.log = journal.log() if kept is None else read_run(kept.folder, journal.run)
 
 
 def digest_of(log: RunLog) -> str:

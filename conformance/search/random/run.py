@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -19,7 +18,13 @@ from conformance.run.stuck import Stuck
 from conformance.run.trace import Trace
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.context import ChaosContext
-from conformance.search.random.history import digest_of, open_journal, write_history
+from conformance.search.random.history import (
+    KeptJournals,
+    close_journal,
+    digest_of,
+    open_journal,
+    write_history,
+)
 from conformance.search.random.material import ChaosProtocol, material_of
 from conformance.search.random.repeatable import repeatable
 from conformance.search.random.schedule import Schedule
@@ -27,7 +32,6 @@ from conformance.search.random.toxics import TOXIC, Toxics
 from conformance.search.random.workloads import find_workload
 from fakebrokers.core import memory
 from fakebrokers.core.frames import Role, kind_of
-from fakebrokers.journal.reader import read_run
 from fakebrokers.journal.record import State, Tap
 from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy import Proxy
@@ -42,7 +46,7 @@ def run(
     schedule: Schedule,
     *,
     contract: str = "",
-    folder: Path | None = None,
+    kept: KeptJournals | None = None,
     client: str = "",
 ) -> ChaosCase:
     """Run a schedule against a client that reaches fakes in memory. Blocks; main thread only.
@@ -50,13 +54,13 @@ def run(
     Args:
         made: The adapter class, for fakes in memory.
         contract: What has to hold of deliveries; "" for what the faults leave of the protocol's word.
-        folder: Where the journal is kept; None: nowhere.
+        kept: Where the journal is kept; None: nowhere.
         client: Its name, for the journal.
     """
     trace = Trace(lambda: 0.0)
 
     def work(adapter: Adapter) -> Awaitable[ChaosCase]:
-        return play(adapter, schedule, trace, contract=contract, folder=folder, client=client)
+        return play(adapter, schedule, trace, contract=contract, kept=kept, client=client)
 
     memory.count_from_the_first()
     try:
@@ -66,6 +70,8 @@ def run(
         case = ChaosCase(schedule, trace.rows)
         case.error = str(problem)
         return case
+    if case.journal is not None:
+        close_journal(case.journal, kept, case)
     if case.log is not None:
         case.digest = digest_of(case.log)
     return case
@@ -79,25 +85,25 @@ async def play(
     in_memory: bool = True,
     longest_s: float = math.inf,
     contract: str = "",
-    folder: Path | None = None,
+    kept: KeptJournals | None = None,
     client: str = "",
     target: str = "",
     toxiproxy: str = "",
 ) -> ChaosCase:
-    """Run a schedule on the running loop.
+    """Run a schedule on the running loop. The journal of the case is open still.
 
     Args:
         adapter: Not started; it is killed at the end.
         in_memory: Whether the fake is reached through memory.
         longest_s: What a pause takes at most.
-        contract, folder, client: As in `run`.
+        contract, kept, client: As in `run`.
         target: A real server, ``host:port``; "" for a fake.
         toxiproxy: The API of a Toxiproxy in front of the target; "" where there is none.
     """
     material = material_of(schedule.protocol)
     toxics = await asyncio.to_thread(Toxics, toxiproxy, target) if toxiproxy else None
     broker = _server(schedule, material, in_memory, target if toxics is None else toxics.listen)
-    journal = open_journal(schedule, folder, client=client)
+    journal = open_journal(schedule, kept, client=client)
     broker.journal.sink = journal
     case = ChaosCase(schedule, trace.rows)
     case.is_remote = bool(target)
@@ -115,8 +121,7 @@ async def play(
             await asyncio.to_thread(toxics.close)
     case.harness = case.harness or context.trouble
     write_history(journal, schedule, adapter, broker, contract)
-    journal.close()
-    case.log = journal.log() if folder is None else read_run(folder, journal.run)
+    case.journal = journal
     return case
 
 

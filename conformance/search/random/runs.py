@@ -6,7 +6,6 @@ import itertools
 import time
 from collections.abc import Iterator
 from functools import cache, partial
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +15,7 @@ from conformance.search.garbage import rare_collections
 from conformance.search.live import side_by_side
 from conformance.search.random.client import ChaosClient
 from conformance.search.random.draw import Setting, draw
+from conformance.search.random.history import KeptJournals
 from conformance.search.random.verdict import RunVerdict, verdict_on
 
 
@@ -48,14 +48,14 @@ class Wanted(NamedTuple):
 
     Attributes:
         contract: See `conformance.search.random.run.run`.
-        folder: For journals; None: they are not kept.
+        kept: Where journals are kept; None: nowhere.
         processes: How many runs at once.
         until: On the monotonic clock; None: as long as there are seeds.
     """
 
     setting: Setting
     contract: str = ""
-    folder: Path | None = None
+    kept: KeptJournals | None = None
     processes: int = 1
     until: float | None = None
 
@@ -67,7 +67,7 @@ class Wanted(NamedTuple):
     def run(self, subject: ChaosClient, seed: str) -> Outcome:
         """Run the schedule of a seed. Blocks."""
         begun = time.monotonic()
-        case = subject.run(draw(self.setting, seed), self.contract, self.folder)
+        case = subject.run(draw(self.setting, seed), self.contract, self.kept)
         return Outcome(seed, verdict_on(case), case.digest, time.monotonic() - begun)
 
 
@@ -115,7 +115,7 @@ def _live(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterato
     async def run(seed: str) -> Outcome:
         begun = time.monotonic()
         schedule = draw(wanted.setting, seed)
-        case, verdict = await subject.judge_live(schedule, wanted.contract, wanted.folder)
+        case, verdict = await subject.judge_live(schedule, wanted.contract, wanted.kept)
         return Outcome(seed, verdict, case.digest, time.monotonic() - begun)
 
     return side_by_side(run, seeds, wanted.processes, lambda: wanted.is_over)

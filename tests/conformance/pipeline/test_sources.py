@@ -61,7 +61,7 @@ def test_a_run_that_is_given_twice_counts_once(tmp_path: Path, how: str) -> None
     if how == "a copy":
         shutil.copytree(folder, other[how])
     files = sources_in([str(folder), str(other[how])], str(tmp_path / "scratch"))
-    assert counted(files) == {"runs": 1, "frames": 0, "ops": 3, "metrics": 0}
+    assert counted(files) == {"runs": 1, "frames": 0, "ops": 3, "metrics": 0, "trace": 0}
 
 
 def test_of_files_that_share_some_runs_each_run_counts_once(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_of_files_that_share_some_runs_each_run_counts_once(tmp_path: Path) -> N
     for folder in ("a", "b"):
         seal(tmp_path / folder)
     files = sources_in([str(tmp_path / "a"), str(tmp_path / "b")], str(tmp_path / "scratch"))
-    assert counted(files) == {"runs": 2, "frames": 0, "ops": 6, "metrics": 0}
+    assert counted(files) == {"runs": 2, "frames": 0, "ops": 6, "metrics": 0, "trace": 0}
     assert sorted(read(files, "runs")["run"].to_pylist()) == sorted([run, other])
 
 
@@ -91,7 +91,7 @@ def test_a_run_that_was_cut_into_pieces_is_judged_whole(tmp_path: Path, overlap:
     ended = pa.array([name != run for name in table["run"].to_pylist()])
     pq.write_table(table.set_column(table.schema.get_field_index("ended"), "ended", ended), runs)
     files = sources_in([str(tmp_path / "a"), str(tmp_path / "b")], str(tmp_path / "scratch"))
-    assert counted(files) == {"runs": 2, "frames": 0, "ops": 6, "metrics": 0}
+    assert counted(files) == {"runs": 2, "frames": 0, "ops": 6, "metrics": 0, "trace": 0}
     whole = read(files, "ops").filter(pc.equal(read(files, "ops")["run"], run))
     assert whole.sort_by("seq") == whole and whole["seq"].to_pylist() == mine["seq"].to_pylist()
     assert all(read(files, "runs")["ended"].to_pylist())

@@ -55,8 +55,8 @@ def at(row: int) -> Position:
 
 
 def op(name: str, begun: int, ended: int, result: Result, /, **args: Any) -> RunOp:
-    call: Any = SimpleNamespace(op=name, id=begun, timeout_ms=None)
-    done = RunOp(call, {"session": "s1", **args}, 9.0, at(begun), "")
+    given = {"session": "s1", **args}
+    done = RunOp(begun, name, given, given_ms=None, timeout_s=9.0, begun=at(begun), phase="")
     done.ended, done.result = at(ended), result
     return done
 

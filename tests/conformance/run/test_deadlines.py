@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ AT = Position(0, 0, 10.0)
 
 
 def op(given_ms: float | None, latest_s: float, **args: Any) -> RunOp:
-    return RunOp(cast(Any, SimpleNamespace(op="publish", timeout_ms=given_ms)), args, latest_s, AT, "")
+    return RunOp(1, "publish", args, given_ms=given_ms, timeout_s=latest_s, begun=AT, phase="")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from conformance.clients.adapter.messages import Event, Hello
 from conformance.clients.mutants.matrix import run
 from conformance.clients.mutants.registry import find_mutant
 from conformance.results import Verdict
-from conformance.run.bases import RunOp
+from conformance.run.bases import LiveOp, RunOp
 from conformance.run.case import Case
 from conformance.run.material import material_of
 from conformance.run.notes import Notes
@@ -114,7 +114,7 @@ def test_a_run_that_cannot_be_read_says_why(label: str, why: str) -> None:
 
 
 def op(name: str, ok: bool | None = True, **args: Any) -> RunOp:
-    done = RunOp(_call(name), args, 1.0, START, "")
+    done = LiveOp(_call(name), args, 1.0, START, "")
     if ok is not None:
         done.result = _Result(ok)  # type: ignore[assignment]
     return done
