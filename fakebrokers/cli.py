@@ -248,6 +248,13 @@ cli.add_command(
         "Read what a fake has written down, or hand it to other programs.",
     )
 )
+cli.add_command(
+    Deferred(
+        "trace",
+        "fakebrokers.viewer.cli:trace",
+        "Make a page of a run: who said what to whom, what the client was asked, where faults took place.",
+    )
+)
 
 
 @cli.command()

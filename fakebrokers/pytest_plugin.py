@@ -188,6 +188,10 @@ def pytest_runtest_makereport(
     report = yield
     if report.failed and item.config.stash[SETTINGS].journal_lines:
         _add_journals(item, call, report)
+    if report.failed and item.config.stash[SETTINGS].trace and "fakebrokers.server" in sys.modules:
+        from fakebrokers.pytest_trace import add_trace
+
+        add_trace(item, _fakes(item), report)
     if call.when == "teardown":
         forget(item)
     return report

@@ -36,6 +36,7 @@ class Settings(NamedTuple):
         journal_lines: How much of a journal a failure report shows; 0 for none.
         unfired: What a fault that never took place means: ``report`` or ``fail``.
         urls: Real brokers to use instead of fakes, by protocol.
+        trace: Where pages of failed tests are written; "" for nowhere.
         replay: Options that make another run decide the same.
         mutate: Whether, and how, tests run again with misbehaving brokers.
     """
@@ -45,6 +46,7 @@ class Settings(NamedTuple):
     journal_lines: int
     unfired: str
     urls: Mapping[str, str]
+    trace: str
     replay: tuple[str, ...]
     mutate: Mutating | None
 
@@ -61,6 +63,18 @@ OPTIONS = (
         "report",
         "what becomes of a test that passes although a fault of its never took place (default: report, "
         "in the reports of failed tests only; fail: it fails)",
+    ),
+    (
+        "trace",
+        "on-failure|off",
+        "off",
+        "on-failure: write a page for each failed test, with all that its fakes saw (default: off)",
+    ),
+    (
+        "trace-dir",
+        "DIR",
+        "fakebrokers-traces",
+        "where these pages are written (default: fakebrokers-traces)",
     ),
     ("mutate-json", "FILE", "", "with --fakebrokers-mutate: write the result to this file too"),
     (
@@ -104,6 +118,7 @@ def read_settings(config: pytest.Config) -> Settings:
         journal_lines=_number(config, "journal-lines") or 0,
         unfired=_word(config, "unfired", ("report", "fail")),
         urls=_urls(config),
+        trace=_option(config, "trace-dir") if _word(config, "trace", ("off", "on-failure")) != "off" else "",
         replay=() if profile is None else (f"--fakebrokers-profile={profile}",),
         mutate=_mutating(config) if config.getoption("--fakebrokers-mutate") else None,
     )

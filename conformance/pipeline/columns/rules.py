@@ -16,14 +16,13 @@ from pathlib import Path
 
 from conformance.pipeline.columns.fileset import FileSet
 from conformance.pipeline.columns.findings import Findings
-from conformance.rules import HARNESS, judge
+from conformance.rules.again import judge_again
 from conformance.run.material import package_of
 from conformance.run.stored import case_of
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.rows import TRACE, TracedRow
 from fakebrokers.protocol import protocol_names
 
-LAG_S = 0.5  #: the harness standing still for longer explains whatever has to do with time
 #: Packages whose text decides what the rules find.
 _DECIDING = ("conformance.rules", "conformance.run", "conformance.decoders")
 
@@ -39,11 +38,8 @@ def judge_traces(files: FileSet, findings: Findings) -> None:
             findings.unread[run] = str(error)
             continue
         findings.judged += 1
-        if case.harness or case.is_starved or case.lag_s > LAG_S:
-            continue
-        for found in judge(case):
-            if found.name not in allows and found.name != HARNESS:
-                findings.add(found.name, run, seqs=[row + 1 for row in found.rows], detail=found.detail)
+        for found in judge_again(case, allows):
+            findings.add(found.name, run, seqs=[row + 1 for row in found.rows], detail=found.detail)
 
 
 def _rows(files: FileSet) -> Iterator[TracedRow]:

@@ -80,11 +80,11 @@ def test_other_rules_judge_again_and_the_same_do_not(
 ) -> None:
     asked: list[str] = []
 
-    def judge(case: Any, real: Any = rules.judge) -> Any:
+    def judge(case: Any, allows: Any, real: Any = rules.judge_again) -> Any:
         asked.append(case.spec.base)
-        return real(case)
+        return real(case, allows)
 
-    monkeypatch.setattr(rules, "judge", judge)
+    monkeypatch.setattr(rules, "judge_again", judge)
     for _ in range(2):
         analyze_journals([journal[0]], tmp_path, engine="local", rules=True)
     assert len(asked) == len(SEEDS)

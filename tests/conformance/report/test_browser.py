@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.report import write_report
-from tests.eventually import PATIENCE_S
+from tests.browser import PATIENCE_MS, chromium, opened
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore")]
 
@@ -23,31 +21,11 @@ sample: Any = importlib.util.module_from_spec(_spec)
 sys.modules[_spec.name] = sample
 _spec.loader.exec_module(sample)
 
-PATIENCE_MS = 2 * PATIENCE_S * 1000  #: a browser has several processes that want a processor
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="missing: playwright (pip install playwright)"
-    )
-    path = os.environ.get("FAKEBROKERS_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip("missing: chromium (apt-get install chromium)")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE_MS)
-        yield browser
-        browser.close()
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -58,24 +36,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(params=[(1280, 900), (360, 740)], ids=["wide", "narrow"])
 def page(browser: Any, url: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    width, height = request.param
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark", offline=True
-    )
-    context.set_default_timeout(PATIENCE_MS)
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on(
-        "request", lambda call: None if call.url.startswith(("file:", "data:")) else problems.append(call.url)
-    )
-    page.goto(url)
-    yield page
-    assert page.evaluate("window.hacked") is None
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert problems == []
-    context.close()
+    with opened(browser, url, *request.param) as page:
+        yield page
 
 
 def test_from_the_matrix_to_a_scenario_and_back(page: Any) -> None:

@@ -130,7 +130,7 @@ def test_a_fixed_deadline_is_the_latest_moment(asked_ms: float | None, blamed: b
     case = case_of(conn)
     args = {"target": "S", "name": "q"}
     done = op("rmqs.query_sequence", 2, 6, failed("rmqs.query_sequence", "timeout"), **args)
-    done.call.timeout_ms = asked_ms
+    done.given_ms = asked_ms
     frame = QueryPublisherSequence(correlation_id=1, reference="q", stream="S")
     case.ops = [done]
     case.facts.questions = [Question(conn, frame, None, at(5))]

@@ -128,6 +128,7 @@ def _call(name: str) -> Call:
     class Stub:
         id = 1
         op = name
+        timeout_ms = None
 
     return Stub()  # type: ignore[return-value]
 

@@ -240,7 +240,7 @@ def test_messages_in_findings_are_told_as_the_checkers_know_them(files_of: Any, 
     named = {
         (run, name, key, value)
         for name, run, key, value, *_ in found
-        if name not in drill_down._OTHERS and (run, key, value) in known
+        if name in drill_down._OF_MESSAGES and (run, key, value) in known
     }
     assert {(row["run"], row["anomaly"], row["key"], row["value"]) for row in rows} == named
     assert len(rows) == len(named) > 300

@@ -41,6 +41,7 @@ def beats(folder: Path, count: int) -> FileSet:
             "outcome": ["event"] * len(at[::2]),
         },
         "metrics": {},
+        "trace": {},
     }
     paths = {}
     for table in TABLES:

@@ -1,0 +1,58 @@
+"""The page of a failed test: all that its fakes saw, to look at (``--fakebrokers-trace=on-failure``)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fakebrokers.pytest_report import all_fakes
+from fakebrokers.pytest_settings import SETTINGS
+from fakebrokers.server import FakeServer
+from fakebrokers.viewer import RunDocument, of_journal, write_page
+
+if TYPE_CHECKING:
+    import pytest
+
+NAME_MAX = 120  #: characters of a file's name
+
+
+def add_trace(item: pytest.Item, own: Sequence[tuple[str, FakeServer]], report: pytest.TestReport) -> None:
+    """Write the page, and say in the report where it is.
+
+    Args:
+        own: The fakes of the test's fixtures, with their titles.
+    """
+    fakes = all_fakes(item, own)
+    if not fakes:
+        return
+    path = Path(item.config.stash[SETTINGS].trace) / f"{_file_name(item.nodeid)}.html"
+    try:
+        write_page(path, [_document(item, title, server) for title, server in fakes])
+    except OSError as error:
+        said = f"{path}: cannot be written: {error.strerror or error}"
+    else:
+        said = str(path)
+    report.sections.append(("fakebrokers trace", said))
+
+
+def _document(item: pytest.Item, title: str, server: FakeServer) -> RunDocument:
+    about = {
+        "test": item.nodeid,
+        "fake": f"{title}, profile {server.profile}",
+        "seed": str(server.engine.injector.seed),
+        "faults": "; ".join(server.faults.counts),
+    }
+    if server.journal.dropped:
+        about["left out"] = f"{server.journal.dropped} earlier records"
+    return of_journal(f"{item.name}: {title}", server.journal, about)
+
+
+def _file_name(nodeid: str) -> str:
+    """What of a test's name a file can be called; two tests never share one."""
+    name = re.sub(r"[^A-Za-z0-9._\[\]-]+", "-", nodeid.replace("::", "-")).strip("-.")
+    if name == nodeid and len(name) <= NAME_MAX:
+        return name
+    return f"{name[:NAME_MAX]}-{hashlib.sha256(nodeid.encode()).hexdigest()[:8]}"

@@ -1,0 +1,10 @@
+"""A run to look at: one HTML file without network, made of a journal.
+
+Lanes for the client's sessions, its connections and the broker; ops as spans, frames as arrows, faults where
+they took place. ``fakebrokers trace RUN`` writes it, and pytest with ``--fakebrokers-trace``.
+"""
+
+from fakebrokers.viewer.document import Mark, RunDocument, of_journal, of_log
+from fakebrokers.viewer.page import write_page
+
+__all__ = ["Mark", "RunDocument", "of_journal", "of_log", "write_page"]

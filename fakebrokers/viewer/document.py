@@ -1,0 +1,335 @@
+"""From a journal to what the page shows: rows in the order of events, and the lanes that they are in.
+
+A row is plain values, so that 100,000 of them are quick to pack and to read; `viewer.js` draws them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fakebrokers.core.frames import Role
+from fakebrokers.journal.keys import key_text
+from fakebrokers.journal.memory import Journal
+from fakebrokers.journal.reader import RunLog
+from fakebrokers.journal.record import Record, Tap
+from fakebrokers.journal.rows import MetricRow, OpRow, RunRow, TracedRow
+from fakebrokers.journal.secrets import REDACTED, redacted
+from fakebrokers.journal.stored import began_ns, record_of
+
+BROKER = "broker"
+LANES = 14  #: at most; what does not fit is in the last one
+KEYS_LINKED = 100  #: keys of a batch by which its frame is found
+HEX_BYTES = 4096  #: of a piece of bytes that the page carries
+MOST_TEXT = 20_000  #: characters of a frame's fields
+
+#: Roles of frames that speak of a message as it goes to the broker, and as it comes from there.
+_PUBLISHED = frozenset({Role.PUBLISH, Role.CONFIRM, Role.REJECT})
+_DELIVERED = frozenset({Role.DELIVER, Role.ACK})
+_OUTCOMES = {"ok": "ok", "fail": "failed for sure", "info": "nobody knows"}
+_NUMBERS = re.compile(r"\d+")
+
+
+class Mark(NamedTuple):
+    """A violated rule, where it shows.
+
+    Attributes:
+        t_s: On the journal's clock, seconds.
+        name: Of the rule.
+        sentence: What happened.
+    """
+
+    t_s: float
+    name: str
+    sentence: str
+
+
+class Row(msgspec.Struct, array_like=True):
+    """One line of the page.
+
+    Attributes:
+        t: Seconds since the run began.
+        what: ``in``, ``out`` (frames from and to the client), ``state``, ``op``, ``end`` (of an op),
+            ``event``, ``bytes``, ``rule``.
+        lane: Number of its lane.
+        tap: Where a frame was seen, if not everywhere: ``received``, ``heard``, ``said``, ``sent``.
+        name: Kind of the frame, name of the op or of the rule.
+        text: What else the line says.
+        fault: Names of the faults that touched it.
+        links: What it has in common with other rows of the same message.
+        op: Of an op and its end, a number that both have; 0: none.
+        details: For the panel beside the lines, label and text.
+    """
+
+    t: float
+    what: str
+    lane: int
+    tap: str
+    name: str
+    text: str
+    fault: str
+    links: list[str]
+    op: int
+    details: list[tuple[str, str]]
+
+
+class Lane(msgspec.Struct):
+    """A participant: ``session``, ``connection`` or ``broker``."""
+
+    name: str
+    kind: str
+
+
+class RunDocument(msgspec.Struct):
+    """What the page shows of one run.
+
+    Attributes:
+        about: Label and text.
+    """
+
+    title: str
+    about: list[tuple[str, str]]
+    lanes: list[Lane]
+    rows: list[Row]
+
+
+def of_log(log: RunLog, marks: Sequence[Mark] = ()) -> RunDocument:
+    """The document of a stored run.
+
+    Args:
+        marks: Violated rules.
+    """
+    began = began_ns(log)
+    started = began / 1e9
+    lanes = _Lanes(_processes(log.ops), _connections(row.connection for row in log.frames))
+    ops = _Ops(lanes)
+    numbered = [(row.seq, _frame(record_of(row, began), row.frame, lanes)) for row in log.frames]
+    numbered += [(row.seq, ops.row(row, row.t_ns / 1e9 - started)) for row in log.ops]
+    rows = [row for _, row in sorted(numbered, key=lambda each: each[0])]
+    besides = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
+    besides += [_rule(mark, started, lanes) for mark in marks]
+    rows = sorted([*rows, *besides], key=lambda row: row.t)
+    return RunDocument(log.run.name or log.run.run, _about(log.run, log.metrics), lanes.all, rows)
+
+
+def of_journal(title: str, journal: Journal, about: Mapping[str, str]) -> RunDocument:
+    """The document of a fake's journal in memory.
+
+    Args:
+        about: Label and text.
+    """
+    records = journal.records()
+    lanes = _Lanes((), _connections(record.connection for record in records))
+    rows = [_frame(record, _fields(record), lanes) for record in records]
+    return RunDocument(title, list(about.items()), lanes.all, rows)
+
+
+class _Lanes:
+    """Which lane is whose: sessions, connections, the broker."""
+
+    def __init__(self, processes: Sequence[str], connections: Sequence[str]) -> None:
+        names = [(name, "session") for name in processes] + [(name, "connection") for name in connections]
+        self.all = [Lane(name or "client", kind) for name, kind in names[: LANES - 1]]
+        if len(names) >= LANES:
+            self.all[-1] = Lane(f"{len(names) - LANES + 2} others", "connection")
+        self._last = max(0, len(self.all) - 1)
+        self._of = {name: min(number, self._last) for number, name in enumerate(names)}
+        self.all.append(Lane(BROKER, BROKER))
+
+    def session(self, name: str) -> int:
+        return self._of.get((name, "session"), 0)
+
+    def connection(self, name: str) -> int:
+        return self._of.get((name, "connection"), len(self.all) - 1)
+
+
+def _processes(ops: Iterable[OpRow]) -> list[str]:
+    return list(dict.fromkeys(row.process for row in ops))
+
+
+def _connections(names: Iterable[str]) -> list[str]:
+    """In the order of their numbers."""
+    return sorted(dict.fromkeys(filter(None, names)), key=lambda name: (int(_NUMBERS.findall(name)[-1]), name)
+                  if _NUMBERS.search(name) else (0, name))  # fmt: skip
+
+
+def _frame(record: Record, fields: str | None, lanes: _Lanes) -> Row:
+    """A frame at a tap, or a state."""
+    is_state = record.tap is Tap.STATE
+    tap = "" if record.tap in (Tap.IN, Tap.OUT, Tap.STATE) else record.tap.label
+    said = [_keys(record)] if record.keys else []
+    if record.status is not None:
+        said.append(f"status {record.status}")
+    if record.note:
+        said.append(record.note)
+    details = {
+        "connection": record.connection,
+        "seen": tap,
+        "role": "" if record.role == record.kind else str(record.role),
+        "inside of": record.envelope,
+        "peer": record.peer,
+        "size": f"{record.size} bytes" if record.size else "",
+        "faults": record.fault,
+        "fields": (fields or "")[:MOST_TEXT],
+    }
+    return Row(
+        round(record.at, 6),
+        "state" if is_state else record.tap.direction,
+        lanes.connection(record.connection),
+        tap,
+        record.kind,
+        " ".join(said),
+        record.fault,
+        [] if is_state else list(_links(record)),
+        0,
+        _there(details),
+    )
+
+
+def _keys(record: Record) -> str:
+    first, last = (key_text(key) if isinstance(key, bytes) else str(key) for key in _ends(record.keys))
+    return f"#{first}" if len(record.keys) == 1 else f"#{first}..{last} ({len(record.keys)})"
+
+
+def _ends(keys: Sequence[Any]) -> tuple[Any, Any]:
+    return keys[0], keys[-1]
+
+
+def _links(record: Record) -> Iterator[str]:
+    roles = {str(part.role) for part in record.parts} or {str(record.role)}
+    group = "p" if roles & _PUBLISHED else "d" if roles & _DELIVERED else f"{record.connection}"
+    for key in record.keys[:KEYS_LINKED]:
+        yield f"{group}:{key_text(key) if not isinstance(key, str) else key}"
+
+
+class _Ops:
+    """The rows of what the client was asked to do, and reported."""
+
+    def __init__(self, lanes: _Lanes) -> None:
+        self._lanes = lanes
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._begun: dict[int, float] = {}
+
+    def row(self, row: OpRow, t: float) -> Row:
+        number = 0
+        if row.op_id is not None:
+            number = self._numbers.setdefault((row.process, row.op_id), len(self._numbers) + 1)
+        what = "op" if row.outcome == "invoke" else "event" if row.op_id is None else "end"
+        said = [row.key or "", row.value or ""]
+        if what == "op":
+            self._begun[number] = t
+        elif what == "end":
+            took = t - self._begun.get(number, t)
+            said = [_OUTCOMES.get(row.outcome, row.outcome), row.error or "", f"after {took * 1000:.1f} ms"]
+        elif row.offset is not None:
+            said.append(f"at {row.offset}")
+        if row.note:
+            said.append(row.note)
+        details = {
+            "session": row.process,
+            "op": "" if row.op_id is None else str(row.op_id),
+            "outcome": row.outcome,
+            "log": row.key or "",
+            "message": row.value or "",
+            "offset": "" if row.offset is None else str(row.offset),
+            "key on the wire": row.wire_key or "",
+            "error": row.error or "",
+            "note": row.note,
+        }
+        return Row(
+            round(t, 6),
+            what,
+            self._lanes.session(row.process),
+            "fail" if what == "end" and row.outcome != "ok" else "",
+            row.f,
+            " ".join(filter(None, said)),
+            "",
+            _op_links(row),
+            number,
+            _there(details),
+        )
+
+
+def _op_links(row: OpRow) -> list[str]:
+    links = [f"v:{row.value}"] if row.value else []
+    if row.wire_key:
+        links.append(f"{'p' if row.f == 'publish' else 'd'}:{row.wire_key}")
+    elif row.offset is not None and row.f == "deliver":
+        links.append(f"d:{row.offset}")
+    return links
+
+
+def _bytes(row: TracedRow, started: float, lanes: _Lanes) -> Row:
+    """What passed, as it was."""
+    data = msgspec.msgpack.decode(row.data)
+    parts = data if isinstance(data, list) else [data]
+    size = sum(map(len, parts))
+    shown = [part[:HEX_BYTES].hex() for part in parts]
+    return Row(
+        round(row.t_s - started, 6),
+        "bytes",
+        lanes.connection(row.connection),
+        row.what,
+        f"{size} bytes",
+        "from the client" if row.what == "in" else "to the client",
+        "",
+        [],
+        0,
+        [("connection", row.connection), *(("hex", part) for part in shown)],
+    )
+
+
+def _rule(mark: Mark, started: float, lanes: _Lanes) -> Row:
+    at = round(max(0.0, mark.t_s - started), 6)
+    details = [("rule", mark.name), ("what happened", mark.sentence)]
+    return Row(at, "rule", 0, "", mark.name, mark.sentence, "", [], 0, details)
+
+
+def _about(run: RunRow, metrics: Sequence[MetricRow]) -> list[tuple[str, str]]:
+    client = f"{run.client} {run.client_version}".strip()
+    facts = {
+        "client": client,
+        "protocol": " ".join(filter(None, (run.protocol, run.variant, run.profile))),
+        "scenario": run.scenario,
+        "verdict": run.verdict,
+        "seed": "" if run.seed is None else str(run.seed),
+        "contract": run.contract,
+        "findings": ", ".join(run.findings),
+        "note": run.note,
+        "run": run.run,
+    }
+    facts |= {metric.name: f"{metric.value:g}" for metric in metrics}
+    return _there(facts)
+
+
+def _there(details: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(label, text) for label, text in details.items() if text]
+
+
+def _fields(record: Record) -> str | None:
+    """All fields of a frame as JSON, without credentials."""
+    frame = record.frame
+    if frame is None:
+        return None
+    shown = redacted(frame, frame.spec)
+    fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
+    fields |= dict.fromkeys(frame.spec.secret, REDACTED)
+    return msgspec.json.encode(_readable(fields), enc_hook=str).decode()
+
+
+def _readable(value: Any) -> Any:
+    """Bytes as text where they are, and else as hexadecimal digits."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        data = bytes(value)
+        text = data.decode("utf-8", "replace")
+        return text if text.isprintable() and "\ufffd" not in text else f"0x{data.hex()}"
+    if isinstance(value, Mapping):
+        return {str(_readable(name)): _readable(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_readable(each) for each in value]
+    if isinstance(value, msgspec.Struct):
+        return {name: _readable(getattr(value, name)) for name in value.__struct_fields__}
+    return value

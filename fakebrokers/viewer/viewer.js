@@ -1,0 +1,338 @@
+"use strict";
+// Row: t, what, lane, tap, name, text, fault, links, op, details. See document.py.
+const T = 0, WHAT = 1, LANE = 2, TAP = 3, NAME = 4, TEXT = 5, FAULT = 6, LINKS = 7, OP = 8, DETAILS = 9;
+const HEIGHT = 22;
+const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "event"]], ["bytes", ["bytes"]]];
+
+function make(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "style") Object.assign(made.style, value);
+    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name in made && name !== "list") made[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);  // text stays text
+  return made;
+}
+
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+function hexdump(digits) {
+  const lines = [];
+  for (let at = 0; at < digits.length; at += 32) {
+    const bytes = digits.slice(at, at + 32).match(/../g) || [];
+    const plain = bytes.map(b => { const n = parseInt(b, 16); return n > 31 && n < 127 ? String.fromCharCode(n) : "."; });
+    lines.push((at / 2).toString(16).padStart(4, "0") + "  " + bytes.join(" ").padEnd(48) + " " + plain.join(""));
+  }
+  return lines.join("\n");
+}
+
+function pretty(text) {
+  try { return JSON.stringify(JSON.parse(text), null, 1); } catch { return text; }
+}
+
+/** One run: a time line, heads of the lanes, and a list of which only what is seen is in the document. */
+class Run {
+  constructor(data, viewer, number) {
+    this.data = data; this.viewer = viewer; this.number = number;
+    this.rows = data.rows; this.visible = []; this.hits = new Set(); this.linked = new Set();
+    this.picked = -1; this.differs = -1;
+    const lanes = data.lanes.length;
+    this.x = lane => lanes < 2 ? 50 : 8 + 84 * lane / (lanes - 1);  // percent
+    this.spans();
+    this.canvas = make("canvas", {onclick: event => this.jump(event)});
+    this.heads = make("div", {className: "lanes"}, ...data.lanes.map((lane, at) =>
+      make("span", {title: `${lane.kind} ${lane.name}`, style: {left: this.x(at) + "%"}},
+        make("i", {}, lane.kind === lane.name ? "" : lane.kind + " "), lane.name)));
+    this.space = make("div", {className: "space"});
+    this.list = make("div", {className: "list", tabIndex: 0, role: "listbox", ariaLabel: "what happened, in order",
+      onscroll: () => this.draw()}, this.space);
+    this.element = make("section", {className: "run"}, this.canvas,
+      make("div", {className: "heads"}, make("span"), this.heads), this.list);
+    if (viewer.many) this.element.prepend(make("h2", {}, data.title));
+  }
+
+  /** How many ops of each lane are open at each row. */
+  spans() {
+    this.open = this.data.lanes.map(() => new Uint16Array(this.rows.length + 1));
+    const begun = new Map();
+    this.rows.forEach((row, at) => {
+      if (row[WHAT] === "op") begun.set(row[OP], at);
+      else if (row[WHAT] === "end" && begun.has(row[OP])) { this.mark(row[LANE], begun.get(row[OP]), at); begun.delete(row[OP]); }
+    });
+    for (const at of begun.values()) this.mark(this.rows[at][LANE], at, this.rows.length);
+    for (const lane of this.open) for (let at = 1, sum = lane[0]; at < lane.length; at++) { sum += (lane[at] << 16) >> 16; lane[at] = sum; }
+  }
+
+  mark(lane, from, to) { this.open[lane][from] += 1; this.open[lane][to] -= 1; }
+
+  filter(kinds) {
+    this.visible = [];
+    this.rows.forEach((row, at) => { if (row[WHAT] === "rule" || kinds.has(row[WHAT])) this.visible.push(at); });
+    this.place = new Map(this.visible.map((at, number) => [at, number]));
+    this.space.style.height = this.visible.length * HEIGHT + "px";
+    this.draw(true); this.paint();
+  }
+
+  search(words) {
+    this.hits = new Set();
+    if (words) this.rows.forEach((row, at) => {
+      if ([row[NAME], row[TEXT], row[FAULT], ...row[DETAILS].map(d => d[1])].join(" ").toLowerCase().includes(words)) this.hits.add(at);
+    });
+    this.draw(true); this.paint();
+  }
+
+  /** The rows of the same message: those with a key in common, and those of these. */
+  follow() {
+    this.linked = new Set();
+    if (this.picked < 0) return this.draw(true);
+    let links = new Set(this.rows[this.picked][LINKS]);
+    for (let round = 0; round < 3; round++) {
+      const more = new Set(links);
+      this.rows.forEach((row, at) => {
+        if (!row[LINKS].some(link => links.has(link))) return;
+        this.linked.add(at);
+        if (row[LINKS].length < 3) row[LINKS].forEach(link => more.add(link));
+      });
+      links = more;
+    }
+    this.draw(true); this.paint();
+  }
+
+  get marks() {
+    return this.visible.filter(at => this.rows[at][WHAT] === "rule" || this.rows[at][FAULT] || at === this.differs);
+  }
+
+  draw(anew = false) {
+    const top = this.list.scrollTop, many = Math.ceil(this.list.clientHeight / HEIGHT) + 2;
+    const first = Math.max(0, Math.floor(top / HEIGHT) - 1);
+    if (!anew && this.first === first && this.many === many) return;
+    this.first = first; this.many = many;
+    this.space.replaceChildren(...this.visible.slice(first, first + many).map((at, number) => this.line(at, first + number)));
+    this.paint();
+  }
+
+  line(at, number) {
+    const row = this.rows[at], lanes = make("div", {className: "lanes"});
+    const classes = ["row", row[WHAT]];
+    if (row[FAULT]) classes.push("faulty");
+    if (row[TAP] === "fail") classes.push("failed");
+    if (this.hits.has(at)) classes.push("hit");
+    if (this.linked.has(at)) classes.push("linked");
+    if (at === this.differs) classes.push("differs");
+    if (at === this.picked) classes.push("picked");
+    this.data.lanes.forEach((_, lane) => {
+      lanes.append(make("div", {className: "life", style: {left: this.x(lane) + "%"}}));
+      if (this.open[lane][at]) lanes.append(make("div", {className: "open", style: {left: this.x(lane) + "%"}}));
+    });
+    this.fill(lanes, row);
+    return make("div", {className: classes.join(" "), role: "option", ariaSelected: String(at === this.picked),
+      style: {top: number * HEIGHT + "px"}, onclick: () => this.viewer.pick(this, at)},
+      make("span", {className: "time"}, row[T].toFixed(4)), lanes);
+  }
+
+  fill(lanes, row) {
+    const mine = this.x(row[LANE]), end = this.x(this.data.lanes.length - 1);
+    const said = [make("span", {className: "name"}, row[NAME]), " ", make("i", {}, row[TEXT])];
+    if (row[TAP] && row[TAP] !== "fail" && row[WHAT] !== "bytes") said.push(" ", make("i", {}, row[TAP] + " only"));
+    if (row[FAULT]) said.push(" ", make("span", {className: "bolt"}, "\u26a1 " + row[FAULT]));
+    if ((row[WHAT] === "in" || row[WHAT] === "out") && mine < end) {
+      const gone = row[TAP] === "received" || row[TAP] === "said", made = row[TAP] === "heard" || row[TAP] === "sent";
+      const half = (end - mine) / 2, toRight = row[WHAT] === "in";
+      const from = mine + (gone && !toRight || made && toRight ? half : 0);
+      const to = end - (gone && toRight || made && !toRight ? half : 0);
+      lanes.append(make("div", {className: "arrow" + (gone ? " gone" : ""), style: {left: from + "%", width: to - from + "%"}}));
+      const tip = toRight ? {left: `calc(${to}% - 8px)`, borderLeftColor: "var(--in)"} : {left: `calc(${from}% - 2px)`, borderRightColor: "var(--out)"};
+      lanes.append(make("div", {className: "head", style: tip}));
+      lanes.append(make("div", {className: "say", style: {left: `calc(${mine}% + 8px)`, right: `${Math.max(0, 100 - end)}%`}}, ...said));
+    } else {
+      const late = mine > 60, style = late ? {right: `calc(${100 - mine}% + 6px)`, maxWidth: mine + "%"} : {left: `calc(${mine}% + 6px)`, maxWidth: 100 - mine + "%"};
+      lanes.append(make("div", {className: "say chip", style}, ...said));
+    }
+  }
+
+  /** The time line: how much happened when, faults and rules in red, what is seen in a frame. */
+  paint() {
+    if (this.painting) return;
+    this.painting = requestAnimationFrame(() => { this.painting = 0; this.paintNow(); });
+  }
+
+  paintNow() {
+    const scale = devicePixelRatio || 1, wide = this.canvas.clientWidth, high = this.canvas.clientHeight;
+    if (!wide) return;
+    this.canvas.width = wide * scale; this.canvas.height = high * scale;
+    const pen = this.canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
+    const colour = name => style.getPropertyValue("--" + name);
+    pen.scale(scale, scale);
+    const counts = {in: new Float32Array(wide), out: new Float32Array(wide), other: new Float32Array(wide)};
+    for (const at of this.visible) {
+      const row = this.rows[at], x = Math.min(wide - 1, Math.floor(this.toX(row[T])));
+      (counts[row[WHAT]] || counts.other)[x] += 1;
+    }
+    const most = Math.max(1, ...counts.in, ...counts.out, ...counts.other);
+    const tall = n => n ? 3 + (high / 2 - 8) * Math.log1p(n) / Math.log1p(most) : 0;
+    for (let x = 0; x < wide; x++) {
+      pen.fillStyle = colour("in"); pen.fillRect(x, high / 2 - tall(counts.in[x]), 1, tall(counts.in[x]));
+      pen.fillStyle = colour("out"); pen.fillRect(x, high / 2, 1, tall(counts.out[x]));
+      if (counts.other[x]) { pen.fillStyle = colour("soft"); pen.fillRect(x, high - 3, 1, 3); }
+    }
+    const dot = (at, name, size) => { pen.fillStyle = colour(name); pen.fillRect(this.toX(this.rows[at][T]) - size / 2, 0, size, high); };
+    this.hits.forEach(at => dot(at, "warn", 1));
+    this.marks.forEach(at => dot(at, "bad", 2));
+    if (this.picked >= 0) dot(this.picked, "text", 1);
+    const seen = this.visible.slice(this.first, this.first + this.many);
+    if (seen.length) {
+      const from = this.toX(this.rows[seen[0]][T]), to = this.toX(this.rows[seen.at(-1)][T]);
+      pen.strokeStyle = colour("text"); pen.strokeRect(from - 1.5, 1.5, Math.max(4, to - from + 3), high - 3);
+    }
+  }
+
+  get window() { return this.zoomed || [0, Math.max(1e-6, this.rows.length ? this.rows.at(-1)[T] : 1)]; }
+  toX(t) { const [from, to] = this.window; return (t - from) / (to - from) * (this.canvas.clientWidth - 4) + 2; }
+
+  zoom(factor) {
+    const [from, to] = this.window, last = this.rows.length ? this.rows.at(-1)[T] : 1;
+    const about = this.picked >= 0 ? this.rows[this.picked][T] : (from + to) / 2, half = (to - from) * factor / 2;
+    this.zoomed = 2 * half >= last ? null : [Math.max(0, about - half), Math.min(last, about + half)];
+    this.paint();
+  }
+
+  jump(event) {
+    const [from, to] = this.window, t = from + (to - from) * event.offsetX / this.canvas.clientWidth;
+    let low = 0, high = this.visible.length - 1;
+    while (low < high) { const mid = (low + high) >> 1; if (this.rows[this.visible[mid]][T] < t) low = mid + 1; else high = mid; }
+    if (this.visible.length) this.viewer.pick(this, this.visible[low]);
+  }
+
+  show(at) {
+    const number = this.place.get(at);
+    if (number === undefined) return;
+    const top = number * HEIGHT, high = this.list.clientHeight;
+    if (top < this.list.scrollTop || top > this.list.scrollTop + high - 2 * HEIGHT) this.list.scrollTop = Math.max(0, top - high / 3);
+  }
+}
+
+class Viewer {
+  constructor(documents, difference) {
+    this.many = documents.length > 1;
+    this.runs = documents.map((data, number) => new Run(data, this, number));
+    this.current = this.runs[0];
+    this.aside = make("aside", {ariaLive: "polite"});
+    this.words = make("input", {type: "search", placeholder: "search: kind, key, text", ariaLabel: "search",
+      oninput: () => this.search(), onkeydown: event => { if (event.key === "Enter") { this.step(this.hits(), event.shiftKey ? -1 : 1); event.preventDefault(); } }});
+    this.count = make("span", {className: "count", role: "status"});
+    this.boxes = KINDS.map(([name]) => make("input", {type: "checkbox", checked: name !== "bytes", onchange: () => this.filter()}));
+    const has = name => documents.some(data => data.rows.some(row => KINDS.find(kind => kind[0] === name)[1].includes(row[WHAT])));
+    const button = (text, title, act) => make("button", {title, onclick: act}, text);
+    document.body.append(
+      make("header", {}, make("h1", {}, this.many ? "Two runs, side by side" : documents[0].title), this.words, this.count,
+        ...KINDS.map(([name], at) => has(name) ? make("label", {}, this.boxes[at], " " + name) : ""),
+        button("\u25c2 mark", "the mark before (M)", () => this.step(this.current.marks, -1)),
+        button("mark \u25b8", "the next fault or violated rule (m)", () => this.step(this.current.marks, 1)),
+        button("follow", "the rows of the same message (f)", () => { this.current.follow(); this.tell(); }),
+        make("div", {className: "about"}, ...documents[0].about.flatMap(([label, text]) => [make("b", {}, label), ` ${text}   `]))),
+      make("main", {}, ...this.runs.map(run => run.element), this.aside));
+    if (difference) this.runs.forEach((run, at) => { run.differs = difference[at]; });
+    this.filter();
+    document.addEventListener("keydown", event => this.key(event));
+    addEventListener("resize", () => this.runs.forEach(run => run.draw(true)));
+    addEventListener("hashchange", () => this.fromHash());
+    this.describe();
+    if (!this.fromHash()) {
+      const first = this.runs.find(run => run.differs >= 0);
+      if (first) this.pick(first, first.differs); else if (this.current.marks.length) this.pick(this.current, this.current.marks[0]);
+    }
+    this.current.list.focus();
+    document.body.dataset.ready = "yes";
+  }
+
+  fromHash() {
+    const found = /^#(?:run(\d+)-)?(\d+)$/.exec(location.hash), run = found && this.runs[Number(found[1] || 1) - 1];
+    if (!run || !run.rows[found[2]]) return false;
+    this.pick(run, Number(found[2]));
+    return true;
+  }
+
+  filter() {
+    const kinds = new Set(KINDS.flatMap(([, whats], at) => this.boxes[at].checked ? whats : []));
+    this.runs.forEach(run => run.filter(kinds));
+    this.tell();
+  }
+
+  search() {
+    const words = this.words.value.trim().toLowerCase();
+    this.runs.forEach(run => run.search(words));
+    if (words && this.hits().length) this.step(this.hits(), 1, true);
+    this.tell();
+  }
+
+  hits() { return this.current.visible.filter(at => this.current.hits.has(at)); }
+
+  tell() {
+    const run = this.current, total = `${run.visible.length} rows`;
+    this.count.textContent = this.words.value.trim() ? `${this.hits().length} of ${total}` : run.linked.size ? `${run.linked.size} rows of one message` : `${total}, ${run.marks.length} mark${run.marks.length === 1 ? "" : "s"}`;
+  }
+
+  step(places, by, here = false) {
+    if (!places.length) return;
+    const at = this.current.picked, after = places.findIndex(place => place > at || (here && place === at));
+    const before = places.findLastIndex(place => place < at);
+    this.pick(this.current, by > 0 ? places[after < 0 ? 0 : after] : places[before < 0 ? places.length - 1 : before]);
+  }
+
+  move(by) {
+    const run = this.current, number = run.place.get(run.picked);
+    const next = number === undefined ? 0 : Math.min(run.visible.length - 1, Math.max(0, number + by));
+    if (run.visible.length) this.pick(run, run.visible[next]);
+  }
+
+  pick(run, at) {
+    const before = this.current;
+    this.current = run; run.picked = at; run.show(at); run.draw(true);
+    if (before !== run) { before.draw(true); this.tell(); }
+    history.replaceState(null, "", this.many ? `#run${run.number + 1}-${at}` : `#${at}`);
+    this.describe();
+  }
+
+  describe() {
+    const run = this.current, row = run.rows[run.picked];
+    if (!row) {
+      this.aside.replaceChildren(make("h3", {}, "Nothing chosen"), ...[["\u2191 \u2193", "step"], ["/", "search; Enter goes on"], ["m M", "next and last fault, rule or difference"],
+        ["f", "follow one message"], ["+ -", "zoom the time line"], ["Esc", "clear"]].map(([keys, text]) => make("p", {}, make("kbd", {}, keys), " " + text)));
+      return;
+    }
+    const words = {in: "client \u2192 broker", out: "broker \u2192 client", state: "connection", op: "asked of the client", end: "the op ended",
+      event: "reported by the client", bytes: "bytes", rule: "violated rule"};
+    const list = make("dl", {}, make("dt", {}, "what"), make("dd", {}, words[row[WHAT]] || row[WHAT]), make("dt", {}, "at"), make("dd", {}, row[T].toFixed(6) + " s"));
+    for (const [label, text] of row[DETAILS]) {
+      if (label === "hex") list.append(make("pre", {}, hexdump(text)));
+      else if (label === "fields") list.append(make("pre", {}, pretty(text)));
+      else list.append(make("dt", {}, label), make("dd", {}, text));
+    }
+    this.aside.replaceChildren(make("h3", {}, row[NAME] + " " + row[TEXT]), list);
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target === this.words) { if (event.key === "Escape") { this.words.value = ""; this.search(); this.current.list.focus(); } return; }
+    const page = Math.max(1, Math.floor(this.current.list.clientHeight / HEIGHT) - 2), run = this.current;
+    const acts = {ArrowDown: () => this.move(1), j: () => this.move(1), ArrowUp: () => this.move(-1), k: () => this.move(-1),
+      PageDown: () => this.move(page), PageUp: () => this.move(-page), Home: () => this.move(-run.visible.length), End: () => this.move(run.visible.length),
+      "/": () => this.words.focus(), n: () => this.step(this.hits(), 1), N: () => this.step(this.hits(), -1),
+      m: () => this.step(run.marks, 1), M: () => this.step(run.marks, -1), f: () => { run.follow(); this.tell(); },
+      "+": () => run.zoom(0.5), "=": () => run.zoom(0.5), "-": () => run.zoom(2),
+      Escape: () => { run.linked = new Set(); this.words.value = ""; this.search(); }};
+    if (acts[event.key]) { acts[event.key](); event.preventDefault(); }
+  }
+}
+
+const packed = [...document.querySelectorAll("script.data")];
+Promise.all(packed.map(each => unpacked(each.textContent))).then(documents => {
+  const difference = packed[0].dataset.difference;
+  new Viewer(documents, difference ? difference.split(" ").map(Number) : null);
+}).catch(error => document.body.append(make("p", {}, `This page cannot be shown: ${error}`)));

@@ -1,0 +1,129 @@
+"""The page of a run in a real browser: looked through with the keyboard, on a wide and on a narrow screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakebrokers.viewer import RunDocument, write_page
+from fakebrokers.viewer.document import Lane, Row
+from tests.browser import chromium, opened
+
+pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore")]
+
+HOSTILE = "<img src=x onerror='window.hacked=1'></script><script>window.hacked=1</script>"
+LOST = 3  #: the number of the message whose confirm is lost
+MESSAGES = 25_000  #: four rows each
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+def document(messages: int) -> RunDocument:
+    """Ops with a publish and a confirm each; of the third the confirm is lost, and a rule says so."""
+    rows = []
+    for number in range(1, messages + 1):
+        t, links = number / 1000, [f"p:{number}"]
+        said = [f"v:{number}", *links]
+        fields = [("fields", f'{{"id":{number}}}')]
+        rows += [
+            Row(t, "op", 0, "", "publish", f"message-{number}", "", said, number, []),
+            Row(t, "in", 1, "", "Publish", f"#{number}", "", links, 0, fields),
+            Row(t, "out", 1, "", "PublishConfirm", f"#{number}", "", links, 0, [("hex", "00ff41")]),
+            Row(t, "end", 0, "", "publish", "ok", "", links, number, []),
+        ]
+        if number == LOST:
+            rows[-2] = Row(t, "out", 1, "said", "PublishConfirm", f"#{LOST}", HOSTILE, links, 0, [])
+            rows.append(Row(t, "rule", 0, "", "acked-not-stored", HOSTILE, "", [], 0, [("rule", HOSTILE)]))
+    lanes = [Lane("s1", "session"), Lane("c1", "connection"), Lane("broker", "broker")]
+    return RunDocument(HOSTILE, [("note", HOSTILE)], lanes, rows)
+
+
+@pytest.fixture(params=[(1280, 900), (360, 740)], ids=["wide", "narrow"])
+def page(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    write_page(tmp_path / "run.html", [document(50)])
+    with opened(browser, (tmp_path / "run.html").as_uri(), *request.param) as page:
+        page.locator("body[data-ready]").wait_for()
+        yield page
+
+
+def picked(page: Any) -> str:
+    return str(page.locator("aside h3").inner_text())
+
+
+def test_it_begins_at_the_first_mark_and_steps(page: Any) -> None:
+    assert picked(page).startswith("PublishConfirm #3")
+    page.keyboard.press("m")
+    assert picked(page).startswith("acked-not-stored")
+    page.keyboard.press("m")  # from the last to the first
+    assert picked(page).startswith("PublishConfirm #3")
+    page.keyboard.press("ArrowUp")
+    assert picked(page) == "Publish #3"
+    assert '"id": 3' in page.locator("aside pre").inner_text()
+    assert page.url.endswith("#9")
+
+
+def test_a_search_finds_and_goes_on(page: Any) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type("message-4")
+    assert "of" in page.locator(".count").inner_text()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert "message-41" in picked(page)
+    page.keyboard.press("Escape")
+    assert page.locator(".row.hit").count() == 0
+
+
+def test_one_message_is_followed(page: Any) -> None:
+    page.keyboard.press("f")
+    assert "4 rows of one message" in page.locator(".count").inner_text()
+    assert page.locator(".row.linked").count() == 4
+
+
+def test_kinds_are_left_out(page: Any) -> None:
+    page.get_by_label("ops").uncheck()
+    assert page.locator(".row.op").count() == 0
+    assert page.locator(".row.in").count() > 0
+
+
+def test_bytes_are_shown_as_a_dump(page: Any) -> None:
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert "00 ff 41" in page.locator("aside pre").inner_text()
+
+
+def test_a_link_leads_to_a_moment(browser: Any, tmp_path: Path) -> None:
+    write_page(tmp_path / "run.html", [document(50)])
+    with opened(browser, (tmp_path / "run.html").as_uri() + "#99", 1280, 900) as page:
+        page.locator("body[data-ready]").wait_for()
+        assert picked(page).startswith("PublishConfirm #25")
+        assert page.locator(".row.picked").is_visible()
+
+
+def test_two_runs_begin_where_they_differ(browser: Any, tmp_path: Path) -> None:
+    write_page(tmp_path / "two.html", [document(5), document(4)], (17, -1))
+    with opened(browser, (tmp_path / "two.html").as_uri(), 1280, 900) as page:
+        page.locator("body[data-ready]").wait_for()
+        assert page.locator("section.run").count() == 2
+        assert page.locator(".row.differs").count() == 1
+        assert "message-5" in picked(page)
+
+
+def test_a_hundred_thousand_rows_are_a_few_megabytes_and_few_of_them_in_the_page(
+    browser: Any, tmp_path: Path
+) -> None:
+    write_page(tmp_path / "long.html", [document(MESSAGES)])
+    assert (tmp_path / "long.html").stat().st_size < 10 << 20
+    with opened(browser, (tmp_path / "long.html").as_uri(), 1280, 900) as page:
+        page.locator("body[data-ready]").wait_for()
+        assert f"{4 * MESSAGES + 1} rows" in page.locator(".count").inner_text()
+        page.keyboard.press("End")
+        assert page.locator(".row.picked").is_visible()
+        assert page.locator(".row").count() < 100

@@ -1,0 +1,225 @@
+"""What a page shows of a run: rows in the order of events, and who took part."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from fakebrokers import RabbitMQStream
+from fakebrokers.journal import Journal, RunJournal, Tap
+from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.frames import FRAMES, DeclarePublisher, PeerProperties, PublishConfirm
+from fakebrokers.rabbitmq_stream.publishing import publish
+from fakebrokers.viewer import Mark, RunDocument, of_journal, of_log
+from fakebrokers.viewer.cli import trace
+from fakebrokers.viewer.document import LANES, Row
+from fakebrokers.viewer.page import first_difference, page_of
+
+HOSTILE = "</script><img src=x onerror=alert(1)>&lt;\u2028"
+
+
+def published(number: int, journal: Journal, at: float, *, taps: tuple[Tap, Tap] = (Tap.IN, Tap.OUT)) -> None:
+    """A publish and its confirm."""
+    journal.add(at, "c1", taps[0], publish(1, [(number, b"tea")]), 30)
+    journal.add(
+        at + 0.1,
+        "c1",
+        taps[1],
+        PublishConfirm(publisher_id=1, publishing_ids=number.to_bytes(8)),
+        21,
+        "lose it",
+    )
+
+
+def log_of(*, confirmed: bool = True) -> RunDocument:
+    """A run of one message, with what the client was asked."""
+    run = RunJournal(
+        None, "shop", client="rstream", client_version="1.1", protocol="rabbitmq-stream", traces=True
+    )
+    journal = Journal(FRAMES)
+    journal.sink = run
+    journal.state(1.0, "c1", "accepted", "127.0.0.1:1")
+    published(7, journal, 1.2, taps=(Tap.IN, Tap.OUT if confirmed else Tap.SAID))
+    journal.flush()
+    run.op(1.1, "s1", 4, "publish", "invoke", key="orders", value="aa")
+    run.op(1.4, "s1", 4, "publish", "ok" if confirmed else "info", key="orders", value="aa", wire_key="7")
+    run.event(1.5, "s1", "disconnected", "by the broker")
+    run.trace([(1.2, "in", "c1", b"\x00\x01tea"), (1.3, "out", "c1", [b"one", b"two"])])
+    run.close(verdict="pass")
+    return of_log(run.log(), [Mark(1.45, "one-outcome", "it ended twice")])
+
+
+def whats(document: RunDocument) -> list[tuple[str, str]]:
+    return [(row.what, row.name) for row in document.rows]
+
+
+def test_rows_stand_in_the_order_of_events() -> None:
+    document = log_of()
+    assert whats(document) == [
+        ("state", "accepted"),
+        ("op", "publish"),
+        ("in", "Publish"),
+        ("bytes", "5 bytes"),
+        ("out", "PublishConfirm"),
+        ("bytes", "6 bytes"),
+        ("end", "publish"),
+        ("rule", "one-outcome"),
+        ("event", "disconnected"),
+    ]
+    assert [lane.name for lane in document.lanes] == ["s1", "c1", "broker"]
+    assert document.rows[0].t == 0
+    assert ("client", "rstream 1.1") in document.about
+
+
+def test_an_op_and_its_end_are_one_span() -> None:
+    begun, ended = (row for row in log_of().rows if row.name == "publish")
+    assert begun.op == ended.op > 0
+    assert "ok after 300.0 ms" in ended.text
+
+
+def test_all_rows_of_a_message_can_be_followed() -> None:
+    rows = {row.name: row for row in log_of().rows if row.what != "op"}
+    assert rows["Publish"].links == rows["PublishConfirm"].links == ["p:7"]
+    assert set(rows["publish"].links) == {"v:aa", "p:7"}
+
+
+def test_what_a_fault_took_was_said_only() -> None:
+    [confirm] = [row for row in log_of(confirmed=False).rows if row.name == "PublishConfirm"]
+    assert (confirm.tap, confirm.fault) == ("said", "lose it")
+    [end] = [row for row in log_of(confirmed=False).rows if row.what == "end"]
+    assert (end.tap, "nobody knows" in end.text) == ("fail", True)
+
+
+def test_a_violated_rule_says_what_happened_where_it_did() -> None:
+    [rule] = [row for row in log_of().rows if row.what == "rule"]
+    assert (rule.t, rule.text) == (pytest.approx(0.45), "it ended twice")
+
+
+def test_bytes_are_there_as_they_passed() -> None:
+    found = [row.details for row in log_of().rows if row.what == "bytes"]
+    assert ("hex", b"\x00\x01tea".hex()) in found[0]
+    assert [text for label, text in found[1] if label == "hex"] == [b"one".hex(), b"two".hex()]
+
+
+def test_more_participants_than_fit_share_the_last_lane() -> None:
+    journal = Journal(FRAMES)
+    for number in range(1, 3 * LANES):
+        journal.state(float(number), f"c{number}", "accepted")
+    document = of_journal("many", journal, {})
+    assert len(document.lanes) == LANES
+    assert document.lanes[-2].name == f"{3 * LANES - 1 - LANES + 2} others"
+    assert [lane.name for lane in document.lanes[:3]] == ["c1", "c2", "c3"]
+    assert max(row.lane for row in document.rows) == LANES - 2
+
+
+def test_the_journal_of_a_fake_has_the_fields_of_its_frames() -> None:
+    journal = Journal(FRAMES)
+    journal.add(
+        1.0,
+        "c1",
+        Tap.IN,
+        DeclarePublisher(correlation_id=1, publisher_id=2, reference="me", stream="orders"),
+        9,
+    )
+    published(7, journal, 1.2)
+    document = of_journal("orders", journal, {"test": "test_orders"})
+    fields = dict(document.rows[0].details)["fields"]
+    assert json.loads(fields)["stream"] == "orders"
+    assert b"tea".hex() in dict(document.rows[1].details)["fields"]
+
+
+def test_no_credentials_are_shown() -> None:
+    from fakebrokers.rabbitmq_stream.frames import SaslAuthenticate
+
+    journal = Journal(FRAMES)
+    journal.add(
+        1.0, "c1", Tap.IN, SaslAuthenticate(correlation_id=1, mechanism="PLAIN", data=b"\0me\0s3cret"), 30
+    )
+    shown = dict(of_journal("login", journal, {}).rows[0].details)["fields"]
+    assert "s3cret" not in shown
+    assert "PLAIN" in shown
+
+
+def test_hostile_text_stays_text() -> None:
+    document = RunDocument(
+        HOSTILE, [("note", HOSTILE)], log_of().lanes, [Row(0.0, "in", 0, "", HOSTILE, HOSTILE, "", [], 0, [])]
+    )
+    page = page_of([document])
+    assert "<img" not in page
+    packed = page.split('class="data">')[1].split("</script>")[0]
+    assert json.loads(zlib.decompress(base64.b64decode(packed)))["title"] == HOSTILE
+
+
+def test_the_page_needs_no_network() -> None:
+    page = page_of([log_of()])
+    assert "default-src 'none'" in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_the_first_difference_is_where_something_else_happened() -> None:
+    one, other = log_of(), log_of(confirmed=False)
+    difference = first_difference(one, other)
+    assert difference is not None
+    assert [run.rows[at].name for run, at in zip((one, other), difference, strict=True)] == [
+        "PublishConfirm"
+    ] * 2
+    assert first_difference(one, log_of()) is None
+    one.rows.pop()
+    assert first_difference(one, log_of()) == (-1, 8)
+
+
+def stored_run(folder: Path, name: str) -> None:
+    RunJournal(folder, name).close()
+
+
+def invoke(*words: str) -> Any:
+    return CliRunner().invoke(trace, words, standalone_mode=False)
+
+
+def test_the_command_wants_one_run(tmp_path: Path) -> None:
+    stored_run(tmp_path, "good")
+    stored_run(tmp_path, "bad")
+    error = invoke(str(tmp_path), "--out", str(tmp_path / "x.html")).exception
+    assert "found 2: name one, FOLDER/NAME, of bad, good" in str(error)
+    done = invoke(str(tmp_path / "good"), "--out", str(tmp_path / "new" / "x.html"))
+    assert done.exception is None
+    assert (tmp_path / "new" / "x.html").exists()
+
+
+def test_two_runs_stand_side_by_side(tmp_path: Path) -> None:
+    stored_run(tmp_path, "good")
+    stored_run(tmp_path, "bad")
+    out = tmp_path / "x.html"
+    done = invoke(str(tmp_path / "good"), "--beside", str(tmp_path / "bad"), "--out", str(out))
+    assert "no difference but in times" in done.output
+    assert out.read_text().count('class="data"') == 2
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    stored_run(tmp_path, "good")
+    (tmp_path / "file").write_text("")
+    error = invoke(str(tmp_path / "good"), "--out", str(tmp_path / "file" / "x.html")).exception
+    assert "cannot be written" in str(error)
+
+
+def test_a_journal_on_disk_of_a_fake_becomes_a_page(tmp_path: Path) -> None:
+    asked = StreamCodec().encode(PeerProperties(correlation_id=1, properties={"product": "shop"}))
+    with (
+        RabbitMQStream(journal_dir=tmp_path / "journal", journal_frames=True) as broker,
+        socket.create_connection((broker.host, broker.port)) as client,
+    ):
+        client.sendall(asked)
+        broker.wait_for(kind="PeerPropertiesResponse")
+    out = tmp_path / "x.html"
+    assert invoke(str(tmp_path / "journal"), "--out", str(out)).exception is None
+    packed = out.read_text().split('class="data">')[1].split("</script>")[0]
+    rows = json.loads(zlib.decompress(base64.b64decode(packed)))["rows"]
+    [frame] = [row for row in rows if row[4] == "PeerProperties"]
+    assert "shop" in dict(frame[9])["fields"]

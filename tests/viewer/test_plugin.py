@@ -1,0 +1,71 @@
+"""``--fakebrokers-trace=on-failure``: a page for each failed test."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = """
+import socket
+
+def test_well(pzq):
+    pass
+
+def test_bad(rabbitmq_stream, fake_redis):
+    with socket.create_connection((rabbitmq_stream.host, rabbitmq_stream.port)):
+        rabbitmq_stream.wait_for(kind="accepted")
+    assert not "as it should be"
+
+def test_without_a_fake():
+    assert False
+"""
+
+
+def documents(page: Path) -> list[dict[str, Any]]:
+    found = re.findall(r'class="data">([^<]*)<', page.read_text())
+    return [json.loads(zlib.decompress(base64.b64decode(packed))) for packed in found]
+
+
+def test_a_failed_test_has_a_page(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_shop=TESTS)
+    result = pytester.runpytest("--fakebrokers-trace=on-failure", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=2)
+    [page] = (pytester.path / "fakebrokers-traces").iterdir()
+    assert page.name.startswith("test_shop.py-test_bad")
+    result.stdout.fnmatch_lines([f"*fakebrokers-traces/{page.name}*"])
+    titles = {each["title"]: each for each in documents(page)}
+    assert set(titles) == {"test_bad: rabbitmq_stream", "test_bad: redis"}
+    rows = [row[4] for row in titles["test_bad: rabbitmq_stream"]["rows"]]
+    assert "accepted" in rows
+    assert ["test", "test_shop.py::test_bad"] in titles["test_bad: redis"]["about"]
+
+
+def test_nothing_is_written_unless_asked(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_shop=TESTS)
+    pytester.runpytest("-p", "no:cacheprovider")
+    assert not (pytester.path / "fakebrokers-traces").exists()
+
+
+def test_the_folder_and_a_wrong_word(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_shop=TESTS)
+    pytester.makeini("[pytest]\nfakebrokers_trace = on-failure\nfakebrokers_trace_dir = pages")
+    pytester.runpytest("-p", "no:cacheprovider")
+    assert len(list((pytester.path / "pages").iterdir())) == 1
+    result = pytester.runpytest("--fakebrokers-trace=sometimes")
+    result.stderr.fnmatch_lines(["*expected*off*on-failure*sometimes*"])
+
+
+def test_a_folder_that_cannot_be_written_fails_nothing_else(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_shop=TESTS)
+    (pytester.path / "file").write_text("")
+    result = pytester.runpytest(
+        "--fakebrokers-trace=on-failure", "--fakebrokers-trace-dir=file/x", "-p", "no:cacheprovider"
+    )
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(["*cannot be written*"])
