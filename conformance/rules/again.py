@@ -1,11 +1,16 @@
-"""A run that was kept, judged by today's rules."""
+"""A run that was kept, judged by today's rules, and shown with what they find."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from conformance.rules.registry import HARNESS, Finding, judge
 from conformance.run.case import Case
+from conformance.run.document import Violated, document_of
 from conformance.run.stored import case_of
 from fakebrokers.journal.reader import RunLog
+from fakebrokers.viewer import RunDocument
+from fakebrokers.viewer.document import about_run, of_the_broker
 
 LAG_S = 0.5  #: the harness standing still for longer explains whatever has to do with time
 
@@ -21,15 +26,21 @@ def judge_again(case: Case, allows: frozenset[str]) -> list[Finding]:
     return [found for found in judge(case) if found.name not in allows and found.name != HARNESS]
 
 
-def violations(log: RunLog) -> list[tuple[float, str, str]]:
-    """Where a stored run violates a rule: seconds on its clock, the rule, and what happened.
+def violated(case: Case, findings: Iterable[Finding]) -> list[Violated]:
+    """Where in a run its findings show: the last row that proves each."""
+    last = len(case.rows) - 1
+    return [(max(found.rows, default=last), found.name, found.detail) for found in findings]
+
+
+def stored_document(log: RunLog) -> RunDocument:
+    """The page of a stored run: its trace, what the broker knows besides, the rules that it violates today.
 
     Raises:
         ValueError: Its trace cannot be judged.
     """
     case, allows = case_of(log.trace)
-    end_s = case.rows[-1].t if case.rows else 0.0
-    return [
-        (case.rows[found.rows[-1]].t if found.rows else end_s, found.name, found.detail)
-        for found in judge_again(case, allows)
-    ]
+    found = violated(case, judge_again(case, allows))
+    title = log.run.name or log.run.run
+    return document_of(
+        case, title, dict(about_run(log)), found, lambda began_s, lanes: of_the_broker(log, began_s, lanes)
+    )

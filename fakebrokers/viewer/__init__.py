@@ -4,7 +4,7 @@ Lanes for the client's sessions, its connections and the broker; ops as spans, f
 they took place. ``fakebrokers trace RUN`` writes it, and pytest with ``--fakebrokers-trace``.
 """
 
-from fakebrokers.viewer.document import Mark, RunDocument, of_journal, of_log
+from fakebrokers.viewer.document import RunDocument, of_journal, of_log
 from fakebrokers.viewer.page import write_page
 
-__all__ = ["Mark", "RunDocument", "of_journal", "of_log", "write_page"]
+__all__ = ["RunDocument", "of_journal", "of_log", "write_page"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.rows import MARK
 from fakebrokers.journal.stored import stored
 from fakebrokers.output import plain
-from fakebrokers.viewer.document import Mark, RunDocument, of_log
+from fakebrokers.viewer.document import RunDocument, of_log
 from fakebrokers.viewer.page import first_difference, write_page
 
 NAMES_SHOWN = 10
@@ -75,19 +74,16 @@ def _one(place: Path) -> RunLog:
 
 
 def _document(log: RunLog) -> RunDocument:
-    return of_log(log, _marks(log))
-
-
-def _marks(log: RunLog) -> Sequence[Mark]:
-    """What the rules say of it, where its trace was kept and the suite is installed."""
+    """By the suite where the trace was kept and the suite is installed: it knows more of it."""
     if not log.trace:
-        return ()
+        return of_log(log)
     try:
         own_package("conformance")
     except ModuleNotFoundError:
-        return ()
+        return of_log(log)
     try:
-        return [Mark(*found) for found in import_module("conformance.rules.again").violations(log)]
+        found: RunDocument = import_module("conformance.rules.again").stored_document(log)
     except ValueError as error:
         print(f"{plain(log.run.run)}: not judged by the rules: {plain(str(error))}", file=sys.stderr)
-        return ()
+        return of_log(log)
+    return found

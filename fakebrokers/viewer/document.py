@@ -6,17 +6,17 @@ A row is plain values, so that 100,000 of them are quick to pack and to read; `v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from fakebrokers.core.frames import Role
-from fakebrokers.journal.keys import key_text
+from fakebrokers.core.frames import Frame, Role
+from fakebrokers.journal.keys import expand, key_text, raw_keys
 from fakebrokers.journal.memory import Journal
 from fakebrokers.journal.reader import RunLog
-from fakebrokers.journal.record import Record, Tap
-from fakebrokers.journal.rows import MetricRow, OpRow, RunRow, TracedRow
+from fakebrokers.journal.record import Record, State, Tap
+from fakebrokers.journal.rows import OpRow, TracedRow
 from fakebrokers.journal.secrets import REDACTED, redacted
 from fakebrokers.journal.stored import began_ns, record_of
 
@@ -29,22 +29,10 @@ MOST_TEXT = 20_000  #: characters of a frame's fields
 #: Roles of frames that speak of a message as it goes to the broker, and as it comes from there.
 _PUBLISHED = frozenset({Role.PUBLISH, Role.CONFIRM, Role.REJECT})
 _DELIVERED = frozenset({Role.DELIVER, Role.ACK})
+#: States that a trace has itself.
+_IN_TRACES = frozenset({State.ACCEPTED, State.CLOSED})
 _OUTCOMES = {"ok": "ok", "fail": "failed for sure", "info": "nobody knows"}
 _NUMBERS = re.compile(r"\d+")
-
-
-class Mark(NamedTuple):
-    """A violated rule, where it shows.
-
-    Attributes:
-        t_s: On the journal's clock, seconds.
-        name: Of the rule.
-        sentence: What happened.
-    """
-
-    t_s: float
-    name: str
-    sentence: str
 
 
 class Row(msgspec.Struct, array_like=True):
@@ -96,23 +84,34 @@ class RunDocument(msgspec.Struct):
     rows: list[Row]
 
 
-def of_log(log: RunLog, marks: Sequence[Mark] = ()) -> RunDocument:
-    """The document of a stored run.
-
-    Args:
-        marks: Violated rules.
-    """
+def of_log(log: RunLog) -> RunDocument:
+    """The document of a stored run."""
     began = began_ns(log)
     started = began / 1e9
-    lanes = _Lanes(_processes(log.ops), _connections(row.connection for row in log.frames))
+    lanes = Lanes(_processes(log.ops), _connections(row.connection for row in log.frames))
     ops = _Ops(lanes)
     numbered = [(row.seq, _frame(record_of(row, began), row.frame, lanes)) for row in log.frames]
     numbered += [(row.seq, ops.row(row, row.t_ns / 1e9 - started)) for row in log.ops]
     rows = [row for _, row in sorted(numbered, key=lambda each: each[0])]
     besides = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
-    besides += [_rule(mark, started, lanes) for mark in marks]
     rows = sorted([*rows, *besides], key=lambda row: row.t)
-    return RunDocument(log.run.name or log.run.run, _about(log.run, log.metrics), lanes.all, rows)
+    return RunDocument(log.run.name or log.run.run, about_run(log), lanes.all, rows)
+
+
+def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
+    """What of a journal a trace does not show: states, and frames that a fault has touched.
+
+    Args:
+        started: When the run began, seconds on the journal's clock.
+        lanes: Of the page.
+    """
+    began = round(started * 1e9)
+    records = [(record_of(row, began), row.frame) for row in log.frames]
+    return [
+        _frame(record, fields, lanes)
+        for record, fields in records
+        if record.fault or (record.tap is Tap.STATE and record.kind not in _IN_TRACES)
+    ]
 
 
 def of_journal(title: str, journal: Journal, about: Mapping[str, str]) -> RunDocument:
@@ -122,12 +121,12 @@ def of_journal(title: str, journal: Journal, about: Mapping[str, str]) -> RunDoc
         about: Label and text.
     """
     records = journal.records()
-    lanes = _Lanes((), _connections(record.connection for record in records))
+    lanes = Lanes((), _connections(record.connection for record in records))
     rows = [_frame(record, _fields(record), lanes) for record in records]
     return RunDocument(title, list(about.items()), lanes.all, rows)
 
 
-class _Lanes:
+class Lanes:
     """Which lane is whose: sessions, connections, the broker."""
 
     def __init__(self, processes: Sequence[str], connections: Sequence[str]) -> None:
@@ -156,7 +155,7 @@ def _connections(names: Iterable[str]) -> list[str]:
                   if _NUMBERS.search(name) else (0, name))  # fmt: skip
 
 
-def _frame(record: Record, fields: str | None, lanes: _Lanes) -> Row:
+def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
     """A frame at a tap, or a state."""
     is_state = record.tap is Tap.STATE
     tap = "" if record.tap in (Tap.IN, Tap.OUT, Tap.STATE) else record.tap.label
@@ -183,7 +182,7 @@ def _frame(record: Record, fields: str | None, lanes: _Lanes) -> Row:
         record.kind,
         " ".join(said),
         record.fault,
-        [] if is_state else list(_links(record)),
+        [] if is_state else _links(record),
         0,
         _there(details),
     )
@@ -198,17 +197,29 @@ def _ends(keys: Sequence[Any]) -> tuple[Any, Any]:
     return keys[0], keys[-1]
 
 
-def _links(record: Record) -> Iterator[str]:
+def _links(record: Record) -> list[str]:
     roles = {str(part.role) for part in record.parts} or {str(record.role)}
-    group = "p" if roles & _PUBLISHED else "d" if roles & _DELIVERED else f"{record.connection}"
-    for key in record.keys[:KEYS_LINKED]:
-        yield f"{group}:{key_text(key) if not isinstance(key, str) else key}"
+    return _linked(record.keys, roles, record.connection)
+
+
+def _linked(keys: Sequence[Any], roles: Collection[str], connection: str) -> list[str]:
+    """What the frames of one message have in common: keys count by what the frames are for."""
+    group = "p" if _PUBLISHED.intersection(roles) else "d" if _DELIVERED.intersection(roles) else connection
+    return [f"{group}:{key if isinstance(key, str) else key_text(key)}" for key in keys[:KEYS_LINKED]]
+
+
+def links_of(frame: Frame, direction: str, connection: str) -> list[str]:
+    """What a frame has in common with others of the same message."""
+    spec = frame.spec
+    if spec.key is None and spec.items is None:
+        return []
+    return _linked(expand(raw_keys(frame, spec), spec), {spec.role_in(direction)}, connection)
 
 
 class _Ops:
     """The rows of what the client was asked to do, and reported."""
 
-    def __init__(self, lanes: _Lanes) -> None:
+    def __init__(self, lanes: Lanes) -> None:
         self._lanes = lanes
         self._numbers: dict[tuple[str, int], int] = {}
         self._begun: dict[int, float] = {}
@@ -262,7 +273,7 @@ def _op_links(row: OpRow) -> list[str]:
     return links
 
 
-def _bytes(row: TracedRow, started: float, lanes: _Lanes) -> Row:
+def _bytes(row: TracedRow, started: float, lanes: Lanes) -> Row:
     """What passed, as it was."""
     data = msgspec.msgpack.decode(row.data)
     parts = data if isinstance(data, list) else [data]
@@ -282,13 +293,9 @@ def _bytes(row: TracedRow, started: float, lanes: _Lanes) -> Row:
     )
 
 
-def _rule(mark: Mark, started: float, lanes: _Lanes) -> Row:
-    at = round(max(0.0, mark.t_s - started), 6)
-    details = [("rule", mark.name), ("what happened", mark.sentence)]
-    return Row(at, "rule", 0, "", mark.name, mark.sentence, "", [], 0, details)
-
-
-def _about(run: RunRow, metrics: Sequence[MetricRow]) -> list[tuple[str, str]]:
+def about_run(log: RunLog) -> list[tuple[str, str]]:
+    """What is true of a whole run, label and text."""
+    run = log.run
     client = f"{run.client} {run.client_version}".strip()
     facts = {
         "client": client,
@@ -301,7 +308,7 @@ def _about(run: RunRow, metrics: Sequence[MetricRow]) -> list[tuple[str, str]]:
         "note": run.note,
         "run": run.run,
     }
-    facts |= {metric.name: f"{metric.value:g}" for metric in metrics}
+    facts |= {metric.name: f"{metric.value:g}" for metric in log.metrics}
     return _there(facts)
 
 
@@ -317,19 +324,19 @@ def _fields(record: Record) -> str | None:
     shown = redacted(frame, frame.spec)
     fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
     fields |= dict.fromkeys(frame.spec.secret, REDACTED)
-    return msgspec.json.encode(_readable(fields), enc_hook=str).decode()
+    return msgspec.json.encode(readable(fields), enc_hook=str).decode()
 
 
-def _readable(value: Any) -> Any:
+def readable(value: Any) -> Any:
     """Bytes as text where they are, and else as hexadecimal digits."""
     if isinstance(value, bytes | bytearray | memoryview):
         data = bytes(value)
         text = data.decode("utf-8", "replace")
         return text if text.isprintable() and "\ufffd" not in text else f"0x{data.hex()}"
     if isinstance(value, Mapping):
-        return {str(_readable(name)): _readable(each) for name, each in value.items()}
+        return {str(readable(name)): readable(each) for name, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_readable(each) for each in value]
+        return [readable(each) for each in value]
     if isinstance(value, msgspec.Struct):
-        return {name: _readable(getattr(value, name)) for name in value.__struct_fields__}
+        return {name: readable(getattr(value, name)) for name in value.__struct_fields__}
     return value

@@ -9,7 +9,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner
 
 from fakebrokers import RabbitMQStream
@@ -17,7 +16,7 @@ from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.frames import FRAMES, DeclarePublisher, PeerProperties, PublishConfirm
 from fakebrokers.rabbitmq_stream.publishing import publish
-from fakebrokers.viewer import Mark, RunDocument, of_journal, of_log
+from fakebrokers.viewer import RunDocument, of_journal, of_log
 from fakebrokers.viewer.cli import trace
 from fakebrokers.viewer.document import LANES, Row
 from fakebrokers.viewer.page import first_difference, page_of
@@ -53,7 +52,7 @@ def log_of(*, confirmed: bool = True) -> RunDocument:
     run.event(1.5, "s1", "disconnected", "by the broker")
     run.trace([(1.2, "in", "c1", b"\x00\x01tea"), (1.3, "out", "c1", [b"one", b"two"])])
     run.close(verdict="pass")
-    return of_log(run.log(), [Mark(1.45, "one-outcome", "it ended twice")])
+    return of_log(run.log())
 
 
 def whats(document: RunDocument) -> list[tuple[str, str]]:
@@ -70,7 +69,6 @@ def test_rows_stand_in_the_order_of_events() -> None:
         ("out", "PublishConfirm"),
         ("bytes", "6 bytes"),
         ("end", "publish"),
-        ("rule", "one-outcome"),
         ("event", "disconnected"),
     ]
     assert [lane.name for lane in document.lanes] == ["s1", "c1", "broker"]
@@ -95,11 +93,6 @@ def test_what_a_fault_took_was_said_only() -> None:
     assert (confirm.tap, confirm.fault) == ("said", "lose it")
     [end] = [row for row in log_of(confirmed=False).rows if row.what == "end"]
     assert (end.tap, "nobody knows" in end.text) == ("fail", True)
-
-
-def test_a_violated_rule_says_what_happened_where_it_did() -> None:
-    [rule] = [row for row in log_of().rows if row.what == "rule"]
-    assert (rule.t, rule.text) == (pytest.approx(0.45), "it ended twice")
 
 
 def test_bytes_are_there_as_they_passed() -> None:
@@ -172,7 +165,7 @@ def test_the_first_difference_is_where_something_else_happened() -> None:
     ] * 2
     assert first_difference(one, log_of()) is None
     one.rows.pop()
-    assert first_difference(one, log_of()) == (-1, 8)
+    assert first_difference(one, log_of()) == (-1, 7)
 
 
 def stored_run(folder: Path, name: str) -> None:

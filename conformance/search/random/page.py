@@ -8,16 +8,18 @@ from math import log10
 from pathlib import Path
 from typing import NamedTuple
 
+from conformance.rules.again import violated
 from conformance.run.bases import RunOp
+from conformance.run.document import document_of
 from conformance.search import page
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.verdict import RunVerdict
+from fakebrokers.viewer.document import of_the_broker
 
 WIDTH, LEFT, ROW = 1100.0, 110.0, 22.0  #: pixels
 SAFETY_SHARE = 0.75  #: of the width, for the safety phase; what comes after it is long and dull
 LATENCY_HEIGHT = 140.0
 LEAST_S, MOST_S = 0.001, 1000.0  #: of the scale of latencies
-LINES_MAX = 3000  #: rows of the table
 COLOURS = {"ok": "#3a8a4d", "fail": "#b03a2e", "info": "#d08a1e", "open": "#777"}
 LEGEND = "green: well, red: surely failed, orange: nobody knows, grey: never ended"
 
@@ -144,11 +146,17 @@ def parts(case: ChaosCase, verdict: RunVerdict, replay: Path) -> Iterator[str]:
     yield from (f"<li>{escape(str(step))}</li>" for step in schedule.steps)
     yield f"</ul><h2>Operations and latencies</h2><p>{LEGEND}; after the broken line all is healed.</p>"
     yield timeline(case)
-    yield "<h2>What happened</h2><table>"
-    yield from page.table_of(case, verdict.findings, LINES_MAX)
-    yield "</table>"
 
 
 def write_page(case: ChaosCase, verdict: RunVerdict, replay: Path) -> Path:
     """Write it beside its replay file. Returns its path."""
-    return page.write_page(parts(case, verdict, replay), replay)
+    about = {"protocol": case.schedule.protocol, "done": case.schedule.about}
+    log = case.log
+    document = document_of(
+        case,
+        ", ".join(verdict.names),
+        about,
+        violated(case, verdict.findings),
+        lambda began_s, lanes: [] if log is None else of_the_broker(log, began_s, lanes),
+    )
+    return page.write_page(parts(case, verdict, replay), replay, document)

@@ -1,4 +1,4 @@
-"""A page per failure: what was done, which rule was violated, and everything that happened, in order."""
+"""A page per failure: what was done, which rule was violated, and the page of the run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from html import escape
 from pathlib import Path
 
 from conformance.rules import Finding
+from conformance.rules.again import violated
 from conformance.run.acts import ACTS
 from conformance.run.case import Case
+from conformance.run.document import document_of
 from conformance.search import page
 
 
@@ -20,12 +22,12 @@ def parts(case: Case, findings: list[Finding], replay: Path) -> Iterator[str]:
         yield f"<li>{escape(str(injection))}: {escape(ACTS[injection.act].about)}</li>"
     yield "</ul><h2>What was violated</h2><ul>"
     yield from page.found_list({one.name: one.detail for one in findings}, case.spec.protocol)
-    yield "</ul><h2>What happened</h2><table>"
-    yield from page.table_of(case, findings)
     touched = ", ".join(sorted(case.touched)) or "none"
-    yield f"</table><p>Connections that faults or the base itself have touched: {escape(touched)}.</p>"
+    yield f"</ul><p>Connections that faults or the base itself have touched: {escape(touched)}.</p>"
 
 
 def write_page(case: Case, findings: list[Finding], replay: Path) -> Path:
     """Write it beside its replay file. Returns its path."""
-    return page.write_page(parts(case, findings, replay), replay)
+    about = {"client's protocol": case.spec.protocol, "done": str(case.spec)}
+    document = document_of(case, findings[0].name, about, violated(case, findings))
+    return page.write_page(parts(case, findings, replay), replay, document)

@@ -6,10 +6,11 @@ from html import escape
 from pathlib import Path
 
 from conformance.rules import judge
+from conformance.rules.again import violated
 from conformance.rules.sentences import rules
+from conformance.run.document import document_of
 from conformance.run.inprocess import runner
 from conformance.run.specs import Injection, Spec
-from conformance.search.page import lines_of
 from conformance.search.systematic.page import parts, write_page
 
 SPEC = Spec("rabbitmq-stream", "publish", (Injection("c1", "out", 9, "lost"),))
@@ -25,14 +26,38 @@ def test_it_says_what_was_done_what_was_violated_and_where(tmp_path: Path) -> No
     assert "fakebrokers replay x.replay.json" in text
     rule = rules()["ack-needs-confirm"]
     assert f"<p>{escape(rule.why)}</p>" in text and escape(rule.clauses("rabbitmq-stream")[0]) in text
-    assert '<tr class="proof">' in text
+    assert '<a href="x.trace.html">' in text
+    assert (tmp_path / "x.trace.html").exists()
 
 
-def test_everything_stands_in_its_order() -> None:
-    lines = lines_of(runner("rabbitmq-stream")(SPEC))
-    assert [line.at for line in lines] == sorted(line.at for line in lines)
-    assert lines[0].text == "connect begins"
-    assert {line.who for line in lines} == {"app", "c1"}
+def test_everything_stands_in_its_order_and_the_proof_is_marked() -> None:
+    case = runner("rabbitmq-stream", "confirm-by-position")(SPEC)
+    document = document_of(case, "x", {}, violated(case, judge(case)))
+    names = [row.name for row in document.rows]
+    assert names[:3] == ["connect", "connected", "PeerProperties"]
+    assert [row.t for row in document.rows] == sorted(row.t for row in document.rows)
+    assert [lane.name for lane in document.lanes] == ["s1", "client", "c1", "broker"]
+    marks = {row.name: at for at, row in enumerate(document.rows) if row.what == "rule"}
+    proof = document.rows[marks["ack-needs-confirm"] - 1]
+    assert proof.what in ("end", "event", "rule")  # what was reported
+
+
+def test_an_op_is_a_span_and_a_frame_has_its_fields_and_bytes() -> None:
+    document = document_of(runner("rabbitmq-stream")(Spec("rabbitmq-stream", "publish")), "x", {})
+    spans = [row.op for row in document.rows if row.what == "op"]
+    assert sorted(spans) == sorted(row.op for row in document.rows if row.what == "end") and len(spans) > 3
+    publish = next(row for row in document.rows if row.name == "Publish")
+    details = dict(publish.details)
+    assert "publisher_id" in details["fields"] and details["hex"].startswith("0000")
+    confirm = next(row for row in document.rows if row.name == "PublishConfirm")
+    assert set(confirm.links) & set(publish.links)
+
+
+def test_no_credentials_are_on_the_page() -> None:
+    document = document_of(runner("rabbitmq-stream")(Spec("rabbitmq-stream", "publish")), "x", {})
+    login = next(row for row in document.rows if row.name == "SaslAuthenticate")
+    assert "hex" not in dict(login.details)
+    assert "guest" not in dict(login.details)["fields"]
 
 
 def test_what_others_say_is_escaped(tmp_path: Path) -> None:
