@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import allure
@@ -18,7 +19,7 @@ from fakebrokers.journal import Record
 if TYPE_CHECKING:
     from fakebrokers.pytest_report import Seen
 
-TEXT = "text/plain"  #: of all attachments: what browsers show
+TEXT = "text/plain"  #: of all attachments of what others say: what browsers show
 
 
 def step(title: str, problem: str = "") -> None:
@@ -49,3 +50,8 @@ def attach_fake(seen: Seen) -> None:
         attach("wire excerpt", seen.text, "txt")
         attach_journal(seen.server.journal)
         attach("reproducer", f"# {seen.replay}\n{seen.server.faults.plan.to_toml()}", "toml")
+
+
+def attach_page(path: Path) -> None:
+    """The page of a failed test; no text of a run is markup there."""
+    allure.attach.file(str(path), "what its fakes saw", allure.attachment_type.HTML, "html")

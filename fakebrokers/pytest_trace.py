@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fakebrokers.pytest_report import all_fakes
-from fakebrokers.pytest_settings import SETTINGS
+from fakebrokers.pytest_settings import SETTINGS, has_allure
 from fakebrokers.server import FakeServer
 from fakebrokers.viewer import RunDocument, of_journal, write_page
 
@@ -35,6 +35,11 @@ def add_trace(item: pytest.Item, own: Sequence[tuple[str, FakeServer]], report: 
         said = f"{path}: cannot be written: {error.strerror or error}"
     else:
         said = str(path)
+        item.user_properties.append(("fakebrokers-trace", said))  # in JUnit's file
+        if has_allure(item.config):
+            from fakebrokers.pytest_allure import attach_page
+
+            attach_page(path)
     report.sections.append(("fakebrokers trace", said))
 
 

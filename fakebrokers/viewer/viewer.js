@@ -2,6 +2,7 @@
 // Row: t, what, lane, tap, name, text, fault, links, op, details. See document.py.
 const T = 0, WHAT = 1, LANE = 2, TAP = 3, NAME = 4, TEXT = 5, FAULT = 6, LINKS = 7, OP = 8, DETAILS = 9;
 const HEIGHT = 22;
+const TAPS = {received: "never reached the broker", heard: "what the broker got instead", said: "meant, not sent", sent: "sent instead"};
 const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "event"]], ["bytes", ["bytes"]]];
 
 function make(tag, attributes = {}, ...children) {
@@ -139,7 +140,7 @@ class Run {
   fill(lanes, row) {
     const mine = this.x(row[LANE]), end = this.x(this.data.lanes.length - 1);
     const said = [make("span", {className: "name"}, row[NAME]), " ", make("i", {}, row[TEXT])];
-    if (row[TAP] && row[TAP] !== "fail" && row[WHAT] !== "bytes") said.push(" ", make("i", {}, row[TAP] + " only"));
+    if (TAPS[row[TAP]]) said.push(" ", make("i", {}, "(" + TAPS[row[TAP]] + ")"));
     if (row[FAULT]) said.push(" ", make("span", {className: "bolt"}, "\u26a1 " + row[FAULT]));
     if ((row[WHAT] === "in" || row[WHAT] === "out") && mine < end) {
       const gone = row[TAP] === "received" || row[TAP] === "said", made = row[TAP] === "heard" || row[TAP] === "sent";

@@ -34,11 +34,14 @@ def documents(page: Path) -> list[dict[str, Any]]:
 
 def test_a_failed_test_has_a_page(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_shop=TESTS)
-    result = pytester.runpytest("--fakebrokers-trace=on-failure", "-p", "no:cacheprovider")
+    result = pytester.runpytest(
+        "--fakebrokers-trace=on-failure", "-p", "no:cacheprovider", "--junitxml=junit.xml"
+    )
     result.assert_outcomes(passed=1, failed=2)
     [page] = (pytester.path / "fakebrokers-traces").iterdir()
     assert page.name.startswith("test_shop.py-test_bad")
     result.stdout.fnmatch_lines([f"*fakebrokers-traces/{page.name}*"])
+    assert f'value="fakebrokers-traces/{page.name}"' in (pytester.path / "junit.xml").read_text()
     titles = {each["title"]: each for each in documents(page)}
     assert set(titles) == {"test_bad: rabbitmq_stream", "test_bad: redis"}
     rows = [row[4] for row in titles["test_bad: rabbitmq_stream"]["rows"]]
@@ -69,3 +72,14 @@ def test_a_folder_that_cannot_be_written_fails_nothing_else(pytester: pytest.Pyt
     )
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(["*cannot be written*"])
+
+
+def test_allure_gets_the_page(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("allure_pytest", reason="missing: allure-pytest (pip install allure-pytest)")
+    pytester.makepyfile(test_shop=TESTS)
+    pytester.runpytest_subprocess(
+        "--fakebrokers-trace=on-failure", "--alluredir=out", "-p", "no:cacheprovider"
+    )
+    [page] = (pytester.path / "out").glob("*.html")
+    [written] = (pytester.path / "fakebrokers-traces").iterdir()
+    assert page.read_text() == written.read_text()
