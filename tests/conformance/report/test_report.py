@@ -293,7 +293,7 @@ def test_files_beside_the_page_are_linked(tmp_path: Path) -> None:
     for link in ("alpha-rabbitmq-stream/junit.xml", "journal/"):
         assert f'href="{link}"' in page
     assert 'href="alpha-rabbitmq-stream/reproducers/test_rmqs_3_03.py"' in page
-    assert "run <code>run-3</code>" in page
+    assert "<code>fakebrokers trace journal/run-3</code>" in page
 
 
 def test_long_texts_are_cut_and_kept_in_the_tooltip() -> None:
