@@ -47,9 +47,10 @@ class Run {
     this.x = lane => lanes < 2 ? 50 : 8 + 84 * lane / (lanes - 1);  // percent
     this.spans();
     this.canvas = make("canvas", {onclick: event => this.jump(event)});
+    const room = lanes < 2 ? "100%" : 84 / (lanes - 1) + "%", kinds = lanes < 7;
     this.heads = make("div", {className: "lanes"}, ...data.lanes.map((lane, at) =>
-      make("span", {title: `${lane.kind} ${lane.name}`, style: {left: this.x(at) + "%"}},
-        make("i", {}, lane.kind === lane.name ? "" : lane.kind + " "), lane.name)));
+      make("span", {title: `${lane.kind} ${lane.name}`, style: {left: this.x(at) + "%", maxWidth: room}},
+        make("i", {}, kinds && lane.kind !== lane.name ? lane.kind + " " : ""), lane.name)));
     this.space = make("div", {className: "space"});
     this.list = make("div", {className: "list", tabIndex: 0, role: "listbox", ariaLabel: "what happened, in order",
       onscroll: () => this.draw()}, this.space);
