@@ -110,7 +110,7 @@ class NatsCodec(Codec):
             unit = bytes(self._rest)
             self._rest.clear()
         self.begun = None
-        pub, at, end = self.kinds.pub, 0, len(unit)
+        pub, takes_pub, at, end = self.kinds.pub, self._side == "server", 0, len(unit)
         try:
             while at < end:
                 stop = unit.find(b"\n", at)
@@ -125,6 +125,7 @@ class NatsCodec(Codec):
                     and words[2].isdigit()
                     and len(words[2]) < 7
                     and stop - at < MAX_CONTROL_LINE
+                    and takes_pub
                 ):
                     # nearly everything that clients say; the long way comes to the same
                     last = stop + 1 + int(words[2])
@@ -290,7 +291,8 @@ def _read_unsub(words: list[bytes], line: bytes, kinds: f.Kinds) -> Frame:
 
 
 def _read_err(words: list[bytes], line: bytes, kinds: f.Kinds) -> Frame:
-    return f.Err(_text(line.strip()[len(words[0]) :].strip().strip(b"'")))
+    text = line.strip()[len(words[0]) :].strip()
+    return f.Err(_text(text.removeprefix(b"'").removesuffix(b"'")))  # it may have more of them
 
 
 def _client_error(words: list[bytes], line: bytes, kinds: f.Kinds) -> Frame:
