@@ -33,8 +33,8 @@ ENUMERATIONS: Mapping[str, Sequence[str]] = {
 }
 
 #: Sequences: each element has its name, its type and what it is where it is left out. Its number is its
-#: place. ``?`` in front of a type: it may be absent; ``[]``: any number of them. Of a sequence that is left out,
-#: all elements are, but the first where it says so.
+#: place. ``?`` in front of a type: it may be absent; ``[]``: any number of them. Of a sequence that is
+#: left out, all elements are, but the first where it says so.
 SEQUENCES = """
 Status                      category:category=0 code:i32=0 message:string=
 SubQueueId                  subId:u32=0 appId:string=__default

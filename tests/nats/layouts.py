@@ -10,7 +10,7 @@ from tests.examples import Example, Kind, Limit, Side, Vector, literal, record, 
 
 ALL_BYTES = bytes(range(256))
 LARGEST = 1 << 20  #: bytes of a payload that a server takes
-LONGEST = 4096  #: bytes of a line
+LONGEST = 4096  #: bytes behind a verb
 END = b"\r\n"
 
 WORDS = literal(
@@ -27,10 +27,11 @@ SIDS = literal({"7": b"7", "12": b"12"}, **{name.replace(" ", "_"): each for nam
 LIMITS = literal(
     {3: b"3", None: b""},
     zero=Example(0, b"0"),
-    sign_bit=Example(1 << 31, b"2147483648"),
-    largest_of_32_bits=Example((1 << 32) - 1, b"4294967295"),
-    ten_digits=Example(9999999999, b"9999999999"),
-    eleven_digits=Example(-1, b"10000000000", False),
+    one=Example(1, b"1"),
+    nine_digits=Example(999999999, b"999999999"),
+    zeros_in_front=Example(7, b"000000007", False),
+    ten_digits=Example(-1, b"1000000000", False),
+    ten_digits_with_zeros=Example(-1, b"0000000007", False),
     no_number=Example(-1, b"x", False),
     negative=Example(-1, b"-1"),
 )
@@ -218,6 +219,7 @@ def by_the_notes() -> Iterator[Vector]:
 #: What fields have to be met with where their type says too much or too little.
 _JSON = [value for value, _ in _VALUES.values()]
 WANTED: Mapping[str, Any] = {
+    "Unsub.limit": (None, -1, 0, 1, 3, 999999999),
     "Info.options": _JSON,
     "Connect.options": _JSON,
     "Connect.credentials": [{}, *[{name: "é"} for name in LOGINS], {name: name.upper() for name in LOGINS}],
@@ -225,27 +227,53 @@ WANTED: Mapping[str, Any] = {
 
 
 def _sub(size: int) -> bytes:
-    """A line of so many bytes, without its end."""
-    return b"SUB " + b"x" * (size - 6) + b" 7"
+    """A line with so many bytes behind the verb, without its end."""
+    return b"SUB " + b"x" * (size - 2) + b" 7"
 
 
-#: With `LARGEST` and `LONGEST` as limits. The judge reads larger payloads, too: what a server takes is its own.
+#: With `LARGEST` and `LONGEST` as limits. The judge reads larger payloads, too.
 LIMITED = (
     Limit("a line of the longest size", "server", _sub(LONGEST) + END, "frame", "frame"),
     Limit("a line that is too long", "server", _sub(LONGEST + 1) + END, "control-line", "unknown"),
+    *[
+        Limit(f"{line[:6].decode()}: {name}", "server", line % (b"x" * size) + END + data, codec, decoder)
+        for line, most, data in (
+            (b"SUB  \t %b 7", LONGEST - 2, b""),
+            (b"SUB %b 7  ", LONGEST - 4, b""),
+            (b"UNSUB %b", LONGEST, b""),
+            (b"PUB %b 1", LONGEST - 2, b"x\r\n"),
+            (b"HPUB %b 1 2", LONGEST - 4, b"xx\r\n"),
+            (b'CONNECT {"x":"%b"}', LONGEST - 8, b""),
+            (b'INFO {"x":"%b"}', LONGEST - 8, b""),
+        )
+        for name, size, codec, decoder in (
+            ("longest", most, "frame", "frame"),
+            ("too long", most + 1, "control-line", "unknown"),
+        )
+    ],
+    *[
+        Limit(
+            f"{verb.decode()} with much behind it",
+            "server",
+            verb + b" " + b"x" * 5000 + END,
+            "frame",
+            "frame",
+        )
+        for verb in (b"PING", b"PONG", b"+OK")
+    ],
     Limit("a line that may end yet", "server", _sub(LONGEST) + b"\r", "waits", "waits"),
     Limit("a line that cannot end in time", "server", _sub(LONGEST + 1) + b"\r", "control-line", "waits"),
     Limit(
         "a line for a client, longest",
         "client",
-        b"-ERR '" + b"x" * (LONGEST - 7) + b"'\r\n",
+        b"-ERR '" + b"x" * (LONGEST - 2) + b"'\r\n",
         "frame",
         "frame",
     ),
     Limit(
         "a line for a client, too long",
         "client",
-        b"-ERR '" + b"x" * (LONGEST - 6) + b"'\r\n",
+        b"-ERR '" + b"x" * (LONGEST - 1) + b"'\r\n",
         "control-line",
         "unknown",
     ),
@@ -267,8 +295,8 @@ LIMITED = (
             ("too large", LARGEST + 1, b"", "payload", "waits"),
             ("the largest that the judge reads", 64 << 20, b"", "payload", "waits"),
             ("larger than the judge reads", (64 << 20) + 1, b"", "payload", "garbage"),
-            ("ten digits", 9999999999, b"", "payload", "garbage"),
-            ("eleven digits", 10000000000, b"", "parse", "garbage"),
+            ("nine digits", 999999999, b"", "payload", "garbage"),
+            ("ten digits", 1000000000, b"", "parse", "garbage"),
             ("below zero", -1, b"", "parse", "garbage"),
         )
     ],

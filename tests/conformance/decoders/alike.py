@@ -42,6 +42,15 @@ def plain(found: Iterable[tuple[Frame, int]], is_garbage: Garbage) -> list[Any]:
     return rows
 
 
+def is_stricter(frame: Frame) -> bool:
+    """Whether the judge cannot read in NATS what a server reads.
+
+    To the judge the end of a line is two bytes, a PING is that word alone, a size has nine digits.
+    """
+    stricter = ("a control", "a word that goes on", "a size", "a payload")
+    return isinstance(frame, Malformed) and frame.problem.startswith(stricter)
+
+
 def with_a_byte_changed(data: bytes, at: int, value: int) -> bytes:
     """The same with another byte at one place, counted around."""
     at %= max(len(data), 1)
