@@ -118,6 +118,8 @@ def record(
     make: Callable[..., Any],
     fields: Mapping[str, Kind],
     join: Callable[[Mapping[str, bytes]], bytes] = concatenated,
+    *,
+    twice: bool = False,
 ) -> Kind:
     """Several fields.
 
@@ -125,6 +127,8 @@ def record(
         make: Takes the values by name.
         fields: By name, in the order of the wire; fields that are read together have a name of several words.
         join: The bytes of all from the bytes of each.
+        twice: Whether each odd value is tried beside both usual ones of the others: one item and two, there
+            and absent. What is read fast is often read by hand.
     """
 
     def example(chosen: Mapping[str, Example]) -> Example:
@@ -142,7 +146,10 @@ def record(
         for shift in range(2)
     ]
     odd = {
-        f"{name}{'.' if '.' in label or ':' in label else ': '}{label}": example({**usual[0], name: each})
+        f"{name}{'.' if '.' in label or ':' in label else ': '}{label}{beside}": example(
+            {**others, name: each}
+        )
+        for beside, others in zip(("", ", beside others"), usual[: 1 + twice], strict=False)
         for name, kind in fields.items()
         for label, each in kind.odd.items()
     }
@@ -180,8 +187,9 @@ def array(
 
 
 def optional(kind: Kind, absent: bytes = b"") -> Kind:
-    """Something that need not be there."""
-    return kind.also(absent=Example(None, absent))
+    """Something that need not be there, and is not in every other usual frame."""
+    missing = Example(None, absent)
+    return Kind((kind.usual[0], missing), kind.odd).also(absent=missing)
 
 
 # What the table of a protocol has to hold

@@ -110,7 +110,7 @@ def _messages(
     messages = array(item, b"".join).also(**odd)
     rest = literal({b"": b""}, what_cannot_be_read=Example(b"\0\0\xff\xff" * 3, b"\0\0\xff\xff" * 3))
     fields = {"messages": messages if may_be_none else messages.without("none"), "rest": rest}
-    return record(kind, fields, lambda parts: event(number, b"".join(parts.values())))
+    return record(kind, fields, lambda parts: event(number, b"".join(parts.values())), twice=True)
 
 
 def _items(kind: type[Any], number: int, item: Kind) -> Kind:
@@ -122,6 +122,7 @@ def _items(kind: type[Any], number: int, item: Kind) -> Kind:
             "rest": literal({b"": b""}, less_than_an_item=Example(b"\xff\1\2", b"\xff\1\2")),
         },
         lambda parts: event(number, b"\x16\0\0\0" + b"".join(parts.values())),
+        twice=True,
     )
     first, second = item.usual[:2]
     longer = [each.wire + bytes(12) for each in (first, second)]
@@ -193,10 +194,27 @@ EVENTS: tuple[tuple[str, Side, Kind], ...] = (
 )
 
 
+def headed_otherwise(name: str, reader: Side, kind: Kind) -> Iterator[Vector]:
+    """Section 1: a longer header, another version and reserved bits change nothing."""
+    frame, wire, _ = kind.usual[0]
+    head, body = wire[4:8], wire[8:]
+    for label, other in {
+        "a longer header": head[:1] + b"\3" + head[2:] + b"new!",
+        "a much longer header": head[:1] + b"\xff" + head[2:] + bytes(4 * 253),
+        "version 0": bytes([head[0] & 0x3F]) + head[1:],
+        "version 3": bytes([head[0] | 0xC0]) + head[1:],
+        "reserved bits": head[:2] + bytes([head[2] | 0x1F, 0xFF]),
+    }.items():
+        yield Vector(
+            f"{name}: {label}", reader, frame, (4 + len(other) + len(body)).to_bytes(4) + other + body, False
+        )
+
+
 def by_the_notes() -> Iterator[Vector]:
     """All of them, without control messages."""
     for name, reader, kind in EVENTS:
         yield from vectors(name, reader, kind)
+        yield from headed_otherwise(name, reader, kind)
 
 
 #: What fields have to be met with where their type says too much or too little.

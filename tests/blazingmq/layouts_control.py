@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fakebrokers.blazingmq import frames as f
-from tests.blazingmq.layouts import ALL_BYTES, event
+from tests.blazingmq.layouts import ALL_BYTES, event, headed_otherwise
 from tests.blazingmq.layouts_schema import CHOICES, ENUMERATIONS, INTEGERS, RANGES, elements, python, rows
 from tests.examples import Example, Kind, Side, Vector, array, literal, record, vectors
 
@@ -142,6 +142,7 @@ class Ber(Encoding):
             not_ASCII=Example("é€", bytes.fromhex("80 05 c3a9e282ac")),
             not_UTF8=Example("\udcff", b"\x80\1\xff"),
             a_slash=Example('/"\\', b'\x80\3/"\\'),
+            blanks=Example(" a  b\0", b"\x80\6 a  b\0"),
             **{
                 f"of_{size}_bytes": Example(text, b"\x80" + bytes.fromhex(heads[size]) + text.encode())
                 for size, text in lengths.items()
@@ -205,6 +206,7 @@ class Json(Encoding):
             empty=Example("", b'""'),
             not_ASCII=Example("é€\U0001f600", b'"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"'),
             a_slash=Example('/"\\\n', rb'"\/\"\\\n"'),
+            blanks=Example(" a  b\t\0", rb'" a  b\t\u0000"'),
             long=Example("x" * 300, b'"' + b"x" * 300 + b'"'),
             other_escapes=Example("é\U0001f600/ ", rb'"\u00e9\ud83d\ude00/\u0020"', False),
         )
@@ -269,7 +271,9 @@ def by_the_notes() -> Iterator[Vector]:
         for row in rows(CHOICES):
             group, number, name, *words = row.split()
             label = f"{name} in {type(encoding).__name__}"
-            yield from vectors(label, _reader(name), _choice(encoding, group, int(number), name, words))
+            kind = _choice(encoding, group, int(number), name, words)
+            yield from vectors(label, _reader(name), kind)
+            yield from headed_otherwise(label, _reader(name), kind)
 
 
 _CATEGORIES = tuple(range(0, -9, -1))

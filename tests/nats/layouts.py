@@ -22,7 +22,8 @@ WORDS = literal(
     like_a_number=Example("00", b"00"),
     like_a_verb=Example("PUB", b"PUB"),
 )
-PERHAPS = WORDS.also(absent=Example("", b""))
+_ABSENT = Example("", b"")
+PERHAPS = Kind((WORDS.usual[1], _ABSENT), {"absent": _ABSENT, **WORDS.odd})
 SIDS = literal({"7": b"7", "12": b"12"}, **{name.replace(" ", "_"): each for name, each in WORDS.odd.items()})
 LIMITS = literal(
     {3: b"3", None: b""},
@@ -69,6 +70,7 @@ _VALUES: Mapping[str, tuple[Any, bytes]] = {
     "no name": ({"": 1}, b'{"":1}'),
     "not ASCII": ({"né": "€\U0001f600"}, '{"né":"€\U0001f600"}'.encode()),
     "escapes": ({"x": '"\\\n\t'}, rb'{"x":"\"\\\n\t"}'),
+    "blanks": ({" a b ": "  c\td  ", "e": ["f  g"]}, b'{" a b ":"  c\\td  ","e":["f  g"]}'),
     "a slash": ({"x": "a/b<c>&'"}, b'{"x":"a/b<c>&\'"}'),
     "long": ({"n" * 300: "x" * 2000}, b'{"' + b"n" * 300 + b'":"' + b"x" * 2000 + b'"}'),
     "a list": ({"connect_urls": ["h:1", "i:2"], "none": []}, b'{"connect_urls":["h:1","i:2"],"none":[]}'),
@@ -111,6 +113,7 @@ def _connects() -> Kind:
     text = ",".join([f'"{name}":"{value}"' for name, value in all_of_them.items()])
     odd = {name: without(each) for name, each in plain.odd.items()}
     odd |= {f"login {name}": with_login(name) for name in LOGINS}
+    odd["a login with blanks"] = Example(f.Connect({}, {"pass": " a  b "}), b'{"pass":" a  b "}')
     odd["all logins"] = Example(f.Connect({}, all_of_them), b"{" + text.encode() + b"}")
     odd["a login in front"] = Example(
         f.Connect({"x": 1}, {"user": "u", "pass": ""}), b'{"user":"u","x":1,"pass":""}', False
@@ -155,14 +158,19 @@ def _message(verb: bytes) -> Callable[[Mapping[str, bytes]], bytes]:
 _PUBLISHED = {"subject": WORDS, "reply": PERHAPS, "payload": PAYLOADS}
 _DELIVERED = {"subject": WORDS, "sid": SIDS, "reply": PERHAPS, "payload": PAYLOADS}
 _WITH_HEADERS = {"headers": HEADERS}
-MSG = record(f.Msg, _DELIVERED, _message(b"MSG"))
-HMSG = record(f.Hmsg, {**_DELIVERED, **_WITH_HEADERS}, _message(b"HMSG"))
+MSG = record(f.Msg, _DELIVERED, _message(b"MSG"), twice=True)
+HMSG = record(f.Hmsg, {**_DELIVERED, **_WITH_HEADERS}, _message(b"HMSG"), twice=True)
 SUB = record(
-    f.Sub, {"subject": WORDS, "queue": PERHAPS, "sid": SIDS}, lambda parts: _line(b"SUB", *parts.values())
+    f.Sub,
+    {"subject": WORDS, "queue": PERHAPS, "sid": SIDS},
+    lambda parts: _line(b"SUB", *parts.values()),
+    twice=True,
 )
-UNSUB = record(f.Unsub, {"sid": SIDS, "limit": LIMITS}, lambda parts: _line(b"UNSUB", *parts.values()))
-PUB = record(f.Pub, _PUBLISHED, _message(b"PUB"))
-HPUB = record(f.Hpub, {**_PUBLISHED, **_WITH_HEADERS}, _message(b"HPUB"))
+UNSUB = record(
+    f.Unsub, {"sid": SIDS, "limit": LIMITS}, lambda parts: _line(b"UNSUB", *parts.values()), twice=True
+)
+PUB = record(f.Pub, _PUBLISHED, _message(b"PUB"), twice=True)
+HPUB = record(f.Hpub, {**_PUBLISHED, **_WITH_HEADERS}, _message(b"HPUB"), twice=True)
 INFO = record(f.Info, {"options": _objects()}, lambda parts: b"INFO " + parts["options"] + b" \r\n")
 CONNECT = record(
     lambda connect: connect, {"connect": _connects()}, lambda parts: _line(b"CONNECT", parts["connect"])

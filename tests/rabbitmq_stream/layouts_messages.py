@@ -19,6 +19,7 @@ I16, I64 = number(16, signed=True), number(64, signed=True)
 _TEXTS = literal(
     {"a": b"\0\1a", "bc": b"\0\2bc", "def": b"\0\3def", "ghij": b"\0\4ghij"},
     empty=Example("", b"\0\0"),
+    blanks=Example(" a  b\t\0", b"\0\7 a  b\t\0"),
     not_ASCII=Example("é€", bytes.fromhex("0005 c3a9 e282ac")),
     not_UTF8=Example("\udcff", b"\0\1\xff"),
     two_bytes_of_length=Example("x" * 258, b"\1\2" + b"x" * 258),

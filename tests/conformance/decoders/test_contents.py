@@ -6,11 +6,14 @@ Properties, options and GUIDs of BlazingMQ, entries of RabbitMQ Stream, and size
 from __future__ import annotations
 
 import zlib
+from enum import IntEnum, IntFlag
+from types import ModuleType
 
 from crc32c import crc32c
 
 from conformance.decoders.blazingmq.contents import content_in, subscriptions_in
 from conformance.decoders.rabbitmq_stream.messages import batch_bodies, entries_in, is_intact, publishing_ids
+from fakebrokers.blazingmq import codes as bmq_codes
 from fakebrokers.blazingmq.codes import Compression
 from fakebrokers.blazingmq.frames import PutMessage
 from fakebrokers.blazingmq.guid import GuidMaker
@@ -24,15 +27,55 @@ from fakebrokers.blazingmq.properties import (
     write_content,
 )
 from fakebrokers.rabbitmq_stream import binary
+from fakebrokers.rabbitmq_stream import codes as rabbitmq_codes
 from fakebrokers.rabbitmq_stream.batches import batch_entry
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.entries import messages, simple_entries, spans, whole_spans
 from fakebrokers.rabbitmq_stream.frames import Deliver
 from fakebrokers.rabbitmq_stream.publishing import publish
 from tests.blazingmq import layouts_contents as bmq
+from tests.conformance.decoders.alike import nothing_of, otherwise
 from tests.conformance.decoders.fake_contents import in_our_words
-from tests.conformance.decoders.test_vectors import SUITES, nothing_of, otherwise, vectors
+from tests.conformance.decoders.test_vectors import SUITES, vectors
 from tests.rabbitmq_stream.layouts_messages import ENTRIES, HI
+
+CODES = {
+    "RabbitMQ Code": "1 OK 2 STREAM_DOES_NOT_EXIST 3 SUBSCRIPTION_ID_ALREADY_EXISTS"
+    " 4 SUBSCRIPTION_ID_DOES_NOT_EXIST 5 STREAM_ALREADY_EXISTS 6 STREAM_NOT_AVAILABLE"
+    " 7 SASL_MECHANISM_NOT_SUPPORTED 8 AUTHENTICATION_FAILURE 9 SASL_ERROR 10 SASL_CHALLENGE"
+    " 11 SASL_AUTHENTICATION_FAILURE_LOOPBACK 12 VIRTUAL_HOST_ACCESS_FAILURE 13 UNKNOWN_FRAME"
+    " 14 FRAME_TOO_LARGE 15 INTERNAL_ERROR 16 ACCESS_REFUSED 17 PRECONDITION_FAILED"
+    " 18 PUBLISHER_DOES_NOT_EXIST 19 NO_OFFSET 20 SASL_CANNOT_CHANGE_MECHANISM"
+    " 21 SASL_CANNOT_CHANGE_USERNAME",
+    "RabbitMQ OffsetType": "0 NONE 1 FIRST 2 LAST 3 NEXT 4 OFFSET 5 TIMESTAMP",
+    "RabbitMQ Compression": "0 NONE 1 GZIP 2 SNAPPY 3 LZ4 4 ZSTD",
+    "BlazingMQ EventType": "1 CONTROL 2 PUT 3 CONFIRM 4 PUSH 5 ACK 11 HEARTBEAT_REQ 12 HEARTBEAT_RSP"
+    " 13 REJECT 15 AUTHENTICATION",
+    "BlazingMQ Encoding": "0 BER 1 JSON",
+    "BlazingMQ Category": "0 E_SUCCESS -1 E_UNKNOWN -2 E_TIMEOUT -3 E_NOT_CONNECTED -4 E_CANCELED"
+    " -5 E_NOT_SUPPORTED -6 E_REFUSED -7 E_INVALID_ARGUMENT -8 E_NOT_READY",
+    "BlazingMQ AckStatus": "0 SUCCESS 1 LIMIT_MESSAGES 2 LIMIT_BYTES 5 UNKNOWN 6 STORAGE_FAILURE 7 NOT_READY",
+    "BlazingMQ ClientType": "0 E_UNKNOWN 1 E_TCPCLIENT 2 E_TCPBROKER 3 E_TCPADMIN",
+    "BlazingMQ Language": "0 E_UNKNOWN 1 E_CPP 2 E_JAVA",
+    "BlazingMQ ExpressionVersion": "0 E_UNDEFINED 1 E_VERSION_1",
+    "BlazingMQ QueueFlag": "1 ADMIN 2 READ 4 WRITE 8 ACK",
+    "BlazingMQ RoutingFlag": "1 AT_MOST_ONCE 2 DELIVER_CONSUMER_PRIORITY 4 DELIVER_ALL"
+    " 8 HAS_MULTIPLE_SUB_STREAMS",
+    "BlazingMQ PutFlag": "1 ACK_REQUESTED 2 MESSAGE_PROPERTIES",
+    "BlazingMQ PushFlag": "1 IMPLICIT_PAYLOAD 2 MESSAGE_PROPERTIES 4 OUT_OF_ORDER",
+    "BlazingMQ Compression": "0 NONE 1 ZLIB",
+}
+
+
+def _members(module: ModuleType, name: str) -> dict[str, type[IntEnum]]:
+    """The codes of a module."""
+    kinds = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, IntEnum | IntFlag)
+    ]
+    return {f"{name} {kind.__name__}": kind for kind in kinds if kind.__module__ == module.__name__}  # type: ignore[misc]
+
 
 STYLES = {bmq.OLD: Style.OLD, bmq.NEW: Style.NEW, bmq.MIXED: Style.MIXED}
 
@@ -154,3 +197,13 @@ def test_what_is_wrong_with_a_size_is_mended() -> None:
             wrong = line.rpartition(b" ")[0] + b" 12345" + end + rest
             problems += otherwise(f"mended {each.name}", each.wire, SUITES["nats"].writer(each).mend(wrong))
     nothing_of(problems)
+
+
+def test_codes_have_the_numbers_of_the_notes() -> None:
+    """docs/protocols/rabbitmq-stream.md, 4 and 6; docs/protocols/blazingmq.md, 1, 2, 3, 4 and 6.4."""
+    found = {
+        name: " ".join([f"{int(each)} {each.name}" for each in kind])
+        for name, kind in {**_members(rabbitmq_codes, "RabbitMQ"), **_members(bmq_codes, "BlazingMQ")}.items()
+    }
+    assert {name: found.get(name) for name in CODES} == CODES
+    assert found.keys() == CODES.keys()
