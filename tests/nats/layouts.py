@@ -327,6 +327,7 @@ LIMITED = (
             ("client", b"HMSG a 7 2", "parse", "unknown"),
             ("client", b"HMSG a 7 b c 0 2", "parse", "unknown"),
             ("server", b"MSG a 7 2", "unknown", "unknown"),
+            ("server", b"-ERR 'x'", "parse", "unknown"),
             ("client", b"PUB a 2", "unknown", "unknown"),
             ("client", b"SUB a 7", "unknown", "unknown"),
             ("client", b'CONNECT {"x":1}', "unknown", "unknown"),

@@ -45,6 +45,7 @@ class Suite(NamedTuple):
         wanted, never: See `gaps`; which are left, and why.
         limited: What lies at limits.
         limited_codec, limited_decoder: Those that have them.
+        lost_codec, lost_decoder: Codes of `Malformed` behind which nothing is read.
         cut: Words in the names of vectors that are cut; where sizes come first, one of each frame will do.
     """
 
@@ -58,6 +59,8 @@ class Suite(NamedTuple):
     limited: tuple[Limit, ...]
     limited_codec: Callable[[Side], Codec]
     limited_decoder: Callable[[Side], Decoder]
+    lost_codec: tuple[str, ...]
+    lost_decoder: tuple[str, ...]
     cut: tuple[str, ...] = (": usual 0",)
 
 
@@ -80,6 +83,8 @@ NATS = Suite(
     nats_layouts.LIMITED,
     lambda side: NatsCodec(side, nats_layouts.LARGEST),
     NatsDecoder,
+    ("unknown", "parse", "payload", "control-line"),
+    ("garbage",),
     cut=(": usual", ".payload", ".headers", ".options", ".text", ": tabs"),
 )
 SUITES = {
@@ -105,6 +110,8 @@ SUITES = {
         rabbitmq_layouts.LIMITED,
         lambda side: StreamCodec(side, rabbitmq_layouts.LARGEST),
         lambda side: StreamDecoder(side, rabbitmq_layouts.LARGEST),
+        ("too-large",),
+        ("too-large",),
     ),
     "blazingmq": Suite(
         lambda: [*bmq_layouts.by_the_notes(), *layouts_control.by_the_notes()],
@@ -117,6 +124,8 @@ SUITES = {
         bmq_layouts.LIMITED,
         lambda side: BlazingCodec(),
         lambda side: BlazingDecoder(),
+        ("framing", "too-large"),
+        ("framing", "too-large"),
     ),
 }
 ALL = pytest.mark.parametrize("name", SUITES)
@@ -131,7 +140,7 @@ def vectors(name: str) -> tuple[Vector, ...]:
 def test_every_field_is_met_by_all_that_may_be_wrong_with_it(name: str) -> None:
     suite = SUITES[name]
     found = gaps(suite.kinds, vectors(name), suite.wanted)
-    assert sorted(found) == sorted(suite.never)
+    assert sorted(found) == sorted(suite.never), "give it a vector in tests/<protocol>/layouts*.py"
 
 
 @ALL
@@ -185,23 +194,34 @@ def test_they_are_read_however_they_are_cut(name: str) -> None:
     nothing_of(problems)
 
 
-def outcome(reader: Decoder, data: bytes) -> str:
-    found = [frame for frame, _ in reader.feed(data)]
-    if not found:
-        return "waits"
-    return found[0].code if isinstance(found[0], Malformed) else "frame"
+def at_a_limit(
+    who: str, reader: Decoder, limit: Limit, wanted: str, behind: Vector, lost: tuple[str, ...]
+) -> list[str]:
+    """What is wrong with what is made of it, and of a frame behind it."""
+    found = [frame for frame, _ in reader.feed(limit.wire)]
+    outcome = "waits" if not found else found[0].code if isinstance(found[0], Malformed) else "frame"
+    problems = otherwise(f"{who} {limit.name}", wanted, outcome)
+    holds_more = b"\n" in limit.wire.removesuffix(b"\r\n")  # a line of NATS, and what it says follows
+    if outcome != "waits" and not holds_more:
+        left = [frame for frame, _ in reader.feed(behind.wire)]
+        problems += otherwise(f"{who} behind {limit.name}", [] if outcome in lost else [behind.frame], left)
+    return problems
 
 
 @ALL
 def test_limits(name: str) -> None:
+    """What lies at them, what is behind them, and whether the next frame is read."""
     suite = SUITES[name]
     problems: list[str] = []
     for limit in suite.limited:
-        for who, wanted, reader in (
-            ("codec", limit.codec, suite.limited_codec),
-            ("decoder", limit.decoder, suite.limited_decoder),
+        behind = next(
+            each for each in vectors(name) if each.reader == limit.reader and each.name.endswith(": usual 0")
+        )
+        for who, wanted, reader, lost in (
+            ("codec", limit.codec, suite.limited_codec, suite.lost_codec),
+            ("decoder", limit.decoder, suite.limited_decoder, suite.lost_decoder),
         ):
-            problems += otherwise(f"{who} {limit.name}", wanted, outcome(reader(limit.reader), limit.wire))
+            problems += at_a_limit(who, reader(limit.reader), limit, wanted, behind, lost)
     nothing_of(problems)
 
 
