@@ -36,6 +36,12 @@ class Kind(NamedTuple):
     usual: tuple[Example, ...]
     odd: Mapping[str, Example]
 
+    @property
+    def shortest(self) -> Example:
+        """That with the fewest bytes, of those that are written."""
+        written = [each for each in (*self.odd.values(), *self.usual) if each.is_written]
+        return min(written, key=lambda each: len(each.wire))
+
     def without(self, *names: str) -> Kind:
         """The same without some of what is odd."""
         return Kind(self.usual, {name: each for name, each in self.odd.items() if name not in names})
@@ -153,6 +159,8 @@ def record(
         for name, kind in fields.items()
         for label, each in kind.odd.items()
     }
+    if fields:
+        odd["nothing in it: all shortest"] = example({name: kind.shortest for name, kind in fields.items()})
     return Kind((example(usual[0]), example(usual[1])), odd)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from fakebrokers.blazingmq import frames as f
 from tests.blazingmq.layouts import ALL_BYTES, event, headed_otherwise
 from tests.blazingmq.layouts_schema import CHOICES, ENUMERATIONS, INTEGERS, RANGES, elements, python, rows
-from tests.examples import Example, Kind, Side, Vector, array, literal, record, vectors
+from tests.examples import Example, Kind, Limit, Side, Vector, array, literal, record, vectors
 
 BER, JSON = 0x00, 0x20  #: the seventh byte of an event
 CONTROL, AUTHENTICATION = 1, 15  #: types of events
@@ -285,3 +285,43 @@ WANTED: Mapping[str, Any] = {
     **{f"{name}.client_type": (0, 1, 2, 3) for name in ("Identity", "ClientIdentity")},
     **{f"{name}.sdk_language": (0, 1, 2) for name in ("Identity", "ClientIdentity")},
 }
+
+#: What an element cannot be: its sequence, number and name, and its content in BER and in JSON.
+_IMPOSSIBLE = (
+    ("handle", 1, "qId", (("FF", "-1"), ("0100000000", "4294967296"), ("", '"7"'))),
+    ("handle", 3, "flags", (("FF", "-1"), ("010000000000000000", "18446744073709551616"))),
+    ("handle", 4, "readCount", (("0080000000", "2147483648"), ("FF7FFFFFFF", "-2147483649"), ("", "0.5"))),
+    ("stream", 1, "maxUnconfirmedMessages", (("008000000000000000", "9223372036854775808"),)),
+    ("stream", 1, "maxUnconfirmedMessages", (("FF7FFFFFFFFFFFFFFF", "-9223372036854775809"), ("", "true"))),
+    ("queue", 1, "isFinal", (("0000", "1"), ("", '"true"'))),
+)
+
+
+def limited() -> Iterator[Limit]:
+    """Numbers beyond their types, and values that are none."""
+    for where, number, name, contents in _IMPOSSIBLE:
+        for octets, text in contents:
+            inner = bytes([0x80 | number, len(octets) // 2]) + bytes.fromhex(octets)
+            said = f'{{"{name}":{text}}}'
+            if where == "stream":
+                choice, inner, said = (
+                    14,
+                    _constructed(0xA1, inner),
+                    f'"configureQueueStream":{{"streamParameters":{said}}}',
+                )
+            elif where == "handle":
+                choice, inner, said = (
+                    12,
+                    _constructed(0xA0, inner),
+                    f'"closeQueue":{{"handleParameters":{said}}}',
+                )
+            else:
+                choice, said = 12, f'"closeQueue":{said}'
+            message = _constructed(0x30, b"\x80\1\1" + _constructed(0xA1, _constructed(0xA0 | choice, inner)))
+            yield Limit(
+                f"{name} of {octets!r}", "server", event(CONTROL, _padded(message)), "control", "control"
+            )
+            json = f'{{"rId":1,{said}}}'.encode()
+            yield Limit(
+                f"{name} of {text}", "server", event(CONTROL, _padded(json), JSON), "control", "control"
+            )

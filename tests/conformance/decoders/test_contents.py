@@ -26,7 +26,7 @@ from fakebrokers.blazingmq.properties import (
     read_content,
     write_content,
 )
-from fakebrokers.rabbitmq_stream import binary
+from fakebrokers.rabbitmq_stream import binary, chunk
 from fakebrokers.rabbitmq_stream import codes as rabbitmq_codes
 from fakebrokers.rabbitmq_stream.batches import batch_entry
 from fakebrokers.rabbitmq_stream.chunk import Chunk
@@ -48,6 +48,7 @@ CODES = {
     " 18 PUBLISHER_DOES_NOT_EXIST 19 NO_OFFSET 20 SASL_CANNOT_CHANGE_MECHANISM"
     " 21 SASL_CANNOT_CHANGE_USERNAME",
     "RabbitMQ OffsetType": "0 NONE 1 FIRST 2 LAST 3 NEXT 4 OFFSET 5 TIMESTAMP",
+    "RabbitMQ ChunkType": "0 USER 1 TRACKING_DELTA 2 TRACKING_SNAPSHOT",
     "RabbitMQ Compression": "0 NONE 1 GZIP 2 SNAPPY 3 LZ4 4 ZSTD",
     "BlazingMQ EventType": "1 CONTROL 2 PUT 3 CONFIRM 4 PUSH 5 ACK 11 HEARTBEAT_REQ 12 HEARTBEAT_RSP"
     " 13 REJECT 15 AUTHENTICATION",
@@ -171,8 +172,8 @@ def test_entries_of_rabbitmq_stream_are_written() -> None:
 
 def test_the_checksum_of_a_chunk() -> None:
     """CRC-32 of the data alone, as zlib has it."""
-    chunk = Chunk.build(b"123456789", entries=1, records=1, first_offset=0, timestamp_ms=0)
-    assert (chunk.crc, is_intact(chunk), chunk.crc_ok) == (0xCBF43926, True, True)
+    built = Chunk.build(b"123456789", entries=1, records=1, first_offset=0, timestamp_ms=0)
+    assert (built.crc, is_intact(built), built.crc_ok) == (0xCBF43926, True, True)
     assert (
         zlib.crc32(HI.wire) == Chunk.build(HI.wire, entries=1, records=1, first_offset=0, timestamp_ms=0).crc
     )
@@ -203,7 +204,8 @@ def test_codes_have_the_numbers_of_the_notes() -> None:
     """docs/protocols/rabbitmq-stream.md, 4 and 6; docs/protocols/blazingmq.md, 1, 2, 3, 4 and 6.4."""
     found = {
         name: " ".join([f"{int(each)} {each.name}" for each in kind])
-        for name, kind in {**_members(rabbitmq_codes, "RabbitMQ"), **_members(bmq_codes, "BlazingMQ")}.items()
+        for module, of in ((rabbitmq_codes, "RabbitMQ"), (chunk, "RabbitMQ"), (bmq_codes, "BlazingMQ"))
+        for name, kind in _members(module, of).items()
     }
     assert {name: found.get(name) for name in CODES} == CODES
     assert found.keys() == CODES.keys()

@@ -121,7 +121,7 @@ SUITES = {
         (*bmq.EVENT_FRAMES, *bmq.CONTROL_FRAMES),
         {**bmq_layouts.WANTED, **layouts_control.WANTED},
         bmq_layouts.NEVER,
-        bmq_layouts.LIMITED,
+        (*bmq_layouts.LIMITED, *layouts_control.limited()),
         lambda side: BlazingCodec(),
         lambda side: BlazingDecoder(),
         ("framing", "too-large"),
@@ -235,7 +235,7 @@ def test_the_table_finds_what_is_missing() -> None:
 
     assert left("nothing") == []
     assert left("Credit.credit: sign bit") == ["Credit.credit: the sign bit"]
-    assert left("Credit.subscription_id: zero") == ["Credit.subscription_id: zero"]
+    assert left("Credit.subscription_id: zero", "Credit.nothing") == ["Credit.subscription_id: zero"]
     usual = [each for each in found if each.name.startswith("MetadataUpdate: usual")]
     assert gaps([rabbitmq.MetadataUpdate, rabbitmq.Credit], usual, wanted) == [
         "MetadataUpdate.code: zero",
