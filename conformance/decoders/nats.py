@@ -16,14 +16,15 @@ from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.nats import frames as nats
 
 CRLF = b"\r\n"
-LINE_MAX = 4096  #: bytes of a line that anybody has to read
+ARGUMENTS_MAX = 4096  #: bytes behind the verb and the space after it that anybody has to read
 ENDLESS = 64 * 1024  #: bytes without an end of line
 PAYLOAD_MAX = 64 << 20  #: bytes of a payload
-DIGITS_MAX = 10
+DIGITS_MAX = 9
 GARBAGE = "garbage"  #: `Malformed.code` of what cannot be read over
 CONTROL = re.compile(rb"[\r\n\v\f]")
 WITH_PAYLOAD = (b"PUB", b"HPUB", b"MSG", b"HMSG")
 ALONE = (b"PING", b"PONG")
+WITHOUT_ARGUMENTS = (*ALONE, b"+OK")
 
 #: What of a CONNECT lets somebody in, and is in `Connect.credentials`, not in its options (section 4).
 CREDENTIALS = ("user", "pass", "auth_token", "jwt", "nkey", "sig")
@@ -105,8 +106,8 @@ class NatsDecoder:
     def _read(self, verb: bytes, line: bytes, words: list[bytes], payload: bytes) -> Frame:
         if CONTROL.search(line) is not None:
             raise Unreadable("a control character in a line")  # the end of a line is two bytes
-        if len(line) > LINE_MAX:
-            raise Unreadable(f"a line of more than {LINE_MAX} bytes")
+        if verb not in WITHOUT_ARGUMENTS and len(line[len(verb) :].lstrip()) > ARGUMENTS_MAX:
+            raise Unreadable(f"more than {ARGUMENTS_MAX} bytes behind the verb")
         if line[:4].upper() in ALONE and verb not in ALONE:
             raise Unreadable("a word that goes on")
         read = self._verbs.get(verb)

@@ -16,20 +16,23 @@ from fakebrokers.nats import frames as f
 
 Side = Literal["server", "client"]
 
-#: Bytes of a line, its end not counted.
+#: Bytes of what stands behind the verb and the space after it, the end of the line not counted.
 MAX_CONTROL_LINE = 4096
 #: Bytes of a payload that the real server takes unless it is configured otherwise.
 MAX_PAYLOAD = 1024 * 1024
 #: Keys of CONNECT that say who somebody is.
 SECRETS = ("user", "pass", "auth_token", "jwt", "nkey", "sig")
 #: Digits of a size or a limit; the real server takes no longer ones.
-_MAX_DIGITS = 10
+_MAX_DIGITS = 9
 
 #: PING, PONG and +OK end where the line does, whatever else it says; after the others is a space.
 _VERB = re.compile(
     rb"PING|PONG|\+OK|(?:CONNECT|(?:UN)?SUB|H?PUB|H?MSG|INFO)(?=[ \t\r]|\Z)|-ERR(?=[ \t]|\Z)", re.IGNORECASE
 )
 _LONGEST_VERB = 7
+_BEGINNING = re.compile(rb"[^ \t]*[ \t]*")
+#: Of what follows these nothing is looked at.
+_WITHOUT_ARGUMENTS = (b"PING", b"PONG", b"+OK")
 
 _EXCERPT = 256
 _CRLF = b"\r\n"
@@ -110,7 +113,7 @@ class NatsCodec(Codec):
             unit = bytes(self._rest)
             self._rest.clear()
         self.begun = None
-        pub, at, end = self.kinds.pub, 0, len(unit)
+        pub, takes_pub, at, end = self.kinds.pub, self._side == "server", 0, len(unit)
         try:
             while at < end:
                 stop = unit.find(b"\n", at)
@@ -125,6 +128,7 @@ class NatsCodec(Codec):
                     and words[2].isdigit()
                     and len(words[2]) < 7
                     and stop - at < MAX_CONTROL_LINE
+                    and takes_pub
                 ):
                     # nearly everything that clients say; the long way comes to the same
                     last = stop + 1 + int(words[2])
@@ -168,8 +172,15 @@ class NatsCodec(Codec):
         head = unit[at : min(stop, at + _LONGEST_VERB)].upper()
         if _VERB.match(unit, at, stop) is None and not any(verb.startswith(head) for verb in self._readers):
             raise _Bad(f"expected one of {_verbs(self._readers)}; got {verb_in(unit[at:stop])}", "unknown")
-        if stop - at > MAX_CONTROL_LINE + 1:
-            raise _Bad(f"expected a line of at most {MAX_CONTROL_LINE} bytes", "control-line")
+        if stop - at > MAX_CONTROL_LINE and not head.startswith(_WITHOUT_ARGUMENTS):
+            self._check_size(unit, at, stop)
+
+    def _check_size(self, unit: bytes, at: int, stop: int) -> None:
+        """Raise `_Bad` for a line with too much behind its verb."""
+        begin = _BEGINNING.match(unit, at, stop)
+        size = stop - (begin.end() if begin else at) - unit.endswith(b"\r", at, stop)
+        if size > MAX_CONTROL_LINE:
+            raise _Bad(f"expected at most {MAX_CONTROL_LINE} bytes behind the verb", "control-line")
 
     def _read_line(self, words: list[bytes], line: bytes) -> Frame | Head:
         verb = _VERB.match(line)
@@ -290,7 +301,8 @@ def _read_unsub(words: list[bytes], line: bytes, kinds: f.Kinds) -> Frame:
 
 
 def _read_err(words: list[bytes], line: bytes, kinds: f.Kinds) -> Frame:
-    return f.Err(_text(line.strip()[len(words[0]) :].strip().strip(b"'")))
+    text = line.strip()[len(words[0]) :].strip()
+    return f.Err(_text(text.removeprefix(b"'").removesuffix(b"'")))  # it may have more of them
 
 
 def _client_error(words: list[bytes], line: bytes, kinds: f.Kinds) -> Frame:

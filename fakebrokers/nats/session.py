@@ -17,7 +17,7 @@ from fakebrokers.core.subscriptions import Subscription
 from fakebrokers.nats import frames as f
 from fakebrokers.nats.broker import NatsBroker
 from fakebrokers.nats.client import NatsClient
-from fakebrokers.nats.codec import NatsCodec
+from fakebrokers.nats.codec import SECRETS, NatsCodec
 from fakebrokers.nats.nodes import Node, connect_urls
 
 #: Bytes said to a client that does not read before the server ends its connection.
@@ -52,6 +52,7 @@ _OPTION_TYPES: Mapping[str, type] = {
     "name": str,
     "lang": str,
     "version": str,
+    **dict.fromkeys(SECRETS, str),
 }
 
 
@@ -216,10 +217,13 @@ class NatsSession(NatsClient):
     def _connect(self, frame: f.Connect) -> None:
         # Go's JSON passes null over, and async-nats writes it for whatever it leaves open
         options = {name: value for name, value in frame.options.items() if value is not None}
-        for name, kind in _OPTION_TYPES.items():
-            if name in options and type(options[name]) is not kind:
-                self.end()
-                return
+        said = {**frame.options, **frame.credentials}
+        if any(
+            said.get(name) is not None and type(said[name]) is not kind
+            for name, kind in _OPTION_TYPES.items()
+        ):
+            self.end()
+            return
         self.client = {**self.client, **options}  # what a second CONNECT does not say stays as it was
         self._verbose = options.get("verbose", self._verbose)
         self._pedantic = options.get("pedantic", self._pedantic)

@@ -24,6 +24,7 @@ from fakebrokers.nats.frames import (
     Sub,
     Unsub,
 )
+from tests.nats.conftest import Beside
 
 
 def decoded(data: bytes, side: Side = "server") -> list[Frame]:
@@ -127,3 +128,17 @@ def test_a_size_is_mended() -> None:
 def test_what_is_no_frame_is_not_written() -> None:
     with pytest.raises(WireError, match="expected a frame of NATS, got Frame"):
         NatsCodec().encode(Frame())
+
+
+def test_the_judge_reads_beside_all_these_tests(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the two say otherwise is noted, in what is read and in what is written."""
+    assert decoded(b"PUB a 1\r\nx\r\n") == [Pub("a", b"x")]
+    NatsCodec().encode(Pub("a", b"x"))
+    assert beside.differences == []
+    monkeypatch.setattr("fakebrokers.nats.codec._text", lambda word: word.decode() + "!")
+    decoded(b"PUB a 1\r\nx\r\n")
+    monkeypatch.setattr("fakebrokers.nats.codec._CRLF", b"\n")
+    NatsCodec().encode(Sub("a", "1"))
+    found = [each.partition(" ")[0] for each in beside.differences]
+    beside.differences.clear()
+    assert found == ["read", "written"]

@@ -234,6 +234,12 @@ def names_its_length(chunk: Chunk) -> bool:
     return chunk.data_length is None or chunk.data_length == len(chunk.data)
 
 
+def counts_its_entries(chunk: Chunk) -> bool:
+    """Whether the header counts the entries and the messages in the data: a batch is one entry."""
+    found = whole_entries(chunk.data)
+    return (len(found), sum(entry.records for entry in found)) == (chunk.entries, chunk.records)
+
+
 def offset_behind(chunk: Chunk) -> int:
     """The offset after the last message of a chunk."""
     return chunk.first_offset + chunk.records

@@ -9,7 +9,7 @@ copy of the tree, and there it is found by
     decoder    where the reference client runs every base without a fault: the judge's decoder reads another
                frame than the fake's codec, or one that is malformed; or it cannot open what is in a frame; or
                the rules find something, as it reads otherwise what client and fake agree upon
-    vectors    a test of the recordings fails
+    vectors    a test of the recordings fails, or of the golden vectors of the notes
     beside     if by neither: a test fails that has the decoder read all that the fake's codec can write, also
                frames that the reference client has no use for
 
@@ -37,24 +37,33 @@ LEFT_OUT = shutil.ignore_patterns("node_modules", "target", "build", "__pycache_
 TESTS = ("-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider")
 LONGEST_S = 600.0  #: of one defect's runs, or of its tests
 
-#: The tests of recordings, by protocol.
+#: The tests of what is put together by the notes, of all protocols.
+BY_THE_NOTES = (
+    "tests/conformance/decoders/test_vectors.py",
+    "tests/conformance/decoders/test_contents.py",
+)
+#: The tests of recordings, and of those, by protocol.
 VECTORS: dict[str, tuple[str, ...]] = {
     "rabbitmq-stream": (
         "tests/rabbitmq_stream/test_golden.py",
         "tests/rabbitmq_stream/test_session_golden.py",
         "tests/conformance/decoders/test_rabbitmq_stream_recorded.py",
+        *BY_THE_NOTES,
     ),
     "moleculer": (
         "tests/moleculer/test_packets.py::test_recorded_packets_are_read_and_written_back",
         "tests/moleculer/nats/test_nodes_of_nats.py",
         "tests/nats/test_session.py::test_measured_answers",
         "tests/conformance/decoders/test_nats_recorded.py",
+        "tests/nats/test_recorded.py",
+        *BY_THE_NOTES,
     ),
     "blazingmq": (
         "tests/blazingmq/test_golden.py",
         "tests/blazingmq/test_recorded.py",
         "tests/blazingmq/test_session_golden.py",
         "tests/conformance/decoders/test_blazingmq_recorded.py",
+        *BY_THE_NOTES,
     ),
 }
 

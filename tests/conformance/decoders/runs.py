@@ -10,7 +10,14 @@ from crc32c import crc32c
 
 from conformance.decoders import Unreadable
 from conformance.decoders.blazingmq.contents import content_in, subscriptions_in
-from conformance.decoders.rabbitmq_stream.messages import NONE, batch_bodies, is_intact, whole_entries
+from conformance.decoders.rabbitmq_stream.messages import (
+    NONE,
+    batch_bodies,
+    counts_its_entries,
+    is_intact,
+    names_its_length,
+    whole_entries,
+)
 from conformance.rules import judge
 from conformance.run.acts.inside import opened
 from conformance.run.case import Case
@@ -32,8 +39,12 @@ UNREADABLE = {"rabbitmq-stream": {"foreign-batches"}}
 
 def odd_entries(frame: Any) -> Iterator[str]:
     """What a frame of RabbitMQ Stream holds that the decoder cannot open."""
-    if isinstance(frame, Deliver) and not is_intact(frame.chunk):
-        yield "a chunk is damaged"
+    if isinstance(frame, Deliver):
+        chunk = frame.chunk
+        if not is_intact(chunk):
+            yield "a chunk is damaged"
+        if not (names_its_length(chunk) and counts_its_entries(chunk)):
+            yield "a chunk counts what is not in it"
     data = frame.chunk.data if isinstance(frame, Deliver) else getattr(frame, "entries", b"")
     for entry in whole_entries(data):
         inner = data[entry.body : entry.end]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance.rules import judge
 from conformance.run.inprocess import runner
 from conformance.run.specs import Spec
+from fakebrokers.rabbitmq_stream.chunk import Chunk
 from tests.conformance.decoders.planted import TOP, VECTORS, Defect, defects_in
 from tests.conformance.decoders.runs import read_otherwise
 
@@ -68,3 +70,15 @@ def test_the_judge_sees_a_checksum_that_client_and_fake_agree_upon(monkeypatch: 
     case = play(spec)
     assert "a chunk is damaged" in read_otherwise(case)
     assert "delivers-what-came" in {finding.name for finding in judge(case)}
+
+
+def test_the_judge_sees_chunks_that_count_other_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The messages of batches instead of these."""
+    play, spec = runner("rabbitmq-stream"), Spec("rabbitmq-stream", "consume")
+    build = Chunk.build
+
+    def of_messages(data: bytes, **fields: Any) -> Chunk:
+        return build(data, **{**fields, "entries": fields["records"]})
+
+    monkeypatch.setattr(Chunk, "build", of_messages)
+    assert "a chunk counts what is not in it" in read_otherwise(play(spec))
