@@ -156,15 +156,21 @@ def check_keywords(server: type, given: Mapping[str, Any]) -> None:
     Raises:
         UsageError: It has no such keyword; or the value is of another type, or out of range.
     """
-    known = keywords_of(server)
+    known, simple = keywords_of(server), _simple_of(server)
     for name, value in given.items():
         if name not in known:
             raise UsageError(f"{server.__name__} has no {name!r}{instead_of(name, known)}")
-        if _is_simple(known[name]):
+        if name in simple:
             try:
                 convert(_number(value), known[name], name)
             except PlanError as error:
                 raise UsageError(f"{server.__name__}({name}=...): {error.problem}") from None
+
+
+@cache
+def _simple_of(server: type) -> frozenset[str]:
+    """The keywords of a server class that have a simple type."""
+    return frozenset(name for name, kind in keywords_of(server).items() if _is_simple(kind))
 
 
 def _is_simple(kind: Any) -> bool:

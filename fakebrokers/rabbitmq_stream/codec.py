@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from struct import Struct, error
-from typing import Any, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 from zlib import crc32
+
+from msgspec.structs import astuple
 
 from fakebrokers.core.frames import Frame, Malformed, kind_of
 from fakebrokers.core.session import Codec
@@ -65,24 +67,18 @@ _EXCERPT = 256  #: bytes of a malformed frame that are kept
 _SMALLEST = 2  #: bytes of a body that a server looks at
 
 
-class _Field(NamedTuple):
-    name: str
-    wire: Wire
-
-
 @cache
-def _layout(kind: type[StreamFrame]) -> tuple[_Field, ...]:
-    """The fields in wire order, from the annotations of the class."""
+def _layout(kind: type[StreamFrame]) -> tuple[Wire, ...]:
+    """How the fields are read and written, in their order on the wire: from the annotations of the class."""
     hints = get_type_hints(kind, include_extras=True)
-    wires = ((name, get_args(hints[name])[1:]) for name in kind.__struct_fields__)
-    return tuple([_Field(name, wire[0]) for name, wire in wires])
+    return tuple([get_args(hints[name])[1] for name in kind.__struct_fields__])
 
 
 def _read(kind: type[StreamFrame], strict: bool, body: bytes) -> StreamFrame:
     reader = Reader(body, 4)
     values: list[Any] = []
-    for _, wire in _layout(kind):
-        values.append(wire.read(reader, values[-1]) if wire.behind else wire.read(reader))
+    for read, _, behind in _layout(kind):
+        values.append(read(reader, values[-1]) if behind else read(reader))
     if strict:
         reader.finish()
     return kind(*values)
@@ -183,17 +179,16 @@ class StreamCodec(Codec):
 
     def _complete_frames(self) -> Iterator[tuple[Frame, int]]:
         buffer = self._buffer
-        while len(buffer) - self._pos >= _SIZE.size:
+        while (arrived := len(buffer) - self._pos) >= _SIZE.size:
             (size,) = _SIZE.unpack_from(buffer, self._pos)
             if 0 < self.max_frame < size:
-                arrived = len(buffer) - self._pos
                 yield self._too_large(size), arrived
                 return
-            start = self._pos + _SIZE.size
-            if size > len(buffer) - start:
+            whole = _SIZE.size + size
+            if whole > arrived:
                 break
-            self._pos = start + size
-            yield self.decode(bytes(buffer[start : self._pos])), _SIZE.size + size
+            start, self._pos = self._pos + _SIZE.size, self._pos + whole
+            yield self.decode(bytes(buffer[start : self._pos])), whole
         del buffer[: self._pos]
         self._pos = 0
 
@@ -271,18 +266,17 @@ class StreamCodec(Codec):
         try:
             if isinstance(frame, Deliver):
                 return _write_deliver(frame)
-            parts = write_publish(frame) if isinstance(frame, Publish) else _write(frame, self._key(frame))
+            body = b"".join(write_publish(frame) if isinstance(frame, Publish) else self._parts(frame))
         except (error, TypeError, AttributeError, ValueError) as problem:
             raise WireError(f"a {kind_of(frame)} that fits the wire", str(problem)) from None
-        return b"".join([_SIZE.pack(sum(map(len, parts))), *parts])
+        return _SIZE.pack(len(body)) + body
 
-    def _key(self, frame: StreamFrame) -> int:
-        is_route = isinstance(frame, RouteResponse | PartitionsResponse)
-        return frame.KEY if self._bit_on_routes or not is_route else frame.KEY ^ RESPONSE_BIT
-
-
-def _write(frame: StreamFrame, key: int) -> list[bytes]:
-    return [_HEAD.pack(key, 1), *[wire.pack(getattr(frame, name)) for name, wire in _layout(type(frame))]]
+    def _parts(self, frame: StreamFrame) -> list[bytes]:
+        key = frame.KEY
+        if not self._bit_on_routes and isinstance(frame, RouteResponse | PartitionsResponse):
+            key ^= RESPONSE_BIT
+        fields = zip(_layout(type(frame)), astuple(frame), strict=True)
+        return [_HEAD.pack(key, 1), *[wire.pack(value) for wire, value in fields]]
 
 
 def _write_deliver(frame: Deliver) -> bytes:

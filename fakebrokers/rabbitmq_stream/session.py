@@ -8,6 +8,8 @@ handlers of its parts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from fakebrokers.core.frames import Frame, Malformed
@@ -17,6 +19,7 @@ from fakebrokers.rabbitmq_stream.cluster import Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
 from fakebrokers.rabbitmq_stream.frames import (
+    FRAMES,
     RESPONSE_BIT,
     Close,
     Credit,
@@ -38,7 +41,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 from fakebrokers.rabbitmq_stream.heartbeat import Due, Heartbeats
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.session_admin import Admin
-from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
+from fakebrokers.rabbitmq_stream.session_base import SessionBase
 from fakebrokers.rabbitmq_stream.session_consuming import Consuming
 from fakebrokers.rabbitmq_stream.session_handshake import Handshake
 from fakebrokers.rabbitmq_stream.session_publishing import Publishing, refuse_ids
@@ -50,6 +53,13 @@ from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions, StreamMetadat
 _LISTED = (1, 2, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 22, 23, 24, 25, 28, 29, 30, 31)
 
 _TWO_VERSIONS = frozenset({Publish.KEY})
+
+
+@cache
+def _unknown(last_command: int) -> tuple[type[Frame], ...]:
+    """The commands that a server does not have which has none after this one."""
+    kinds = [kind for kind in FRAMES if issubclass(kind, StreamFrame)]
+    return tuple(kind for kind in kinds if last_command < kind.KEY & ~RESPONSE_BIT)
 
 
 def refusal_of(frame: Frame, code: int) -> Frame | None:
@@ -79,7 +89,7 @@ class StreamSession(SessionBase):
         self.handshake = Handshake(self, self._evaluate_rights)
         self.publishing = Publishing(self)
         self.consuming = Consuming(self)
-        self._handlers: Handlers = {
+        self._handlers: dict[type[Frame], Callable[[Any, float], None]] = {
             **self.publishing.handlers,
             **self.consuming.handlers,
             **Admin(self).handlers,
@@ -88,8 +98,9 @@ class StreamSession(SessionBase):
             Heartbeat: self._nothing,
         }
         if self.profile.reauthentication:
-            self._handlers = {**self._handlers, SaslAuthenticate: self.handshake.authenticate_again}
-        self._handlers = {kind: handler for kind, handler in self._handlers.items() if self._knows(kind)}
+            self._handlers[SaslAuthenticate] = self.handshake.authenticate_again
+        for kind in _unknown(self.profile.last_command):
+            self._handlers.pop(kind, None)
 
     # --- what the connection reports ----------------------------------------------------------
 
@@ -240,10 +251,6 @@ class StreamSession(SessionBase):
             self.publishing.crash_over(damaged[1], now)
         else:
             self.end()
-
-    def _knows(self, kind: type[Frame]) -> bool:
-        """Whether a server of this profile has the command."""
-        return issubclass(kind, StreamFrame) and self.profile.last_command >= kind.KEY & ~RESPONSE_BIT
 
     def _exchange_versions(self, frame: ExchangeCommandVersions, now: float) -> None:
         if not all(1 <= row.key <= self.profile.last_command for row in frame.commands):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from ipaddress import ip_address
 
 from fakebrokers.core.frames import Frame
@@ -149,7 +150,8 @@ class Handshake:
         if frame.mechanism == "EXTERNAL":
             return access.authenticate(self._session.certificate_name, None, loopback=True)
         who = parse_credentials(frame.mechanism, frame.data, access.anonymous)
-        return access.authenticate(who.user, who.password, loopback=_is_loopback(self._session.link.address))
+        host = self._session.link.address.rpartition(":")[0]
+        return access.authenticate(who.user, who.password, loopback=_is_loopback(host))
 
     def _tune(self, frame: Tune, now: float) -> None:
         """The client's heartbeat as it is; the smaller frame size, 0 being no limit of that side."""
@@ -183,9 +185,10 @@ class Handshake:
         session.link.ready()
 
 
-def _is_loopback(peer: str) -> bool:
-    """Whether a peer such as ``127.0.0.1:5000`` or ``[::1]:5000`` is on this machine; memory always is."""
+@lru_cache(maxsize=1024)
+def _is_loopback(host: str) -> bool:
+    """Whether a peer's host such as ``127.0.0.1`` or ``[::1]`` is this machine; memory always is."""
     try:
-        return ip_address(peer.rpartition(":")[0].strip("[]")).is_loopback
+        return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return True

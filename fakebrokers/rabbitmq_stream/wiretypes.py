@@ -86,8 +86,11 @@ def _read_pair(reader: Reader) -> tuple[str, str]:
     return _read_text(reader), _read_text(reader)
 
 
+_read_pairs = _tail(_read_pair)
+
+
 def _read_map(reader: Reader) -> dict[str, str]:
-    return dict(_tail(_read_pair)(reader))
+    return dict(_read_pairs(reader))
 
 
 def _read_optional_map(reader: Reader) -> dict[str, str] | None:

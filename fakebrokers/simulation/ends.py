@@ -80,6 +80,7 @@ class End:
         self._arrives_at = 0.0
         self._giving_up: TimerHandle | None = None
         self._finished = False
+        self._wants_room = False  #: not all could be sent
         self._watcher: Callable[[], None] | None = None
         self._context: Context | None = None  #: of the watcher
         self._is_woken = False
@@ -115,11 +116,13 @@ class End:
             raise self.error
         if self._finished or not self.is_open:
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-        size = max(0, min(len(data), CAPACITY - self._under_way - len(self.peer.inbox)))
-        if size:
-            self._under_way += size
-            self._put(bytes(data[:size]))
-        return size
+        room = CAPACITY - self._under_way - len(self.peer.inbox)
+        self._wants_room = room < len(data)
+        if self._wants_room:
+            data = data[: max(0, room)]
+        if data:
+            self._put(bytes(data))
+        return len(data)
 
     def receive(self, size: int) -> bytes | None:
         """Take what has arrived; b"" where nothing more comes, None if it may still come.
@@ -128,9 +131,10 @@ class End:
             OSError: The connection is broken.
         """
         if self.inbox:
-            data = bytes(self.inbox[:size])
+            data = bytes(self.inbox[:size] if len(self.inbox) > size else self.inbox)
             del self.inbox[:size]
-            self.peer.wake()
+            if self.peer._wants_room:
+                self.peer.wake()
             return data
         if self.error is not None:
             raise self.error
@@ -162,7 +166,12 @@ class End:
     # the line to the other end
 
     def _put(self, what: bytes | Sign) -> None:
+        if not self._line and self._between not in self._links.slow:
+            self.peer._take(what)
+            return
         self._line.append(what)
+        if isinstance(what, bytes):
+            self._under_way += len(what)
         if self._giving_up is None:
             self._schedule()
 
@@ -207,8 +216,11 @@ class End:
         if self.error is not None:
             return
         if isinstance(what, bytes):
-            if not (self.is_secret or self.peer.is_secret):  # ciphers never repeat
-                self._links.note(f"{_shown(self.remote)} > {_shown(self.local)}", what)
+            links = self._links
+            if links.trace is not None and not (
+                self.is_secret or self.peer.is_secret
+            ):  # ciphers never repeat
+                links.note(self.remote, self.local, what)
             if not self.is_open:
                 self._put(Sign.RST)  # nobody is going to read it
                 return
@@ -231,7 +243,3 @@ def joined(
     one, other = End(links, between, client, local, remote), End(links, between, server, remote, local)
     one.peer, other.peer = other, one
     return one, other
-
-
-def _shown(address: Address) -> str:
-    return f"{address[0]}:{address[1]}"

@@ -19,12 +19,15 @@ class Links:
         loop: Carries everything.
         context: In which the network acts; it outlives every process.
         trace: What has arrived, if it is taken down: time, way and bytes.
+        slow: Between whom something is on its way for a while; between all others it is there at once, as
+            between two programs on one machine.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
         self.loop = loop
         self.context = context
         self.trace: list[tuple[float, str, bytes]] | None = None
+        self.slow: set[Pair] = set()
         self._latencies: dict[Pair, float] = {}
         self._cuts: set[Pair] = set()
         self._kept_back: dict[Callable[[], None], Pair] = {}
@@ -42,20 +45,26 @@ class Links:
         if seconds < 0 or a == b:
             raise UsageError(f"expected two hosts and 0 s or more, got {a}, {b} and {seconds} s")
         self._latencies[frozenset((a, b))] = seconds
+        self._note_slow()
 
     def cut(self, a: str, b: str) -> None:
         """Let nothing through; what is sent meanwhile arrives after `heal`, or its sender gives up."""
         if a == b:
             raise UsageError(f"a host cannot be cut off from itself ({a})")
         self._cuts.add(frozenset((a, b)))
+        self._note_slow()
 
     def heal(self, *names: str) -> None:
         """Let everything through again: between two hosts, of one, or everywhere."""
         self._cuts = {cut for cut in self._cuts if not cut.issuperset(names)}
+        self._note_slow()
         for send_again, between in tuple(self._kept_back.items()):
             if not self.is_cut(between):
                 del self._kept_back[send_again]
                 send_again()
+
+    def _note_slow(self) -> None:
+        self.slow = self._cuts | {pair for pair, delay in self._latencies.items() if delay}
 
     def keep_back(self, between: Pair, send_again: Callable[[], None]) -> None:
         """What somebody has sent does not get through; `send_again` is called when it would."""
@@ -68,7 +77,8 @@ class Links:
         else:
             self.loop.call_soon(act, context=self.context)
 
-    def note(self, way: str, data: bytes) -> None:
+    def note(self, source: tuple[str, int], target: tuple[str, int], data: bytes, kind: str = "") -> None:
         """Take down what has arrived."""
         if self.trace is not None:
+            way = f"{source[0]}:{source[1]} > {target[0]}:{target[1]}{kind}"
             self.trace.append((self.loop.time(), way, data))

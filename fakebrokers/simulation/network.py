@@ -8,6 +8,7 @@ import errno
 import ipaddress
 import socket
 from collections.abc import Iterator
+from functools import lru_cache
 
 from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.simulation.ends import End, joined
@@ -154,7 +155,7 @@ class Network:
         def arrive() -> None:
             box = to.boxes.get(target[1])
             if box is not None and not links.is_cut(between):
-                links.note(f"{shown[0]}:{shown[1]} > {target[0]}:{target[1]} udp", data)
+                links.note(shown, target, data, " udp")
                 box.arrived(data, shown)
 
         links.later(links.delay(between), arrive)
@@ -164,6 +165,7 @@ def _pair(a: Host, b: Host) -> Pair:
     return frozenset((a.name, b.name))
 
 
+@lru_cache(maxsize=1024)
 def _is_address(name: str) -> bool:
     with contextlib.suppress(ValueError):
         ipaddress.ip_address(name)

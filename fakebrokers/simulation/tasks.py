@@ -13,14 +13,12 @@ T = TypeVar("T")
 
 
 class SimulatedFuture(asyncio.Future[T]):
-    """A future; `number` says how many tasks and futures of its loop came before."""
+    """A future; `number` says how many tasks, futures and timers of its loop came before."""
 
-    def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop=loop)
-        self._number = number
+    number = 0
 
     def __hash__(self) -> int:
-        return self._number
+        return self.number
 
 
 class SimulatedTask(asyncio.Task[T]):

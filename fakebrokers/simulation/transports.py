@@ -111,43 +111,34 @@ class SimulatedTransport(transports._FlowControlMixin):
         """The end has something, or room."""
         if self._buffer:
             self._flush()
-        if self.is_reading() and not self._eof_heard and not self._is_lost:
+        if not (self._closing or self._paused or self._eof_heard):
             self._read()
 
     def _read(self) -> None:
+        end = self._end
         try:
-            if self._is_buffered:
+            if end.inbox and self._is_buffered:
                 self._read_into()
+            elif data := end.receive(READ_SIZE):
+                self._call("data_received", data)
+            elif data is not None:
+                self._eof_heard = True
+                if not self._call("eof_received"):
+                    self.close()
                 return
-            data = self._end.receive(READ_SIZE)
         except OSError as error:
             self._fatal_error(error, "Fatal read error on socket transport")
             return
-        if data:
-            self._call("data_received", data)
-        self._after_read(data)
+        if end.inbox or end.ended or end.error is not None:
+            end.wake()
 
     def _read_into(self) -> None:
-        if not self._end.inbox:
-            self._after_read(self._end.receive(1))
-            return
         buffer = self._call("get_buffer", -1)
-        if buffer is None:
-            return
-        room = memoryview(buffer).cast("B")
-        data = self._end.receive(min(len(room), READ_SIZE)) or b""
-        room[: len(data)] = data
-        self._call("buffer_updated", len(data))
-        self._after_read(data)
-
-    def _after_read(self, data: bytes | None) -> None:
-        if data:
-            if self._end.inbox or self._end.ended or self._end.error is not None:
-                self._end.wake()
-        elif data is not None:
-            self._eof_heard = True
-            if not self._call("eof_received"):
-                self.close()
+        if buffer is not None:
+            room = memoryview(buffer).cast("B")
+            data = self._end.receive(min(len(room), READ_SIZE)) or b""
+            room[: len(data)] = data
+            self._call("buffer_updated", len(data))
 
     def _call(self, name: str, *arguments: Any) -> Any:
         """Call the protocol; an error there ends the connection."""
@@ -162,21 +153,24 @@ class SimulatedTransport(transports._FlowControlMixin):
     # writing
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise TypeError(f"data argument must be a bytes-like object, not {type(data).__name__!r}")
+        if type(data) is not bytes:
+            if not isinstance(data, bytes | bytearray | memoryview):
+                raise TypeError(f"data argument must be a bytes-like object, not {type(data).__name__!r}")
+            data = memoryview(data).cast("B")
         if self._wrote_eof:
             raise RuntimeError("Cannot call write() after write_eof()")
         if not data or self._is_lost:
             return
+        sent = 0
         if not self._buffer:
             try:
-                data = memoryview(data).cast("B")[self._end.send(data) :]
+                sent = self._end.send(data)
             except OSError as error:
                 self._fatal_error(error, "Fatal write error on socket transport")
                 return
-            if not data:
+            if sent == len(data):
                 return
-        self._buffer += data
+        self._buffer += memoryview(data)[sent:]
         self._maybe_pause_protocol()  # type: ignore[attr-defined] # typeshed leaves it out
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:

@@ -11,10 +11,12 @@ from asyncio import base_events
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context
+from itertools import compress, count
 from typing import Any, TypeVar
 
 from fakebrokers.core.virtual import VirtualTime
 from fakebrokers.errors import Deadlock
+from fakebrokers.simulation.handles import Handle, TimerHandle
 from fakebrokers.simulation.hosts import PROCESS
 from fakebrokers.simulation.network import Network
 from fakebrokers.simulation.refusals import RealThings, refusing_to_wait, watch_for_real_things
@@ -45,7 +47,9 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
 
     # of asyncio's base class, whose annotations leave them out
     _ready: deque[Any]
-    _scheduled: list[Any]
+    _closed: bool
+    _debug: bool
+    _scheduled: list[tuple[float, int, Any]]  #: a timer's time and number, which it is called by, and itself
     _stopping: bool
     _thread_id: int | None
     _timer_cancelled_count: int
@@ -57,7 +61,7 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         self._now = 0.0
         self._random = random
         self.longest_s = longest_s
-        self._count = 0
+        self._number = count(1).__next__  #: of the next task, future or timer
         self.network = Network(self)
         self.transports: dict[asyncio.Transport, None] = {}
 
@@ -77,36 +81,39 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         if not (self._ready or self._stopping):
             self._drop_timers()
             self._let_time_pass()
-        while self._scheduled and self._scheduled[0]._when <= self._now:
-            timer = heapq.heappop(self._scheduled)
-            timer._scheduled = False
-            self._timer_cancelled_count -= timer._cancelled
-            self._ready.append(timer)
-        held_back = self._shuffle(self._random) if self._random is not None and len(self._ready) > 1 else []
+        while self._scheduled and self._scheduled[0][0] <= self._now:
+            self._ready.append(self._pop_timer())
+        held_back = self._shuffle(self._random) if self._random is not None and len(self._ready) > 1 else ()
         ready, network = self._ready, self.network
         for _ in range(len(ready)):
             handle = ready.popleft()
             if not (handle._cancelled or (network.has_lost_a_process and not _is_alive(handle))):
                 handle._run()
-        ready.extend(held_back)
+        if held_back:
+            ready.extend(held_back)
 
     def _drop_timers(self) -> None:
         """Forget timers that nobody waits for any more."""
         if self._timer_cancelled_count > max(100, len(self._scheduled) // 2):
-            for timer in self._scheduled:
+            for _, _, timer in self._scheduled:
                 timer._scheduled = not timer._cancelled
-            self._scheduled = [timer for timer in self._scheduled if not timer._cancelled]
+            self._scheduled = [entry for entry in self._scheduled if not entry[2]._cancelled]
             heapq.heapify(self._scheduled)
             self._timer_cancelled_count = 0
-        while self._scheduled and (self._scheduled[0]._cancelled or not _is_alive(self._scheduled[0])):
-            timer = heapq.heappop(self._scheduled)
-            timer._scheduled = False
-            self._timer_cancelled_count -= timer._cancelled
+        while self._scheduled and (self._scheduled[0][2]._cancelled or not _is_alive(self._scheduled[0][2])):
+            self._pop_timer()
+
+    def _pop_timer(self) -> Any:
+        """Take the timer that is due first out of the heap."""
+        timer = heapq.heappop(self._scheduled)[2]
+        timer._scheduled = False
+        self._timer_cancelled_count -= timer._cancelled
+        return timer
 
     def _let_time_pass(self) -> None:
         if not self._scheduled:
             raise Deadlock(f"nothing is going to happen, and these wait:\n{self._waiting()}")
-        due = self._scheduled[0]._when
+        due = self._scheduled[0][0]
         if due > self.longest_s:
             passed = f"{self.longest_s:g} virtual seconds have passed (longest_s)"
             raise Deadlock(f"{passed}, and these wait:\n{self._waiting()}")
@@ -123,25 +130,58 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
 
         Callbacks come in the order in which they were asked for: asyncio promises that.
         """
-        ready = list(self._ready)
-        places = [place for place, handle in enumerate(ready) if _may_move(handle)]
-        moved = [ready[place] for place in places]
-        random.shuffle(moved)
-        for place, handle in zip(places, moved, strict=True):
-            ready[place] = handle
-        late = {place for place in places if random.random() < HOLD_BACK}
-        self._ready = deque(handle for place, handle in enumerate(ready) if place not in late)
-        return [ready[place] for place in places if place in late]
+        ready = self._ready
+        moves = [isinstance(getattr(each._callback, "__self__", None), _MOVE) for each in ready]
+        moved = list(compress(ready, moves))
+        if not moved:
+            return []
+        if len(moved) > 1:
+            random.shuffle(moved)
+        order, self._ready = iter(moved), deque()
+        late: list[Any] = []
+        for handle, may_move in zip(ready, moves, strict=True):
+            if may_move:
+                (late if random.random() < HOLD_BACK else self._ready).append(next(order))
+            else:
+                self._ready.append(handle)
+        return late
+
+    # callbacks
+
+    def call_soon(  # type: ignore[override] # its types are those of a function, not of a method
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Call it at the next turn."""
+        if self._debug or self._closed:
+            return super().call_soon(callback, *args, context=context)
+        handle = Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_at(  # type: ignore[override] # likewise
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> Any:
+        """Call it at that time, after what was asked for before and is due then, too."""
+        if when is None:
+            raise TypeError("when cannot be None")
+        self._check_closed()  # type: ignore[attr-defined] # typeshed leaves it out
+        if self._debug:
+            self._check_callback(callback, "call_at")  # type: ignore[attr-defined] # likewise
+            timer: Any = asyncio.TimerHandle(when, callback, args, self, context)
+        else:
+            timer = TimerHandle(callback, args, self, context)
+            timer._when = when
+        timer._scheduled = True
+        heapq.heappush(self._scheduled, (when, self._number(), timer))
+        return timer
 
     # tasks
 
-    def _number(self) -> int:
-        self._count += 1
-        return self._count
-
     def create_future(self) -> asyncio.Future[Any]:
         """A future whose hash repeats."""
-        return SimulatedFuture(self._number(), self)
+        future: SimulatedFuture[Any] = SimulatedFuture(loop=self)
+        future.number = self._number()
+        return future
 
     def create_task(  # type: ignore[override] # older Pythons give no further options
         self,
@@ -223,7 +263,5 @@ def _is_alive(handle: asyncio.Handle) -> bool:
     return process is None or process.alive
 
 
-def _may_move(handle: asyncio.Handle) -> bool:
-    """Whether it is the next step of a task, or work that would run in a thread."""
-    callback: Any = handle._callback  # type: ignore[attr-defined] # typeshed leaves it out
-    return isinstance(getattr(callback, "__self__", None), SimulatedTask | _Work)
+#: Whose callbacks are the next step of a task, or work that would run in a thread.
+_MOVE = (SimulatedTask, _Work)
