@@ -89,7 +89,7 @@ class Connection:
     @property
     def alive(self) -> bool:
         """Whether the session has not been notified of an end yet."""
-        return self._life.output is not Output.CLOSED
+        return not self._life.closed
 
     @property
     def received_bytes(self) -> int:

@@ -159,10 +159,22 @@ class Life:
         acts: Whether the session acts.
         hears: Whether the session gets frames that have come.
         ended: Whether the end has left, or the session was notified.
+        closed: Whether the session was notified.
         unsettled: Whether the end of a step has somebody to tell of an end.
     """
 
-    __slots__ = ("acts", "ended", "hears", "held_leaves", "ignores", "input", "output", "sends", "unsettled")
+    __slots__ = (
+        "acts",
+        "closed",
+        "ended",
+        "hears",
+        "held_leaves",
+        "ignores",
+        "input",
+        "output",
+        "sends",
+        "unsettled",
+    )
 
     def __init__(self) -> None:
         self._enter(Output.OPEN, Input.OPEN)
@@ -175,7 +187,8 @@ class Life:
         self.held_leaves = row.held_leaves
         self.acts = row.acts
         self.hears = INPUT[input].hears
-        self.ended = output in (Output.ENDED, Output.CLOSED)
+        self.closed = output is Output.CLOSED
+        self.ended = self.closed or output is Output.ENDED
         self.unsettled = output in (Output.ENDED, Output.LOST) or input is Input.ENDING
 
     def on(self, event: Event) -> bool:

@@ -61,8 +61,8 @@ class Owner(Protocol):
         """All that are open."""
 
 
-class TcpTransport(asyncio.BufferedProtocol):
-    """One socket, accepted or dialled; implements `send_path.Transport`."""
+class TcpTransport(asyncio.BaseProtocol):
+    """One connection, accepted or dialled; implements `send_path.Transport`."""
 
     def __init__(self, listener: Owner) -> None:
         self._listener = listener
@@ -74,7 +74,7 @@ class TcpTransport(asyncio.BufferedProtocol):
         self._has_answered = False
         self._quick_acks = listener.endpoint.quick_acks and hasattr(socket, "TCP_QUICKACK")
 
-    # asyncio.BufferedProtocol
+    # asyncio.BaseProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -104,12 +104,9 @@ class TcpTransport(asyncio.BufferedProtocol):
             return
         self._driver.finish_step()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._driver.read_buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def received(self, data: bytes) -> None:
+        """Bytes have come."""
         if self._connection is not None:
-            data = bytes(self._driver.read_buffer[:nbytes])
             if self._driver.watcher is not None:
                 self._driver.watcher.written(self._connection.name, data)
             self._engine.receive(self._connection, data, self._driver.loop.time())
@@ -207,6 +204,16 @@ class TcpTransport(asyncio.BufferedProtocol):
             self._socket.abort()
 
 
+class BufferedTransport(TcpTransport, asyncio.BufferedProtocol):
+    """One socket, which is read into the memory that all of a loop share."""
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._driver.read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.received(bytes(self._driver.read_buffer[:nbytes]))
+
+
 class TcpDialler:
     """Connections that the fake opens itself, to nodes that listen. On the loop.
 
@@ -230,7 +237,7 @@ class TcpDialler:
             OSError: Nobody accepts within `timeout` seconds.
         """
         tls = self.endpoint.tls
-        connecting = self.driver.loop.create_connection(lambda: TcpTransport(self), host, port, ssl=tls)
+        connecting = self.driver.loop.create_connection(lambda: BufferedTransport(self), host, port, ssl=tls)
         await asyncio.wait_for(connecting, timeout)
 
     def close(self) -> None:
@@ -346,7 +353,7 @@ class TcpListener:
     async def _set_up(self, accepted: socket.socket) -> None:
         try:
             await self.driver.loop.connect_accepted_socket(
-                lambda: TcpTransport(self), accepted, ssl=self.endpoint.tls
+                lambda: BufferedTransport(self), accepted, ssl=self.endpoint.tls
             )
         except OSError:  # the TLS handshake failed, or the client is gone
             accepted.close()

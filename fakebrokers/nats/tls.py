@@ -9,12 +9,12 @@ from typing import Any
 
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.listeners import Endpoint
-from fakebrokers.core.tcp import TcpListener, TcpTransport
+from fakebrokers.core.tcp import BufferedTransport, TcpListener
 
 _LINE_END = b"\r\n"
 
 
-class UpgradingTransport(TcpTransport):
+class UpgradingTransport(BufferedTransport):
     """Reads nothing, and keeps back what is said, from the end of its first line until TLS has begun."""
 
     def __init__(self, listener: TcpListener, context: ssl.SSLContext) -> None:

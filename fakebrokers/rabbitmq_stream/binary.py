@@ -69,6 +69,16 @@ class Reader:
         start = self._advance(size, "block")
         return self.data[start : self.pos]
 
+    def counted(self) -> bytes:
+        """A u16 length, and so many bytes."""
+        start = self.pos + _U16.size
+        if start <= self.end:
+            stop: int = start + _U16.unpack_from(self.data, self.pos)[0]
+            if stop <= self.end:
+                self.pos = stop
+                return self.data[start:stop]
+        return self.take(self.u16())  # which says what is missing
+
     def rest(self) -> bytes:
         """Everything that is left."""
         return self.take(self.left)

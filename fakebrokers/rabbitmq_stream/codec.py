@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
+from itertools import takewhile
 from struct import Struct, error
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 from zlib import crc32
 
 from msgspec.structs import astuple
@@ -67,18 +68,39 @@ _EXCERPT = 256  #: bytes of a malformed frame that are kept
 _SMALLEST = 2  #: bytes of a body that a server looks at
 
 
+class _Layout(NamedTuple):
+    """How a frame is read and written.
+
+    Attributes:
+        fields: All, in their order on the wire.
+        head: Key, version, and the numbers that the fields begin with.
+        rest: The fields behind these numbers.
+    """
+
+    fields: tuple[Wire, ...]
+    head: Struct
+    rest: tuple[Wire, ...]
+
+
 @cache
-def _layout(kind: type[StreamFrame]) -> tuple[Wire, ...]:
-    """How the fields are read and written, in their order on the wire: from the annotations of the class."""
+def _layout(kind: type[StreamFrame]) -> _Layout:
+    """From the annotations of the class."""
     hints = get_type_hints(kind, include_extras=True)
-    return tuple([get_args(hints[name])[1] for name in kind.__struct_fields__])
+    fields = tuple([get_args(hints[name])[1] for name in kind.__struct_fields__])
+    numbers = tuple(takewhile(bool, (wire.code for wire in fields)))
+    return _Layout(fields, Struct(_HEAD.format + "".join(numbers)), fields[len(numbers) :])
 
 
 def _read(kind: type[StreamFrame], strict: bool, body: bytes) -> StreamFrame:
-    reader = Reader(body, 4)
+    fields, head, rest = _layout(kind)
     values: list[Any] = []
-    for read, _, behind in _layout(kind):
-        values.append(read(reader, values[-1]) if behind else read(reader))
+    if len(body) >= head.size:
+        _, _, *values = head.unpack_from(body)
+        reader, fields = Reader(body, head.size), rest
+    else:  # which says what is missing
+        reader = Reader(body, _HEAD.size)
+    for wire in fields:
+        values.append(wire.read(reader, values[-1]) if wire.behind else wire.read(reader))
     if strict:
         reader.finish()
     return kind(*values)
@@ -266,17 +288,21 @@ class StreamCodec(Codec):
         try:
             if isinstance(frame, Deliver):
                 return _write_deliver(frame)
-            body = b"".join(write_publish(frame) if isinstance(frame, Publish) else self._parts(frame))
+            body = b"".join(write_publish(frame)) if isinstance(frame, Publish) else self._body(frame)
         except (error, TypeError, AttributeError, ValueError) as problem:
             raise WireError(f"a {kind_of(frame)} that fits the wire", str(problem)) from None
         return _SIZE.pack(len(body)) + body
 
-    def _parts(self, frame: StreamFrame) -> list[bytes]:
+    def _body(self, frame: StreamFrame) -> bytes:
         key = frame.KEY
         if not self._bit_on_routes and isinstance(frame, RouteResponse | PartitionsResponse):
             key ^= RESPONSE_BIT
-        fields = zip(_layout(type(frame)), astuple(frame), strict=True)
-        return [_HEAD.pack(key, 1), *[wire.pack(value) for wire, value in fields]]
+        fields, head, rest = _layout(type(frame))
+        values, numbers = astuple(frame), len(fields) - len(rest)
+        body = head.pack(key, 1, *values[:numbers])
+        if not rest:
+            return body
+        return b"".join([body, *[wire.pack(values[at]) for at, wire in enumerate(rest, start=numbers)]])
 
 
 def _write_deliver(frame: Deliver) -> bytes:

@@ -45,7 +45,7 @@ from fakebrokers.rabbitmq_stream.session_base import SessionBase
 from fakebrokers.rabbitmq_stream.session_consuming import Consuming
 from fakebrokers.rabbitmq_stream.session_handshake import Handshake
 from fakebrokers.rabbitmq_stream.session_publishing import Publishing, refuse_ids
-from fakebrokers.rabbitmq_stream.states import STATES, Reads, State
+from fakebrokers.rabbitmq_stream.states import OPEN, STATES, Reads, State
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions, StreamMetadata
 
@@ -117,7 +117,7 @@ class StreamSession(SessionBase):
     def handle(self, frame: Frame, now: float) -> None:
         if self.heartbeats is not None:
             self.heartbeats.received()
-        if self.state is State.OPEN:  # the one state that reads commands; it has most of the frames
+        if self.state is OPEN:  # the one state that reads commands; it has most of the frames
             self._handle_open(frame, now)
             return
         row = STATES[self.state]
@@ -161,7 +161,7 @@ class StreamSession(SessionBase):
         self._heartbeat_timer.set(heartbeats.next_look)
 
     def _look_at_heartbeats(self, now: float) -> None:
-        if self.state is not State.OPEN or self.heartbeats is None:
+        if self.state is not OPEN or self.heartbeats is None:
             return
         due = self.heartbeats.check(now)
         if due is Due.DROP:

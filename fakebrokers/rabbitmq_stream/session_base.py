@@ -16,7 +16,7 @@ from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, Request, answer
 from fakebrokers.rabbitmq_stream.heartbeat import Heartbeats
 from fakebrokers.rabbitmq_stream.refusals import Refused
-from fakebrokers.rabbitmq_stream.states import STATES, State
+from fakebrokers.rabbitmq_stream.states import OPEN, STATES, State
 from fakebrokers.rabbitmq_stream.stream import Stream
 
 Handlers = Mapping[type[Frame], Callable[[Any, float], None]]
@@ -102,7 +102,7 @@ class SessionBase(Session):
 
     def say(self, frame: Frame) -> None:
         """Send a frame, unless the connection is ending (see `states.STATES`)."""
-        if self.state is not State.OPEN and not STATES[self.state].says:
+        if self.state is not OPEN and not STATES[self.state].says:
             return
         if self.heartbeats is not None:
             self.heartbeats.sent()

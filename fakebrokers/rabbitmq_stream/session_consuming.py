@@ -22,7 +22,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 from fakebrokers.rabbitmq_stream.groups import GroupKey
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
-from fakebrokers.rabbitmq_stream.states import State
+from fakebrokers.rabbitmq_stream.states import OPEN
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.subscription import Subscription
 
@@ -105,7 +105,7 @@ class Consuming:
         self._answer_timer.set(min((each.deadline for each in self._questions.values()), default=None))
 
     def _is_overdue(self, now: float) -> None:
-        if self._session.state is State.OPEN:
+        if self._session.state is OPEN:
             self._session.end()
 
     def uses(self, stream: Stream) -> bool:
@@ -286,7 +286,7 @@ class Consuming:
     def _push(self, subscription: Subscription, now: float) -> None:
         session = self._session
         left = _BURST
-        while session.state is State.OPEN and session.link.writable:
+        while session.state is OPEN and session.link.writable:
             if left <= 0:
                 self._push_timer.set(now)
                 return

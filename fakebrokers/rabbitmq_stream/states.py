@@ -49,6 +49,9 @@ class State(StrEnum):
     ENDED = "ended"  #: the server has hung up
 
 
+OPEN = State.OPEN  # asked for with each frame: on Python 3.11 reading it from the class is slow
+
+
 class Reads(Enum):
     """What the server does with frames in a state."""
 

@@ -38,11 +38,13 @@ class Wire(NamedTuple):
         read: From a reader to the value; also given the field before it if `behind`.
         pack: The value's bytes.
         behind: The form depends on the field before.
+        code: Of a number, that of `struct`; "" for anything else.
     """
 
     read: Callable[..., Any]
     pack: Callable[[Any], bytes]
     behind: bool = False
+    code: str = ""
 
 
 def _crashing(read: Callable[..., T]) -> Callable[..., T]:
@@ -66,7 +68,7 @@ def _read_i16(reader: Reader) -> int:
 
 def _read_text(reader: Reader) -> str:
     """A string that cannot be null: the server takes 0xFFFF for a length."""
-    return reader.take(reader.u16()).decode(errors="surrogateescape")
+    return reader.counted().decode(errors="surrogateescape")
 
 
 def _tail(read: Callable[[Reader], T]) -> Callable[[Reader], tuple[T, ...]]:
@@ -162,7 +164,7 @@ def _read_stats(reader: Reader) -> dict[str, int]:
 
 
 def _read_challenge(reader: Reader) -> bytes | None:
-    return reader.take(reader.u16()) if reader.left else None
+    return reader.counted() if reader.left else None
 
 
 def _pack_text(value: str) -> bytes:
@@ -195,12 +197,12 @@ def _pack_challenge(value: bytes) -> bytes:
     return pack(">H", len(value)) + value
 
 
-U8 = Annotated[int, Wire(Reader.u8, Struct(">B").pack)]
-U16 = Annotated[int, Wire(Reader.u16, Struct(">H").pack)]
-I16 = Annotated[int, Wire(_read_i16, Struct(">h").pack)]
-U32 = Annotated[int, Wire(Reader.u32, Struct(">I").pack)]
+U8 = Annotated[int, Wire(Reader.u8, Struct(">B").pack, code="B")]
+U16 = Annotated[int, Wire(Reader.u16, Struct(">H").pack, code="H")]
+I16 = Annotated[int, Wire(_read_i16, Struct(">h").pack, code="h")]
+U32 = Annotated[int, Wire(Reader.u32, Struct(">I").pack, code="I")]
 InitialCredit = Annotated[int, Wire(_crashing(Reader.u16), Struct(">H").pack)]
-U64 = Annotated[int, Wire(Reader.u64, Struct(">Q").pack)]
+U64 = Annotated[int, Wire(Reader.u64, Struct(">Q").pack, code="Q")]
 
 Text = Annotated[str, Wire(_read_text, _pack_text)]
 Texts = Annotated[tuple[str, ...], Wire(_tail(_read_text), _pack_array(_pack_text))]

@@ -210,21 +210,18 @@ class End:
 
     def _take(self, what: bytes | Sign) -> None:
         """Something has arrived here."""
-        if what is Sign.RST:
-            self._break(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
-            return
         if self.error is not None:
             return
         if isinstance(what, bytes):
-            links = self._links
-            if links.trace is not None and not (
-                self.is_secret or self.peer.is_secret
-            ):  # ciphers never repeat
-                links.note(self.remote, self.local, what)
+            if self._links.trace is not None and not (self.is_secret or self.peer.is_secret):
+                self._links.note(self.remote, self.local, what)  # ciphers never repeat
             if not self.is_open:
                 self._put(Sign.RST)  # nobody is going to read it
                 return
             self.inbox += what
+        elif what is Sign.RST:
+            self._break(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
+            return
         else:
             self.ended = True
         self.wake()

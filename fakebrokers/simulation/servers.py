@@ -147,6 +147,12 @@ class _Ordered(dict[TcpTransport, None]):
         self.pop(transport, None)
 
 
+class _Transport(TcpTransport, asyncio.Protocol):
+    """A connection to a fake, whose bytes come as they were sent."""
+
+    data_received = TcpTransport.received
+
+
 class SimulatedListener:
     """A port at which a fake listens; implements `listeners.Listener` and `tcp.Owner`."""
 
@@ -178,7 +184,7 @@ class SimulatedListener:
     def _accept(self, end: End) -> None:
         host, port = end.remote
         self._ends[f"{host}:{port}"] = end
-        converse(self._loop, end, TcpTransport(self), self.endpoint.tls, server_side=True)
+        converse(self._loop, end, _Transport(self), self.endpoint.tls, server_side=True)
 
     def _set(self, state: Any) -> None:
         if self._door is not None:
