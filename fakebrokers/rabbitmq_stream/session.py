@@ -8,9 +8,10 @@ handlers of its parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.journal.secrets import without_secrets
@@ -19,7 +20,6 @@ from fakebrokers.rabbitmq_stream.cluster import Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
 from fakebrokers.rabbitmq_stream.frames import (
-    FRAMES,
     RESPONSE_BIT,
     Close,
     Credit,
@@ -41,7 +41,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 from fakebrokers.rabbitmq_stream.heartbeat import Due, Heartbeats
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.session_admin import Admin
-from fakebrokers.rabbitmq_stream.session_base import SessionBase
+from fakebrokers.rabbitmq_stream.session_base import Handler, Handlers, SessionBase
 from fakebrokers.rabbitmq_stream.session_consuming import Consuming
 from fakebrokers.rabbitmq_stream.session_handshake import Handshake
 from fakebrokers.rabbitmq_stream.session_publishing import Publishing, refuse_ids
@@ -53,13 +53,6 @@ from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions, StreamMetadat
 _LISTED = (1, 2, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 22, 23, 24, 25, 28, 29, 30, 31)
 
 _TWO_VERSIONS = frozenset({Publish.KEY})
-
-
-@cache
-def _unknown(last_command: int) -> tuple[type[Frame], ...]:
-    """The commands that a server does not have which has none after this one."""
-    kinds = [kind for kind in FRAMES if issubclass(kind, StreamFrame)]
-    return tuple(kind for kind in kinds if last_command < kind.KEY & ~RESPONSE_BIT)
 
 
 def refusal_of(frame: Frame, code: int) -> Frame | None:
@@ -89,18 +82,8 @@ class StreamSession(SessionBase):
         self.handshake = Handshake(self, self._evaluate_rights)
         self.publishing = Publishing(self)
         self.consuming = Consuming(self)
-        self._handlers: dict[type[Frame], Callable[[Any, float], None]] = {
-            **self.publishing.handlers,
-            **self.consuming.handlers,
-            **Admin(self).handlers,
-            ExchangeCommandVersions: self._exchange_versions,
-            Close: self._close,
-            Heartbeat: self._nothing,
-        }
-        if self.profile.reauthentication:
-            self._handlers[SaslAuthenticate] = self.handshake.authenticate_again
-        for kind in _unknown(self.profile.last_command):
-            self._handlers.pop(kind, None)
+        self.admin = Admin(self)
+        self._handlers = _handlers(self.profile.last_command, self.profile.reauthentication)
 
     # --- what the connection reports ----------------------------------------------------------
 
@@ -229,12 +212,13 @@ class StreamSession(SessionBase):
             if isinstance(frame, Malformed):
                 self._handle_malformed(frame, now)
                 return
-        handler = self._handlers.get(kind)
-        if handler is None:
+        found = self._handlers.get(kind)
+        if found is None:
             self.close_unknown(now)
             return
+        part, handler = found
         try:
-            handler(frame, now)
+            handler(part(self), frame, now)
         except Refused as refused:
             if isinstance(frame, Request):
                 self.answer(frame, refused.code)
@@ -289,3 +273,31 @@ class StreamSession(SessionBase):
         for stream in lost:
             self.unwatch(stream)
             self.stream_lost(stream, now)
+
+    #: Who handles what besides the parts.
+    HANDLERS: ClassVar[Handlers] = {
+        ExchangeCommandVersions: _exchange_versions,
+        Close: _close,
+        Heartbeat: _nothing,
+    }
+
+
+@cache
+def _handlers(
+    last_command: int, reauthentication: bool
+) -> Mapping[type[Frame], tuple[Callable[[StreamSession], Any], Handler]]:
+    """The part of a session that handles a frame, and how, for the commands that the server has."""
+    again: Handlers = {SaslAuthenticate: Handshake.authenticate_again} if reauthentication else {}
+    parts: list[tuple[Callable[[StreamSession], Any], Handlers]] = [
+        (attrgetter("publishing"), Publishing.HANDLERS),
+        (attrgetter("consuming"), Consuming.HANDLERS),
+        (attrgetter("admin"), Admin.HANDLERS),
+        (attrgetter("handshake"), again),
+        (lambda session: session, StreamSession.HANDLERS),
+    ]
+    return {
+        kind: (part, handler)
+        for part, handlers in parts
+        for kind, handler in handlers.items()
+        if issubclass(kind, StreamFrame) and last_command >= kind.KEY & ~RESPONSE_BIT
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from fakebrokers.rabbitmq_stream.access import Right
 from fakebrokers.rabbitmq_stream.arguments import parse_name
@@ -34,16 +35,6 @@ class Admin:
     """Creates, deletes and looks up streams and super streams."""
 
     def __init__(self, session: SessionBase) -> None:
-        self.handlers: Handlers = {
-            Create: self._create,
-            Delete: self._delete,
-            Metadata: self._metadata,
-            StreamStats: self._stats,
-            Route: self._route,
-            Partitions: self._partitions,
-            CreateSuperStream: self._create_super_stream,
-            DeleteSuperStream: self._delete_super_stream,
-        }
         self._session = session
 
     def _create(self, frame: Create, now: float) -> None:
@@ -171,6 +162,18 @@ class Admin:
         """
         if not self._may_look_up(resource):
             raise Refused(Code.ACCESS_REFUSED)
+
+    #: Who handles what.
+    HANDLERS: ClassVar[Handlers] = {
+        Create: _create,
+        Delete: _delete,
+        Metadata: _metadata,
+        StreamStats: _stats,
+        Route: _route,
+        Partitions: _partitions,
+        CreateSuperStream: _create_super_stream,
+        DeleteSuperStream: _delete_super_stream,
+    }
 
 
 def _check_text(*names: str) -> None:

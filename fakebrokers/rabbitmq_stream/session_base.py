@@ -19,7 +19,9 @@ from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.states import OPEN, STATES, State
 from fakebrokers.rabbitmq_stream.stream import Stream
 
-Handlers = Mapping[type[Frame], Callable[[Any, float], None]]
+#: What a part of a session does with a frame; called with the part, the frame and the time.
+Handler = Callable[[Any, Any, float], None]
+Handlers = Mapping[type[Frame], Handler]
 
 
 class SessionBase(Session):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
@@ -81,15 +83,6 @@ class Consuming:
         self.subscriptions: dict[int, Subscription] = {}
         self.members: dict[int, GroupMember] = {}
         self.deliver_v2 = False
-        self.handlers: Handlers = {
-            Subscribe: self._subscribe,
-            Credit: self._credit,
-            Unsubscribe: self._unsubscribe,
-            StoreOffset: self._store_offset,
-            QueryOffset: self._query_offset,
-            ResolveOffsetSpec: self._resolve,
-            ConsumerUpdateResponse: self._updated,
-        }
         self._session = session
         self._questions: dict[int, _Question] = {}
         self._next_question = 0
@@ -298,6 +291,17 @@ class Consuming:
             committed = subscription.stream.committed_chunk_id if self.deliver_v2 else None
             session.say(Deliver(subscription.subscription_id, chunk, committed))
             left -= len(chunk.data)
+
+    #: Who handles what.
+    HANDLERS: ClassVar[Handlers] = {
+        Subscribe: _subscribe,
+        Credit: _credit,
+        Unsubscribe: _unsubscribe,
+        StoreOffset: _store_offset,
+        QueryOffset: _query_offset,
+        ResolveOffsetSpec: _resolve,
+        ConsumerUpdateResponse: _updated,
+    }
 
 
 def _spec(frame: Subscribe | ResolveOffsetSpec | ConsumerUpdateResponse) -> tuple[OffsetType, int]:

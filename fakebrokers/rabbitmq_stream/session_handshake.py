@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 from ipaddress import ip_address
+from typing import ClassVar
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.rabbitmq_stream.access import User
@@ -39,22 +40,15 @@ class Handshake:
 
     def __init__(self, session: SessionBase, evaluate_rights: Callable[[float], None]) -> None:
         self._session = session
-        self._handlers: Handlers = {
-            PeerProperties: self._introduce,
-            SaslHandshake: self._tell_mechanisms,
-            SaslAuthenticate: self._authenticate,
-            Tune: self._tune,
-            Open: self._open,
-        }
         self._evaluate_rights = evaluate_rights
         self._last: type[Frame] | None = None  # of this segment
 
     def handle(self, frame: Frame, now: float) -> None:
         """Handle a frame of a connection that is not open yet."""
         session, kind = self._session, type(frame)
-        handler = self._handlers.get(kind)
+        handler = self._HANDLERS.get(kind)
         if handler is not None:
-            handler(frame, now)
+            handler(self, frame, now)
             self._last = kind
         elif kind is Heartbeat:
             self._last = self._last or kind
@@ -183,6 +177,15 @@ class Handshake:
             session.begin_heartbeats(Heartbeats(session.heartbeat_s, now))
             session.silence_limit_s = 2.0 * session.heartbeat_s
         session.link.ready()
+
+    #: Who handles what.
+    _HANDLERS: ClassVar[Handlers] = {
+        PeerProperties: _introduce,
+        SaslHandshake: _tell_mechanisms,
+        SaslAuthenticate: _authenticate,
+        Tune: _tune,
+        Open: _open,
+    }
 
 
 @lru_cache(maxsize=1024)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from fakebrokers.rabbitmq_stream.batches import first_bad
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codes import Code
@@ -31,12 +33,6 @@ class Publishing:
     def __init__(self, session: SessionBase) -> None:
         self.publishers: dict[int, Publisher] = {}
         self.unconfirmed = 0
-        self.handlers: Handlers = {
-            DeclarePublisher: self._declare,
-            Publish: self._publish,
-            QueryPublisherSequence: self._query_sequence,
-            DeletePublisher: self._delete,
-        }
         self._session = session
         self._blocked = False
 
@@ -140,6 +136,14 @@ class Publishing:
             self._session.link.stop_reading()
         else:
             self._session.link.resume_reading()
+
+    #: Who handles what.
+    HANDLERS: ClassVar[Handlers] = {
+        DeclarePublisher: _declare,
+        Publish: _publish,
+        QueryPublisherSequence: _query_sequence,
+        DeletePublisher: _delete,
+    }
 
 
 def refuse_ids(publishing_ids: bytes, code: int) -> tuple[tuple[int, int], ...]:

@@ -162,6 +162,7 @@ class End:
             self.token.close()
         if self.at_close is not None:
             self.at_close()
+            self.at_close = None
 
     # the line to the other end
 
