@@ -8,14 +8,13 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable
-from contextvars import Context, copy_context
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fakebrokers.simulation.links import Links, Pair
 
 if TYPE_CHECKING:
-    from asyncio import TimerHandle
+    from asyncio import Handle, TimerHandle
 
 #: Bytes that one end may have sent and the program at the other end not have read.
 CAPACITY = 256 * 1024
@@ -82,7 +81,7 @@ class End:
         self._finished = False
         self._wants_room = False  #: not all could be sent
         self._watcher: Callable[[], None] | None = None
-        self._context: Context | None = None  #: of the watcher
+        self._teller: Handle | None = None  #: calls the watcher, in its context
         self._is_woken = False
         owner.hold(self)
 
@@ -91,15 +90,15 @@ class End:
     def watch(self, watcher: Callable[[], None] | None) -> None:
         """Tell the program, in its present context, when something has come or there is room again."""
         self._watcher = watcher
-        self._context = copy_context()
+        self._teller = None if watcher is None else self._links.loop.handle(self._tell)
         if self.inbox or self.ended or self.error is not None:
             self.wake()
 
     def wake(self) -> None:
         """Something has changed."""
-        if self._watcher is not None and not self._is_woken:
+        if self._teller is not None and not self._is_woken:
             self._is_woken = True
-            self._links.loop.call_soon(self._tell, context=self._context)
+            self._links.loop.call(self._teller)
 
     def _tell(self) -> None:
         self._is_woken = False
@@ -156,7 +155,7 @@ class End:
         elif self.error is None:
             self._put(Sign.RST)
         self.is_open = False
-        self._watcher = None
+        self._watcher = self._teller = None
         self._owner.let_go(self)
         if self.token is not None:
             self.token.close()

@@ -5,11 +5,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextvars import Context
+from typing import Any, Protocol
 
 from fakebrokers.errors import UsageError
 
 #: The names of two hosts; of one, where a program talks to another on its own host.
 Pair = frozenset[str]
+
+
+class Carrier(Protocol):
+    """What calls everything: a loop, as far as lines need one."""
+
+    def time(self) -> float:
+        """Virtual seconds."""
+
+    def call_soon(self, act: Callable[..., object], *args: Any, context: Context | None = None) -> object:
+        """Call it at the next turn."""
+
+    def call_at(self, when: float, act: Callable[[], object], *, context: Context) -> asyncio.TimerHandle:
+        """Call it at that time."""
+
+    def handle(self, act: Callable[[], object]) -> asyncio.Handle:
+        """What `call` takes, as often as it is wanted; in the present context."""
+
+    def call(self, handle: asyncio.Handle) -> None:
+        """Call it at the next turn."""
 
 
 class Links:
@@ -23,7 +43,7 @@ class Links:
             between two programs on one machine.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
+    def __init__(self, loop: Carrier, context: Context) -> None:
         self.loop = loop
         self.context = context
         self.trace: list[tuple[float, str, bytes]] | None = None

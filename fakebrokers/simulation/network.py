@@ -13,7 +13,7 @@ from functools import lru_cache
 from fakebrokers.errors import UsageError, instead_of
 from fakebrokers.simulation.ends import End, joined
 from fakebrokers.simulation.hosts import PROCESS, Host, Process
-from fakebrokers.simulation.links import Links, Pair
+from fakebrokers.simulation.links import Carrier, Links, Pair
 
 #: Pauses between the attempts of a connect that nobody answers, in seconds: those of Linux.
 CONNECT_PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -31,7 +31,7 @@ class Network:
         lines: Names of hosts between which there was a connection: who connected first, then to whom.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: Carrier) -> None:
         self.has_lost_a_process = False
         self.lines: dict[tuple[str, str], None] = {}
         self._hosts: dict[str, Host] = {}
@@ -120,7 +120,7 @@ class Network:
             target = self.at(address, host)
             between = _pair(host, target or host)
             delay = links.delay(between)
-            if target is not None and not links.is_cut(between):
+            if delay and target is not None and not links.is_cut(between):
                 await asyncio.sleep(delay)  # what is there when it arrives counts
             door = None if target is None else target.doors.get(port)
             if target is None or links.is_cut(between) or (door is not None and door.state == "hole"):

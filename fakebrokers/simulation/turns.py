@@ -158,6 +158,14 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         self._ready.append(handle)
         return handle
 
+    def handle(self, act: Callable[[], object]) -> Handle:
+        """What `call` takes, as often as it is wanted; in the present context."""
+        return Handle(act, (), self, None)
+
+    def call(self, handle: asyncio.Handle) -> None:
+        """Call it at the next turn."""
+        self._ready.append(handle)
+
     def call_at(  # type: ignore[override] # likewise
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Any:
