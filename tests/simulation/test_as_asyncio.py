@@ -416,6 +416,39 @@ async def datagrams(events: Events) -> None:
     events.append(here.is_closing())
 
 
+@scenario
+async def debug_mode(events: Events) -> None:
+    loop = asyncio.get_running_loop()
+    for debug in (False, True):
+        loop.set_debug(debug)
+        for handle in (loop.call_soon(int), loop.call_later(60, int)):
+            events.append(("created at" in repr(handle), handle.cancelled()))
+            handle.cancel()
+            events.append(handle.cancelled())
+    for call in (loop.call_soon, lambda work: loop.call_later(1, work)):
+        with pytest.raises(TypeError) as caught:
+            call(streams)
+        events.append(str(caught.value))
+    loop.set_debug(False)
+
+
+@scenario
+async def a_callback_that_fails(events: Events) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, about: events.append(sorted(about)))
+    for call in (loop.call_soon, lambda *what: loop.call_later(0, *what)):
+        gone_on = asyncio.Event()
+        call(int, "a cup")
+        call(gone_on.set)
+        await gone_on.wait()
+    closed = type(loop)()
+    closed.close()
+    for call in (closed.call_soon, lambda act: closed.call_later(1, act)):
+        with pytest.raises(RuntimeError, match="is closed"):
+            call(int)
+    events.append("closed")
+
+
 @pytest.mark.parametrize("work", SCENARIOS, ids=lambda work: work.__name__)
 def test_both_loops_do_the_same(work: Scenario) -> None:
     real, simulated = run(asyncio.SelectorEventLoop, work), run(SimulationLoop, work)

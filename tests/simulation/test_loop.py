@@ -58,6 +58,18 @@ def test_timers_come_in_their_order_and_not_when_they_are_cancelled() -> None:
     assert run(work()) == ["a", "b"]
 
 
+def test_timers_for_one_time_come_in_the_order_in_which_they_were_set() -> None:
+    async def work() -> list[int]:
+        loop, seen = asyncio.get_running_loop(), list[int]()
+        for number in range(20):
+            loop.call_at(2.0, seen.append, number)
+            loop.call_at(1.0 - number / 100, int)  # each comes to the top of the heap
+        await asyncio.sleep(3)
+        return seen
+
+    assert run(work()) == list(range(20))
+
+
 def test_a_deadlock_names_who_waits_and_where() -> None:
     async def waits() -> None:
         await asyncio.Event().wait()

@@ -12,6 +12,9 @@ import pytest
 from fakebrokers.errors import Deadlock, NotSimulated, UnmetExpectation, UsageError
 from fakebrokers.simulation import Simulation
 
+#: More than both ends of a line hold, and the buffers of both programs.
+MUCH = 4 * 1024 * 1024
+
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -108,6 +111,70 @@ def test_latency() -> None:
         app = simulation.start(shop)
         simulation.latency("test", app, 0.25)
         assert simulation.run(test()) == (0.5, 0.5)
+
+
+def test_a_question_and_its_answer_are_four_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each end of the line reads, and then each task goes on: nobody is called for nothing in between."""
+    called = []
+    really_run = asyncio.Handle._run  # type: ignore[attr-defined] # typeshed leaves it out
+
+    def run(handle: Any) -> None:
+        called.append(handle)
+        really_run(handle)
+
+    async def test() -> int:
+        line = await connect("shop", 80)
+        await ask(b"tea", *line)
+        before = len(called)
+        for _ in range(10):
+            await ask(b"tea", *line)
+        return len(called) - before
+
+    with Simulation() as simulation:
+        simulation.start(shop)
+        monkeypatch.setattr(asyncio.Handle, "_run", run)
+        assert simulation.run(test()) == 40
+
+
+def test_who_waits_for_room_is_told_of_it() -> None:
+    """With and without latency; more is sent than an end holds."""
+
+    async def hoard(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(5)
+        got = await reader.readexactly(MUCH)
+        writer.write(b"%d" % len(got))
+        writer.close()
+
+    async def test() -> list[bytes]:
+        said = []
+        for seconds in (0.0, 0.5):
+            simulation.latency("test", "shop", seconds)
+            reader, writer = await connect("shop", 80)
+            begun = now()
+            writer.write(bytes(MUCH))
+            await writer.drain()
+            assert now() >= begun + 5
+            said.append(await reader.read())
+            writer.close()
+        return said
+
+    with Simulation() as simulation:
+        simulation.start(shop, 80, hoard)
+        assert simulation.run(test()) == [b"%d" % MUCH] * 2
+
+
+def test_what_was_sent_before_a_line_became_fast_comes_first() -> None:
+    async def test() -> bytes:
+        reader, writer = await connect("shop", 80)
+        simulation.latency("test", "shop", 3)
+        writer.write(b"te")
+        simulation.latency("test", "shop", 0)
+        writer.write(b"a")
+        return await reader.readexactly(3)
+
+    with Simulation() as simulation:
+        simulation.start(shop)
+        assert simulation.run(test()) == b"tea"
 
 
 def test_what_a_partition_keeps_back_arrives_when_it_is_over() -> None:
