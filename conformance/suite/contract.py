@@ -48,13 +48,13 @@ class AnyRun(Protocol):
         """Whether the client also spoke to peers of its own making."""
 
 
-def contract(item: AnyRun, journal: Journal, *, resumed: bool = False) -> str:
+def contract(item: AnyRun, journal: Journal, *, resumed_s: float | None = None) -> str:
     """The contract of a run.
 
     Args:
         journal: The fake's, at the end of the run.
-        resumed: The client has reported that it goes on by itself on a new connection: then a cut alone is
-            no excuse for what is missing.
+        resumed_s: When the client last reported that it goes on by itself on a new connection, on the
+            journal's clock: then a cut alone is no excuse for what is missing. None: it never did.
     """
     words = set(promise(item.protocol).split())
     records = [part for record in journal.records() for part in _parts(record)]
@@ -72,6 +72,7 @@ def contract(item: AnyRun, journal: Journal, *, resumed: bool = False) -> str:
         if record.role == Role.CLOSE:
             closing.add(record.connection)
         elif record.tap is Tap.STATE:
+            resumed = resumed_s is not None and not _is_unnoticed(record, journal.started_at, resumed_s)
             words |= _of_state(record, answers, resumed=resumed, asked=record.connection in closing)
     if "at-most-once" in words:
         words.discard("ordered")
@@ -83,6 +84,11 @@ def _parts(record: Record) -> Sequence[Record]:
     if not record.parts:
         return (record,)
     return [msgspec.structs.replace(part, size=0) for part in record.split()]
+
+
+def _is_unnoticed(record: Record, began_s: float, resumed_s: float) -> bool:
+    """Whether a connection has gone silent after the client last went on: it may never find out."""
+    return record.kind == State.HALF_OPEN and began_s + record.at > resumed_s
 
 
 def _of_state(record: Record, answers: set[str], *, resumed: bool, asked: bool) -> set[str]:

@@ -80,7 +80,7 @@ def write_ops(
             journal.event(now, "", "unreadable", str(body)[:200])  # it breaks the adapter protocol
     promised = promise(scenario.protocol)
     if wire is not None:
-        promised = contract(scenario, wire, resumed=notes.resumed)
+        promised = contract(scenario, wire, resumed_s=notes.resumed_s)
     journal.attributes(contract=promised)
 
 
@@ -96,7 +96,7 @@ class _Notes:
         self._slow: set[str] = set()  #: subscriptions whose callbacks take time
         self._partial: set[str] = set()  #: those to several logs, or to parts of one: positions have gaps
         self._long: dict[tuple[str, str], str | None] = {}  #: their messages whose callbacks run
-        self.resumed = False  #: the client has reported that it works again after a loss
+        self.resumed_s: float | None = None  #: when the client last reported that it works again after a loss
 
     def take(self, now: float, way: str, line: Mapping[str, Any]) -> None:
         """One line of the exchange."""
@@ -179,7 +179,8 @@ class _Notes:
             session = str(event.get("session", ""))
             what = str(event.get("what") or event["event"])
             self._journal.event(now, session, what, str(event.get("text", ""))[:200])
-            self.resumed |= what == "reconnected"
+            if what == "reconnected":
+                self.resumed_s = now
             if what in RECONNECTS:
                 for sub, (own, log) in self._logs.items():
                     if session in ("", own):

@@ -21,6 +21,7 @@ from fakebrokers.errors import WireError
 _HEADER = Struct(">BBHBB")
 _PROPERTY = Struct(">HHH")
 _HEADER_SIZES = 0x1B
+_SIZE_BITS = 0x3F  #: of that byte; the others are reserved, and nobody reads them
 MAX_NAME = 4095
 #: A new style without a schema that could be used again.
 NO_SCHEMA = 1
@@ -92,7 +93,7 @@ def read_content(data: bytes, *, has_properties: bool, schema_id: int, compressi
     packed = compression == Compression.ZLIB
     if not has_properties:
         return Content(inflate(data) if packed else data)
-    if packed and (schema_id == 0 or data[:1] != bytes((_HEADER_SIZES,))):
+    if packed and (schema_id == 0 or not data or data[0] & _SIZE_BITS != _HEADER_SIZES):
         data, packed = inflate(data), False
     properties, size = read_properties(data, places=schema_id != 0)
     payload = data[size:]

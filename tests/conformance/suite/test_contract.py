@@ -70,7 +70,7 @@ FRAMES: FrameTable = {
 
 def of(
     *entries: tuple[Any, ...],
-    resumed: bool = False,
+    resumed_s: float | None = None,
     limit: int = 100,
     protocol: str = "rabbitmq-stream",
     **more: Any,
@@ -83,7 +83,7 @@ def of(
         else:
             journal.add(float(number), "c1", what, frame, 10, *fault)
     item = Scenario(requirement=requirement("RMQS-3.06"), protocol=protocol, script=nothing, **more)
-    return contract(item, journal, resumed=resumed)
+    return contract(item, journal, resumed_s=resumed_s)
 
 
 async def nothing(*_: object) -> None:
@@ -134,8 +134,13 @@ def test_what_a_fault_does_to_messages_is_not_the_clients(entries: list[tuple[An
 
 
 def test_who_goes_on_by_itself_is_not_excused_by_a_cut() -> None:
-    assert of(("rst", ""), ("crash", "state kept"), resumed=True) == NOTHING
-    assert of(("crash", "state lost"), resumed=True) == "at-least-once at-most-once"
+    assert of(("rst", ""), ("crash", "state kept"), resumed_s=9.0) == NOTHING
+    assert of(("crash", "state lost"), resumed_s=9.0) == "at-least-once at-most-once"
+
+
+def test_who_goes_on_may_not_find_that_a_later_connection_is_silent() -> None:
+    assert of(("half-open", ""), resumed_s=1.0) == NOTHING
+    assert of((Tap.OUT, Confirm(1)), ("half-open", ""), resumed_s=0.5) == "at-least-once at-most-once"
 
 
 @pytest.mark.parametrize("fault", ["f", "by hand"])
