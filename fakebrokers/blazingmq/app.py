@@ -109,14 +109,14 @@ class App:
 
     def rebuild(self) -> None:
         """Subscriptions have changed: those of all streams are put together anew."""
-        self._router = Router(self.streams)
+        self._router = Router(self.streams, self.groups)
         self.redelivery.touch()
         self._aside.touch()
 
     def usable(self, flow: Flow | None = None) -> None:
         """A subscription that was full takes messages again; None: any may."""
-        self._router.reopen(flow)
-        self.deliver()
+        if self._router.reopen(flow):
+            self.deliver()
 
     def confirmed(self, stream: Stream, guid: bytes) -> None:
         """A consumer is done with a message; if others are held back because of it, they need not wait."""

@@ -1,12 +1,13 @@
 """Control messages in BER, in the dialect of BDE's balber (docs/protocols/blazingmq.md, 6.3).
 
 What is constructed has an indefinite length and ends with two zero bytes; a reader takes definite lengths
-too. An element's tag is its id in the context class; what a reader does not know it skips.
+too. An element's tag is its id in the context class; what a reader does not know it skips, and does not look
+into where its length is definite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from fakebrokers.blazingmq.schema import Element, Form, Shape
@@ -20,6 +21,10 @@ _INDEFINITE = 0x80
 _END = b"\0\0"
 #: Constructed elements within each other that a reader goes into.
 _DEPTH = 32
+#: Ids from here on have tags of several bytes; no schema has one.
+_LONG_TAG = 0x1F
+_LONGEST_TAG = 5
+_NAME_SIZE = 4  #: bytes of an enumeration's number, at most
 
 
 class Node(NamedTuple):
@@ -28,12 +33,14 @@ class Node(NamedTuple):
     Attributes:
         tag: The identifier byte.
         at: Where its content begins.
-        content: Of a primitive element the bytes, else the elements in it.
+        content: Of a primitive element the bytes, else the elements in it, or why they cannot be read.
+        is_last: Whether nothing comes after a primitive one in the element that it is in.
     """
 
     tag: int
     at: int
-    content: bytes | tuple[Node, ...]
+    content: bytes | tuple[Node, ...] | WireError
+    is_last: bool = False
 
     @property
     def number(self) -> int:
@@ -53,10 +60,12 @@ class Node(NamedTuple):
         """The elements of a constructed one.
 
         Raises:
-            WireError: It is primitive.
+            WireError: It is primitive, or they are no BER.
         """
         if isinstance(self.content, bytes):
             raise WireError("a constructed element", f"a primitive one, tag 0x{self.tag:02x}", self.at)
+        if isinstance(self.content, WireError):
+            raise self.content
         return self.content
 
 
@@ -80,25 +89,40 @@ def _is_sequence(node: Node) -> Node:
 def _parse(data: bytes, at: int, end: int, depth: int) -> tuple[Node, int]:
     if end - at < 2:
         raise WireError("an identifier and a length", f"{end - at} bytes", at)
-    tag, length = data[at], data[at + 1]
-    if tag & 0x1F == 0x1F:
-        raise WireError("a tag of one byte", f"0x{tag:02x}", at)
-    start = at + 2
+    tag, at = _parse_tag(data, at, end)
+    length, start = data[at], at + 1
     if length == _INDEFINITE:
         if not tag & CONSTRUCTED:
-            raise WireError("a definite length of a primitive element", "0x80", at + 1)
+            raise WireError("a definite length of a primitive element", "0x80", at)
         return _parse_parts(data, tag, start, end, depth, indefinite=True)
     if length > _INDEFINITE:
         size = length & 0x7F
         if size > 4 or end - start < size:
-            raise WireError("a length of at most 4 bytes", f"0x{length:02x}", at + 1)
+            raise WireError("a length of at most 4 bytes", f"0x{length:02x}", at)
         length = int.from_bytes(data[start : start + size])
         start += size
     if length > end - start:
         raise WireError(f"{length} bytes of content", f"{end - start} bytes", start)
-    if tag & CONSTRUCTED:
-        return _parse_parts(data, tag, start, start + length, depth, indefinite=False)
-    return Node(tag, start, data[start : start + length]), start + length
+    after = start + length
+    if not tag & CONSTRUCTED:
+        return Node(tag, start, data[start:after], data[after : after + 1] in (b"\0", b"")), after
+    try:
+        return _parse_parts(data, tag, start, after, depth, indefinite=False)
+    except WireError as problem:
+        return Node(tag, start, problem), after
+
+
+def _parse_tag(data: bytes, at: int, end: int) -> tuple[int, int]:
+    """The first byte of a tag, as if its id had the fewest bytes, and where its length is."""
+    tag, at = data[at], at + 1
+    if tag & _LONG_TAG != _LONG_TAG:
+        return tag, at
+    number = 0
+    for place in range(at, min(at + _LONGEST_TAG, end - 1)):
+        number = number << 7 | data[place] & 0x7F
+        if not data[place] & 0x80:
+            return (tag if number >= _LONG_TAG else tag & ~_LONG_TAG | number), place + 1
+    raise WireError(f"a tag of at most {_LONGEST_TAG + 1} bytes", "more", at - 1)
 
 
 def _parse_parts(
@@ -121,7 +145,7 @@ def write(node: Node) -> bytes:
     """The bytes of an element."""
     if isinstance(node.content, bytes):
         return primitive(node.tag, node.content)
-    return constructed(node.tag, b"".join([write(part) for part in node.content]))
+    return constructed(node.tag, b"".join([write(part) for part in node.parts]))
 
 
 def primitive(tag: int, content: bytes) -> bytes:
@@ -179,13 +203,14 @@ def read_elements(elements: Iterable[Element], nodes: Iterable[Node]) -> dict[st
     Raises:
         WireError: An element is not what its shape says.
     """
-    by_number: Mapping[int, Node] = {node.number: node for node in nodes}
-    return {
-        element.field: _read(element.shape, by_number[element.number])
-        if element.number in by_number
-        else element.default
-        for element in elements
-    }
+    elements = tuple(elements)
+    by_number = {element.number: element for element in elements}
+    found = {}
+    for node in nodes:
+        element = by_number.get(node.number)
+        if element is not None:  # of what is there twice the last counts, but each has to be readable
+            found[element.field] = _read(element.shape, node)
+    return {element.field: found.get(element.field, element.default) for element in elements}
 
 
 def _read(shape: Shape, node: Node) -> Any:
@@ -211,20 +236,27 @@ def _read(shape: Shape, node: Node) -> Any:
 
 
 def read_number(shape: Shape, node: Node) -> int:
-    """The number in an element.
+    """The number in an element, in as many bytes as its kind has: what does not fit its sign wraps around.
+
+    Of no bytes it is 0 at the end of a sequence, and -1 before another element.
 
     Raises:
         WireError: There is none, or it is none that the shape allows.
     """
     content, at = node.content, node.at
-    if not isinstance(content, bytes) or not content:
-        raise WireError("a number of at least one byte", "nothing", at)
-    number = int.from_bytes(content, signed=True)
     simple = shape.simple
     assert simple is not None
-    if shape.form is Form.ENUMERATION:
-        if number not in simple.names:
-            raise WireError(f"one of {', '.join(simple.names.values())}", str(number), at)
-    elif not simple.low <= number <= simple.high:
-        raise WireError(f"a number from {simple.low} to {simple.high}", str(number), at)
+    if not isinstance(content, bytes):
+        raise WireError("a number", "a constructed element", at)
+    is_name = shape.form is Form.ENUMERATION
+    is_signed = is_name or simple.low < 0
+    size = _NAME_SIZE if is_name else (simple.high.bit_length() + is_signed) // 8
+    digits = content[1:] if not is_signed and len(content) == size + 1 and not content[0] else content
+    if len(digits) > size:
+        raise WireError(f"a number of {size} bytes", f"{len(content)}", at)
+    number = int.from_bytes(digits, signed=True) if digits else -(not node.is_last)
+    if is_name and number not in simple.names:
+        raise WireError(f"one of {', '.join(simple.names.values())}", str(number), at)
+    if not is_signed:
+        number &= simple.high
     return number

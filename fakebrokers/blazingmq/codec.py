@@ -24,7 +24,6 @@ from fakebrokers.blazingmq.events import (
     read_confirms,
     read_push,
     read_put,
-    unpadded,
     write_acks,
     write_confirms,
     write_push,
@@ -205,7 +204,7 @@ def _read_control(kind: int, encoding: int, body: bytes) -> ControlFrame:
     if encoding not in (Encoding.BER, Encoding.JSON):
         raise WireError("an encoding of 0 (BER) or 1 (JSON)", str(encoding), 6)
     message = Message.AUTHENTICATION if kind == EventType.AUTHENTICATION else None
-    return control.read(unpadded(body), Encoding(encoding), message)
+    return control.read(body, Encoding(encoding), message)
 
 
 def _label(kind: int) -> str:

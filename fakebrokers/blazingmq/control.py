@@ -19,7 +19,7 @@ _NUMBER_SHAPE = shape_of(I32)
 
 
 def read(data: bytes, encoding: Encoding, message: Message | None = None) -> ControlFrame:
-    """The frame of a message without its padding.
+    """The frame of a message, with padding or without: what comes after it is not looked at.
 
     Args:
         message: What it is; None: NegotiationMessage or ControlMessage, which look different.
@@ -32,31 +32,33 @@ def read(data: bytes, encoding: Encoding, message: Message | None = None) -> Con
 
 def _read_ber(data: bytes, message: Message | None) -> ControlFrame:
     parts = ber.parse(data).elements
-    number = None
-    for node in parts:
-        if node.tag == _NUMBER:
-            number = ber.read_number(_NUMBER_SHAPE, node)
-        elif node.tag == _CHOICE or (node.tag == _CONTROL_CHOICE and message is None):
-            if message is None:
-                message = Message.CONTROL if node.tag == _CONTROL_CHOICE else Message.NEGOTIATION
-            return _chosen_ber(message, number, node)
-    raise WireError("a choice", ", ".join([f"tag 0x{node.tag:02x}" for node in parts]) or "nothing")
+    if parts and parts[0].tag == _CHOICE:
+        if len(parts) > 1:
+            raise WireError("nothing after the choice", f"tag 0x{parts[1].tag:02x}", parts[1].at)
+        return _chosen_ber(message or Message.NEGOTIATION, None, parts[0])
+    # of what is there twice a broker takes the last
+    by_number = {node.number: node for node in parts}
+    choice, numbered = by_number.get(_CONTROL_CHOICE & ~_CHOICE), by_number.get(_NUMBER & ~ber.CONTEXT)
+    if choice is None or message is not None:
+        raise WireError("a choice", ", ".join([f"tag 0x{node.tag:02x}" for node in parts]) or "nothing")
+    number = None if numbered is None else ber.read_number(_NUMBER_SHAPE, numbered)
+    return _chosen_ber(Message.CONTROL, number, choice)
 
 
 def _chosen_ber(message: Message, number: int | None, choice: ber.Node) -> ControlFrame:
-    for node in choice.elements:
-        kind = CHOICES[message].get(node.number)
-        if kind is not None:
-            return _made(kind, number, ber.read_elements(_elements(kind), node.elements))
-    found = ", ".join([str(node.number) for node in choice.parts])
-    raise WireError(f"a choice of {message.value}", found or "nothing", choice.at)
+    nodes = choice.elements
+    kind = CHOICES[message].get(nodes[0].number) if nodes else None
+    if kind is None or len(nodes) > 1:
+        found = ", ".join([str(node.number) for node in nodes])
+        raise WireError(f"a choice of {message.value}", found or "nothing", choice.at)
+    return _made(kind, number, ber.read_elements(_elements(kind), nodes[0].elements))
 
 
 def _read_json(data: bytes, message: Message | None) -> ControlFrame:
     table = json_control.parse(data)
     number = table.get("rId")
-    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
-        raise WireError("a whole number for rId", repr(number)[:80])
+    if number is not None:
+        number = json_control.read_number(_NUMBER_SHAPE, number, "rId")
     for name, kind in _BY_NAME.items():
         if name in table and _may_be(message, kind.MESSAGE):
             content = json_control.table(table[name], name)

@@ -158,11 +158,11 @@ class Handle(Opened):
         """Put a message into the queue."""
         self.queue.touched()
         stream = self.streams.get(DEFAULT_APP)
-        if stream is None or not stream.writes:
-            # what nobody stores is acknowledged before anybody asks who writes
-            at_once = stream is not None and self.queue.domain.mode == "broadcast"
-            return AckStatus.SUCCESS if at_once else AckStatus.UNKNOWN
+        if stream is None:
+            return AckStatus.UNKNOWN
         message.schema_id = self.queue.learner.collect(self.sent, message.schema_id)
+        if not stream.writes:  # what nobody stores is acknowledged before anybody asks who writes
+            return AckStatus.SUCCESS if self.queue.domain.mode == "broadcast" else AckStatus.UNKNOWN
         return self.queue.post(message)
 
     def confirm(self, guid: bytes, sub_id: int) -> None:

@@ -7,6 +7,7 @@ reader does not know it skips.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,15 +15,21 @@ from typing import Any
 from fakebrokers.blazingmq.schema import Element, Form, Shape
 from fakebrokers.errors import WireError
 
+#: Strings may hold control characters.
+_DECODER = json.JSONDecoder(strict=False)
+_SPACE = " \t\r\n"
+_BOOLEANS = {"true": True, "false": False}
+_DIGITS = re.compile(r"-?[0-9]{1,20}")
+
 
 def parse(data: bytes) -> Mapping[str, Any]:
-    """The outermost object.
+    """The outermost object; bytes after it are not looked at.
 
     Raises:
         WireError: The bytes are no JSON, or no object.
     """
     try:
-        value = json.loads(data.decode(errors="surrogateescape"))
+        value, _ = _DECODER.raw_decode(data.decode(errors="surrogateescape").lstrip(_SPACE))
     except (ValueError, RecursionError) as error:
         raise WireError("a JSON document", str(error)) from None
     return table(value, "the message")
@@ -83,20 +90,28 @@ def _read(shape: Shape, value: Any, name: str) -> Any:
             raise _wrong(name, "a string", value)
         return _text(value) if shape.form is Form.TEXT else _bytes(value, name)
     if shape.form is Form.BOOLEAN:
-        if not isinstance(value, bool):
+        found = _BOOLEANS.get(value) if isinstance(value, str) else value
+        if not isinstance(found, bool):
             raise _wrong(name, "true or false", value)
-        return value
-    return _read_number(shape, value, name)
+        return found
+    return read_number(shape, value, name)
 
 
-def _read_number(shape: Shape, value: Any, name: str) -> int:
+def read_number(shape: Shape, value: Any, name: str) -> int:
+    """The number of a value: in quotes, too, and with a fraction of zero; of an enumeration, or its name.
+
+    Raises:
+        WireError: It is none that the shape allows.
+    """
     simple = shape.simple
     assert simple is not None
     if shape.form is Form.ENUMERATION:
         for number, label in simple.names.items():
-            if value == label:
+            if value == label or (value == number and type(value) is int):
                 return number
         raise _wrong(name, f"one of {', '.join(simple.names.values())}", value)
+    if (isinstance(value, str) and _DIGITS.fullmatch(value)) or (isinstance(value, float) and value % 1 == 0):
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not simple.low <= value <= simple.high:
         raise _wrong(name, f"a number from {simple.low} to {simple.high}", value)
     return value

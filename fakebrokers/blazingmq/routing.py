@@ -34,11 +34,14 @@ class Group:
     """Subscribers with one expression and one priority.
 
     Attributes:
+        identity: Stays the same as long as anybody has the expression.
         open: False once all were full, until `reopen`.
     """
 
-    def __init__(self, expression: str, priority: int) -> None:
+    def __init__(self, expression: str, priority: int, identity: object) -> None:
+        self.expression = expression
         self.priority = priority
+        self.identity = identity
         self.subscribers: list[Subscriber] = []
         self.open = True
         self._matches = _compiled(expression)
@@ -69,30 +72,42 @@ def _compiled(expression: str) -> Callable[[Properties], bool] | None:
 
 
 class Router:
-    """All groups of an app."""
+    """All groups of an app.
 
-    def __init__(self, streams: Iterable[Stream] = ()) -> None:
+    Args:
+        before: The groups that there were.
+    """
+
+    def __init__(self, streams: Iterable[Stream] = (), before: Iterable[Group] = ()) -> None:
         best: dict[str, Group] = {}
+        known = {group.expression: group.identity for group in before}
         everybody = [(stream, consumer) for stream in streams for consumer in stream.consumers]
         for _, consumer in everybody:
             group = best.get(consumer.expression)
             if group is None or group.priority < consumer.priority:
-                best[consumer.expression] = Group(consumer.expression, consumer.priority)
+                identity = known.setdefault(consumer.expression, object())
+                best[consumer.expression] = Group(consumer.expression, consumer.priority, identity)
         for stream, consumer in everybody:
             group = best[consumer.expression]
             if group.priority == consumer.priority:
-                group.subscribers.append(Subscriber(stream, consumer, stream.flow(consumer)))
+                flow = stream.flow(consumer)
+                flow.group = group.identity
+                group.subscribers.append(Subscriber(stream, consumer, flow))
         self.groups = sorted(best.values(), key=lambda group: -group.priority)
         self._last: dict[Stream, tuple[bytes, float]] = {}  # what each got out of turn, and when
 
     def __bool__(self) -> bool:
         return bool(self.groups)
 
-    def reopen(self, flow: Flow | None = None) -> None:
-        """A subscription has room again; None: any may have. Its group is asked again, others are not."""
-        for group in self.groups:
-            if flow is None or any(each.flow is flow for each in group.subscribers):
-                group.open = True
+    def reopen(self, flow: Flow | None = None) -> bool:
+        """A subscription has room again; None: any may have. Its group is asked again, others are not.
+
+        That is so even if the subscription is gone. False: nobody has its expression any more.
+        """
+        groups = [group for group in self.groups if flow is None or flow.group is group.identity]
+        for group in groups:
+            group.open = True
+        return bool(groups)
 
     def choose(self, message: Message) -> Subscriber | Outcome:
         """Who gets a message, or why nobody does. Groups that were found full are passed over unasked."""

@@ -66,13 +66,20 @@ class Queues:
             self._session.refuse(request, refused)
 
     def drop_all(self, *, lost: bool) -> None:
-        """Give up all handles; see `Handle.drop`. Their apps hand out what waits twice."""
+        """Give up all handles; see `Handle.drop`.
+
+        A broker takes back the configuration of each stream that reads, if it has one or not. Their apps hand
+        out what waits twice.
+        """
         handles = list(self._session.handles.values())
         self._session.handles.clear()
         for handle in handles:
-            read = [name for name, stream in handle.streams.items() if stream.reads]
+            read = [stream for stream in handle.streams.values() if stream.reads]
+            for stream in read:
+                if not stream.configured:
+                    handle.queue.app(stream.app_id).rebuild()
             handle.drop(lost=lost)
-            for app in filter(None, map(handle.queue.apps.get, read)):
+            for app in filter(None, [handle.queue.apps.get(stream.app_id) for stream in read]):
                 app.deliver()
 
     # open

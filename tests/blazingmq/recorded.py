@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 _FOLDER = Path(__file__).with_name("vectors")
-_FILES = tuple([_FOLDER / f"blazingmq-{name}.jsonl" for name in ("broker", "exchanges", "answers")])
+_SOUND = ("broker", "exchanges", "answers", "details")
+_UNUSUAL = ("unusual",)
 
 
 class Recorded(NamedTuple):
@@ -33,24 +34,33 @@ class Recorded(NamedTuple):
         return f"{self.session}-{self.connection}-{self.at}"
 
 
-@cache
 def recorded() -> tuple[Recorded, ...]:
-    """All of them; the first line of each file tells how they were recorded."""
-    return tuple([_recorded(json.loads(row)) for file in _FILES for row in _lines(file)[1:]])
+    """All of them but `unusual`; the first line of each file tells how they were recorded."""
+    return _read(_SOUND)
 
 
-def _lines(file: Path) -> list[str]:
-    return file.read_text(encoding="utf-8").splitlines()
+def unusual() -> tuple[Recorded, ...]:
+    """Control messages that no client writes so, and a broker takes or does not; answers like any."""
+    return _read(_UNUSUAL)
+
+
+@cache
+def _read(names: tuple[str, ...]) -> tuple[Recorded, ...]:
+    return tuple([_recorded(json.loads(row)) for name in names for row in _lines(name)[1:]])
+
+
+def _lines(name: str) -> list[str]:
+    return (_FOLDER / f"blazingmq-{name}.jsonl").read_text(encoding="utf-8").splitlines()
 
 
 def session(name: str) -> list[Recorded]:
     """The events of one session, in order."""
-    return [each for each in recorded() if each.session == name]
+    return [each for each in (*recorded(), *unusual()) if each.session == name]
 
 
 def sessions() -> list[str]:
     """Their names."""
-    return list(dict.fromkeys([each.session for each in recorded()]))
+    return list(dict.fromkeys([each.session for each in (*recorded(), *unusual())]))
 
 
 def _recorded(row: dict[str, object]) -> Recorded:

@@ -135,8 +135,8 @@ def test_after_a_header_of_a_size_that_cannot_be_the_next_event_is_read(data: st
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ("00000008 41020000", "a last byte of 1 to 4"),
-        ("0000000c 41020000 00000005", "a last byte of 1 to 4 at byte 3, got 5"),
+        ("00000008 41020000", "an identifier and a length at byte 0, got 0 bytes"),
+        ("0000000c 41020000 00000005", "tag 0x30 at byte 2, got 0x00"),
         ("0000000c 41024000 04040404", "an encoding of 0 (BER) or 1 (JSON)"),
         ("00000010 41020000 3080000004040404", "a choice, got nothing"),
         ("00000010 41022000 7b7d202004040404", "a choice of a control message, got nothing"),
@@ -180,9 +180,10 @@ def test_unknown_elements_are_skipped_and_absent_ones_have_their_default() -> No
 @pytest.mark.parametrize(
     ("json", "problem"),
     [
-        ('{"rId":"x","disconnect":{}}', "a whole number for rId"),
+        ('{"rId":"x","disconnect":{}}', "a number from -2147483648 to 2147483647 for rId"),
+        ('{"rId":2147483648,"disconnect":{}}', "a number from -2147483648 to 2147483647 for rId"),
         ('{"rId":1,"status":{"category":"E_NONE"}}', "one of E_SUCCESS, E_UNKNOWN"),
-        ('{"rId":1,"status":{"code":1e3}}', "a number from -2147483648 to 2147483647 for code"),
+        ('{"rId":1,"status":{"code":1e-3}}', "a number from -2147483648 to 2147483647 for code"),
         ('{"rId":1,"status":{"message":7}}', "a string for message"),
         ('{"rId":1,"closeQueue":{"isFinal":1}}', "true or false for isFinal"),
         (

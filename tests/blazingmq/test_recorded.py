@@ -32,7 +32,7 @@ from tests.blazingmq.recorded import Recorded, recorded, session, sessions
 #: Seconds by which a recorded answer may come later than the fake's.
 LATER = 0.05
 #: Sessions with events that neither side sends.
-ODD = ("events", "before", "definite", "headers", "unnumbered")
+ODD = ("events", "before", "definite", "headers", "unnumbered", "events_of_brokers")
 DOMAINS = {
     "bmq.test.mem.poison": Domain(max_delivery_attempts=3),
     "bmq.compare.small": Domain(queue_messages=3, queue_bytes=2000, max_producers=2, max_consumers=2),
@@ -184,5 +184,5 @@ def test_silent_clients_are_asked_and_cut_off_as_often_as_by_a_broker() -> None:
 
 
 def test_what_was_recorded() -> None:
-    assert len(sessions()) == 52
-    assert len([each for each in recorded() if each.data]) == 1663
+    assert len(sessions()) == 62
+    assert len([each for each in recorded() if each.data]) == 1839

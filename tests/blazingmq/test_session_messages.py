@@ -459,6 +459,15 @@ def test_schemas_of_several_producers_have_numbers_of_their_own() -> None:
     assert [push.schema_id for push in consumers[0].pushes()] == [4, 4, 3, 2, 1]
 
 
+def test_a_queue_counts_the_schema_of_a_message_that_it_refuses() -> None:
+    client = Bench().start().open(read=True)
+    refused, taken = (put(b"x", number=number, properties={name: 1}) for number, name in enumerate("ab"))
+    client.send(Put((replace(refused, schema_id=3),)))
+    client.open(write=True)
+    client.send(Put((replace(taken, schema_id=5),)))
+    assert [push.schema_id for push in client.pushes()] == [5]
+
+
 # redelivery
 
 
