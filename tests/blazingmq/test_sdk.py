@@ -64,6 +64,25 @@ def test_a_life(profile: str, compression: str) -> None:
         assert broker.wait_for(kind="disconnectResponse")
 
 
+@pytest.mark.parametrize(("profile", "least"), [("real", 1024), ("plain", 1024 - 16)])
+def test_it_compresses_from_1024_bytes_on(profile: str, least: int) -> None:
+    """In the new style those of the payload count, in the old style the 16 of its property, too."""
+    with BlazingMQ(profile=profile) as broker:
+        run(
+            broker,
+            f"""
+            client.open(Q, write=True)
+            for size in ({least - 1}, {least}):
+                client.post(Q, b"x" * size, k="v")
+            client.wait(acks=2)
+            client.stop()
+            """,
+            "client = Client(message_compression_algorithm=CompressionAlgorithmType.ZLIB)",
+        )
+        plain, packed = (record.size for record in broker.wait_for(kind="PUT", count=2))
+        assert plain > least > 200 > packed
+
+
 def test_it_sends_again_what_was_not_answered_and_the_broker_stores_it_once(broker: BlazingMQ) -> None:
     broker.faults.add(drop(role="confirm", connection="c1"))
     program = start(
