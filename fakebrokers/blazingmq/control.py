@@ -13,8 +13,8 @@ from fakebrokers.errors import WireError
 
 #: A message that is nothing but a choice has it under this tag; a ControlMessage has it as element 1.
 _CHOICE = ber.CONTEXT | ber.CONSTRUCTED
-_CONTROL_CHOICE = _CHOICE | 1
-_NUMBER = ber.CONTEXT
+#: The elements of a ControlMessage.
+_NUMBER, _CONTROL_CHOICE = 0, 1
 _NUMBER_SHAPE = shape_of(I32)
 
 
@@ -38,7 +38,7 @@ def _read_ber(data: bytes, message: Message | None) -> ControlFrame:
         return _chosen_ber(message or Message.NEGOTIATION, None, parts[0])
     # of what is there twice a broker takes the last
     by_number = {node.number: node for node in parts}
-    choice, numbered = by_number.get(_CONTROL_CHOICE & ~_CHOICE), by_number.get(_NUMBER & ~ber.CONTEXT)
+    numbered, choice = by_number.get(_NUMBER), by_number.get(_CONTROL_CHOICE)
     if choice is None or message is not None:
         raise WireError("a choice", ", ".join([f"tag 0x{node.tag:02x}" for node in parts]) or "nothing")
     number = None if numbered is None else ber.read_number(_NUMBER_SHAPE, numbered)
@@ -85,8 +85,8 @@ def _write_ber(frame: ControlFrame) -> bytes:
     if frame.MESSAGE is not Message.CONTROL:
         return ber.constructed(ber.SEQUENCE, ber.constructed(_CHOICE, chosen))
     number = getattr(frame, "r_id", None)
-    head = b"" if number is None else ber.primitive(_NUMBER, ber.pack_integer(number))
-    return ber.constructed(ber.SEQUENCE, head + ber.constructed(_CONTROL_CHOICE, chosen))
+    head = b"" if number is None else ber.primitive(ber.CONTEXT | _NUMBER, ber.pack_integer(number))
+    return ber.constructed(ber.SEQUENCE, head + ber.constructed(_CHOICE | _CONTROL_CHOICE, chosen))
 
 
 def _write_json(frame: ControlFrame) -> bytes:
