@@ -188,10 +188,11 @@ def pytest_runtest_makereport(
     report = yield
     if report.failed and item.config.stash[SETTINGS].journal_lines:
         _add_journals(item, call, report)
-    if report.failed and item.config.stash[SETTINGS].trace and "fakebrokers.server" in sys.modules:
+    wanted = call.excinfo is not None and report.failed and item.config.stash[SETTINGS].trace
+    if wanted and call.excinfo is not None and "fakebrokers.server" in sys.modules:
         from fakebrokers.pytest_trace import add_trace
 
-        add_trace(item, _fakes(item), report)
+        add_trace(item, _fakes(item), report, call.excinfo.value)
     if call.when == "teardown":
         forget(item)
     return report

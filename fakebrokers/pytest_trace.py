@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fakebrokers.pytest_report import all_fakes
+from fakebrokers.pytest_report import all_fakes, replay_command
 from fakebrokers.pytest_settings import SETTINGS, has_allure
 from fakebrokers.server import FakeServer
 from fakebrokers.viewer import RunDocument, of_journal, write_page
@@ -16,23 +16,27 @@ from fakebrokers.viewer import RunDocument, of_journal, write_page
 if TYPE_CHECKING:
     import pytest
 
+ERROR_MAX = 600  #: characters of what pytest says of a failure
 NAME_MAX = 120  #: characters of a file's name
 
 
-def add_trace(item: pytest.Item, own: Sequence[tuple[str, FakeServer]], report: pytest.TestReport) -> None:
+def add_trace(
+    item: pytest.Item, own: Sequence[tuple[str, FakeServer]], report: pytest.TestReport, error: object
+) -> None:
     """Write the page, and say in the report where it is.
 
     Args:
         own: The fakes of the test's fixtures, with their titles.
+        error: Why the test failed.
     """
     fakes = all_fakes(item, own)
     if not fakes:
         return
     path = Path(item.config.stash[SETTINGS].trace) / f"{_file_name(item.nodeid)}.html"
     try:
-        write_page(path, [_document(item, title, server) for title, server in fakes])
-    except OSError as error:
-        said = f"{path}: cannot be written: {error.strerror or error}"
+        write_page(path, [_document(item, title, server, error) for title, server in fakes])
+    except OSError as problem:
+        said = f"{path}: cannot be written: {problem.strerror or problem}"
     else:
         said = str(path)
         item.user_properties.append(("fakebrokers-trace", said))  # in JUnit's file
@@ -43,16 +47,20 @@ def add_trace(item: pytest.Item, own: Sequence[tuple[str, FakeServer]], report: 
     report.sections.append(("fakebrokers trace", said))
 
 
-def _document(item: pytest.Item, title: str, server: FakeServer) -> RunDocument:
+def _document(item: pytest.Item, title: str, server: FakeServer, error: object) -> RunDocument:
+    seed = f"--fakebrokers-seed={server.engine.injector.seed}"
     about = {
+        "failed": f"{type(error).__name__}: {str(error)[:ERROR_MAX]}",
         "test": item.nodeid,
+        "again": replay_command(item, (seed, *item.config.stash[SETTINGS].replay)),
         "fake": f"{title}, profile {server.profile}",
-        "seed": str(server.engine.injector.seed),
         "faults": "; ".join(server.faults.counts),
     }
     if server.journal.dropped:
         about["left out"] = f"{server.journal.dropped} earlier records"
-    return of_journal(f"{item.name}: {title}", server.journal, about)
+    return of_journal(
+        f"{item.name}: {title}", server.journal, {label: text for label, text in about.items() if text}
+    )
 
 
 def _file_name(nodeid: str) -> str:

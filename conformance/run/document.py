@@ -14,7 +14,7 @@ from conformance.run.showing import shown
 from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
 from fakebrokers.journal.secrets import REDACTED
-from fakebrokers.viewer.document import HEX_BYTES, Lanes, Row, RunDocument, links_of, readable
+from fakebrokers.viewer.document import HEX_BYTES, Lanes, Row, RunDocument, brief, links_of, readable
 
 #: A violated rule: the row of the trace that shows it, its name, what happened.
 Violated = tuple[int, str, str]
@@ -76,7 +76,7 @@ def _frame(case: Case, conn: Conn, seen: SeenFrame, lane: int) -> Row:
             ("hex", bytes(part)[:HEX_BYTES].hex()) for part in parts if isinstance(part, bytes | bytearray)
         ]
     said = ", ".join(key.partition(":")[2] for key in keys[:3])
-    text = f"#{said}{' ...' if len(keys) > 3 else ''}" if keys else ""
+    text = f"#{said}{' ...' if len(keys) > 3 else ''}" if keys else brief(frame)
     return Row(0.0, seen.direction, lane, "", type(frame).__name__, text, "", keys, 0, details)
 
 

@@ -24,6 +24,7 @@ BROKER = "broker"
 LANES = 14  #: at most; what does not fit is in the last one
 KEYS_LINKED = 100  #: keys of a batch by which its frame is found
 HEX_BYTES = 4096  #: of a piece of bytes that the page carries
+BRIEF_TEXTS, BRIEF_TEXT = 2, 48  #: of a frame without keys that a line says, and characters of each
 MOST_TEXT = 20_000  #: characters of a frame's fields
 
 #: Roles of frames that speak of a message as it goes to the broker, and as it comes from there.
@@ -32,6 +33,7 @@ _DELIVERED = frozenset({Role.DELIVER, Role.ACK})
 #: States that a trace has itself.
 _IN_TRACES = frozenset({State.ACCEPTED, State.CLOSED})
 _OUTCOMES = {"ok": "ok", "fail": "failed for sure", "info": "nobody knows"}
+_FIRST, _LAST = 0x20, 0x7E  #: of ASCII that is shown
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -162,8 +164,10 @@ def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
     said = [_keys(record)] if record.keys else []
     if record.status is not None:
         said.append(f"status {record.status}")
+    if not record.keys and record.frame is not None:
+        said.append(brief(record.frame))
     if record.note:
-        said.append(record.note)
+        said.append(record.note.removeprefix(f"{record.kind} "))
     details = {
         "connection": record.connection,
         "seen": tap,
@@ -180,12 +184,23 @@ def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
         lanes.connection(record.connection),
         tap,
         record.kind,
-        " ".join(said),
+        " ".join(filter(None, said)),
         record.fault,
         [] if is_state else _links(record),
         0,
         _there(details),
     )
+
+
+def brief(frame: Frame) -> str:
+    """What tells a frame without keys from others of its kind: the first texts in it."""
+    spec, found = frame.spec, list[str]()
+    for name in frame.__struct_fields__:
+        value = getattr(frame, name)
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if name not in spec.secret and isinstance(each, str | bytes) and each:
+                found.append(str(readable(each))[:BRIEF_TEXT])
+    return " ".join(found[:BRIEF_TEXTS])
 
 
 def _keys(record: Record) -> str:
@@ -328,11 +343,16 @@ def _fields(record: Record) -> str | None:
 
 
 def readable(value: Any) -> Any:
-    """Bytes as text where they are, and else as hexadecimal digits."""
+    """Bytes as text where they are; with escapes where most of them are; else as hexadecimal digits."""
     if isinstance(value, bytes | bytearray | memoryview):
         data = bytes(value)
         text = data.decode("utf-8", "replace")
-        return text if text.isprintable() and "\ufffd" not in text else f"0x{data.hex()}"
+        if text.isprintable() and "\ufffd" not in text:
+            return text
+        plain = sum(_FIRST <= byte <= _LAST for byte in data)
+        if 2 * plain < len(data):
+            return f"0x{data.hex()}"
+        return "".join(chr(b) if _FIRST <= b <= _LAST else f"\\x{b:02x}" for b in data)
     if isinstance(value, Mapping):
         return {str(readable(name)): readable(each) for name, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -135,7 +135,13 @@ class Run {
     this.fill(lanes, row);
     return make("div", {className: classes.join(" "), role: "option", ariaSelected: String(at === this.picked),
       style: {top: number * HEIGHT + "px"}, onclick: () => this.viewer.pick(this, at)},
-      make("span", {className: "time"}, row[T].toFixed(4)), lanes);
+      make("span", {className: "time"}, ...this.gap(number), row[T].toFixed(4)), lanes);
+  }
+
+  /** How long nothing happened before a row, where that is long for this run. */
+  gap(number) {
+    const since = number ? this.rows[this.visible[number]][T] - this.rows[this.visible[number - 1]][T] : 0;
+    return since > 0.1 && since > 0.02 * this.rows.at(-1)[T] ? [make("b", {title: "nothing happened for so long"}, `+${since.toFixed(2)} s `)] : [];
   }
 
   fill(lanes, row) {
@@ -305,7 +311,7 @@ class Viewer {
     const run = this.current, row = run.rows[run.picked];
     if (!row) {
       this.aside.replaceChildren(make("h3", {}, "Nothing chosen"), ...[["\u2191 \u2193", "step"], ["/", "search; Enter goes on"], ["m M", "next and last fault, rule or difference"],
-        ["f", "follow one message"], ["+ -", "zoom the time line"], ["Esc", "clear"]].map(([keys, text]) => make("p", {}, make("kbd", {}, keys), " " + text)));
+        ["f", "follow one message"], ["+ -", "zoom the time line"], ["Esc", "clear"], ["?", "these keys"]].map(([keys, text]) => make("p", {}, make("kbd", {}, keys), " " + text)));
       return;
     }
     const words = {in: "client \u2192 broker", out: "broker \u2192 client", state: "connection", op: "asked of the client", end: "the op ended",
@@ -325,7 +331,7 @@ class Viewer {
     const page = Math.max(1, Math.floor(this.current.list.clientHeight / HEIGHT) - 2), run = this.current;
     const acts = {ArrowDown: () => this.move(1), j: () => this.move(1), ArrowUp: () => this.move(-1), k: () => this.move(-1),
       PageDown: () => this.move(page), PageUp: () => this.move(-page), Home: () => this.move(-run.visible.length), End: () => this.move(run.visible.length),
-      "/": () => this.words.focus(), n: () => this.step(this.hits(), 1), N: () => this.step(this.hits(), -1),
+      "/": () => this.words.focus(), "?": () => { run.picked = -1; run.draw(true); this.describe(); }, n: () => this.step(this.hits(), 1), N: () => this.step(this.hits(), -1),
       m: () => this.step(run.marks, 1), M: () => this.step(run.marks, -1), f: () => { run.follow(); this.tell(); },
       "+": () => run.zoom(0.5), "=": () => run.zoom(0.5), "-": () => run.zoom(2),
       Escape: () => { run.linked = new Set(); this.words.value = ""; this.search(); }};

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
 import sys
 from collections.abc import Awaitable, Callable
@@ -284,3 +285,16 @@ def test_faults_by_role(fake_nats: NATS) -> None:
         assert "user authentication expired" in str(client.last_error).lower()
 
     run(main)
+
+
+def test_headers_of_what_a_test_publishes_end_with_an_empty_line(fake_nats: NATS) -> None:
+    """Clients make do without it, and a server writes it."""
+    with socket.create_connection((fake_nats.host, fake_nats.port)) as client:
+        client.sendall(b'CONNECT {"verbose":false,"headers":true}\r\nSUB a 1\r\n')
+        fake_nats.wait_for(kind="Sub")
+        fake_nats.publish("a", b"hi", headers={"k": "v"})
+        fake_nats.publish("a", b"end")
+        heard = b""
+        while not heard.endswith(b"end\r\n"):
+            heard += client.recv(4096)
+    assert b"HMSG a 1 18 20\r\nNATS/1.0\r\nk: v\r\n\r\nhi\r\n" in heard

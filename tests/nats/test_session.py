@@ -51,6 +51,10 @@ MEASURED = {
     "CONNECT without options": (b"CONNECT\r\n", END),
     "CONNECT of a number": (b"CONNECT 5\r\n", END),
     "CONNECT with a wrong type": (b'CONNECT {"verbose":"x"}\r\n', END),
+    **{
+        f"CONNECT with {name} of a wrong type": (f'CONNECT {{"{name}":{value}}}\r\nPING\r\n'.encode(), END)
+        for name, value in (("lang", 5), ("version", 5), ("pedantic", 5), ("headers", 5), ("protocol", '"x"'))
+    },
     "CONNECT with unknown options": (b'CONNECT {"zzz":1,"verbose":true}\r\nPING\r\n', b"+OK\r\nPONG\r\n"),
     "CONNECT with null": (b'CONNECT {"verbose":null,"name":null}\r\nPING\r\n', b"+OK\r\nPONG\r\n"),
     "CONNECT twice": (CONNECT + CONNECT + b"PING\r\n", b"PONG\r\n"),

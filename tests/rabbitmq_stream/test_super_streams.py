@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fakebrokers import RabbitMQStream
+from fakebrokers.rabbitmq_stream.frames import CreateSuperStream, Partitions, PartitionsResponse
 from fakebrokers.rabbitmq_stream.refusals import Refused
+from tests.rabbitmq_stream.bench import Bench
 
 
 def test_a_super_stream_comes_and_goes_with_its_partitions(rabbitmq_stream: RabbitMQStream) -> None:
@@ -21,3 +23,13 @@ def test_one_that_exists_is_refused(rabbitmq_stream: RabbitMQStream) -> None:
     rabbitmq_stream.create_super_stream("orders", ["orders-0"], ["x"])
     with pytest.raises(Refused, match="code 5"):
         rabbitmq_stream.create_super_stream("orders", ["orders-0"], ["x"])
+
+
+def test_partitions_come_in_the_order_of_their_declaration() -> None:
+    declared = ["x-9", "x-10", "x-b", "x-a"]
+    bench = Bench()
+    client = bench.open()
+    client.send(CreateSuperStream(1, "x", tuple(declared), tuple("abcd"), {}))
+    client.frames()
+    client.send(Partitions(2, "x"))
+    assert list(client.only(PartitionsResponse).streams) == declared

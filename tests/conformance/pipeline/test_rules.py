@@ -54,6 +54,7 @@ def test_it_finds_what_was_found_on_the_day(journal: tuple[Path, int], tmp_path:
     assert "traces" not in without
 
 
+@pytest.mark.full
 def test_spark_finds_the_same(journal: tuple[Path, int], tmp_path: Path) -> None:
     if importlib.util.find_spec("pyspark") is None and not os.environ.get(REQUIRED):
         pytest.skip("missing: pyspark (pip install pyspark)")

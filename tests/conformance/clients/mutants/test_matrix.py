@@ -13,6 +13,7 @@ from conformance.clients.mutants.kills import known_kills
 from conformance.clients.mutants.matrix import Matrix, MatrixRow, Mode, candidates, mode_of, prove, run
 from conformance.clients.mutants.registry import find_mutant
 from conformance.results import Verdict
+from conformance.run import stuck
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
 
@@ -106,6 +107,7 @@ def test_a_client_in_an_endless_loop_is_given_up(monkeypatch: pytest.MonkeyPatch
             pass
 
     monkeypatch.setattr(matrix, "STUCK_S", 0.2)
+    monkeypatch.setattr(stuck, "PATIENCE", 1000)  # of the clock: the machine may have others to serve
     monkeypatch.setattr(matrix, "judge", judged)
     given_up = run(_scenario("RMQS-3.09"))
     assert given_up.verdict is Verdict.HARNESS_ERROR
