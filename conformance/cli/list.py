@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from conformance.rules.sentences import Rule
 
 PROTOCOL = click.Choice(protocol_names())
+ALL_RULES = "RULES"  #: what `explain` takes for all of them
 LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
 
 
@@ -91,7 +92,7 @@ def explain_command(names: Sequence[str], as_json: bool) -> None:
     """Say what scenarios or rules demand, where that comes from, and what is done to the client.
 
     A section, such as RMQS-3, is explained by what each of its scenarios demands; a family, such as RMQS, by
-    its sections. Rules, such as wire-legal, judge every run of every client.
+    its sections. Rules, such as wire-legal, judge every run of every client; `rules` stands for all of them.
     """
     found = [_about(name) for name in names]
     if as_json:
@@ -106,6 +107,8 @@ def explain_command(names: Sequence[str], as_json: bool) -> None:
 
 def _about(name: str) -> About:
     word = name.upper()
+    if word == ALL_RULES:
+        return _about_all_rules()
     if word in families():
         inside = [About(section.id, section.title) for section in families()[word].sections]
         return About(word, families()[word].title, within=inside)
@@ -114,6 +117,14 @@ def _about(name: str) -> About:
         inside = [About(each.id, each.title, each.level, {"requirement": each.passes}) for each in found]
         return About(word, sections()[word].title, within=inside)
     return _about_scenario(requirement(word)) if word in requirements() else _about_rule(_rule(name))
+
+
+def _about_all_rules() -> About:
+    """Each rule with its first sentence."""
+    from conformance.rules.sentences import rules
+
+    inside = [About(name, rule.sentences[0], rule.level) for name, rule in sorted(rules().items())]
+    return About(ALL_RULES.lower(), "Rules that hold in every run", within=inside)
 
 
 def _rule(name: str) -> Rule:

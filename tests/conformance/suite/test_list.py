@@ -104,3 +104,12 @@ def test_a_wrong_word_is_answered_with_the_right_one(
     assert code == 64
     assert hint in printed
     assert len(printed) < 1200, "hundreds of words help nobody"
+
+
+def test_all_rules_are_named_with_their_first_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    printed, code = ran(capsys, "explain", "rules", "--json")
+    [found] = json.loads(printed)
+    within = {each["name"]: each for each in found["within"]}
+    assert (code, within.keys()) == (0, rules().keys())
+    assert within["ack-needs-confirm"]["title"] == rules()["ack-needs-confirm"].sentences[0]
+    assert within["ack-needs-confirm"]["level"] == "MUST"
