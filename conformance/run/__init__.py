@@ -37,8 +37,8 @@ How a protocol joins: its folder in ``scenarios``, or the package that its `Prot
     come of it. It begins with ``context.connect()`` and ends with ``context.finale(...)``, whose probe is an
     op that has to work once nothing disturbs the client; ``context.mark("subscribed")`` says that from here
     on all subscriptions have to be there. Bodies are unique within a base, but for the probe, which may be
-    given twice. What a base does to connections itself it does by ``context.kill``. What rules have to know of the run, and no frame shows, goes into
-    ``context.notes`` (`notes.Notes`). A base with the phase ``rounds`` asks for ``stats`` in each round: what
+    given twice. What a base does to connections itself it does by ``context.kill``. What rules have to know
+    of the run, and no frame shows, goes into ``context.notes`` (`notes.Notes`). A base with the phase ``rounds`` asks for ``stats`` in each round: what
     they show must not grow, nor the pauses before the client connects again.
 
 How to write a walk: `walks.walks` makes bases of steps, functions over a `walks.Walk`, each with a weight.
