@@ -34,12 +34,13 @@ How a protocol joins: its folder in ``scenarios``, or the package that its `Prot
         not fit. What cannot be said is left out: rules ask, and say nothing then.
 
 2.  ``sweep/bases.py``: base scripts, see `bases`. A base says what an application does, not what has to
-    come of it. It begins with ``context.connect()`` and ends with ``context.finale(...)``, whose probe is an
-    op that has to work once nothing disturbs the client; ``context.mark("subscribed")`` says that from here
-    on all subscriptions have to be there. Bodies are unique within a base, but for the probe, which may be
-    given twice. What a base does to connections itself it does by ``context.kill``. What rules have to know
-    of the run, and no frame shows, goes into ``context.notes`` (`notes.Notes`). A base with the phase ``rounds`` asks for ``stats`` in each round: what
-    they show must not grow, nor the pauses before the client connects again.
+    come of it. It begins with ``context.connect()`` and ends with ``context.finale(...)``, whose probe is
+    an op that has to work once nothing disturbs the client; ``context.mark("subscribed")`` says that from
+    here on all subscriptions have to be there. Bodies are unique within a base, but for the probe, which
+    may be given twice. What a base does to connections itself it does by ``context.kill``. What rules have
+    to know of the run, and no frame shows, goes into ``context.notes`` (`notes.Notes`). A base with the
+    phase ``rounds`` asks for ``stats`` in each round: what they show must not grow, nor the pauses before
+    the client connects again.
 
 How to write a walk: `walks.walks` makes bases of steps, functions over a `walks.Walk`, each with a weight.
 Keep bodies unique, and one subscription of a target at a time: what cannot be told apart is not judged.
