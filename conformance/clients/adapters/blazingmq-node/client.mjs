@@ -40,6 +40,7 @@ export class Session {
   #acks = new Map() // by correlation id
   #queues = new Map() // by queue id
   #opening = new Set() // URIs
+  #leaving = new Map() // by URI, where an open has failed: until its queue is given back
   #newStyle = false
   #lastRequest = 0
   #lastQueue = -1
@@ -159,16 +160,32 @@ export class Session {
     const end = Date.now() + timeoutMs
     this.#opening.add(uri)
     try {
-      await this.#request({ openQueue: { handleParameters: handle } }, "openQueueResponse", timeoutMs, () => this.#giveBack(queue))
+      await this.#gone(uri, timeoutMs)
+      await this.#request({ openQueue: { handleParameters: handle } }, "openQueueResponse", end - Date.now(), () => this.#giveBack(queue))
       this.#queues.set(id, queue)
       if (read) await this.#configure(queue, [options], end - Date.now())
     } catch (error) {
-      if (this.#queues.delete(id) && this.open) this.#takeBack(queue)
+      if (this.#queues.delete(id) && this.open) {
+        const leaving = this.#takeBack(queue)
+        this.#leaving.set(uri, leaving)
+        leaving.finally(() => this.#leaving.get(uri) === leaving && this.#leaving.delete(uri))
+      }
       throw error
     } finally {
       this.#opening.delete(uri)
     }
     return queue
+  }
+
+  /** What was opened in vain before is closed first: the broker would take the second open for a second handle. */
+  async #gone(uri, timeoutMs) {
+    const leaving = this.#leaving.get(uri)
+    if (!leaving) return
+    let timer
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(timedOut(`${uri} was not closed within ${timeoutMs} ms`)), timeoutMs)
+    })
+    await Promise.race([leaving, late]).finally(() => clearTimeout(timer))
   }
 
   configureQueue(queue, options, timeoutMs) {
