@@ -13,6 +13,7 @@ from conformance.search.random import workload
 from conformance.search.random.campaign import ChaosCampaign
 from conformance.search.random.client import ChaosClient
 from conformance.search.random.draw import Setting, available, draw
+from conformance.search.random.history import KeptJournals
 from conformance.search.random.material import material_of
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.toxics import TOXIC
@@ -43,7 +44,7 @@ def test_a_cut_goes_through_the_proxy_and_the_history_is_judged(protocol: str, t
     schedule = Schedule(protocol, "mixed", PARAMS, (cut,), seconds=1.0)
     with find_protocol(protocol).load()() as server:
         case = ChaosClient(protocol, "reference", target=f"127.0.0.1:{server.port}").run(
-            schedule, "", tmp_path
+            schedule, "", KeptJournals(tmp_path)
         )
     verdict = verdict_on(case)
     assert verdict.word is Word.PASS, verdict
@@ -88,7 +89,7 @@ def test_what_fakes_do_to_their_nodes_a_proxy_does_to_itself(name: str, tmp_path
     )
     with find_protocol("rabbitmq-stream").load()() as server:
         subject = ChaosClient("rabbitmq-stream", "reference", target=f"127.0.0.1:{server.port}")
-        case = subject.run(schedule, "", tmp_path)
+        case = subject.run(schedule, "", KeptJournals(tmp_path))
     assert [band["kind"] for band in case.bands] == [name]
     assert verdict_on(case).word is Word.PASS, verdict_on(case)
 
@@ -102,7 +103,7 @@ def test_a_toxic_takes_place_and_is_taken_out(name: str, toxiproxy: str, tmp_pat
     schedule = Schedule("narconi", "mixed", PARAMS, (Step(name, 0.1, 0.3, args, "step1"),), seconds=0.6)
     with find_protocol("narconi").load()() as server, TOXIPROXIES[toxiproxy]() as url:
         subject = ChaosClient("narconi", "reference", target=f"127.0.0.1:{server.port}", toxiproxy=url)
-        case = subject.run(schedule, "", tmp_path)
+        case = subject.run(schedule, "", KeptJournals(tmp_path))
     assert verdict_on(case).word is Word.PASS, verdict_on(case)
     [band] = case.bands
     assert band["end_s"] - band["begin_s"] >= 0.29
