@@ -1,6 +1,6 @@
 """Golden vectors put together field by field: a frame with every kind of value in every field.
 
-A `Kind` is what may stand in a field: usual values, and those with which mistakes show, each with its bytes
+A `Kind` is what may be in a field: usual values, and those with which mistakes show, each with its bytes
 as the notes in docs/protocols have them. A record is one too, so a frame has as many examples as all of its
 fields together: one per field and odd value, the other fields usual. Neighbours of one kind have different
 usual values, so that fields in the wrong order show.
@@ -31,7 +31,7 @@ class Example(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What may stand in a field: usual values, and others by what is odd about them."""
+    """What may be in a field: usual values, and others by what is odd about them."""
 
     usual: tuple[Example, ...]
     odd: Mapping[str, Example]
@@ -70,7 +70,7 @@ class Vector(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """Bytes at a limit, or behind it, and what becomes of them.
+    """Bytes at a limit, or after it, and what becomes of them.
 
     Attributes:
         name: Which limit.
@@ -202,7 +202,7 @@ def optional(kind: Kind, absent: bytes = b"") -> Kind:
 
 # What the table of a protocol has to hold
 
-#: By where a value stands: the values that have to be met there.
+#: By where a value is: the values that have to be met there.
 Wanted = Mapping[str, Iterable[Any]]
 
 _LARGEST = {(1 << bits) - 1 for width in (8, 16, 32, 64) for bits in (width, width - 1)}
@@ -264,7 +264,7 @@ def _any(wanted: Callable[[Any], bool]) -> Met:
 
 
 def _classes(info: inspect.Type) -> Mapping[str, Met]:
-    """What has to be met of a type: by name, and what tells whether it is."""
+    """What has to be met of a type: by name, and the test of whether it is."""
     if isinstance(info, inspect.UnionType) and info.includes_none:
         return {"absent": _any(lambda value: value is None)}
     if isinstance(info, inspect.BoolType):

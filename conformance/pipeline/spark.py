@@ -61,9 +61,9 @@ def _depth(tasks: int) -> int:
 
 def ship(context: SparkContext, folder: Path) -> None:
     """Send these packages to workers that need not have them installed."""
-    archive = folder / "fakebrokers.zip"
     from conformance.pipeline.columns.rules import judging
 
+    archive = folder / "fakebrokers.zip"
     packages = {"conformance", "fakebrokers", *(name.partition(".")[0] for name in judging())}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for package in map(import_module, sorted(packages)):

@@ -5,6 +5,7 @@ bytes; ops and events between them, in the order in which all of it happened.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -13,8 +14,17 @@ from conformance.run.case import Case
 from conformance.run.showing import shown
 from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
-from fakebrokers.journal.secrets import REDACTED
-from fakebrokers.viewer.document import HEX_BYTES, Lanes, Row, RunDocument, brief, links_of, readable
+from fakebrokers.journal.secrets import without_secrets
+from fakebrokers.viewer.document import (
+    HEX_BYTES,
+    Lanes,
+    Row,
+    RunDocument,
+    as_json,
+    brief,
+    fields_of,
+    links_of,
+)
 
 #: A violated rule: the row of the trace that shows it, its name, what happened.
 Violated = tuple[int, str, str]
@@ -52,8 +62,10 @@ def _frames(case: Case, lanes: Lanes) -> Iterator[tuple[Position, Row]]:
     for conn in case.conns.values():
         lane = lanes.connection(conn.name)
         yield conn.accepted, Row(0.0, "state", lane, "", "connected", conn.socket, "", [], 0, [])
+        secret = {seen.at.row for seen in conn.frames if seen.frame.spec.has_secrets}
         for seen in conn.frames:
-            yield seen.at, _frame(case, conn, seen, lane)
+            parts = () if seen.at.row in secret else _parts(case.rows[seen.at.row].data)
+            yield seen.at, _frame(conn, seen, lane, parts)
         if conn.ended is not None:
             how = "by a reset" if conn.was_reset else ""
             yield (
@@ -62,28 +74,35 @@ def _frames(case: Case, lanes: Lanes) -> Iterator[tuple[Position, Row]]:
             )
 
 
-def _frame(case: Case, conn: Conn, seen: SeenFrame, lane: int) -> Row:
-    frame, spec = seen.frame, seen.frame.spec
-    fields = {name: getattr(frame, name) for name in frame.__struct_fields__}
-    fields |= dict.fromkeys(spec.secret, REDACTED)
+def _parts(data: Any) -> Sequence[bytes]:
+    """The bytes that passed at once, with one frame or several: one piece, or the parts of a message."""
+    return [bytes(part) for part in (data if isinstance(data, tuple | list) else (data,))]
+
+
+def _frame(conn: Conn, seen: SeenFrame, lane: int, parts: Sequence[bytes]) -> Row:
+    """A frame.
+
+    Args:
+        parts: The bytes in which it came; none where credentials are among them.
+    """
+    frame = seen.frame
     keys = links_of(frame, seen.direction, conn.name)
-    data = case.rows[seen.at.row].data
-    parts = data if isinstance(data, tuple | list) else [data]
-    details = [("connection", conn.name), ("size", f"{seen.size} bytes")]
-    details.append(("fields", msgspec.json.encode(readable(fields), enc_hook=str).decode()))
-    if not spec.secret:
-        details += [
-            ("hex", bytes(part)[:HEX_BYTES].hex()) for part in parts if isinstance(part, bytes | bytearray)
-        ]
+    details = [("connection", conn.name), ("size", f"{seen.size} bytes"), ("fields", fields_of(frame))]
+    details += [("hex", part[:HEX_BYTES].hex()) for part in parts]
     said = ", ".join(key.partition(":")[2] for key in keys[:3])
     text = f"#{said}{' ...' if len(keys) > 3 else ''}" if keys else brief(frame)
     return Row(0.0, seen.direction, lane, "", type(frame).__name__, text, "", keys, 0, details)
 
 
+def _option(given: Any) -> Any:
+    """An argument of an op; options are how the application logs in, among other things."""
+    return without_secrets(given) if isinstance(given, Mapping) else given
+
+
 def _ops(case: Case, lanes: Lanes) -> Iterator[tuple[Position, Row]]:
     for done in case.ops:
         lane, links = lanes.session(_session(done)), [f"o:{done.id}"]
-        args = msgspec.json.encode(readable(done.args), enc_hook=str).decode()
+        args = as_json({name: _option(each) for name, each in done.args.items()})
         said = [
             str(done.args.get("target") or ""),
             shown(done.args["body"], 40) if "body" in done.args else "",
@@ -94,7 +113,7 @@ def _ops(case: Case, lanes: Lanes) -> Iterator[tuple[Position, Row]]:
             Row(0.0, "op", lane, "", done.op, target, "", links, done.id, [("fields", args)]),
         )
         if done.ended is not None and done.result is not None:
-            value = msgspec.json.encode(readable(done.result.value), enc_hook=str).decode()
+            value = as_json(done.result.value)
             took = f"after {(done.ended.t - done.begun.t) * 1000:.1f} ms"
             text = f"{done.result.outcome if done.op == 'publish' else done.result.word} {took}"
             tap = "" if done.result.ok else "fail"
@@ -104,7 +123,7 @@ def _ops(case: Case, lanes: Lanes) -> Iterator[tuple[Position, Row]]:
         fields = heard.event.fields
         what = str(heard["what"] or heard["outcome"] or "")
         links = [f"o:{heard['id']}"] if heard["id"] is not None else []
-        details = [("fields", msgspec.json.encode(readable(fields), enc_hook=str).decode())]
+        details = [("fields", as_json(fields))]
         lane = lanes.session(str(heard["sub"] or heard["session"] or ""))
         yield heard.at, Row(0.0, "event", lane, "", heard.what, what, "", links, 0, details)
 

@@ -182,6 +182,7 @@ def _weighed(judged: Judgement, traced: TracedRun, broker: Any, note: RunJournal
     if why:
         return msgspec.structs.replace(judged, notes=(*judged.notes, f"not judged by the rules: {why}"))
     case = traced.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s)
+    case.is_starved = judged.is_starved
     if note is not None:
         note.trace(rows_of(case, judged.scenario.allows))
     found = [

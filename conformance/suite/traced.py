@@ -131,6 +131,7 @@ class TracedRun:
         case.stored = case.traits.reading.stored(broker)
         case.violations = list(self._adapter.violations)
         case.ended_s = self._ended_s
+        case.lag_s = lag_s
         case.slack_s = self._stopped_s + (0.0 if broker.in_memory else SLACK_S + lag_s)
         case.rest = next(
             (

@@ -25,7 +25,7 @@ MAGIC = b"fbjrnl\r" + bytes([SCHEMA_VERSION])
 LENGTH = struct.Struct("<I")
 
 #: First elements of the lines, as the writers need them.
-FRAME, STATE, OP, EVENT, METRIC, RUN, KIND, TRACE = range(8)
+FRAME, STATE, OP, EVENT, METRIC, RUN, KIND, PASSED = range(8)
 
 
 class FrameLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=FRAME):
@@ -122,7 +122,7 @@ class KindLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=KIND)
     batch: bool = False
 
 
-class TraceLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=TRACE):
+class TraceLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=PASSED):
     """One thing that passed, as it was, between client and broker or client and runner: see `TracedRow`."""
 
     at: float

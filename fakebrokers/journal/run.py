@@ -19,8 +19,20 @@ import msgspec
 from fakebrokers.core.clock import wall
 from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, KeyType, Part, kind_of, parts_of
 from fakebrokers.errors import JournalError, UsageError
-from fakebrokers.journal import lines as elements
-from fakebrokers.journal.lines import EVENT, FRAME, KIND, METRIC, OP, RUN, STATE, Line, decode, encode
+from fakebrokers.journal.lines import (
+    ENCODER,
+    EVENT,
+    FRAME,
+    KIND,
+    METRIC,
+    OP,
+    PASSED,
+    RUN,
+    STATE,
+    Line,
+    decode,
+    encode,
+)
 from fakebrokers.journal.memory import Entry
 from fakebrokers.journal.reader import RunLog, assemble, segments_of
 from fakebrokers.journal.rows import MARK, TRACE, RunRow, TracedRow
@@ -250,10 +262,7 @@ class RunJournal:
         """
         if not self._traces:
             return
-        packed = [
-            (elements.TRACE, at, what, connection, elements.ENCODER.encode(data))
-            for at, what, connection, data in rows
-        ]
+        packed = [(PASSED, at, what, connection, ENCODER.encode(data)) for at, what, connection, data in rows]
         if self._folder is None:
             self._trace = [TracedRow(self.run, seq, *line[1:]) for seq, line in enumerate(packed, 1)]
             return

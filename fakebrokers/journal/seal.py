@@ -270,6 +270,18 @@ def _remove_segments(folder: Path, runs: Iterable[str]) -> None:
 
 def _repetitive(table: str) -> list[str]:
     """Columns with few different values."""
-    unique = {"seq", "t_ns", "op_id", "value", "offset", "key_first", "wire_key", "frame", "keys", "size"}
-    unique |= {"t_s", "data"}
+    unique = {
+        "seq",
+        "t_ns",
+        "t_s",
+        "op_id",
+        "value",
+        "offset",
+        "key_first",
+        "wire_key",
+        "frame",
+        "keys",
+        "size",
+        "data",
+    }
     return [name for name in TABLES[table].__struct_fields__ if name not in unique]

@@ -124,7 +124,8 @@ def of_journal(title: str, journal: Journal, about: Mapping[str, str]) -> RunDoc
     """
     records = journal.records()
     lanes = Lanes((), _connections(record.connection for record in records))
-    rows = [_frame(record, _fields(record), lanes) for record in records]
+    fields = [None if record.frame is None else fields_of(record.frame) for record in records]
+    rows = [_frame(record, shown, lanes) for record, shown in zip(records, fields, strict=True)]
     return RunDocument(title, list(about.items()), lanes.all, rows)
 
 
@@ -153,8 +154,11 @@ def _processes(ops: Iterable[OpRow]) -> list[str]:
 
 def _connections(names: Iterable[str]) -> list[str]:
     """In the order of their numbers."""
-    return sorted(dict.fromkeys(filter(None, names)), key=lambda name: (int(_NUMBERS.findall(name)[-1]), name)
-                  if _NUMBERS.search(name) else (0, name))  # fmt: skip
+    return sorted(dict.fromkeys(filter(None, names)), key=lambda name: (_number_in(name), name))
+
+
+def _number_in(name: str) -> int:
+    return int((_NUMBERS.findall(name) or ["0"])[-1])
 
 
 def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
@@ -193,23 +197,21 @@ def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
 
 
 def brief(frame: Frame) -> str:
-    """What tells a frame without keys from others of its kind: the first texts in it."""
-    spec, found = frame.spec, list[str]()
-    for name in frame.__struct_fields__:
-        value = getattr(frame, name)
+    """What tells a frame without keys from others of its kind: the first texts in it, without credentials."""
+    shown, found = redacted(frame, frame.spec), list[str]()
+    for name in shown.__struct_fields__:
+        value = getattr(shown, name)
         for each in value if isinstance(value, list | tuple) else (value,):
-            if name not in spec.secret and isinstance(each, str | bytes) and each:
+            if isinstance(each, str | bytes) and each:
                 found.append(str(readable(each))[:BRIEF_TEXT])
     return " ".join(found[:BRIEF_TEXTS])
 
 
 def _keys(record: Record) -> str:
-    first, last = (key_text(key) if isinstance(key, bytes) else str(key) for key in _ends(record.keys))
+    first, last = (
+        key_text(key) if isinstance(key, bytes) else str(key) for key in (record.keys[0], record.keys[-1])
+    )
     return f"#{first}" if len(record.keys) == 1 else f"#{first}..{last} ({len(record.keys)})"
-
-
-def _ends(keys: Sequence[Any]) -> tuple[Any, Any]:
-    return keys[0], keys[-1]
 
 
 def _links(record: Record) -> list[str]:
@@ -331,15 +333,16 @@ def _there(details: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(label, text) for label, text in details.items() if text]
 
 
-def _fields(record: Record) -> str | None:
+def fields_of(frame: Frame) -> str:
     """All fields of a frame as JSON, without credentials."""
-    frame = record.frame
-    if frame is None:
-        return None
     shown = redacted(frame, frame.spec)
     fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
-    fields |= dict.fromkeys(frame.spec.secret, REDACTED)
-    return msgspec.json.encode(readable(fields), enc_hook=str).decode()
+    return as_json({**fields, **dict.fromkeys(frame.spec.secret, REDACTED)})
+
+
+def as_json(value: Any) -> str:
+    """A value as the page shows it."""
+    return msgspec.json.encode(readable(value), enc_hook=str).decode()
 
 
 def readable(value: Any) -> Any:

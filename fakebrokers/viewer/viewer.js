@@ -238,7 +238,7 @@ class Viewer {
     const has = name => documents.some(data => data.rows.some(row => KINDS.find(kind => kind[0] === name)[1].includes(row[WHAT])));
     const button = (text, title, act) => make("button", {title, onclick: act}, text);
     document.body.append(
-      make("header", {}, make("h1", {}, this.many ? "Two runs, side by side" : documents[0].title), this.words, this.count,
+      make("header", {}, make("h1", {}, difference ? "Two runs, side by side" : documents.map(data => data.title).join(" \u00b7 ")), this.words, this.count,
         ...KINDS.map(([name], at) => has(name) ? make("label", {}, this.boxes[at], " " + name) : ""),
         button("\u25c2 mark", "the mark before (M)", () => this.step(this.current.marks, -1)),
         button("mark \u25b8", "the next fault or violated rule (m)", () => this.step(this.current.marks, 1)),

@@ -91,8 +91,10 @@ def area(rows: list[tuple[bytes, Value]], style: str) -> bytes:
     """The table of section 2.2, with the padding of 1.1."""
     heads, pairs = b"", b""
     for name, value in rows:
-        told = len(pairs) if style == NEW else len(value.wire)
-        heads += bytes([value.number << 2 | told >> 24, told >> 16 & 0xFF]) + (told & 0xFFFF).to_bytes(2)
+        number = len(pairs) if style == NEW else len(value.wire)
+        heads += bytes([value.number << 2 | number >> 24, number >> 16 & 0xFF]) + (number & 0xFFFF).to_bytes(
+            2
+        )
         heads += len(name).to_bytes(2)
         pairs += name + value.wire
     size = 6 + len(heads) + len(pairs)
@@ -121,7 +123,7 @@ def contents() -> Iterator[Carried]:
     for odd, value in VALUES.items():
         yield from _carried(odd, [(n, value)], b"abcd")
         yield from _carried(f"{odd} in front", [(n, value), (m, VALUES["true"])], b"abcd")
-        yield from _carried(f"{odd} behind", [(m, VALUES["true"]), (n, value)], b"abcd")
+        yield from _carried(f"{odd} after", [(m, VALUES["true"]), (n, value)], b"abcd")
     for odd, name in NAMES.items():
         yield from _carried(f"name {odd}", [(m, VALUES["true"]), (name, VALUES["string"])], b"")
     many = [((f"p{at}", f"p{at}".encode()), VALUES["int64 usual"]) for at in range(255)]
@@ -168,7 +170,7 @@ OPTIONS = {
         "packed poisonous": ("0E000041", ((0, 0x41),), "packed"),
         "packed of another number": ("0C400003 00000007 02000000", ((7, 2),), "packed"),
         "a group in front": ("08000002 61620202 04000002 00000007", ((7, _U),), ""),
-        "unknown behind": ("04000002 00000007 FC000003 00000000 00000000", ((7, _U),), ""),
+        "unknown after": ("04000002 00000007 FC000003 00000000 00000000", ((7, _U),), ""),
         "unknown packed": ("FE000003 04000002 00000007", ((7, _U),), ""),
         "infos of another size": ("0C600004 00000005 80000000 00000000", ((0, _U),), ""),
         "both": ("04000002 00000007 0C400003 00000008 03000000", ((7, _U), (8, 3)), ""),

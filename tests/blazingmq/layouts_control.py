@@ -102,7 +102,7 @@ class Encoding(ABC):
 
 
 def _left_out(word: str, default: str) -> Any:
-    """What stands for an element that is not there."""
+    """What an element is read as that is not there."""
     if word.startswith("?"):
         return None
     if word.startswith("[]"):

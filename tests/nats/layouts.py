@@ -10,7 +10,7 @@ from tests.examples import Example, Kind, Limit, Side, Vector, literal, record, 
 
 ALL_BYTES = bytes(range(256))
 LARGEST = 1 << 20  #: bytes of a payload that a server takes
-LONGEST = 4096  #: bytes behind a verb
+LONGEST = 4096  #: bytes after a verb
 END = b"\r\n"
 
 WORDS = literal(
@@ -94,12 +94,12 @@ def _objects() -> Kind:
     return Kind(tuple([Example(value, wire) for value, wire in _USUAL.values()]), odd)
 
 
-#: What of a CONNECT lets somebody in (section 4).
+#: What of a CONNECT lets a client in (section 4).
 LOGINS = ("user", "pass", "auth_token", "jwt", "nkey", "sig")
 
 
 def _connects() -> Kind:
-    """Options, and credentials behind them."""
+    """Options, and credentials after them."""
     plain = _objects()
 
     def without(each: Example) -> Example:
@@ -201,13 +201,13 @@ FRAMES: tuple[tuple[str, Side, Kind], ...] = (
 
 
 def _spelled_otherwise(name: str, reader: Side, each: Example) -> Iterator[Vector]:
-    """Small letters in the verb, other space between words and behind them."""
+    """Small letters in the verb, other space between words and after them."""
     line, end, payload = each.wire.partition(END)
     verb, blank, rest = line.partition(b" ")
     spellings = {
         "small letters": verb.lower() + blank + rest,
         "mixed letters": verb.capitalize() + blank + rest,
-        "behind it": line + b" \t",
+        "after it": line + b" \t",
     }
     if rest and name not in ("CONNECT", "INFO", "-ERR"):
         words = [verb, *rest.split(b" ")]
@@ -235,7 +235,7 @@ WANTED: Mapping[str, Any] = {
 
 
 def _sub(size: int) -> bytes:
-    """A line with so many bytes behind the verb, without its end."""
+    """A line with so many bytes after the verb, without its end."""
     return b"SUB " + b"x" * (size - 2) + b" 7"
 
 
@@ -261,7 +261,7 @@ LIMITED = (
     ],
     *[
         Limit(
-            f"{verb.decode()} with much behind it",
+            f"{verb.decode()} with much after it",
             "server",
             verb + b" " + b"x" * 5000 + END,
             "frame",

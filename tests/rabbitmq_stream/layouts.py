@@ -21,7 +21,7 @@ from tests.rabbitmq_stream.layouts_messages import (
     I64,
     NULLABLE,
     PUBLISHED,
-    TOLD,
+    SENT,
     U8,
     U16,
     U32,
@@ -56,7 +56,7 @@ def _asked(kind: Kind, *, is_last: bool = True) -> Kind:
     return kind.also(another_count=Example(first.value, b"\0\0\0\7" + first.wire[4:], False))
 
 
-def _told(kind: Kind) -> Kind:
+def _sent(kind: Kind) -> Kind:
     return kind.also(null=Example(type(kind.usual[0].value)(), b"\xff\xff\xff\xff", False))
 
 
@@ -97,11 +97,11 @@ _ANSWERED = {
 }
 
 VERSIONS = array(record(f.CommandVersions, {"key": U16, "min_version": U16, "max_version": U16}), _counted)
-BROKERS = array(record(f.BrokerAddress, {"reference": U16, "host": TOLD, "port": U32}), _counted)
+BROKERS = array(record(f.BrokerAddress, {"reference": U16, "host": SENT, "port": U32}), _counted)
 STREAMS = array(
     record(
         f.StreamMetadata,
-        {"stream": TOLD, "code": U16, "leader": U16, "replicas": _told(array(U16, _counted))},
+        {"stream": SENT, "code": U16, "leader": U16, "replicas": _sent(array(U16, _counted))},
     ),
     _counted,
 )
@@ -116,26 +116,26 @@ WORDS: Mapping[str, Kind] = {
     "u32": U32,
     "u64": U64,
     "string": ASKED,
-    "told-string": TOLD,
+    "sent-string": SENT,
     "bytes": LONG_BYTES,
-    "told-reason": TOLD.without("null"),  # nothing is known of a Close whose reason is null
+    "sent-reason": SENT.without("null"),  # nothing is known of a Close whose reason is null
     "challenge": SHORT_BYTES,
     "spec": _spec(),
     "answered-spec": _spec(**_ANSWERED),
     "strings": _asked(array(ASKED.without("longest"), _counted)),
     "strings-inside": array(ASKED.without("longest"), _counted),
-    "told-strings": _told(array(TOLD.without("longest"), _counted)),
+    "sent-strings": _sent(array(SENT.without("longest"), _counted)),
     "map": _asked(_map(ASKED.without("longest"), ASKED.without("longest"))),
     "maybe-map": optional(_asked(_map(ASKED.without("longest"), ASKED.without("longest")))),
-    "told-map": _told(_map(TOLD.without("longest"), NULLABLE.without("longest"))),
-    "maybe-told-map": optional(_told(_map(TOLD.without("longest"), NULLABLE.without("longest")))),
-    "stats": _told(_map(TOLD.without("longest"), I64)),
+    "sent-map": _sent(_map(SENT.without("longest"), NULLABLE.without("longest"))),
+    "maybe-sent-map": optional(_sent(_map(SENT.without("longest"), NULLABLE.without("longest")))),
+    "stats": _sent(_map(SENT.without("longest"), I64)),
     "versions": _asked(VERSIONS),
-    "told-versions": _told(VERSIONS),
-    "brokers": _told(BROKERS),
-    "streams": _told(STREAMS),
+    "sent-versions": _sent(VERSIONS),
+    "brokers": _sent(BROKERS),
+    "streams": _sent(STREAMS),
     "ids": IDS,
-    "errors": _told(array(_pairs(id=U64, code=U16), _counted)),
+    "errors": _sent(array(_pairs(id=U64, code=U16), _counted)),
 }
 
 #: Key and fields of what clients send.
@@ -172,7 +172,7 @@ ResolveOffsetSpec       001f correlation_id:u32 stream:string offset_type+offset
 """
 
 #: Key and fields of what servers send.
-TELLS = """
+SENDS = """
 DeclarePublisherResponse        8001 correlation_id:u32 code:u16
 PublishConfirm                  0003 publisher_id:u8 publishing_ids:ids
 PublishError                    0004 publisher_id:u8 errors:errors
@@ -185,19 +185,19 @@ UnsubscribeResponse             800c correlation_id:u32 code:u16
 CreateResponse                  800d correlation_id:u32 code:u16
 DeleteResponse                  800e correlation_id:u32 code:u16
 MetadataResponse                800f correlation_id:u32 brokers:brokers streams:streams
-MetadataUpdate                  0010 code:u16 stream:told-string
-PeerPropertiesResponse          8011 correlation_id:u32 code:u16 properties:told-map
-SaslHandshakeResponse           8012 correlation_id:u32 code:u16 mechanisms:told-strings
+MetadataUpdate                  0010 code:u16 stream:sent-string
+PeerPropertiesResponse          8011 correlation_id:u32 code:u16 properties:sent-map
+SaslHandshakeResponse           8012 correlation_id:u32 code:u16 mechanisms:sent-strings
 SaslAuthenticateResponse        8013 correlation_id:u32 code:u16 challenge:challenge
 Tune                            0014 frame_max:u32 heartbeat:u32
-OpenResponse                    8015 correlation_id:u32 code:u16 properties:maybe-told-map
-Close                           0016 correlation_id:u32 code:u16 reason:told-reason
+OpenResponse                    8015 correlation_id:u32 code:u16 properties:maybe-sent-map
+Close                           0016 correlation_id:u32 code:u16 reason:sent-reason
 CloseResponse                   8016 correlation_id:u32 code:u16
 Heartbeat                       0017
-RouteResponse                   8018 correlation_id:u32 code:u16 streams:told-strings
-PartitionsResponse              8019 correlation_id:u32 code:u16 streams:told-strings
+RouteResponse                   8018 correlation_id:u32 code:u16 streams:sent-strings
+PartitionsResponse              8019 correlation_id:u32 code:u16 streams:sent-strings
 ConsumerUpdate                  001a correlation_id:u32 subscription_id:u8 active:u8
-ExchangeCommandVersionsResponse 801b correlation_id:u32 code:u16 commands:told-versions
+ExchangeCommandVersionsResponse 801b correlation_id:u32 code:u16 commands:sent-versions
 StreamStatsResponse             801c correlation_id:u32 code:u16 stats:stats
 CreateSuperStreamResponse       801d correlation_id:u32 code:u16
 DeleteSuperStreamResponse       801e correlation_id:u32 code:u16
@@ -238,19 +238,19 @@ _OPEN_ENDED = ("SaslAuthenticateResponse", "OpenResponse")
 
 
 def _otherwise() -> Iterator[Vector]:
-    """Keys of clients and servers that are as good, and what newer servers add behind what is known."""
-    asks, tells = dict(_of_table(ASKS)), dict(_of_table(TELLS))
+    """Keys of clients and servers that are as good, and what newer servers add after what is known."""
+    asks, sends = dict(_of_table(ASKS)), dict(_of_table(SENDS))
     for reader, name, key, kind in (
         ("server", "Tune", "8014", asks["Tune"]),
-        ("client", "RouteResponse", "0018", tells["RouteResponse"]),
-        ("client", "PartitionsResponse", "0019", tells["PartitionsResponse"]),
+        ("client", "RouteResponse", "0018", sends["RouteResponse"]),
+        ("client", "PartitionsResponse", "0019", sends["PartitionsResponse"]),
     ):
         frame, wire, _ = kind.usual[0]
         yield Vector(f"{name}: another key", reader, frame, wire[:4] + bytes.fromhex(key) + wire[6:], False)  # type: ignore[arg-type]
-    for name, kind in tells.items():
+    for name, kind in sends.items():
         if name not in _OPEN_ENDED:
             frame, wire, _ = kind.usual[0]
-            yield Vector(f"{name}: more behind it", "client", frame, framed(wire[4:] + b"new"), False)
+            yield Vector(f"{name}: more after it", "client", frame, framed(wire[4:] + b"new"), False)
 
 
 def by_the_notes() -> Iterator[Vector]:
@@ -258,7 +258,7 @@ def by_the_notes() -> Iterator[Vector]:
     yield from _otherwise()
     for name, kind in _of_table(ASKS):
         yield from vectors(name, "server", kind)
-    for name, kind in _of_table(TELLS):
+    for name, kind in _of_table(SENDS):
         yield from vectors(name, "client", kind)
     for version, kind in ((1, PUBLISHED), (2, FILTERED)):
         frame = record(
@@ -311,9 +311,9 @@ LIMITED = (
     Limit("Deliver 3", "client", framed(bytes.fromhex("0008 0003") + bytes(70)), "unknown", "unknown"),
     Limit("key 0", "server", framed(bytes.fromhex("0000 0001")), "unknown", "unknown"),
     Limit("key 32", "server", framed(bytes.fromhex("0020 0001 00000001")), "unknown", "unknown"),
-    Limit("something behind it", "server", framed(bytes.fromhex("0017 0001 00")), "unknown", "malformed"),
+    Limit("something after it", "server", framed(bytes.fromhex("0017 0001 00")), "unknown", "malformed"),
     Limit(
-        "something behind it for a client", "client", framed(bytes.fromhex("0017 0001 00")), "frame", "frame"
+        "something after it for a client", "client", framed(bytes.fromhex("0017 0001 00")), "frame", "frame"
     ),
     Limit("no id", "server", framed(bytes.fromhex("0012 0001 000000")), "unknown", "malformed"),
     Limit(

@@ -26,10 +26,10 @@ _TEXTS = literal(
 )
 #: Of requests, which have no null: a length of 0xFFFF is one. Of answers null is the empty string.
 ASKED = _TEXTS.also(longest=Example("x" * 65535, b"\xff\xff" + b"x" * 65535))
-TOLD = _TEXTS.also(
+SENT = _TEXTS.also(
     longest=Example("x" * 65534, b"\xff\xfe" + b"x" * 65534), null=Example("", b"\xff\xff", False)
 )
-NULLABLE = _TEXTS.also(longest=TOLD.odd["longest"], null=Example(None, b"\xff\xff"))
+NULLABLE = _TEXTS.also(longest=SENT.odd["longest"], null=Example(None, b"\xff\xff"))
 
 
 def framed(body: bytes) -> bytes:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import re
-import zlib
-from pathlib import Path
-from typing import Any
-
 import pytest
+
+from tests.pages_of_runs import documents
 
 TESTS = """
 import socket
@@ -27,11 +22,6 @@ def test_without_a_fake():
 """
 
 
-def documents(page: Path) -> list[dict[str, Any]]:
-    found = re.findall(r'class="data">([^<]*)<', page.read_text())
-    return [json.loads(zlib.decompress(base64.b64decode(packed))) for packed in found]
-
-
 def test_a_failed_test_has_a_page(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_shop=TESTS)
     result = pytester.runpytest(
@@ -42,11 +32,13 @@ def test_a_failed_test_has_a_page(pytester: pytest.Pytester) -> None:
     assert page.name.startswith("test_shop.py-test_bad")
     result.stdout.fnmatch_lines([f"*fakebrokers-traces/{page.name}*"])
     assert f'value="fakebrokers-traces/{page.name}"' in (pytester.path / "junit.xml").read_text()
-    titles = {each["title"]: each for each in documents(page)}
+    titles = {each.title: each for each in documents(page)}
     assert set(titles) == {"test_bad: rabbitmq_stream", "test_bad: redis"}
-    rows = [row[4] for row in titles["test_bad: rabbitmq_stream"]["rows"]]
-    assert "accepted" in rows
-    assert ["test", "test_shop.py::test_bad"] in titles["test_bad: redis"]["about"]
+    assert "accepted" in [row.name for row in titles["test_bad: rabbitmq_stream"].rows]
+    about = dict(titles["test_bad: redis"].about)
+    assert about["test"] == "test_shop.py::test_bad"
+    assert "as it should be" in about["failed"]
+    assert about["again"].startswith("pytest test_shop.py::test_bad --fakebrokers-seed=")
 
 
 def test_nothing_is_written_unless_asked(pytester: pytest.Pytester) -> None:

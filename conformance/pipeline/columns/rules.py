@@ -23,8 +23,14 @@ from fakebrokers.errors import UsageError
 from fakebrokers.journal.rows import TRACE, TracedRow
 from fakebrokers.protocol import protocol_names
 
-#: Packages whose text decides what the rules find.
-_DECIDING = ("conformance.rules", "conformance.run", "conformance.decoders")
+#: Packages whose text decides what the rules find; some wires are read by the codecs of the fakes.
+_DECIDING = (
+    "conformance.rules",
+    "conformance.run",
+    "conformance.decoders",
+    "conformance.clients.adapter",
+    "fakebrokers",
+)
 
 
 def judge_traces(files: FileSet, findings: Findings) -> None:

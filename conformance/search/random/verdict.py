@@ -8,13 +8,13 @@ from enum import StrEnum
 import msgspec
 
 from conformance.rules import Finding, judge
+from conformance.rules.again import LAG_S
 from conformance.rules.anomalies import Anomaly, check
 from conformance.rules.registry import ALIVE, HARNESS
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.workload import SCRIPT
 
 SILENT = ("connect", "state", "stats", "close")  #: ops that show nothing of a broker
-LAG_S = 0.5  #: the harness standing still for longer explains whatever has to do with time
 
 
 class Word(StrEnum):

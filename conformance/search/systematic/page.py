@@ -28,6 +28,6 @@ def parts(case: Case, findings: list[Finding], replay: Path) -> Iterator[str]:
 
 def write_page(case: Case, findings: list[Finding], replay: Path) -> Path:
     """Write it beside its replay file. Returns its path."""
-    about = {"client's protocol": case.spec.protocol, "done": str(case.spec)}
+    about = {"protocol": case.spec.protocol, "done": str(case.spec)}
     document = document_of(case, findings[0].name, about, violated(case, findings))
     return page.write_page(parts(case, findings, replay), replay, document)

@@ -45,7 +45,7 @@ class Suite(NamedTuple):
         wanted, never: See `gaps`; which are left, and why.
         limited: What lies at limits.
         limited_codec, limited_decoder: Those that have them.
-        lost_codec, lost_decoder: Codes of `Malformed` behind which nothing is read.
+        lost_codec, lost_decoder: Codes of `Malformed` after which nothing is read.
         cut: Words in the names of vectors that are cut; where sizes come first, one of each frame will do.
     """
 
@@ -173,7 +173,7 @@ def cut(reader: Decoder, data: bytes, at: int, frames: list[tuple[Frame, int]]) 
 
 @ALL
 def test_they_are_read_however_they_are_cut(name: str) -> None:
-    """Each with another one behind it, in two pieces; and all of them in single bytes."""
+    """Each with another one after it, in two pieces; and all of them in single bytes."""
     suite = SUITES[name]
     problems: list[str] = []
     for side in ("client", "server"):
@@ -195,33 +195,33 @@ def test_they_are_read_however_they_are_cut(name: str) -> None:
 
 
 def at_a_limit(
-    who: str, reader: Decoder, limit: Limit, wanted: str, behind: Vector, lost: tuple[str, ...]
+    who: str, reader: Decoder, limit: Limit, wanted: str, after: Vector, lost: tuple[str, ...]
 ) -> list[str]:
-    """What is wrong with what is made of it, and of a frame behind it."""
+    """What is wrong with what is made of it, and of a frame after it."""
     found = [frame for frame, _ in reader.feed(limit.wire)]
     outcome = "waits" if not found else found[0].code if isinstance(found[0], Malformed) else "frame"
     problems = otherwise(f"{who} {limit.name}", wanted, outcome)
     holds_more = b"\n" in limit.wire.removesuffix(b"\r\n")  # a line of NATS, and what it says follows
     if outcome != "waits" and not holds_more:
-        left = [frame for frame, _ in reader.feed(behind.wire)]
-        problems += otherwise(f"{who} behind {limit.name}", [] if outcome in lost else [behind.frame], left)
+        left = [frame for frame, _ in reader.feed(after.wire)]
+        problems += otherwise(f"{who} after {limit.name}", [] if outcome in lost else [after.frame], left)
     return problems
 
 
 @ALL
 def test_limits(name: str) -> None:
-    """What lies at them, what is behind them, and whether the next frame is read."""
+    """What lies at them, what is after them, and whether the next frame is read."""
     suite = SUITES[name]
     problems: list[str] = []
     for limit in suite.limited:
-        behind = next(
+        after = next(
             each for each in vectors(name) if each.reader == limit.reader and each.name.endswith(": usual 0")
         )
         for who, wanted, reader, lost in (
             ("codec", limit.codec, suite.limited_codec, suite.lost_codec),
             ("decoder", limit.decoder, suite.limited_decoder, suite.lost_decoder),
         ):
-            problems += at_a_limit(who, reader(limit.reader), limit, wanted, behind, lost)
+            problems += at_a_limit(who, reader(limit.reader), limit, wanted, after, lost)
     nothing_of(problems)
 
 

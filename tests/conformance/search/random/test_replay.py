@@ -21,6 +21,7 @@ from conformance.search.replay import replay, shrunk
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.steps import Step
+from tests.pages_of_runs import documents
 
 PROTOCOL = "rabbitmq-stream"
 MUTANT = "resumes-behind-the-next"  #: only a loss shows it
@@ -132,7 +133,9 @@ def test_the_page_shows_bands_over_operations_latencies_and_the_command(tmp_path
     assert text.count('opacity="0.13"') == len(case.bands) > 0
     assert text.count('opacity="0.75"') == len(case.ops)
     assert text.count("<circle") == sum(1 for done in case.ops if done.ended is not None)
-    assert ".trace.html" in text
+    assert '<a href="x.trace.html">' in text
+    [document] = documents(tmp_path / "x.trace.html")
+    assert {row.name for row in document.rows if row.what == "rule"} == set(verdict_on(case).sentences)
 
 
 def test_what_clients_say_is_escaped(tmp_path: Path) -> None:

@@ -54,10 +54,16 @@ def test_an_op_is_a_span_and_a_frame_has_its_fields_and_bytes() -> None:
 
 
 def test_no_credentials_are_on_the_page() -> None:
-    document = document_of(runner("rabbitmq-stream")(Spec("rabbitmq-stream", "publish")), "x", {})
-    login = next(row for row in document.rows if row.name == "SaslAuthenticate")
+    """Neither in the fields of the login, nor in its bytes, nor in what the application gave to log in."""
+    case = runner("rabbitmq-stream")(Spec("rabbitmq-stream", "publish"))
+    connect = next(case.done("connect"))
+    connect.args = {**connect.args, "options": {"user": "me", "password": "s3cret"}}
+    rows = document_of(case, "x", {}).rows
+    login = next(row for row in rows if row.name == "SaslAuthenticate")
     assert "hex" not in dict(login.details)
     assert "guest" not in dict(login.details)["fields"]
+    assert '"me"' in dict(rows[0].details)["fields"]
+    assert "s3cret" not in str(rows)
 
 
 def test_what_others_say_is_escaped(tmp_path: Path) -> None:
