@@ -36,14 +36,23 @@ class Unreadable(Exception):
     """What is wrong with the bytes of a frame."""
 
 
-def json_value(data: bytes) -> Any:
-    """What a JSON text says; it is UTF-8. Raises `Unreadable`, for NaN too, which Python reads otherwise."""
+BLANKS = " \t\r\n"  #: of JSON
+
+
+def json_value(data: bytes, *, is_lenient: bool = False) -> Any:
+    """What a JSON text says; it is UTF-8. Raises `Unreadable`, for NaN too, which Python reads otherwise.
+
+    Args:
+        is_lenient: Strings may hold control characters, and anything may follow the text.
+    """
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass  # it takes no lone surrogates, and no numbers without limit
+    decoder = json.JSONDecoder(parse_constant=_no_number, strict=not is_lenient)
     try:
-        return json.loads(data.decode(), parse_constant=_no_number)
+        text = data.decode()
+        return decoder.raw_decode(text.lstrip(BLANKS))[0] if is_lenient else decoder.decode(text)
     except (ValueError, RecursionError) as problem:
         raise Unreadable(f"expected JSON: {problem}") from None
 

@@ -295,7 +295,7 @@ _IMPOSSIBLE = (
     ("stream", 1, "maxUnconfirmedMessages", (("FF7FFFFFFFFFFFFFFF", "-9223372036854775809"), ("", "true"))),
     ("queue", 1, "isFinal", (("0000", "1"), ("", '"true"'))),
 )
-#: Of these what a broker takes all the same, and the fake with it; the judge reads clients.
+#: Of these what a broker takes all the same.
 _TAKEN = {
     *(("qId", "FF"), ("qId", ""), ("qId", '"7"'), ("flags", "FF"), ("readCount", "")),
     *(("maxUnconfirmedMessages", ""), ("isFinal", '"true"')),
@@ -329,4 +329,4 @@ def limited() -> Iterator[Limit]:
                 (text, text, event(CONTROL, _padded(json), JSON)),
             ):
                 outcome = "frame" if (name, content) in _TAKEN else "control"
-                yield Limit(f"{name} of {label}", "server", wire, outcome, "control")
+                yield Limit(f"{name} of {label}", "server", wire, outcome, outcome)

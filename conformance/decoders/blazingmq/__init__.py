@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from conformance.decoders import SHOWN, Unreadable
 from conformance.decoders.blazingmq import events
 from conformance.decoders.blazingmq.control import Kinds, read_ber_message, read_json_message
-from conformance.decoders.blazingmq.padding import PADDING
 from fakebrokers.blazingmq import frames as f
 from fakebrokers.core.frames import Frame, Malformed
 
@@ -93,8 +92,8 @@ class BlazingDecoder:
 
 def _control(kind: int, encoding: int, body: bytes) -> Frame:
     kinds = Kinds.CREDENTIALS if kind == AUTHENTICATION else Kinds.SESSION
-    if encoding == BER:  # what follows the message means nothing to a broker, padding or not
+    if encoding == BER:
         return read_ber_message(body, kinds)
     if encoding == JSON:
-        return read_json_message(body.rstrip(PADDING), kinds)
+        return read_json_message(body, kinds)
     raise Unreadable(f"there is no encoding {encoding}")

@@ -11,20 +11,25 @@ CONTEXT, CLASS = 0x80, 0xC0  #: the class of a sequence's elements, and its bits
 CONSTRUCTED, NUMBER = 0x20, 0x1F  #: bits of a tag
 INDEFINITE = 0x80
 LONGEST_LENGTH = 4  #: bytes
+LONGEST_TAG = 5  #: bytes after the first
 DEEPEST = 32
 
 
 class Element(NamedTuple):
-    """One element: the content of a primitive one, the elements in a constructed one."""
+    """One element: the content of a primitive one, the elements in a constructed one.
+
+    Attributes:
+        number: Its id.
+        problem: Why the elements in one of a definite length cannot be read, if somebody wants them.
+        is_last: Whether no element follows a primitive one in what it is in.
+    """
 
     tag: int
-    content: bytes
-    parts: tuple[Element, ...]
-
-    @property
-    def number(self) -> int:
-        """Its id."""
-        return self.tag & NUMBER
+    number: int
+    content: bytes = b""
+    parts: tuple[Element, ...] = ()
+    problem: str = ""
+    is_last: bool = False
 
     @property
     def is_primitive(self) -> bool:
@@ -41,27 +46,28 @@ def read_sequence(data: bytes) -> Element:
 
 def elements_of(parent: Element) -> tuple[Element, ...]:
     """The elements of a sequence or choice, which all have the context class."""
-    if parent.is_primitive:
-        raise Unreadable(f"expected a constructed element, came tag {parent.tag:#x}")
-    strange = [part.tag for part in parent.parts if part.tag & CLASS != CONTEXT]
+    parts = _parts_of(parent)
+    strange = [part.tag for part in parts if part.tag & CLASS != CONTEXT]
     if strange:
         raise Unreadable(f"expected elements of the context class, came tag {strange[0]:#x}")
-    return parent.parts
+    return parts
 
 
-def elements_by_number(parent: Element) -> dict[int, Element]:
-    """The elements of a sequence by their ids; of several the last."""
-    return {part.number: part for part in elements_of(parent)}
-
-
-def items_of(parent: Element) -> list[Element]:
+def items_of(parent: Element) -> tuple[Element, ...]:
     """The elements of an array."""
-    if parent.is_primitive:
-        raise Unreadable(f"expected an array, came tag {parent.tag:#x}")
-    for part in parent.parts:
+    parts = _parts_of(parent)
+    for part in parts:
         if part.tag != SEQUENCE:
             raise Unreadable(f"expected tag {SEQUENCE:#x} in an array, came {part.tag:#x}")
-    return list(parent.parts)
+    return parts
+
+
+def _parts_of(parent: Element) -> tuple[Element, ...]:
+    if parent.is_primitive:
+        raise Unreadable(f"expected a constructed element, came tag {parent.tag:#x}")
+    if parent.problem:
+        raise Unreadable(parent.problem)
+    return parent.parts
 
 
 def _element(data: bytes, at: int, end: int, depth: int) -> tuple[Element, int]:
@@ -70,15 +76,13 @@ def _element(data: bytes, at: int, end: int, depth: int) -> tuple[Element, int]:
         raise Unreadable(f"expected a tag and a length at byte {at}")
     if depth > DEEPEST:
         raise Unreadable(f"expected at most {DEEPEST} elements in each other")
-    tag, length = data[at], data[at + 1]
-    at += 2
-    if tag & NUMBER == NUMBER:
-        raise Unreadable(f"expected a tag of one byte, came {tag:#x}")
+    tag, number, at = _tag(data, at, end)
+    length, at = data[at], at + 1
     if length == INDEFINITE:
         if not tag & CONSTRUCTED:
             raise Unreadable(f"expected a definite length of tag {tag:#x}")
         parts, at = _parts(data, at, end, depth)
-        return Element(tag, b"", parts), at
+        return Element(tag, number, parts=parts), at
     if length > INDEFINITE:
         width = length - INDEFINITE
         if width > min(LONGEST_LENGTH, end - at):
@@ -88,12 +92,35 @@ def _element(data: bytes, at: int, end: int, depth: int) -> tuple[Element, int]:
     if stop > end:
         raise Unreadable(f"expected {length} bytes at byte {at}, {end - at} are left")
     if not tag & CONSTRUCTED:
-        return Element(tag, data[at:stop], ()), stop
-    parts_of: list[Element] = []
+        is_last = stop == end or data[stop] == 0
+        return Element(tag, number, data[at:stop], is_last=is_last), stop
+    try:
+        return Element(tag, number, parts=_definite(data, at, stop, depth)), stop
+    except Unreadable as problem:  # who does not know the element does not look into it
+        return Element(tag, number, problem=str(problem)), stop
+
+
+def _tag(data: bytes, at: int, end: int) -> tuple[int, int, int]:
+    """The first byte of a tag, its number, and where the length is, of which there is a byte."""
+    tag, at = data[at], at + 1
+    if tag & NUMBER != NUMBER:
+        return tag, tag & NUMBER, at
+    number = 0
+    for _ in range(LONGEST_TAG):
+        if at >= end - 1:
+            break
+        number, is_more, at = number << 7 | data[at] & 0x7F, data[at] & 0x80, at + 1
+        if not is_more:
+            return tag, number, at
+    raise Unreadable(f"expected a tag of at most {LONGEST_TAG + 1} bytes and a length before byte {end}")
+
+
+def _definite(data: bytes, at: int, stop: int, depth: int) -> tuple[Element, ...]:
+    found: list[Element] = []
     while at < stop:
         part, at = _element(data, at, stop, depth + 1)
-        parts_of.append(part)
-    return Element(tag, b"", tuple(parts_of)), stop
+        found.append(part)
+    return tuple(found)
 
 
 def _parts(data: bytes, at: int, end: int, depth: int) -> tuple[tuple[Element, ...], int]:

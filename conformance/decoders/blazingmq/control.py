@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.decoders import Unreadable, json_value
 from conformance.decoders.blazingmq import schema as s
-from conformance.decoders.blazingmq.ber import elements_by_number, elements_of, read_sequence
+from conformance.decoders.blazingmq.ber import Element, elements_of, read_sequence
 from conformance.decoders.blazingmq.schema import Fields, SchemaField
 from fakebrokers.blazingmq import frames as f
 from fakebrokers.core.frames import Frame
@@ -127,28 +127,28 @@ CONSTRUCTED_CHOICE = 0xA0  #: of NegotiationMessage and AuthenticationMessage
 
 
 def read_ber_message(data: bytes, kinds: Kinds) -> Frame:
-    """A message in BER, without padding."""
-    message = read_sequence(data)
-    found = elements_by_number(message)
+    """A message in BER; what follows it means nothing. A choice holds one element."""
+    elements = elements_of(read_sequence(data))
     head: dict[str, Any] = {}
-    if kinds is Kinds.CREDENTIALS:
-        choices, choice = AUTHENTICATION, found.get(R_ID)
-    elif R_ID in found and found[R_ID].tag == CONSTRUCTED_CHOICE:
-        choices, choice = NEGOTIATION, found[R_ID]
-    else:
-        choices, choice = CONTROL, found.get(CHOICE)
+    choice: Element | None = None
+    choices = CONTROL
+    if elements and elements[0].tag == CONSTRUCTED_CHOICE:
+        choices = AUTHENTICATION if kinds is Kinds.CREDENTIALS else NEGOTIATION
+        choice = elements[0] if len(elements) == 1 else None
+    elif kinds is Kinds.SESSION:
+        found = {element.number: element for element in elements}
+        choice = found.get(CHOICE)
         head["r_id"] = s.I32.from_ber(found[R_ID]) if R_ID in found else None
     selected = elements_of(choice) if choice is not None else ()
-    for element in selected:
-        if element.number in choices:
-            _, kind, fields = choices[element.number]
-            return kind(**head, **s.values_in_ber(fields, element))
-    raise Unreadable(f"expected a known choice, came {[element.number for element in selected]}")
+    if len(selected) != 1 or selected[0].number not in choices:
+        raise Unreadable(f"expected one known choice, came {[element.number for element in selected]}")
+    _, kind, fields = choices[selected[0].number]
+    return kind(**head, **s.values_in_ber(fields, selected[0]))
 
 
 def read_json_message(data: bytes, kinds: Kinds) -> Frame:
-    """A message in JSON, without padding."""
-    message = json_value(data)
+    """A message in JSON; what follows it means nothing, and strings may hold control characters."""
+    message = json_value(data, is_lenient=True)
     if not isinstance(message, dict):
         raise Unreadable(f"expected an object, came {message!r:.40}")
     tables = (AUTHENTICATION,) if kinds is Kinds.CREDENTIALS else (NEGOTIATION, CONTROL)
@@ -158,6 +158,6 @@ def read_json_message(data: bytes, kinds: Kinds) -> Frame:
                 head = {}
                 if choices is CONTROL:
                     r_id = message.get("rId")
-                    head["r_id"] = None if r_id is None else s.whole_number(r_id)
+                    head["r_id"] = None if r_id is None else s.I32.from_json(r_id)
                 return kind(**head, **s.values_in_json(fields, message[name]))
     raise Unreadable(f"expected a known choice, came {', '.join(message) or 'nothing'}")

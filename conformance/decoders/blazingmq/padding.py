@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from conformance.decoders import Unreadable
 
-PADDING = bytes(range(5))  #: the bytes that padding is made of, and zeros in place of them
-
 
 def unpadded(data: bytes) -> bytes:
     """The data without padding."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from conformance.decoders import Unreadable
-from conformance.decoders.blazingmq.ber import Element, elements_by_number, items_of
+from conformance.decoders.blazingmq.ber import Element, elements_of, items_of
 from fakebrokers.blazingmq import frames as f
 
 ABSENT = None  #: the default of what is nullable
+ID_BYTES = 4  #: of an enumeration's number, at most
+_DIGITS = re.compile(r"-?[0-9]{1,20}")
 
 
 class ValueType(NamedTuple):
@@ -47,32 +50,40 @@ def _content(element: Element) -> bytes:
     return element.content
 
 
-def integer_in(element: Element) -> int:
-    """Two's complement, of at least one byte."""
+def _number_in(element: Element, size: int, *, is_signed: bool = True) -> int:
+    """Two's complement, of at most as many bytes as the type has; what is negative by mistake wraps around.
+
+    Of no bytes it is 0 at the end of a sequence, and -1 before another element.
+    """
     content = _content(element)
-    if not content:
-        raise Unreadable("expected a number of at least one byte")
-    return int.from_bytes(content, signed=True)
+    if not is_signed and len(content) == size + 1 and content[0] == 0:
+        content = content[1:]
+    if len(content) > size:
+        raise Unreadable(f"expected a number of at most {size} bytes, came {len(content)}")
+    number = int.from_bytes(content, signed=True) if content else -(not element.is_last)
+    return number if is_signed else number % (1 << 8 * size)
 
 
-def whole_number(value: Any) -> int:
-    """A number in JSON."""
-    if type(value) is not int:
-        raise Unreadable(f"expected a whole number, came {value!r:.40}")
+def _whole_number(value: Any, low: int, high: int) -> int:
+    """A number in JSON, in quotes or with a fraction of zero, too."""
+    if (isinstance(value, str) and _DIGITS.fullmatch(value)) or (isinstance(value, float) and value % 1 == 0):
+        value = int(value)
+    if type(value) is not int or not low <= value <= high:
+        raise Unreadable(f"expected a whole number from {low} to {high}, came {value!r:.40}")
     return value
 
 
-def _between(low: int, high: int) -> ValueType:
-    def checked(number: int) -> int:
-        if not low <= number <= high:
-            raise Unreadable(f"expected a number from {low} to {high}, came {number}")
-        return number
+def _number(size: int, *, is_signed: bool = True) -> ValueType:
+    bits = 8 * size
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
+    return ValueType(
+        lambda element: _number_in(element, size, is_signed=is_signed),
+        lambda value: _whole_number(value, low, high),
+    )
 
-    return ValueType(lambda element: checked(integer_in(element)), lambda value: checked(whole_number(value)))
 
-
-I32, I64 = _between(-(2**31), 2**31 - 1), _between(-(2**63), 2**63 - 1)
-U32, U64 = _between(0, 2**32 - 1), _between(0, 2**64 - 1)
+I32, I64 = _number(4), _number(8)
+U32, U64 = _number(4, is_signed=False), _number(8, is_signed=False)
 
 
 def _flag_in(element: Element) -> bool:
@@ -83,9 +94,10 @@ def _flag_in(element: Element) -> bool:
 
 
 def _true_or_false(value: Any) -> bool:
-    if not isinstance(value, bool):
+    found = {"true": True, "false": False}.get(value) if isinstance(value, str) else value
+    if not isinstance(found, bool):
         raise Unreadable(f"expected true or false, came {value!r:.40}")
-    return value
+    return found
 
 
 def _text_in(element: Element) -> str:
@@ -112,15 +124,17 @@ BLOB = ValueType(_content, _base64)
 
 
 def _enumeration(names: Mapping[str, int]) -> ValueType:
-    """A number of its ids in BER, one of its names in JSON."""
+    """A number of its ids in BER, one of its names, or such a number, in JSON."""
 
     def in_ber(element: Element) -> int:
-        number = integer_in(element)
+        number = _number_in(element, ID_BYTES)
         if number not in names.values():
             raise Unreadable(f"expected one of {', '.join(names)}, came {number}")
         return number
 
     def in_json(value: Any) -> int:
+        if type(value) is int and value in names.values():
+            return value
         if not isinstance(value, str) or value not in names:
             raise Unreadable(f"expected one of {', '.join(names)}, came {value!r:.40}")
         return names[value]
@@ -141,19 +155,24 @@ CATEGORIES = {
 }
 CATEGORY = _enumeration(CATEGORIES)
 #: The same in the status that answers a request, which may have the number of an unknown category in BER.
-ANY_CATEGORY = ValueType(integer_in, CATEGORY.from_json)
+ANY_CATEGORY = ValueType(I32.from_ber, CATEGORY.from_json)
 CLIENT_TYPE = _enumeration({"E_UNKNOWN": 0, "E_TCPCLIENT": 1, "E_TCPBROKER": 2, "E_TCPADMIN": 3})
 LANGUAGE = _enumeration({"E_UNKNOWN": 0, "E_CPP": 1, "E_JAVA": 2})
 EXPRESSION_VERSION = _enumeration({"E_UNDEFINED": 0, "E_VERSION_1": 1})
 
 
 def values_in_ber(fields: Fields, parent: Element) -> dict[str, Any]:
-    """The values of a sequence by the names of the class; unknown elements are skipped."""
-    found = elements_by_number(parent)
-    return {
-        each.field: each.type.from_ber(found[each.number]) if each.number in found else each.default
-        for each in fields
-    }
+    """The values of a sequence by the names of the class; unknown elements are skipped.
+
+    Of what is there twice the last counts, and each has to be readable.
+    """
+    by_number = {each.number: each for each in fields}
+    found = {each.field: each.default for each in fields}
+    for element in elements_of(parent):
+        if element.number in by_number:
+            field = by_number[element.number]
+            found[field.field] = field.type.from_ber(element)
+    return found
 
 
 def values_in_json(fields: Fields, value: Any) -> dict[str, Any]:

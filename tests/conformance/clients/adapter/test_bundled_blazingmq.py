@@ -16,11 +16,14 @@ from fakebrokers import BlazingMQ
 from fakebrokers.blazingmq.codes import AckStatus, Category
 from fakebrokers.blazingmq.faults import refuse_open, refuse_put
 from fakebrokers.core.session import HangUp
+from fakebrokers.faults import delay, drop
+from fakebrokers.journal import Tap
 from tests.conformance.clients.adapter.bundled_clients import client_fixture, passes_the_self_test
 from tests.eventually import PATIENCE_S
 
 Go = Callable[..., Awaitable[Result]]
 Q = "bmq://bmq.test.mem.priority/orders"
+TURNS = ("openQueue", "closeQueue")
 ALL_BYTES = {"b64": "AP8BAgMEBQYHCAkKCwwNDg+A"}
 LARGE = {"gen": "rand", "seed": 1, "len": 60_000}
 PROPERTIES = {
@@ -31,6 +34,8 @@ PROPERTIES = {
 }
 
 client = client_fixture("blazingmq")
+#: The reference client opens again at once, which no scenario shows yet.
+patient = client_fixture("blazingmq", "patient", without=("reference-blazingmq",))
 
 
 def test_it_passes_the_self_test(client: Client) -> None:
@@ -96,6 +101,26 @@ def test_post_consume_and_confirm(client: Client, compression: str) -> None:
         assert (await go("state", session="s")).value["open"] is False
 
     drive(client, script, compression=compression)
+
+
+def test_what_could_not_be_opened_is_closed_before_it_is_opened_again(patient: Client) -> None:
+    """However long the broker takes to take the consumer back; who does not open again does nothing wrong."""
+
+    async def script(broker: BlazingMQ, adapter: ProcessAdapter, go: Go) -> None:
+        mark = broker.journal.last_seq
+        broker.faults.add(
+            drop(kind="configureStream", nth=1, scope="run"),
+            delay(0.5, kind="configureStreamResponse", nth=1, scope="run"),
+        )
+        opening: Any = {"session": "s", "target": "r", "uri": Q + "2", "flags": ["read"], "options": {}}
+        failed = await go("bmq.open_queue", timeout_ms=500, **opening)
+        assert failed.kind is Kind.TIMEOUT, str(failed)
+        again = await go("bmq.open_queue", **opening)
+        sent = [r.kind for r in broker.journal.select(since=mark, tap=Tap.RECEIVED) if r.kind in TURNS]
+        assert sent[:1] == ["openQueue"]
+        assert sent == ["openQueue", "closeQueue", "openQueue"] if again.ok else "openQueue" not in sent[1:]
+
+    drive(patient, script)
 
 
 def test_refusals_say_what_the_broker_said(client: Client) -> None:
