@@ -154,8 +154,11 @@ CATEGORIES = {
     "E_NOT_READY": -8,
 }
 CATEGORY = _enumeration(CATEGORIES)
-#: The same in the status that answers a request, which may have the number of an unknown category in BER.
-ANY_CATEGORY = ValueType(I32.from_ber, CATEGORY.from_json)
+#: The same in the status that answers a request, which may have the number of an unknown category in BER,
+#: however long it is: that the request failed is said all the same.
+ANY_CATEGORY = ValueType(
+    lambda element: _number_in(element, max(ID_BYTES, len(element.content))), CATEGORY.from_json
+)
 CLIENT_TYPE = _enumeration({"E_UNKNOWN": 0, "E_TCPCLIENT": 1, "E_TCPBROKER": 2, "E_TCPADMIN": 3})
 LANGUAGE = _enumeration({"E_UNKNOWN": 0, "E_CPP": 1, "E_JAVA": 2})
 EXPRESSION_VERSION = _enumeration({"E_UNDEFINED": 0, "E_VERSION_1": 1})
