@@ -136,6 +136,7 @@ def test_every_block_of_the_page_on_pytest_is_tried() -> None:
     assert set(blocks) == {"python", "console"}
 
 
+@pytest.mark.full
 def test_the_files_of_the_page_on_pytest_pass(page_folder: Path) -> None:
     printed = run_pytest(page_folder, "-v")
     passed = {line.partition("::")[0] for line in printed.splitlines() if " PASSED " in line}

@@ -111,6 +111,7 @@ def test_expectations_know_its_criteria(acme: Path) -> None:
     assert done.returncode == 1 and said in done.stderr  # of the failure, which is not known now
 
 
+@pytest.mark.full
 def test_a_reproducer_holds_the_script_and_its_helpers(acme: Path) -> None:
     pytest.importorskip("rstream", reason="missing: rstream (pip install rstream)")
     for _ in range(3):  # 2: a busy machine kept the client waiting, and nothing was judged

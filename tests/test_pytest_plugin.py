@@ -432,6 +432,7 @@ def test_a_protocol_that_this_version_lacks(run, monkeypatch: pytest.MonkeyPatch
 # what it costs
 
 
+@pytest.mark.full
 def test_a_thousand_tests_grow_the_process_by_less_than_5_mb(pytester: pytest.Pytester) -> None:
     """Counted in bytes, and in a process of its own: this one keeps each call of a hook."""
     pytester.makeconftest(

@@ -317,6 +317,7 @@ def test_a_crash_that_comes_back_by_itself() -> None:
 # leaving nothing behind
 
 
+@pytest.mark.full
 def test_ten_thousand_starts_and_stops_leave_nothing_behind() -> None:
     def descriptors() -> int:
         return len(os.listdir("/proc/self/fd"))

@@ -141,7 +141,7 @@ def test_in_allure(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
         assert not [sign for string in strings for sign in control(string)]
 
 
-@settings(max_examples=10, phases=(Phase.generate,), report_multiple_bugs=False)
+@settings(max_examples=4, phases=(Phase.generate,), report_multiple_bugs=False)
 @given(texts)
 def test_in_the_pages(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     names = Elements(_page(tmp_path_factory.mktemp("pages"), "x"))

@@ -169,6 +169,7 @@ WRONG = {
 }
 
 
+@pytest.mark.full
 def test_a_type_checker_finds_wrong_words(tmp_path: Path) -> None:
     pytest.importorskip("mypy", reason="missing: mypy (pip install mypy)")
     (tmp_path / "checked.py").write_text(CHECKED + "\n".join(WRONG) + "\n")

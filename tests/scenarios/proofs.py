@@ -14,10 +14,23 @@ from conformance.clients.reference.registry import protocols
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
 
+#: What is judged over sockets because memory has none of what it is about.
+NOT_IN_MEMORY = {
+    **dict.fromkeys(
+        ("MOL-1.17", "MOL-3.01", "MOL-3.02", "MOL-4.03", "MOL-4.08", "NET-1.01[moleculer/tcp]"),
+        "nodes of the TCP transporter find each other by their addresses",
+    ),
+    **dict.fromkeys(
+        ("NET-2.06[pzq]", "NET-2.12[blazingmq]", "NET-2.12[narconi]", "NET-2.12[rabbitmq-stream]"),
+        "a connect that never completes",
+    ),
+    **dict.fromkeys(("PZQ-2.25", "PZQ-2.26", "PZQ-2.28"), "several instances, each at an address"),
+}
+
 
 def in_memory(item: Scenario) -> bool:
     """Whether it takes no real time."""
-    return mode_of(item) is Mode.MEMORY and not item.alone
+    return mode_of(item) is Mode.MEMORY and not item.alone and item.label not in NOT_IN_MEMORY
 
 
 def provable() -> list[Scenario]:
@@ -54,9 +67,10 @@ def kills(item: Scenario, mutant: Mutant, mode: Mode) -> bool:
 
 
 def working_mode(item: Scenario) -> Mode:
-    """How the reference client passes: as far as possible in memory, else over sockets."""
+    """How the reference client passes: in memory unless `NOT_IN_MEMORY` says why not."""
     reasons = []
-    for mode in dict.fromkeys([mode_of(item), Mode.SOCKETS]):
+    modes = [Mode.MEMORY] if in_memory(item) else [mode_of(item), Mode.SOCKETS]
+    for mode in [Mode.SOCKETS] if item.label in NOT_IN_MEMORY else modes:
         judgement = run(item, None, mode, invariants=True)
         if judgement.verdict in GOOD:
             return mode

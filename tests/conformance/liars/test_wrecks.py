@@ -101,6 +101,7 @@ def left() -> list[str]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("protocol", "kinds"),
     [

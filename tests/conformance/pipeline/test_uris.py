@@ -79,6 +79,7 @@ def test_the_engine_without_spark(tmp_path: Path, store: Store, kind: str) -> No
     assert set(names_in(out)) == names
 
 
+@pytest.mark.full
 def test_a_growing_folder_in_a_store(tmp_path: Path, store: Store) -> None:
     """What was judged is not judged again, a late file is, and asking again changes nothing."""
     source = uploaded(journal(tmp_path / "one"), store, "bucket/journal")

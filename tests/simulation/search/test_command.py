@@ -80,6 +80,7 @@ def test_what_fails_is_shrunk_written_down_and_replayed(
     assert path.read_text() == text
 
 
+@pytest.mark.full
 def test_several_workers_find_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     one, several = (
         document(capsys, tmp_path, "worlds:careless", "--seeds", "1..20", "-n", count, code=1)

@@ -40,6 +40,7 @@ def test_a_machine_without_mistakes(capsys: pytest.CaptureFixture[str], tmp_path
     assert (found["runs"], found["failed"], found["not_repeated"]) == (15, [], [])
 
 
+@pytest.mark.full
 def test_rules_alone_are_shrunk_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (failed,) = document(capsys, tmp_path, "machines:Full", "--seeds", "1..20", code=1)["failed"]
     assert failed["schedule"]["steps"] == []

@@ -45,6 +45,7 @@ def test_all_three_are_found_and_shrunk(tmp_path: Path) -> None:
     assert all(each["steady"] for each in told.values())
 
 
+@pytest.mark.full
 def test_the_race_is_not_found_where_the_order_is_not_drawn(tmp_path: Path) -> None:
     found = simulate("--seeds", "1..30", "--report", str(tmp_path))
     assert set(mistakes(found)) == {TWICE, LEAK}

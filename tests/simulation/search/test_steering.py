@@ -186,6 +186,7 @@ def both(blocks: range) -> tuple[list[int], list[int]]:
     return drawn, steered
 
 
+@pytest.mark.full
 def test_a_bug_that_needs_faults_in_sequence_is_found_in_fewer_runs() -> None:
     drawn, steered = both(range(1, 800, 200))
     assert sum(steered) < sum(drawn)

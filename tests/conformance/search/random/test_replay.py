@@ -164,6 +164,7 @@ def test_a_failure_that_nobody_shrank_is_the_same_run_although_its_journal_is_ke
     assert [replay(one.replay, client.run).same for one in rest] == [True] * len(rest)
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_verdict_and_the_same_smallest_schedule_twenty_times() -> None:
     """Whatever has run before in the process."""
     go = runner(PROTOCOL, MUTANT)
