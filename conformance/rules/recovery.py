@@ -29,11 +29,17 @@ def _was_reported_gone(case: Case, target: Any) -> bool:
     return any(not targets or target in targets for targets in gone)
 
 
-def _was_refused(case: Case) -> bool:
-    """Whether the server has refused to open something: it may have meant that for good."""
+def _was_refused(case: Case, target: str | None = None) -> bool:
+    """Whether the server has refused to open something: it may have meant that for good.
+
+    Args:
+        target: What was refused of another one does not count.
+    """
+    questions = case.traits.questions
     for one in case.facts.questions:
-        is_for_good = one.code not in case.traits.questions.passing
-        if one.accepted is False and is_for_good and case.traits.questions.is_opening(one.frame):
+        is_for_good = one.accepted is False and one.code not in questions.passing
+        concerns = target is None or questions.target_of(one.frame) in (None, target)
+        if is_for_good and concerns and questions.is_opening(one.frame):
             return True
     limits = [conn.agreed.frame_max for conn in case.conns.values()]
     if any(0 < limit < case.traits.reading.least_limit for limit in limits):
@@ -192,7 +198,7 @@ def one_subscription_each(case: Case) -> Iterator[Violation]:
 def subscriptions_come_back(case: Case) -> Iterator[Violation]:
     """Once nothing disturbs it any more, every subscription is on the wire again."""
     alive = _alive(case)
-    if alive is None or not case.is_clear or not case.reconnects or _was_refused(case):
+    if alive is None or not case.is_clear or not case.reconnects:
         return
     if case.traits.connecting.unseen_connections and case.slack_s:
         return  # over sockets of their own all consumers are one connection
@@ -202,10 +208,56 @@ def subscriptions_come_back(case: Case) -> Iterator[Violation]:
         refused = last[target].refused if target in last else None
         if refused is not None and refused not in case.traits.questions.passing:
             continue
+        if _was_refused(case, target):
+            continue
         if there[target] < count and not _was_reported_gone(case, target):
             mark = case.mark("subscribed")
             there_ = counted(there[target], "subscription")
             yield f"{there_} of {target} on the wire, the application has {count}", mark
+
+
+@invariant("gone-is-reported", level="SHOULD")
+def gone_is_reported(case: Case) -> Iterator[Violation]:
+    """What the server has ended for good, and the client does not open again, is reported to the application.
+
+    Why:
+        A consumer whose queue or stream was deleted waits for messages that never come.
+
+    Rests on:
+        RabbitMQ Stream: MetadataUpdate names a stream that is gone (docs/protocols/rabbitmq-stream.md, 4).
+        elsewhere: common sense: only the client knows that the server refuses what it opens again.
+
+    Example:
+        the server has ended what there was of orders, which is neither open again nor reported as closed.
+
+    Level:
+        SHOULD: no document demands the report; what the application has opened besides works on.
+    """
+    alive = _alive(case)
+    if alive is None or not case.is_clear or not case.reconnects:
+        return
+    there = Counter(window.target for window in alive)
+    for target, count in _wanted(case).items():
+        if there[target] >= count or _was_reported_gone(case, target):
+            continue
+        ends = [one.at for one in case.facts.dropped if one.target == target]
+        ends += [
+            one.at for one in case.facts.refused if one.target == target and _is_for_good(case, one.code)
+        ]
+        had = [one.opened for one in case.facts.windows if one.target == target and one.opened is not None]
+        if had and ends and max(ends) > max(had) and not _complained(case, max(ends)):
+            what = f"the server has ended what there was of {target}"
+            yield f"{what}, which is neither open again nor reported as closed", max(ends)
+
+
+def _is_for_good(case: Case, code: Any) -> bool:
+    """Whether a refusal with this code will be the same next time."""
+    return code is not None and code not in case.traits.questions.passing
+
+
+def _complained(case: Case, since: Position) -> bool:
+    """Whether the application got an error after that."""
+    return any(heard.at > since for heard in case.heard("error"))
 
 
 @invariant("pauses-between-attempts", level="SHOULD")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
 from conformance.rules.registry import Violation, invariant
 from conformance.run.case import Case
-from conformance.run.facts import IdUse, Question
-from conformance.run.showing import shown
+from conformance.run.facts import IdUse, Question, Written
+from conformance.run.showing import named, shown
+from conformance.run.trace import Position
 from fakebrokers.core.frames import Malformed, kind_of
 
 BUSY_S = 4.0  #: what an answer may take where the client is a process, on a machine that may have much to do
@@ -86,8 +88,6 @@ def id_reuse(case: Case) -> Iterator[Violation]:
     Example:
         QueryOffset has id 7 of a Metadata that has no answer yet.
     """
-    if case.notes.counts:
-        return  # the base itself has set the counter
     open_until: dict[tuple[str, Hashable], tuple[object, object]] = {}
     for question in case.facts.questions:
         if question.key is None:
@@ -98,6 +98,23 @@ def id_reuse(case: Case) -> Iterator[Violation]:
             what = f"{kind_of(question.frame)} has id {shown(question.key)}"
             yield f"{what} of a {former[0]} that has no answer yet", question.asked
         open_until[key] = kind_of(question.frame), question.answered
+
+
+@invariant("id-reuse")
+def id_of_another_message(case: Case) -> Iterator[Violation]:
+    """The id of a message is not given to another one on the same connection while its outcome is open."""
+    settled: dict[object, list[Position]] = defaultdict(list)
+    for word in case.facts.settled:
+        settled[word.conn.name, word.place].append(word.at)
+    former: dict[object, Written] = {}
+    for one in case.facts.written:
+        key = one.conn.name, one.place
+        before = former.get(key)
+        former[key] = one
+        if before is None or one.body is None or before.body in (None, one.body) or not settled[key]:
+            continue  # or the server speaks of no message by this id: it is none
+        if not any(before.at < at < one.at for at in settled[key]):
+            yield f"{named(one.place)} is given to another message while the first one waits", one.at
 
 
 @invariant("live-id")

@@ -223,6 +223,9 @@ class BlazingQuestions(Questions):
             return not isinstance(asked, ClientIdentity)
         return super().is_answer(asked, frame)
 
+    def target_of(self, frame: Frame) -> str | None:
+        return uri_of(frame.handle_parameters) if isinstance(frame, OpenQueue) else None
+
     def accepts(self, frame: Any) -> bool:
         if isinstance(frame, StatusResponse):
             return False

@@ -1,7 +1,14 @@
 """The base scripts of BlazingMQ; see `conformance.run.bases`."""
 
 from scenarios.blazingmq.sweep.asking import cancelled, configured, odd, queues, refused_options
-from scenarios.blazingmq.sweep.consuming import consume, late_callback, older, read_first, several
+from scenarios.blazingmq.sweep.consuming import (
+    consume,
+    late_callback,
+    older,
+    read_first,
+    refused_again,
+    several,
+)
 from scenarios.blazingmq.sweep.lives import (
     BEATING,
     RAISING,
@@ -40,6 +47,7 @@ __all__ = [
     "publish",
     "queues",
     "read_first",
+    "refused_again",
     "refused_options",
     "rounds",
     "several",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.run.bases import ScriptContext, base, text
-from fakebrokers.blazingmq.codes import Compression
+from fakebrokers.blazingmq.codes import Category, Compression
 from fakebrokers.blazingmq.properties import Property, PropertyType
+from fakebrokers.faults import reply
 from scenarios.blazingmq.sweep._shared import (
     EVENTS,
     FANOUT,
@@ -54,6 +55,24 @@ async def consume(context: ScriptContext) -> None:
     await watched(context, "m10")
     await settle(context, "c1", done)
     await shut(context)
+    await finale(context)
+
+
+@base(role="consumer", server=RARELY)
+async def refused_again(context: ScriptContext) -> None:
+    """After a loss the first of the queues is refused for good; those that were opened after it come back."""
+    await context.connect()
+    await reader(context, "c1", PRIORITY + "gone")
+    await reader(context, "c2")
+    await writer(context)
+    put(context, "m0", uri=PRIORITY + "gone")
+    put(context, "m1")
+    await context.sleep(1)
+    asked_again = {"handle_parameters.uri": PRIORITY + "gone"}
+    context.broker.faults.add(reply(int(Category.E_REFUSED), kind="openQueue", where=asked_again))
+    context.kill("rst")
+    await context.sleep(10)
+    await watched(context, "m2")
     await finale(context)
 
 

@@ -6,7 +6,7 @@ from base64 import b64encode
 from typing import Any
 
 from conformance.run.bases import ScriptContext, base, text
-from fakebrokers.faults import latency
+from fakebrokers.faults import delay, latency
 from scenarios.blazingmq.sweep._shared import (
     PRIORITY,
     PROPERTIES,
@@ -77,10 +77,14 @@ async def wraps(context: ScriptContext) -> None:
     context.notes.counts = True
     await context.connect()
     await writer(context)
+    context.broker.faults.add(delay(1.0, kind="ACK", direction="out", nth=1))
+    first = context.begin("publish", body=text("first"), **PUBLISH)
+    await context.sleep(0.1)
     await context.op("set_counter", which="correlation", value=MOST - 2)
     for number in range(2):
         calls = [context.begin("publish", body=text(f"a{number}/{i}"), **PUBLISH) for i in range(4)]
         await context.ended(calls)
+    await context.ended([first])
     await finale(context)
 
 

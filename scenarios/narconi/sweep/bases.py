@@ -1,7 +1,16 @@
 """The base scripts of Narconi; see `conformance.run.bases`."""
 
 from scenarios.narconi.sweep.asking import ask, cancelled, crowd
-from scenarios.narconi.sweep.consuming import at_once, consume, drained, drained_by_hand, encodings, settle
+from scenarios.narconi.sweep.consuming import (
+    at_once,
+    consume,
+    deleted,
+    drained,
+    drained_by_hand,
+    encodings,
+    largest,
+    settle,
+)
 from scenarios.narconi.sweep.lives import (
     RAISING,
     both,
@@ -41,6 +50,7 @@ __all__ = [
     "complained",
     "consume",
     "crowd",
+    "deleted",
     "drained",
     "drained_by_hand",
     "encodings",
@@ -49,6 +59,7 @@ __all__ = [
     "herd",
     "in_the_turn",
     "kept_alive",
+    "largest",
     "left_alone",
     "many_messages",
     "messages",

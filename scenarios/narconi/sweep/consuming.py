@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, SETTLING, put, queues, watched
+from scenarios.narconi.traits import PROJECT
 
 RICH = {"content_type": "text/plain", "headers": {"x-msg-x-trace": "ä1", "x-msg-x-n": "2"}}
 
@@ -17,6 +18,22 @@ async def consume(context: ScriptContext) -> None:
     options = {"ack": True, "limit": 2}
     await context.op("subscribe", sub="c1", target="C", options=options, on_message=SETTLING)
     put(context, "C", "n0", "n1", **RICH)
+    await context.sleep(1)
+    await watched(context, "C", "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer")
+async def deleted(context: ScriptContext) -> None:
+    """Two queues are consumed, and one of them is deleted at the server before the client comes back."""
+    queues(context, "P", "C", "D")
+    await context.connect(auto_reconnect=True)
+    for name in ("D", "C"):
+        put(context, name, f"{name}0")
+        await context.op("subscribe", sub=name, target=name, options={"ack": True}, on_message=SETTLING)
+    await context.sleep(1)
+    context.broker.delete_queue(PROJECT, "D")
+    context.kill("rst")
     await context.sleep(1)
     await watched(context, "C", "last")
     await context.finale("publish", **PROBE)
@@ -48,6 +65,21 @@ async def encodings(context: ScriptContext) -> None:
     await context.sleep(1)
     for name in names:
         put(context, name, "m2")
+    await watched(context, "hex", "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", needs=["encoding"], injections=False)
+async def largest(context: ScriptContext) -> None:
+    """The largest message that a server takes, in every encoding: in hex it is twice as long on the line."""
+    names = ("utf8", "base64", "hex")
+    queues(context, "P", *names)
+    await context.connect(auto_reconnect=True)
+    for name in names:
+        put(context, name, "m0", "x" * context.broker.config.max_message_size, "m2")
+        options = {"ack": True, "encoding": name}
+        await context.op("subscribe", sub=name, target=name, options=options, on_message=SETTLING)
+    await context.sleep(1)
     await watched(context, "hex", "last")
     await context.finale("publish", **PROBE)
 

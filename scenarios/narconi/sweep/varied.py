@@ -32,6 +32,8 @@ STRANGE: tuple[dict[str, Any], ...] = (
     {"Content-Type": 5},
     {"timestamp": 1},
 )
+#: What would be further lines of a request, were it sent as it is.
+LINES = ("1\r\nx-msg-x-b: 2", "1\nx-msg-x-b: 2", "1\r\n\r\n", "\r1")
 NAMES = ("a b", "ä", "a%2Fb", "a+b", "a:b", "a.b-c_d~", "a?b", "a#b", "a&b=c", "a;b", "100%")
 MANY = 150  #: messages at a time
 FLOOD = 1200
@@ -76,6 +78,8 @@ async def posts(context: ScriptContext) -> None:
         await context.op("narc.take", target="C")
     for headers in STRANGE:
         await context.op("narc.post", target="P", body=text(f"s{headers}"), headers=headers)
+    for number, value in enumerate(LINES):
+        await context.op("narc.post", target="P", body=text(f"l{number}"), headers={"x-msg-x-a": value})
     for _ in range(3):
         await context.op("narc.take", target="P")
     await context.finale("narc.ensure_queue", target="P")

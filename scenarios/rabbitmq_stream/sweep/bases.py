@@ -4,6 +4,7 @@ from scenarios.rabbitmq_stream.sweep.asking import ask, cancelled, large_answers
 from scenarios.rabbitmq_stream.sweep.consuming import (
     both,
     consume,
+    deleted,
     foreign_batches,
     handed_over,
     large_chunks,
@@ -67,6 +68,7 @@ __all__ = [
     "closing",
     "consume",
     "crowd",
+    "deleted",
     "elsewhere",
     "foreign_batches",
     "given_up",

@@ -122,6 +122,23 @@ async def several(context: ScriptContext) -> None:
 
 
 @base(role="consumer")
+async def deleted(context: ScriptContext) -> None:
+    """Two streams are consumed, and somebody deletes one of them at the server."""
+    for name in ("S", "S2"):
+        context.broker.create_stream(name)
+        context.broker.publish(name, [record(context, f"{name}{i}") for i in range(3)])
+    await context.connect()
+    for name in ("S", "S2"):
+        options = {"offset": {"type": "first"}}
+        await context.op("subscribe", sub=name, target=name, options=options, on_message=EVENTS)
+    await context.sleep(0.3)
+    context.broker.delete_stream("S2")
+    await context.sleep(0.5)
+    await watched(context, "s3")
+    await context.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer")
 async def slow(context: ScriptContext) -> None:
     """A slow callback, more chunks than credit, and messages that come all the time."""
     context.broker.create_stream("S")

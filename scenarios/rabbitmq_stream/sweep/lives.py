@@ -221,6 +221,17 @@ async def busy(context: ScriptContext, beat_s: float) -> None:
         await context.sleep(beat_s / 3)
 
 
+async def fed(context: ScriptContext, beat_s: float) -> None:
+    """Messages come all the time, and the client has nothing to say."""
+    stays = {"mode": "event", "sleep_ms": 8_000 * beat_s}
+    await context.op("subscribe", sub="c1", target="S", options={"credit": 100}, on_message=stays)
+    for number in range(28):
+        put(context, f"m{number}")
+        await context.sleep(beat_s / 4)
+    await context.op("unsubscribe", sub="c1")
+    await context.sleep(9 * beat_s)
+
+
 def _fall_silent(context: ScriptContext) -> None:
     for name in list(context.broker.engine.connections):
         context.broker.call(setattr, context.broker.engine.connections[name].session, "heartbeats", None)
@@ -249,7 +260,7 @@ def beating(server_s: int, client_s: int, phase: Phase) -> Base:
 BEATING = [
     beating(server_s, client_s, phase)
     for server_s, client_s in ((2, 2), (2, 60), (60, 3), (59, 61), (61, 59), (120, 90))
-    for phase in (idle, deaf, busy)
+    for phase in (idle, deaf, busy, fed)
 ] + [beating(server_s, client_s, idle) for server_s, client_s in ((0, 5), (5, 0), (0, 0))]
 
 

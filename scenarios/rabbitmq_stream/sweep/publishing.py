@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.run.bases import Base, ScriptContext, base, text
-from fakebrokers.faults import latency, stall
+from fakebrokers.faults import delay, latency, stall
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, PUBLISH, put
 
 
@@ -244,7 +244,7 @@ async def names(context: ScriptContext) -> None:
 
 @base(role="publisher", needs=["counter_seed"], injections=False)
 async def wraps(context: ScriptContext) -> None:
-    """Counters at the ends of their ranges."""
+    """Counters at the ends of their ranges; at last one of the first numbers is still in use."""
     context.broker.create_stream("S")
     await context.connect()
     context.notes.counts = True
@@ -258,6 +258,14 @@ async def wraps(context: ScriptContext) -> None:
             for number in range(3):
                 await context.op("publish", body=text(f"{which}{value}{number}"), **PUBLISH)
                 await context.op("rmqs.query_sequence", target="S", name="nobody")
+    await context.op("set_counter", which="correlation", value="1")
+    context.broker.faults.add(delay(1.0, kind="QueryPublisherSequenceResponse", direction="out", nth=1))
+    held = context.begin("rmqs.query_sequence", 5.0, target="S", name="nobody")
+    await context.sleep(0.1)
+    await context.op("set_counter", which="correlation", value=str(2**32 - 2))
+    for _ in range(5):
+        await context.op("rmqs.query_sequence", target="S", name="nobody")
+    await context.ended([held])
     await context.finale("publish", **PROBE)
 
 

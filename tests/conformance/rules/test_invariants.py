@@ -32,6 +32,7 @@ FOUND = [
     ("asks-what-was-ordered", "timestamp-in-seconds", "positions", None),
     ("asks-once-it-can", "window-never-frees", "windows", None),
     ("beats", "beats-by-its-own-value", "beats-2-60-idle", None),
+    ("beats", "beats-only-in-silence", "beats-2-2-fed", None),
     ("close-ends", "surfaces-after-close", "closing", None),
     ("close-is-prompt", "close-empties-the-queue", "closing", None),
     ("comes-back", "leaderless-stream-crashes", "nodes", None),
@@ -83,7 +84,10 @@ FOUND = [
 
 #: Those of queues: protocol, invariant, mutant, base.
 OF_QUEUES = [
+    ("narconi", "comes-back", "encoded-bodies-are-too-large", "largest"),
     ("narconi", "confirms-by-order", "acks-on-arrival", "settle"),
+    ("narconi", "gone-is-reported", "gone-queue-is-tried-for-ever", "deleted"),
+    ("rabbitmq-stream", "gone-is-reported", "deleted-stream-untold", "deleted"),
     ("narconi", "both-sides-end", "end-unanswered", "for-once"),
     ("narconi", "not-in-step", "reconnects-in-step", "herd"),
     ("moleculer", "not-in-step", "reconnects-in-step", "herd"),
@@ -94,9 +98,11 @@ OF_QUEUES = [
 
 #: The same of queues, which logs have not.
 FOUND_OF_QUEUES = [
+    ("comes-back", "refusal-ends-the-restore", "refused-again", None),
     ("confirms-by-order", "confirms-thrice", "late-callback", None),
     ("confirms-what-was-ordered", "loses-confirms-in-a-burst", "late-callback", None),
     ("delivers-what-came", "first-message-of-an-event", "consume", None),
+    ("id-reuse", "posts-share-a-correlation-id", "wraps", None),
     ("pauses-begin-anew", "pauses-never-shrink", "rounds", None),
     ("uses-what-it-has", "closes-without-draining", "configured", None),
     ("waits-for-its-answers", "hangs-up-before-the-answer", "two-sessions",
@@ -127,7 +133,6 @@ WITHOUT = {
     "definite-for-a-reason": "tests/conformance/search/systematic/test_narconi.py",
     "drains-before-the-end": "tests/conformance/search/systematic/test_narconi.py",
     "adapter-protocol": "no mutant of the client is a mutant of its adapter",
-    "id-reuse": "needs a place of its own",
     "live-id": "needs a place of its own",
     "no-delivery-behind-the-end": "needs a place of its own",
     "one-outcome": "a client made for it; test_outcomes.py",

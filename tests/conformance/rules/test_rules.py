@@ -45,6 +45,7 @@ def test_what_is_asked_for_the_sake_of_others_is_a_should_and_has_its_reason() -
     should = {name for name, rule in rules().items() if rule.level == "SHOULD"}
     assert should == {
         "asks-what-it-does-not-know",
+        "gone-is-reported",
         "no-storm",
         "not-in-step",
         "pauses-begin-anew",
@@ -58,7 +59,10 @@ def test_what_is_asked_for_the_sake_of_others_is_a_should_and_has_its_reason() -
 
 def test_a_rule_is_read_from_its_docstring() -> None:
     rule = rules()["id-reuse"]
-    assert rule.sentences == ("The id of a request is not used for another one while it has no answer.",)
+    assert rule.sentences == (
+        "The id of a request is not used for another one while it has no answer.",
+        "The id of a message is not given to another one on the same connection while its outcome is open.",
+    )
     assert rule.why.startswith("The answer to one request ends another")
     assert rule.rests_on[0] == "RabbitMQ Stream: correlation ids (docs/protocols/rabbitmq-stream.md, 2)."
     assert len(rule.rests_on) == 4

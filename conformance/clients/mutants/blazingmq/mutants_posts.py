@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.blazingmq.contents import Contents, Packed
-from conformance.clients.reference.blazingmq.posts import Posts
+from conformance.clients.reference.blazingmq.posts import CORRELATION_MAX, Posts
 from conformance.clients.reference.blazingmq.queues import Queue
 from conformance.clients.reference.kit import ClientError
 from fakebrokers.blazingmq.codes import AckStatus, Compression
@@ -196,3 +196,12 @@ class SaysCompressed(Contents):
 
     def squeeze(self, data: bytes) -> tuple[bytes, Compression]:
         return data, Compression.ZLIB
+
+
+@mutant("posts-share-a-correlation-id", tag="life-cycle", breaks=["B9", "X4"])
+class PostsShareACorrelationId(Posts):
+    """Begins anew with 1 after the largest correlation id, whatever still waits under it."""
+
+    def next_id(self) -> int:
+        self.last_id = self.last_id % CORRELATION_MAX + 1
+        return self.last_id

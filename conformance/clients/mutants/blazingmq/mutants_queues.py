@@ -8,6 +8,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.blazingmq.link import Link
 from conformance.clients.reference.blazingmq.queues import LIMITS, Queue, Queues
 from conformance.clients.reference.blazingmq.requests import Make, Requests
 from conformance.clients.reference.kit import ClientError
@@ -79,6 +80,23 @@ class QueueOptionsAreIgnored(Queues):
 
     async def ask_configure(self, queue: Queue, options: Mapping[str, int] | None, timeout: float) -> None:
         await super().ask_configure(queue, None if options is None else LIMITS, timeout)
+
+
+@mutant("refusal-ends-the-restore", tag="life-cycle", breaks=["B4", "B18"])
+class RefusalEndsTheRestore(Queues):
+    """Opens no further queue after a loss once the broker has refused one."""
+
+    async def open_again(self, queue: Queue) -> None:
+        if self.client.link is self.refused_by:
+            return
+        try:
+            await super().open_again(queue)
+        except ClientError as error:
+            if error.kind != "connection":
+                self.refused_by = self.client.link
+            raise
+
+    refused_by: Link | None = None
 
 
 @mutant("open-before-configured", tag="life-cycle", breaks=["B4"])

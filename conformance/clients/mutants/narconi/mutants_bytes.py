@@ -13,8 +13,10 @@ from conformance.clients.reference.narconi.channels import Publishers, Publishin
 from conformance.clients.reference.narconi.http import Response, ResponseReader
 from conformance.clients.reference.narconi.publisher import Done, Publisher
 from conformance.clients.reference.narconi.socket import Socket
-from conformance.clients.reference.narconi.websocket import Message, MessageReader
+from conformance.clients.reference.narconi.websocket import BadFrame, Message, MessageReader
 from fakebrokers.narconi.websocket import BINARY, TEXT
+
+PLAIN_MAX = 65_536  #: the largest body of a server that nobody has configured otherwise
 
 # segments
 
@@ -164,3 +166,13 @@ class GarbageIsADefect(Socket):
                 raise ClientError("internal", error.text) from None
 
         return super()._handshake(read_carelessly)
+
+
+@mutant("encoded-bodies-are-too-large", tag="data", breaks=["N9"])
+class EncodedBodiesAreTooLarge(MessageReader):
+    """Takes no more bytes of a message than a plain body may have: in base64 and hex it has more."""
+
+    def check(self, first: int, second: int, size: int) -> None:
+        super().check(first, second, size)
+        if size > PLAIN_MAX:
+            raise BadFrame(1009, f"a message of more than {PLAIN_MAX} bytes")

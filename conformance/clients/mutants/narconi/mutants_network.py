@@ -37,6 +37,14 @@ class NarconiReconnectsOnce(WebSockets):
         return True
 
 
+@mutant("gone-queue-is-tried-for-ever", tag="life-cycle", breaks=["X6"])
+class GoneQueueIsTriedForEver(WebSockets):
+    """Tries again whatever the server refuses, and tells nobody."""
+
+    def is_final(self, error: ClientError) -> bool:
+        return False
+
+
 @mutant("reconnects-twice", tag="life-cycle", breaks=["X6", "X9"])
 class NarconiReconnectsTwice(WebSockets):
     """Makes two WebSockets for one that was lost."""

@@ -13,6 +13,7 @@ from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.consuming import Consuming
 from conformance.clients.reference.rabbitmq_stream.link import Link
+from conformance.clients.reference.rabbitmq_stream.publisher import Publisher
 from conformance.clients.reference.rabbitmq_stream.recovery import Recovery, User
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.frames import Close
@@ -252,3 +253,16 @@ class ClosedSocketsStay(Link):
 
     def eof_received(self) -> bool:
         return True
+
+
+@mutant("deleted-stream-untold", tag="life-cycle", breaks=["R17", "X6"])
+class DeletedStreamUntold(Recovery):
+    """Lets subscriptions of a stream that is gone end without a word."""
+
+    def close_user(self, user: User, error: ClientError) -> None:
+        if isinstance(user, Publisher):
+            super().close_user(user, error)
+            return
+        user.is_closed = True
+        self.client.consuming.stop(user)
+        self.client.consuming.subscriptions.discard(user)

@@ -95,3 +95,12 @@ class OnlyHeartbeatsCount(Connection):
 
     def silence_limit(self) -> float | None:
         return self.last_beat + 2 * self.heartbeat_s if self.is_beating() else None
+
+
+@mutant("beats-only-in-silence", tag="life-cycle", breaks=["R16", "R18"])
+class BeatsOnlyInSilence(Connection):
+    """Waits with its heartbeat as long as anything comes in."""
+
+    def heartbeat_due(self) -> float | None:
+        last = max(self.last_sent, self.last_received)
+        return last + self.heartbeat_s / 2 if self.is_beating() else None
