@@ -28,6 +28,7 @@ from conformance.findings import write_findings
 from conformance.pipeline.comparison import load_baseline
 from conformance.printing import console_for_all, plain
 from conformance.report import write_report
+from conformance.report.runs import write_run_pages
 from conformance.results import Results, Verdict, with_found
 from conformance.search.fixed import Swept
 from conformance.stages import FOLDER, STAGES, run_stage
@@ -174,6 +175,7 @@ class ConformCampaign:
         """Write the report; returns its path."""
         words = [note, *(f"Not run here: {each}." for each in self.left_out)]
         write_findings(self.done, self.report)
+        write_run_pages(self.done, self.report)
         return write_report(
             self.report,
             self.done,

@@ -109,6 +109,7 @@ class Starter:
         self._protocol = protocol
         self._folder = request.path.parent if request.scope != "session" else request.config.rootpath
         self._url = settings.urls.get(protocol.name)
+        self._is_traced = bool(settings.trace)
         self._defaults: dict[str, Any] = {"profile": settings.profile, "exact": True}
         self._defaults |= self._with_plan(marked_options(request.node, protocol), "marker fakebrokers")
         if settings.seed is not None:
@@ -141,6 +142,10 @@ class Starter:
                 skip("a second one", self._url)
             return real_instead(self._protocol, self._url, options)
         server = self._stop().enter_context(self._protocol.load()(**options))
+        if self._is_traced:
+            from fakebrokers.viewer.calls import listen
+
+            listen(server)
         self._started(server)
         return server
 

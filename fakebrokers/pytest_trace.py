@@ -12,12 +12,15 @@ from fakebrokers.pytest_report import all_fakes, replay_command
 from fakebrokers.pytest_settings import SETTINGS, has_allure
 from fakebrokers.server import FakeServer
 from fakebrokers.viewer import RunDocument, of_journal, write_page
+from fakebrokers.viewer.calls import calls_of
 
 if TYPE_CHECKING:
     import pytest
 
-ERROR_MAX = 600  #: characters of what pytest says of a failure
+ERROR_MAX = 600  #: characters of what pytest says of a failure, at the top; the row of the failure has more
+FAILURE_MAX = 20_000
 NAME_MAX = 120  #: characters of a file's name
+LOG_MAX = 64_000  #: characters of what the test has printed or logged, the end of each
 
 
 def add_trace(
@@ -32,9 +35,10 @@ def add_trace(
     fakes = all_fakes(item, own)
     if not fakes:
         return
+    logs = [(title, text[-LOG_MAX:]) for title, text in report.sections if title.startswith("Captured")]
     path = Path(item.config.stash[SETTINGS].trace) / f"{_file_name(item.nodeid)}.html"
     try:
-        write_page(path, [_document(item, title, server, error) for title, server in fakes])
+        write_page(path, [_document(item, title, server, error, logs) for title, server in fakes])
     except OSError as problem:
         said = f"{path}: cannot be written: {problem.strerror or problem}"
     else:
@@ -47,7 +51,9 @@ def add_trace(
     report.sections.append(("fakebrokers trace", said))
 
 
-def _document(item: pytest.Item, title: str, server: FakeServer, error: object) -> RunDocument:
+def _document(
+    item: pytest.Item, title: str, server: FakeServer, error: object, logs: Sequence[tuple[str, str]]
+) -> RunDocument:
     seed = f"--fakebrokers-seed={server.engine.injector.seed}"
     about = {
         "failed": f"{type(error).__name__}: {str(error)[:ERROR_MAX]}",
@@ -59,7 +65,12 @@ def _document(item: pytest.Item, title: str, server: FakeServer, error: object) 
     if server.journal.dropped:
         about["left out"] = f"{server.journal.dropped} earlier records"
     return of_journal(
-        f"{item.name}: {title}", server.journal, {label: text for label, text in about.items() if text}
+        f"{item.name}: {title}",
+        server.journal,
+        {label: text for label, text in about.items() if text},
+        calls=calls_of(server),
+        failure=f"{type(error).__name__}: {error}"[:FAILURE_MAX],
+        logs=logs,
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from conformance.report.model import Cell, Page, ReportedClient
+from conformance.report.runs import FOLDER, page_name
 from conformance.results import reproducer_name
 
 
@@ -23,6 +24,10 @@ class PageLinks:
         """The one-file reproducer of a result."""
         name = reproducer_name(cell.result)
         return self._first(f"reproducers/{name}", f"{cell.folder}/reproducers/{name}")
+
+    def run(self, cell: Cell) -> str:
+        """The page of everything that happened in the run of a result."""
+        return self._first(f"{FOLDER}/{page_name(cell.result.run)}") if cell.result.run else ""
 
     def junit(self, cell: Cell) -> str:
         """The JUnit file that has a result."""

@@ -69,6 +69,22 @@ class Cell(msgspec.Struct, frozen=True):
     story: tuple[str, ...] = ()
     reproducer: str = ""
 
+    @property
+    def wanted(self) -> str:
+        """The criterion that decided, in words; "" where the reason is something else."""
+        return self._said[0]
+
+    @property
+    def remark(self) -> str:
+        """What the reason says besides the criterion and what happened."""
+        return self._said[1]
+
+    @property
+    def _said(self) -> tuple[str, str]:
+        row = self.result
+        wanted, found, remark = row.reason.partition(f": {row.actual}")
+        return (wanted, remark.strip(" []")) if found and row.actual else ("", "")
+
 
 class ScenarioRow(msgspec.Struct, frozen=True):
     """One scenario: what it asks, and each client's result (None where it was not run)."""

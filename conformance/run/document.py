@@ -5,9 +5,7 @@ bytes; ops and events between them, in the order in which all of it happened.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
@@ -15,7 +13,8 @@ from conformance.run.showing import shown
 from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
 from fakebrokers.journal.secrets import without_secrets
-from fakebrokers.viewer.document import (
+from fakebrokers.viewer.document import links_of
+from fakebrokers.viewer.rows import (
     HEX_BYTES,
     Lanes,
     Row,
@@ -23,19 +22,38 @@ from fakebrokers.viewer.document import (
     as_json,
     brief,
     fields_of,
-    links_of,
+    in_order,
 )
 
-#: A violated rule: the row of the trace that shows it, its name, what happened.
-Violated = tuple[int, str, str]
+MOST_PROOFS = 50  #: rows that a violated rule names
+MOST_LOG = 64_000  #: characters of what the client has written, its end
+
+
+class RuleMark(NamedTuple):
+    """A violated rule, as a page marks it.
+
+    Attributes:
+        row: Of the trace, where it shows.
+        sentence: What happened.
+        about: What the rule demands and why: label and text.
+        rows: All rows of the trace that prove it.
+    """
+
+    row: int
+    name: str
+    sentence: str
+    about: Sequence[tuple[str, str]] = ()
+    rows: Sequence[int] = ()
 
 
 def document_of(
     case: Case,
     title: str,
     about: Mapping[str, str],
-    violated: Iterable[Violated] = (),
+    violated: Iterable[RuleMark] = (),
     besides: Callable[[float, Lanes], Sequence[Row]] = lambda _, __: (),
+    *,
+    has_test: bool = False,
 ) -> RunDocument:
     """The page's document of a run.
 
@@ -43,15 +61,48 @@ def document_of(
         about: Label and text.
         besides: Gets when the run began, in seconds, and the lanes: rows of the broker's side, such as what a
             fault took. They come after what is as early.
+        has_test: Whether it knows what the script did.
     """
-    sessions = list(dict.fromkeys(map(_session, case.ops)))
-    lanes = Lanes(sessions, list(case.conns))
+    violated = list(violated)
     began_s = case.rows[0].t if case.rows else 0.0
+    readers = list(dict.fromkeys(str(done.args["sub"]) for done in case.ops if done.args.get("sub")))
+    sessions = [name for name in dict.fromkeys(map(_session, case.ops)) if name not in readers]
+    lanes = Lanes(sessions, list(case.conns), readers, has_test=has_test)
     placed = [*_frames(case, lanes), *_ops(case, lanes), *_rules(case, violated)]
     placed.sort(key=lambda pair: pair[0])
-    rows = [msgspec.structs.replace(row, t=round(at.t - began_s, 6)) for at, row in placed]
-    rows = sorted([*rows, *besides(began_s, lanes)], key=lambda row: row.t)
-    return RunDocument(title, list(about.items()), lanes.all, rows)
+    for at, row in placed:
+        row.t = at.t - began_s
+    more = besides(began_s, lanes)
+    for row in more:
+        row.counts = []  # what the client had of them is in the trace
+    rows = in_order([*(row for _, row in placed), *more])
+    _prove(rows, placed, violated)
+    return RunDocument(title, list(about.items()), lanes.all, rows, _logs(case), is_of_the_wire=True)
+
+
+def _prove(rows: Sequence[Row], placed: Sequence[tuple[Position, Row]], violated: Sequence[RuleMark]) -> None:
+    """Say in the rows of violated rules which rows of the page prove them."""
+    numbers = {id(row): number for number, row in enumerate(rows)}
+    places: dict[int, list[int]] = {}
+    for at, row in placed:
+        if row.what != "rule":
+            places.setdefault(at.row, []).append(numbers[id(row)])
+    proofs = {(each.name, each.sentence): each.rows for each in violated}
+    for row in rows:
+        if row.what == "rule":
+            proof = [number for each in proofs[row.name, row.text] for number in places.get(each, ())]
+            if proof:
+                row.details.insert(2, ("rows", " ".join(map(str, proof[:MOST_PROOFS]))))
+
+
+def _logs(case: Case) -> list[tuple[str, str]]:
+    """What the client has written to its standard error, or what it died with."""
+    found = {
+        "the client's standard error": case.complaints,
+        "its last words": case.last_words,
+        "not as the adapter protocol has it": "\n".join(case.violations),
+    }
+    return [(label, text[-MOST_LOG:]) for label, text in found.items() if text.strip()]
 
 
 def _session(done: RunOp) -> str:
@@ -91,7 +142,9 @@ def _frame(conn: Conn, seen: SeenFrame, lane: int, parts: Sequence[bytes]) -> Ro
     details += [("hex", part[:HEX_BYTES].hex()) for part in parts]
     said = ", ".join(key.partition(":")[2] for key in keys[:3])
     text = f"#{said}{' ...' if len(keys) > 3 else ''}" if keys else brief(frame)
-    return Row(0.0, seen.direction, lane, "", type(frame).__name__, text, "", keys, 0, details)
+    role = str(frame.spec.role_in(seen.direction))
+    counts = [(role, len(keys) or 1)]
+    return Row(0.0, seen.direction, lane, "", type(frame).__name__, text, "", keys, 0, details, counts)
 
 
 def _option(given: Any) -> Any:
@@ -128,9 +181,10 @@ def _ops(case: Case, lanes: Lanes) -> Iterator[tuple[Position, Row]]:
         yield heard.at, Row(0.0, "event", lane, "", heard.what, what, "", links, 0, details)
 
 
-def _rules(case: Case, violated: Iterable[Violated]) -> Iterator[tuple[Position, Row]]:
+def _rules(case: Case, violated: Iterable[RuleMark]) -> Iterator[tuple[Position, Row]]:
     """After all that is in the row that shows it."""
-    for row, name, sentence in violated:
-        at = Position(row, 1 << 30, case.rows[row].t if 0 <= row < len(case.rows) else case.ended_s)
-        details = [("rule", name), ("what happened", sentence)]
-        yield at, Row(0.0, "rule", 0, "", name, sentence, "", [], 0, details)
+    for each in violated:
+        at_s = case.rows[each.row].t if 0 <= each.row < len(case.rows) else case.ended_s
+        details = [("rule", each.name), ("what happened", each.sentence), *each.about]
+        at = Position(each.row, 1 << 30, at_s)
+        yield at, Row(0.0, "rule", 0, "", each.name, each.sentence, "", [], 0, details)

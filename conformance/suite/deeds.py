@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import wraps
-from inspect import getmembers, isfunction
 from typing import Any
 
 import msgspec
 
+from fakebrokers.core.calls import OF_ITS_LIFE, CallListener
 from fakebrokers.faults.plan import Plan
 
 #: What only looks, waits, or belongs to the life of the fake itself.
-_NOT_DONE = frozenset(
-    {
-        *("call", "check", "expect", "start", "start_async", "stop", "stop_async"),
-        *("started", "stopping", "stopped", "forked"),
-        *("bound", "closed", "endpoints", "make_broker", "new_listeners", "released", "serve", "unserve"),
-        *("connect_memory", "connect_memory_socket", "connection", "options_from_environ"),
-        *("client_holds", "journal_excerpt", "messages", "stream_named", "unacked", "wait_for"),
-        *("messages_url", "queue_url", "wait_for_async", "websocket_url"),
-    }
-)
+_NOT_DONE = OF_ITS_LIFE | {
+    *("client_holds", "expect", "journal_excerpt", "messages", "stream_named", "unacked", "wait_for"),
+    *("messages_url", "queue_url", "wait_for_async", "websocket_url"),
+}
 
 #: How many bytes of texts a statement may hold. Writing down megabytes takes time from the scenario, and
 #: nobody reads them.
@@ -47,7 +39,7 @@ class Deed(msgspec.Struct, frozen=True):
     plan: dict[str, Any] = {}
 
 
-class Deeds:
+class Deeds(CallListener):
     """Listens to what is asked of a fake (its methods, faults and proxy) on the thread that made this.
 
     Args:
@@ -55,13 +47,13 @@ class Deeds:
     """
 
     def __init__(self, broker: Any, clock: Callable[[], float]) -> None:
+        super().__init__(_NOT_DONE)
         self.done: list[Deed] = []
         self._broker = broker
         self._clock = clock
         self._thread = threading.get_ident()
-        self._is_inside = False
         if hasattr(broker, "journal"):
-            self._listen(broker, "broker")
+            self.listen(broker, "broker")
             self._when_started(broker)
 
     def _when_started(self, broker: Any) -> None:
@@ -70,33 +62,14 @@ class Deeds:
         def started() -> Any:
             found = start()
             if getattr(broker, "proxy", None) is not None:
-                self._listen(broker.proxy, "broker.proxy")
+                self.listen(broker.proxy, "broker.proxy")
             return found
 
         broker.start = started
 
-    def _listen(self, server: Any, name: str) -> None:
-        for owner, called in ((server, name), (server.faults, f"{name}.faults")):
-            for method, _ in getmembers(type(owner), isfunction):
-                if not method.startswith("_") and method not in _NOT_DONE:
-                    setattr(owner, method, self._heard(getattr(owner, method), f"{called}.{method}"))
-        server.call = self._heard(server.call, f"{name}.call")
-
-    def _heard(self, method: Callable[..., Any], name: str) -> Callable[..., Any]:
-        @wraps(method)
-        def heard(*args: Any, **options: Any) -> Any:
-            is_ours = threading.get_ident() == self._thread and not self._is_inside
-            if not is_ours:
-                return method(*args, **options)
-            self._is_inside = True
-            try:
-                if not (name.endswith(".call") and _caller().startswith("fakebrokers.")):
-                    self._note(name, args, options)
-                return method(*args, **options)
-            finally:
-                self._is_inside = False
-
-        return heard
+    def begun(self, name: str, method: Callable[..., Any], args: Sequence[Any], options: Any) -> None:
+        if threading.get_ident() == self._thread:
+            self._note(name, args, options)
 
     def _note(self, name: str, args: Sequence[Any], options: Mapping[str, Any]) -> None:
         source, plan = SourceWriter(), {}
@@ -145,16 +118,3 @@ class SourceWriter:
     def _name(self, kind: type) -> str:
         self.names.add((kind.__name__, kind.__module__))
         return kind.__name__
-
-
-def _frames() -> Iterator[Any]:
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__") != __name__:
-            yield frame
-        frame = frame.f_back
-
-
-def _caller() -> str:
-    """The module that called the method."""
-    return next((str(frame.f_globals.get("__name__", "")) for frame in _frames()), "")

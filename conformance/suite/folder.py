@@ -64,6 +64,7 @@ def write_pages(
     from conformance.cli.analyze import analyze_journals
     from conformance.findings import write_findings
     from conformance.report import write_report
+    from conformance.report.runs import write_run_pages
 
     write_findings([results], folder)
     analysis = None
@@ -71,6 +72,7 @@ def write_pages(
     if journal.is_dir() and any(journal.iterdir()):  # a run may be ended before, and a client skip everything
         analyze_journals((folder,), folder / "analysis", engine="local", baseline=baseline, before=before)
         analysis = msgspec.json.decode((folder / "analysis" / "analysis.json").read_bytes())
+    write_run_pages([results], folder)
     write_report(folder, [results], analysis=analysis, note=incomplete_note(results))
 
 

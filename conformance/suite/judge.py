@@ -199,7 +199,7 @@ def _write_down(
     """Complete the run's journal, whose wire was written as it went, and close it."""
     if wire is not None:
         wire.sink = None
-    write_ops(note, judged.scenario, adapter.transcript.lines, wire)
+    write_ops(note, judged.scenario, adapter.transcript.lines, wire, judged.deeds)
     now = asyncio.get_running_loop().time()
     note.metric(now, LAG, lag.worst_s * 1000)
     if lag.steal is not None:

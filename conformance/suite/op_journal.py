@@ -13,10 +13,13 @@ from conformance.clients.adapter.kit.bodies import body_bytes
 from conformance.clients.adapter.transcript import WAITED, TranscriptLine
 from conformance.rules.anomalies.anomaly import ALLOWED_BY, RECONNECTS
 from conformance.suite.contract import AnyRun, contract, promise
+from conformance.suite.deeds import Deed
 from conformance.suite.scenario import Scenario
+from conformance.suite.story import one_line
 from fakebrokers import __version__
 from fakebrokers.journal import Journal, RunJournal
 from fakebrokers.journal.run import Outcome, value_id
+from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.protocol import find_protocol
 
 #: The place of a message of `publish_many` in its op's number.
@@ -64,13 +67,21 @@ def open_run(
 
 
 def write_ops(
-    journal: RunJournal, scenario: AnyRun, lines: Sequence[TranscriptLine], wire: Journal | None
+    journal: RunJournal,
+    scenario: AnyRun,
+    lines: Sequence[TranscriptLine],
+    wire: Journal | None,
+    deeds: Sequence[Deed] = (),
 ) -> None:
     """Everything that went between runner and adapter, and the contract that came of it.
 
     Args:
         wire: The fake's journal, if there was a fake.
+        deeds: What the script did to it.
     """
+    for deed in deeds:
+        if text := one_line(deed):
+            journal.did(deed.at_s, without_secrets(text))
     notes = _Notes(journal, offsets=find_protocol(scenario.protocol).ordered)
     for line in lines:
         now, body = line.at_ns / 1e9, line.value

@@ -10,7 +10,7 @@ import msgspec
 
 from conformance.printing import plain
 from conformance.suite.deeds import Deed
-from conformance.suite.judge import Judgement
+from conformance.suite.judgement import Judgement
 
 #: Ops of the suite itself.
 _UNTOLD = frozenset(("echo", "hello", "reset", "shutdown", "state", "stats"))

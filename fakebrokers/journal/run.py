@@ -41,6 +41,7 @@ from fakebrokers.journal.segment import Segment
 
 Outcome = Literal["invoke", "ok", "fail", "info", "event"]
 
+DID = "did"  #: what the ops table calls a thing that the script did to the fake
 _TRACE_LINES = 256  #: in one block of a trace
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+,=-]{0,199}")
 _ATTRIBUTES = frozenset(RunRow.__struct_fields__) - {"run", "name"}
@@ -242,6 +243,10 @@ class RunJournal:
     def event(self, now: float, process: str, what: str, note: str = "") -> None:
         """The client told something unasked: ``connection_lost``, ``reconnected`` ..."""
         self._note((EVENT, now, process, what, note))
+
+    def did(self, now: float, text: str) -> None:
+        """The script did something to the fake: a call as a statement, without credentials."""
+        self._note((EVENT, now, "", DID, text))
 
     def metric(self, now: float, name: str, value: float) -> None:
         """A measurement: ``loop_lag_ms``, ``cpu_steal`` ..."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -86,29 +86,48 @@ def _runs(folder: Path) -> dict[str, Path]:
     return found | dict.fromkeys(runs_in(folder), folder)
 
 
+def stored_runs(place: Path, runs: Collection[str]) -> Iterator[RunLog]:
+    """Some runs of a journal, by their identities; each file is read once, and what is not there is left out.
+
+    Raises:
+        UsageError: pyarrow is missing for one that is sealed.
+    """
+    files: dict[Path, list[str]] = {}
+    for run, path in _runs(place).items():
+        if run in runs:
+            files.setdefault(path, []).append(run)
+    for path, chosen in files.items():
+        yield from (read_run(path, run) for run in chosen) if path.is_dir() else _sealed(path, chosen)
+
+
 def _read(place: Path, run: str) -> RunLog:
-    return read_run(place, run) if place.is_dir() else _sealed(place, run)
+    return read_run(place, run) if place.is_dir() else next(_sealed(place, [run]))
 
 
-def _sealed(runs: Path, run: str) -> RunLog:
-    """A run in a set of sealed files."""
-    import pyarrow.compute as pc
+def _sealed(runs: Path, chosen: Sequence[str]) -> Iterator[RunLog]:
+    """Runs in a set of sealed files."""
     import pyarrow.parquet as pq
 
     from fakebrokers.journal.arrow import version_of
 
     name = runs.name.removeprefix("runs")
     paths = {table: runs.with_name(f"{table}{name}") for table in TABLES}
-    tables = {table: pq.read_table(path) for table, path in paths.items() if table != TRACE or path.exists()}
+    wanted = [("run", "in", list(chosen))]
+    tables = {
+        table: pq.read_table(path, filters=wanted)
+        for table, path in paths.items()
+        if table != TRACE or path.exists()
+    }
     whole = upgraded_tables(tables, version_of(tables["runs"].schema))
 
-    def rows(table: str, kind: type[Row]) -> list[Row]:
-        if table not in whole:
-            return []
-        found = whole[table].filter(pc.equal(whole[table]["run"], run))
-        return [msgspec.convert(row, kind) for row in found.to_pylist()]
+    def rows(table: str, kind: type[Row]) -> dict[str, list[Row]]:
+        found: dict[str, list[Row]] = {run: [] for run in chosen}
+        for row in whole[table].to_pylist() if table in whole else ():
+            found[row["run"]].append(msgspec.convert(row, kind))
+        return found
 
-    [row] = rows("runs", RunRow)
-    return RunLog(
-        row, rows("frames", FrameRow), rows("ops", OpRow), rows("metrics", MetricRow), rows(TRACE, TracedRow)
-    )
+    about, frames, ops = rows("runs", RunRow), rows("frames", FrameRow), rows("ops", OpRow)
+    metrics, traced = rows("metrics", MetricRow), rows(TRACE, TracedRow)
+    for run in chosen:
+        [row] = about[run]
+        yield RunLog(row, frames[run], ops[run], metrics[run], traced[run])

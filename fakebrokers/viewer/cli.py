@@ -14,8 +14,9 @@ from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.rows import MARK
 from fakebrokers.journal.stored import stored
 from fakebrokers.output import plain
-from fakebrokers.viewer.document import RunDocument, of_log
+from fakebrokers.viewer.document import of_log
 from fakebrokers.viewer.page import first_difference, write_page
+from fakebrokers.viewer.rows import RunDocument
 
 NAMES_SHOWN = 10
 PAGE = Path("trace.html")

@@ -17,14 +17,12 @@ from fakebrokers.journal.memory import Journal
 from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.record import Record, State, Tap
 from fakebrokers.journal.rows import OpRow, TracedRow
-from fakebrokers.journal.secrets import REDACTED, redacted
+from fakebrokers.journal.run import DID
 from fakebrokers.journal.stored import began_ns, record_of
+from fakebrokers.viewer.calls import Call, call_rows
+from fakebrokers.viewer.rows import HEX_BYTES, TEST, Lanes, Row, RunDocument, brief, fields_of, in_order
 
-BROKER = "broker"
-LANES = 14  #: at most; what does not fit is in the last one
 KEYS_LINKED = 100  #: keys of a batch by which its frame is found
-HEX_BYTES = 4096  #: of a piece of bytes that the page carries
-BRIEF_TEXTS, BRIEF_TEXT = 2, 48  #: of a frame without keys that a line says, and characters of each
 MOST_TEXT = 20_000  #: characters of a frame's fields
 
 #: Roles of frames that speak of a message as it goes to the broker, and as it comes from there.
@@ -32,72 +30,47 @@ _PUBLISHED = frozenset({Role.PUBLISH, Role.CONFIRM, Role.REJECT})
 _DELIVERED = frozenset({Role.DELIVER, Role.ACK})
 #: States that a trace has itself.
 _IN_TRACES = frozenset({State.ACCEPTED, State.CLOSED})
+#: Ops by which a process is known to be a subscription.
+_OF_SUBSCRIPTIONS = frozenset({"subscribe", "deliver", "assign", "drain", "returned"})
 _OUTCOMES = {"ok": "ok", "fail": "failed for sure", "info": "nobody knows"}
-_FIRST, _LAST = 0x20, 0x7E  #: of ASCII that is shown
 _NUMBERS = re.compile(r"\d+")
 
 
-class Row(msgspec.Struct, array_like=True):
-    """One line of the page.
+def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
+    """The document of a stored run.
 
-    Attributes:
-        t: Seconds since the run began.
-        what: ``in``, ``out`` (frames from and to the client), ``state``, ``op``, ``end`` (of an op),
-            ``event``, ``bytes``, ``rule``.
-        lane: Number of its lane.
-        tap: Where a frame was seen, if not everywhere: ``received``, ``heard``, ``said``, ``sent``.
-        name: Kind of the frame, name of the op or of the rule.
-        text: What else the line says.
-        fault: Names of the faults that touched it.
-        links: What it has in common with other rows of the same message.
-        op: Of an op and its end, a number that both have; 0: none.
-        details: For the panel beside the lines, label and text.
+    Args:
+        logs: What else is known of it: where it was written, and the text.
     """
-
-    t: float
-    what: str
-    lane: int
-    tap: str
-    name: str
-    text: str
-    fault: str
-    links: list[str]
-    op: int
-    details: list[tuple[str, str]]
-
-
-class Lane(msgspec.Struct):
-    """A participant: ``session``, ``connection`` or ``broker``."""
-
-    name: str
-    kind: str
-
-
-class RunDocument(msgspec.Struct):
-    """What the page shows of one run.
-
-    Attributes:
-        about: Label and text.
-    """
-
-    title: str
-    about: list[tuple[str, str]]
-    lanes: list[Lane]
-    rows: list[Row]
-
-
-def of_log(log: RunLog) -> RunDocument:
-    """The document of a stored run."""
     began = began_ns(log)
     started = began / 1e9
-    lanes = Lanes(_processes(log.ops), _connections(row.connection for row in log.frames))
+    did = [row for row in log.ops if row.f == DID]
+    asked = [row for row in log.ops if row.f != DID]
+    sessions, subscriptions = _processes(asked)
+    connections = _connections(row.connection for row in log.frames)
+    lanes = Lanes(sessions, connections, subscriptions, has_test=bool(did))
     ops = _Ops(lanes)
     numbered = [(row.seq, _frame(record_of(row, began), row.frame, lanes)) for row in log.frames]
-    numbered += [(row.seq, ops.row(row, row.t_ns / 1e9 - started)) for row in log.ops]
+    numbered += [(row.seq, ops.row(row, row.t_ns / 1e9 - started)) for row in asked]
     rows = [row for _, row in sorted(numbered, key=lambda each: each[0])]
-    besides = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
-    rows = sorted([*rows, *besides], key=lambda row: row.t)
-    return RunDocument(log.run.name or log.run.run, about_run(log), lanes.all, rows)
+    passed = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
+    rows = in_order([*script_rows(did, started, lanes), *rows, *passed])
+    return RunDocument(log.run.name or log.run.run, about_run(log), lanes.all, rows, list(logs))
+
+
+def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]:
+    """What the script of a scenario did to the fake; see `RunJournal.did`.
+
+    Args:
+        started: When the run began, seconds on the journal's clock.
+    """
+    found = []
+    for row in did:
+        name, _, given = row.note.partition("(")
+        details = [("called", row.note)]
+        t = row.t_ns / 1e9 - started
+        found.append(Row(t, "did", lanes.test, "", name, given.removesuffix(")"), "", [], 0, details))
+    return found
 
 
 def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
@@ -116,40 +89,48 @@ def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
     ]
 
 
-def of_journal(title: str, journal: Journal, about: Mapping[str, str]) -> RunDocument:
+def of_journal(
+    title: str,
+    journal: Journal,
+    about: Mapping[str, str],
+    *,
+    calls: Sequence[Call] = (),
+    failure: str = "",
+    logs: Sequence[tuple[str, str]] = (),
+) -> RunDocument:
     """The document of a fake's journal in memory.
 
     Args:
         about: Label and text.
+        calls: What the test did to the fake.
+        failure: Why the test failed.
+        logs: What was written besides: where, and the text.
     """
     records = journal.records()
-    lanes = Lanes((), _connections(record.connection for record in records))
+    lanes = Lanes((), _connections(record.connection for record in records), has_test=bool(calls or failure))
     fields = [None if record.frame is None else fields_of(record.frame) for record in records]
-    rows = [_frame(record, shown, lanes) for record, shown in zip(records, fields, strict=True)]
-    return RunDocument(title, list(about.items()), lanes.all, rows)
+    began_s = journal.started_at if records else min((call.began_s for call in calls), default=0.0)
+    rows = call_rows(calls, began_s, lanes.test)
+    rows += [_frame(record, shown, lanes) for record, shown in zip(records, fields, strict=True)]
+    document = RunDocument(title, list(about.items()), lanes.all, in_order(rows), list(logs))
+    if failure:
+        add_failure(document, "the test failed", failure)
+    return document
 
 
-class Lanes:
-    """Which lane is whose: sessions, connections, the broker."""
-
-    def __init__(self, processes: Sequence[str], connections: Sequence[str]) -> None:
-        names = [(name, "session") for name in processes] + [(name, "connection") for name in connections]
-        self.all = [Lane(name or "client", kind) for name, kind in names[: LANES - 1]]
-        if len(names) >= LANES:
-            self.all[-1] = Lane(f"{len(names) - LANES + 2} others", "connection")
-        self._last = max(0, len(self.all) - 1)
-        self._of = {name: min(number, self._last) for number, name in enumerate(names)}
-        self.all.append(Lane(BROKER, BROKER))
-
-    def session(self, name: str) -> int:
-        return self._of.get((name, "session"), 0)
-
-    def connection(self, name: str) -> int:
-        return self._of.get((name, "connection"), len(self.all) - 1)
+def add_failure(document: RunDocument, name: str, text: str) -> None:
+    """Say at the end of a run why it counts as failed."""
+    last = document.rows[-1].t if document.rows else 0.0
+    lane = next((number for number, each in enumerate(document.lanes) if each.kind == TEST), 0)
+    head = text.partition("\n")[0]
+    document.rows.append(Row(last, "failure", lane, "", name, head, "", [], 0, [("error", text)]))
 
 
-def _processes(ops: Iterable[OpRow]) -> list[str]:
-    return list(dict.fromkeys(row.process for row in ops))
+def _processes(ops: Sequence[OpRow]) -> tuple[list[str], list[str]]:
+    """Sessions and subscriptions."""
+    names = dict.fromkeys(row.process for row in ops)
+    reading = {row.process for row in ops if row.f in _OF_SUBSCRIPTIONS and row.process}
+    return [name for name in names if name not in reading], [name for name in names if name in reading]
 
 
 def _connections(names: Iterable[str]) -> list[str]:
@@ -183,7 +164,7 @@ def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
         "fields": (fields or "")[:MOST_TEXT],
     }
     return Row(
-        round(record.at, 6),
+        record.at,
         "state" if is_state else record.tap.direction,
         lanes.connection(record.connection),
         tap,
@@ -193,18 +174,18 @@ def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
         [] if is_state else _links(record),
         0,
         _there(details),
+        [] if is_state else _counts(record),
     )
 
 
-def brief(frame: Frame) -> str:
-    """What tells a frame without keys from others of its kind: the first texts in it, without credentials."""
-    shown, found = redacted(frame, frame.spec), list[str]()
-    for name in shown.__struct_fields__:
-        value = getattr(shown, name)
-        for each in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(each, str | bytes) and each:
-                found.append(str(readable(each))[:BRIEF_TEXT])
-    return " ".join(found[:BRIEF_TEXTS])
+def _counts(record: Record) -> list[tuple[str, int]]:
+    """For how many messages a frame is what."""
+    if not record.parts:
+        return [(str(record.role), len(record.keys) or 1)]
+    found: dict[str, int] = {}
+    for part in record.parts:
+        found[str(part.role)] = found.get(str(part.role), 0) + len(part.indices or ())
+    return list(found.items())
 
 
 def _keys(record: Record) -> str:
@@ -268,7 +249,7 @@ class _Ops:
             "note": row.note,
         }
         return Row(
-            round(t, 6),
+            t,
             what,
             self._lanes.session(row.process),
             "fail" if what == "end" and row.outcome != "ok" else "",
@@ -297,7 +278,7 @@ def _bytes(row: TracedRow, started: float, lanes: Lanes) -> Row:
     size = sum(map(len, parts))
     shown = [part[:HEX_BYTES].hex() for part in parts]
     return Row(
-        round(row.t_s - started, 6),
+        row.t_s - started,
         "bytes",
         lanes.connection(row.connection),
         row.what,
@@ -331,35 +312,3 @@ def about_run(log: RunLog) -> list[tuple[str, str]]:
 
 def _there(details: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(label, text) for label, text in details.items() if text]
-
-
-def fields_of(frame: Frame) -> str:
-    """All fields of a frame as JSON, without credentials."""
-    shown = redacted(frame, frame.spec)
-    fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
-    return as_json({**fields, **dict.fromkeys(frame.spec.secret, REDACTED)})
-
-
-def as_json(value: Any) -> str:
-    """A value as the page shows it."""
-    return msgspec.json.encode(readable(value), enc_hook=str).decode()
-
-
-def readable(value: Any) -> Any:
-    """Bytes as text where they are; with escapes where most of them are; else as hexadecimal digits."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        data = bytes(value)
-        text = data.decode("utf-8", "replace")
-        if text.isprintable() and "\ufffd" not in text:
-            return text
-        plain = sum(_FIRST <= byte <= _LAST for byte in data)
-        if 2 * plain < len(data):
-            return f"0x{data.hex()}"
-        return "".join(chr(b) if _FIRST <= b <= _LAST else f"\\x{b:02x}" for b in data)
-    if isinstance(value, Mapping):
-        return {str(readable(name)): readable(each) for name, each in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [readable(each) for each in value]
-    if isinstance(value, msgspec.Struct):
-        return {name: readable(getattr(value, name)) for name in value.__struct_fields__}
-    return value

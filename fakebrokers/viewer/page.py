@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from fakebrokers.viewer.document import RunDocument
+from fakebrokers.viewer.rows import RunDocument
 
 _PAGE = """\
 <!doctype html>

@@ -1,9 +1,12 @@
 "use strict";
 // Row: t, what, lane, tap, name, text, fault, links, op, details. See document.py.
-const T = 0, WHAT = 1, LANE = 2, TAP = 3, NAME = 4, TEXT = 5, FAULT = 6, LINKS = 7, OP = 8, DETAILS = 9;
+const T = 0, WHAT = 1, LANE = 2, TAP = 3, NAME = 4, TEXT = 5, FAULT = 6, LINKS = 7, OP = 8, DETAILS = 9, COUNTS = 10;
 const HEIGHT = 22;
 const TAPS = {received: "never reached the broker", heard: "what the broker got instead", said: "meant, not sent", sent: "sent instead"};
-const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "event"]], ["bytes", ["bytes"]]];
+const ALWAYS = new Set(["rule", "failure"]);
+const WORDS = {publish: "published", confirm: "confirmed", reject: "refused", deliver: "delivered", ack: "acknowledged"};
+const KEYS_SHOWN = 12;
+const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "did", "event"]], ["bytes", ["bytes"]]];
 
 function make(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -75,7 +78,7 @@ class Run {
 
   filter(kinds) {
     this.visible = [];
-    this.rows.forEach((row, at) => { if (row[WHAT] === "rule" || kinds.has(row[WHAT])) this.visible.push(at); });
+    this.rows.forEach((row, at) => { if (ALWAYS.has(row[WHAT]) || kinds.has(row[WHAT])) this.visible.push(at); });
     this.place = new Map(this.visible.map((at, number) => [at, number]));
     this.space.style.height = this.visible.length * HEIGHT + "px";
     this.draw(true); this.paint();
@@ -106,8 +109,36 @@ class Run {
     this.draw(true); this.paint();
   }
 
+  /** What the wire and the broker had of messages after a row, and what had no answer yet. */
+  upTo(at) {
+    const sums = new Map(), open = new Map(), owed = {p: new Map(), d: new Map()}, seen = new Set();
+    for (let n = 0; n <= at; n++) {
+      const row = this.rows[n], tap = row[TAP], lane = row[LANE];
+      if (row[WHAT] === "state") {
+        if (/^(accepted|connected)$/.test(row[NAME])) open.set(lane, row[NAME]);
+        else if (/^(closed|ended)/.test(row[NAME])) open.delete(lane);
+        continue;
+      }
+      if (row[WHAT] !== "in" && row[WHAT] !== "out") continue;
+      const client = tap === "" || tap === "received" || tap === "sent", broker = tap === "" || tap === "heard" || tap === "said";
+      for (const [role, count] of row[COUNTS] || []) {
+        if (!(role in WORDS)) continue;
+        seen.add(role);
+        const sum = sums.get(role) || [0, 0];
+        sums.set(role, [sum[0] + (client ? count : 0), sum[1] + (broker ? count : 0)]);
+        if (role === "publish" && broker) row[LINKS].forEach(link => owed.p.set(`${lane} ${link}`, link));
+        else if ((role === "confirm" || role === "reject") && client) row[LINKS].forEach(link => owed.p.delete(`${lane} ${link}`));
+        else if (role === "deliver" && client) row[LINKS].forEach(link => owed.d.set(`${lane} ${link}`, link));
+        else if (role === "ack" && broker) row[LINKS].forEach(link => owed.d.delete(`${lane} ${link}`));
+      }
+    }
+    const answers = role => this.rows.some(row => (row[COUNTS] || []).some(each => each[0] === role));
+    const listed = (group, has) => has ? [...new Set(owed[group].values())].map(link => "#" + link.slice(2)) : [];
+    return {sums, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", answers("ack"))};
+  }
+
   get marks() {
-    return this.visible.filter(at => this.rows[at][WHAT] === "rule" || this.rows[at][FAULT] || at === this.differs);
+    return this.visible.filter(at => ALWAYS.has(this.rows[at][WHAT]) || this.rows[at][FAULT] || at === this.differs);
   }
 
   draw(anew = false) {
@@ -243,6 +274,7 @@ class Viewer {
         button("\u25c2 mark", "the mark before (M)", () => this.step(this.current.marks, -1)),
         button("mark \u25b8", "the next fault or violated rule (m)", () => this.step(this.current.marks, 1)),
         button("follow", "the rows of the same message (f)", () => { this.current.follow(); this.tell(); }),
+        documents.some(data => data.logs.length) ? button("logs", "what was written besides (l)", () => this.logs()) : "",
         make("div", {className: "about"}, ...documents[0].about.flatMap(([label, text]) => [make("b", {}, label), ` ${text}   `]))),
       make("main", {}, ...this.runs.map(run => run.element), this.aside));
     if (difference) this.runs.forEach((run, at) => { run.differs = difference[at]; });
@@ -311,18 +343,49 @@ class Viewer {
     const run = this.current, row = run.rows[run.picked];
     if (!row) {
       this.aside.replaceChildren(make("h3", {}, "Nothing chosen"), ...[["\u2191 \u2193", "step"], ["/", "search; Enter goes on"], ["m M", "next and last fault, rule or difference"],
-        ["f", "follow one message"], ["+ -", "zoom the time line"], ["Esc", "clear"], ["?", "these keys"]].map(([keys, text]) => make("p", {}, make("kbd", {}, keys), " " + text)));
+        ["f", "follow one message"], ["l", "logs"], ["+ -", "zoom the time line"], ["Esc", "clear"], ["?", "these keys"]].map(([keys, text]) => make("p", {}, make("kbd", {}, keys), " " + text)));
       return;
     }
     const words = {in: "client \u2192 broker", out: "broker \u2192 client", state: "connection", op: "asked of the client", end: "the op ended",
-      event: "reported by the client", bytes: "bytes", rule: "violated rule"};
+      did: "done to the broker", event: "reported by the client", bytes: "bytes", rule: "violated rule", failure: "the test"};
+    if (run.data.lanes[row[LANE]].kind === "test") Object.assign(words, {op: "the test calls", end: "the call ended"});
     const list = make("dl", {}, make("dt", {}, "what"), make("dd", {}, words[row[WHAT]] || row[WHAT]), make("dt", {}, "at"), make("dd", {}, row[T].toFixed(6) + " s"));
     for (const [label, text] of row[DETAILS]) {
       if (label === "hex") list.append(make("pre", {}, hexdump(text)));
       else if (label === "fields") list.append(make("pre", {}, pretty(text)));
+      else if (label === "error") list.append(make("pre", {className: "log"}, text));
+      else if (label === "rows") list.append(make("dt", {}, "proved by"), make("dd", {}, ...this.links(text)));
       else list.append(make("dt", {}, label), make("dd", {}, text));
     }
-    this.aside.replaceChildren(make("h3", {}, row[NAME] + " " + row[TEXT]), list);
+    this.aside.replaceChildren(make("h3", {}, row[NAME] + " " + row[TEXT]), list, ...this.soFar(run));
+    this.aside.scrollTop = 0;
+  }
+
+  /** What the client, or the test, has written besides. */
+  logs() {
+    const logs = this.current.data.logs;
+    if (logs.length) this.aside.replaceChildren(...logs.flatMap(([label, text]) => [make("h3", {}, label), make("pre", {className: "log"}, text)]));
+  }
+
+  /** Links to rows. */
+  links(numbers) {
+    const run = this.current;
+    return numbers.split(" ").map(Number).filter(at => run.rows[at]).flatMap(at => [
+      make("button", {className: "row-link", onclick: () => this.pick(run, at)}, `${run.rows[at][T].toFixed(4)} ${run.rows[at][NAME]}`), " "]);
+  }
+
+  soFar(run) {
+    const {sums, open, unconfirmed, unacked} = run.upTo(run.picked), parts = [];
+    const columns = run.data.is_of_the_wire ? ["on the wire"] : ["client", "broker"];
+    if (sums.size) parts.push(make("table", {},
+      make("tr", {}, make("th", {}, ""), ...columns.map(name => make("th", {}, name))),
+      ...Object.keys(WORDS).filter(role => sums.has(role)).map(role => make("tr", {}, make("td", {}, WORDS[role]),
+        ...sums.get(role).slice(0, columns.length).map((n, at, both) => make("td", {className: both.length < 2 || both[0] === both[1] ? "" : "unlike"}, String(n)))))));
+    const list = (text, keys) => { if (keys.length) parts.push(make("p", {}, `${text}: ${keys.slice(0, KEYS_SHOWN).join(", ")}${keys.length > KEYS_SHOWN ? ` and ${keys.length - KEYS_SHOWN} more` : ""}`)); };
+    list("published, and no answer yet", unconfirmed);
+    list("delivered, and not acknowledged yet", unacked);
+    if (parts.length || open) parts.unshift(make("h4", {}, "Up to here"), make("p", {}, `connections open: ${open}`));
+    return parts;
   }
 
   key(event) {
@@ -332,7 +395,7 @@ class Viewer {
     const acts = {ArrowDown: () => this.move(1), j: () => this.move(1), ArrowUp: () => this.move(-1), k: () => this.move(-1),
       PageDown: () => this.move(page), PageUp: () => this.move(-page), Home: () => this.move(-run.visible.length), End: () => this.move(run.visible.length),
       "/": () => this.words.focus(), "?": () => { run.picked = -1; run.draw(true); this.describe(); }, n: () => this.step(this.hits(), 1), N: () => this.step(this.hits(), -1),
-      m: () => this.step(run.marks, 1), M: () => this.step(run.marks, -1), f: () => { run.follow(); this.tell(); },
+      m: () => this.step(run.marks, 1), M: () => this.step(run.marks, -1), f: () => { run.follow(); this.tell(); }, l: () => this.logs(),
       "+": () => run.zoom(0.5), "=": () => run.zoom(0.5), "-": () => run.zoom(2),
       Escape: () => { run.linked = new Set(); this.words.value = ""; this.search(); }};
     if (acts[event.key]) { acts[event.key](); event.preventDefault(); }

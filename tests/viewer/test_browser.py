@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fakebrokers.viewer import RunDocument, write_page
-from fakebrokers.viewer.document import Lane, Row
+from fakebrokers.viewer.rows import Lane, Row
 from tests.browser import chromium, opened
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore")]
@@ -34,15 +34,21 @@ def document(messages: int) -> RunDocument:
         fields = [("fields", f'{{"id":{number}}}')]
         rows += [
             Row(t, "op", 0, "", "publish", f"message-{number}", "", said, number, []),
-            Row(t, "in", 1, "", "Publish", f"#{number}", "", links, 0, fields),
-            Row(t, "out", 1, "", "PublishConfirm", f"#{number}", "", links, 0, [("hex", "00ff41")]),
+            Row(t, "in", 1, "", "Publish", f"#{number}", "", links, 0, fields, [("publish", 1)]),
+            Row(
+                *(t, "out", 1, "", "PublishConfirm", f"#{number}", "", links, 0, [("hex", "00ff41")]),
+                [("confirm", 1)],
+            ),
             Row(t, "end", 0, "", "publish", "ok", "", links, number, []),
         ]
         if number == LOST:
-            rows[-2] = Row(t, "out", 1, "said", "PublishConfirm", f"#{LOST}", HOSTILE, links, 0, [])
-            rows.append(Row(t, "rule", 0, "", "acked-not-stored", HOSTILE, "", [], 0, [("rule", HOSTILE)]))
+            rows[-2] = Row(
+                t, "out", 1, "said", "PublishConfirm", f"#{LOST}", HOSTILE, links, 0, [], [("confirm", 1)]
+            )
+            proof = [("rule", HOSTILE), ("why", HOSTILE), ("rows", "9 11")]
+            rows.append(Row(t, "rule", 0, "", "acked-not-stored", HOSTILE, "", [], 0, proof))
     lanes = [Lane("s1", "session"), Lane("c1", "connection"), Lane("broker", "broker")]
-    return RunDocument(HOSTILE, [("note", HOSTILE)], lanes, rows)
+    return RunDocument(HOSTILE, [("note", HOSTILE)], lanes, rows, [("standard error", HOSTILE)])
 
 
 @pytest.fixture(params=[(1280, 900), (360, 740)], ids=["wide", "narrow"])
@@ -84,6 +90,25 @@ def test_one_message_is_followed(page: Any) -> None:
     page.keyboard.press("f")
     assert "4 rows of one message" in page.locator(".count").inner_text()
     assert page.locator(".row.linked").count() == 4
+
+
+def test_a_rule_says_why_and_leads_to_what_proves_it(page: Any) -> None:
+    page.keyboard.press("m")
+    assert "why" in page.locator("aside dl").inner_text()
+    page.locator("aside .row-link").first.click()
+    assert picked(page) == "Publish #3"
+
+
+def test_what_was_written_besides_is_shown_as_text(page: Any) -> None:
+    page.keyboard.press("l")
+    assert HOSTILE in page.locator("aside pre.log").inner_text()
+
+
+def test_a_row_says_what_there_was_up_to_it(page: Any) -> None:
+    cells = [page.locator("aside table tr").nth(n).locator("td").all_inner_texts() for n in (1, 2)]
+    assert cells == [["published", "3", "3"], ["confirmed", "2", "3"]]
+    assert "published, and no answer yet: #3" in page.locator("aside").inner_text()
+    assert page.locator("aside td.unlike").count() == 2
 
 
 def test_kinds_are_left_out(page: Any) -> None:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import socket
+import weakref
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from fakebrokers import RabbitMQStream
+from fakebrokers.errors import UsageError
 from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.frames import FRAMES, DeclarePublisher, PeerProperties, PublishConfirm
 from fakebrokers.rabbitmq_stream.publishing import publish
 from fakebrokers.viewer import RunDocument, of_journal, of_log
+from fakebrokers.viewer.calls import CallLog, arguments_of
 from fakebrokers.viewer.cli import trace
-from fakebrokers.viewer.document import LANES, Row, readable
 from fakebrokers.viewer.page import first_difference, page_of
+from fakebrokers.viewer.rows import LANES, Lane, Row, readable
 from tests.pages_of_runs import documents
 
 HOSTILE = "</script><img src=x onerror=alert(1)>&lt;\u2028"
@@ -220,3 +225,72 @@ def test_texts_in_bytes_are_found() -> None:
     assert readable(b"tea") == "tea"
     assert readable(b"\x00\x00\x00\x07order 3") == "\\x00\\x00\\x00\\x07order 3"
     assert readable(b"\x00\x01\x02a") == "0x00010261"
+
+
+def test_the_calls_of_a_test_have_a_lane_with_what_they_were_given(tmp_path: Path) -> None:
+    with RabbitMQStream() as broker:
+        log = CallLog(broker)
+        broker.create_stream("orders")
+        with pytest.raises(UsageError):
+            broker.publish("bills", [b"tea"])
+        document = of_journal("orders", broker.journal, {}, calls=log.found, failure="it was wrong\nand how")
+    assert document.lanes[0] == Lane("test", "test")
+    rows = [row for row in document.rows if row.lane == 0]
+    assert [(row.what, row.name) for row in rows] == [
+        *(("op", "create_stream"), ("end", "create_stream")),
+        *(("op", "publish"), ("end", "publish"), ("failure", "the test failed")),
+    ]
+    assert rows[0].text == "name='orders'"
+    assert rows[3].tap == "fail" and "UsageError" in rows[3].text
+    assert rows[0].op == rows[1].op != rows[2].op
+    assert rows[-1].text == "it was wrong" and document.rows[-1] is rows[-1]
+    assert min(row.t for row in document.rows) == 0
+
+
+def test_no_credentials_are_shown_of_what_a_call_was_given() -> None:
+    def add_user(name: str, password: str, tags: tuple[str, ...] = ()) -> None: ...
+
+    assert (
+        arguments_of(add_user, ("bob", "s3cret"), {"tags": ("a",)}) == "name='bob', password='***', tags='a'"
+    )
+
+
+def test_what_a_method_calls_itself_is_no_call_of_the_test() -> None:
+    with RabbitMQStream() as broker:
+        log = CallLog(broker)
+        broker.reset()  # forgets faults, restarts ...
+    assert [call.name for call in log.found] == ["reset"]
+    assert log.found[0].ended_s is not None
+
+
+def test_a_fake_that_is_listened_to_goes_away() -> None:
+    broker = RabbitMQStream()
+    CallLog(broker)
+    gone = weakref.ref(broker)
+    del broker
+    gc.collect()
+    assert gone() is None
+
+
+def test_subscriptions_are_told_from_sessions() -> None:
+    run = RunJournal(None, "shop", protocol="rabbitmq-stream")
+    run.did(0.5, "broker.create_stream(name='orders')")
+    run.op(1.0, "s1", 1, "connect", "invoke")
+    run.op(1.1, "reader", 2, "subscribe", "invoke", key="orders")
+    run.op(1.2, "reader", None, "deliver", "ok", key="orders", value="aa")
+    run.close()
+    document = of_log(run.log(), [("its standard error", "oh")])
+    assert [(lane.name, lane.kind) for lane in document.lanes] == [
+        *(("test", "test"), ("s1", "session"), ("reader", "subscription"), ("broker", "broker"))
+    ]
+    assert [row.lane for row in document.rows] == [0, 1, 2, 2]
+    assert (document.rows[0].what, document.rows[0].name) == ("did", "broker.create_stream")
+    assert document.logs == [("its standard error", "oh")]
+
+
+def test_a_frame_says_for_how_many_messages_it_is_what() -> None:
+    journal = Journal(FRAMES)
+    journal.add(1.0, "c1", Tap.IN, publish(1, [(1, b"tea"), (2, b"milk")]), 30)
+    published(7, journal, 1.2)
+    rows = of_journal("orders", journal, {}).rows
+    assert [row.counts for row in rows] == [[("publish", 2)], [("publish", 1)], [("confirm", 1)]]

@@ -15,6 +15,7 @@ def test_well(pzq):
 def test_bad(rabbitmq_stream, fake_redis):
     with socket.create_connection((rabbitmq_stream.host, rabbitmq_stream.port)):
         rabbitmq_stream.wait_for(kind="accepted")
+    print("printed by the test")
     assert not "as it should be"
 
 def test_without_a_fake():
@@ -35,6 +36,10 @@ def test_a_failed_test_has_a_page(pytester: pytest.Pytester) -> None:
     titles = {each.title: each for each in documents(page)}
     assert set(titles) == {"test_bad: rabbitmq_stream", "test_bad: redis"}
     assert "accepted" in [row.name for row in titles["test_bad: rabbitmq_stream"].rows]
+    calls = [row for row in titles["test_bad: rabbitmq_stream"].rows if row.name == "wait_for"]
+    assert [row.what for row in calls] == ["op", "end"] and calls[0].text == "kind='accepted'"
+    assert [row.what for row in titles["test_bad: redis"].rows] == ["failure"]
+    assert titles["test_bad: redis"].logs == [("Captured stdout call", "printed by the test\n")]
     about = dict(titles["test_bad: redis"].about)
     assert about["test"] == "test_shop.py::test_bad"
     assert "as it should be" in about["failed"]
