@@ -38,7 +38,9 @@ def demand_earned(scenario: Scenario, broker: Any, expect: Expect, acked: int) -
     if not scenario.unfired:
         for name in unfired(broker):
             if not any(fnmatchcase(name, excused) for excused in expect.unfired):
-                raise Inconclusive(f"the fault {name!r} never took place", id="fault-never-fired")
+                near = broker.faults.near_miss(name) if name in broker.faults.unfired else ""
+                text = f"the fault {name!r} never took place{f'; {near}' * bool(near)}"
+                raise Inconclusive(text, id="fault-never-fired")
     if not expect.met and not expect.tolerated:
         raise Inconclusive("the script demanded nothing", id="nothing-demanded")
 

@@ -161,8 +161,13 @@ class Evaluation:
         """What a reader of a failure has to know about the client's end and about the faults."""
         end = end_of(self._adapter, self._mark)
         names = unfired(self._broker) if hasattr(self._broker, "faults") else []
-        idle = f"never took place: {', '.join(names[:3])}" if names else ""
+        idle = f"never took place: {', '.join(map(self._unfired, names[:3]))}" if names else ""
         return "".join(f" [{text}]" for text in (end, idle) if text)
+
+    def _unfired(self, name: str) -> str:
+        """A fault that never took place, and what came closest to it."""
+        near = self._broker.faults.near_miss(name) if name in self._broker.faults.unfired else ""
+        return f"{name} ({near})" if near else name
 
 
 def leaves_open(error: Exception) -> bool:

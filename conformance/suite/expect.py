@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.clients.adapter.messages import Kind
 from conformance.clients.adapter.result import Result
+from conformance.suite.difference import difference, shown
 from fakebrokers.errors import FakeBrokerError, UsageError, WaitTimeout
 from fakebrokers.journal import Record
 
@@ -125,7 +126,8 @@ class Expect:
 
     def equal(self, actual: object, wanted: object, criterion: str, *, id: str) -> None:
         """Demand that both are equal."""
-        self.that(actual == wanted, criterion, f"expected {wanted!r}, got {actual!r}", id=id)
+        is_met = actual == wanted
+        self.that(is_met, criterion, "" if is_met else difference(actual, wanted), id=id)
 
     def tolerate(self, condition: object, criterion: str, actual: object = "", *, id: str) -> bool:
         """A condition that should hold; if it does not, the verdict is at most ``non-strict``."""
@@ -302,4 +304,4 @@ class Expect:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else repr(value)
+    return value if isinstance(value, str) else shown(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -49,10 +49,13 @@ class Expectation:
             return 0
         return max(1, len(record.keys)) if self.unit == "item" else 1
 
-    def problem(self, records: Iterable[Record]) -> str:
-        """What is wrong with these records, and those that fit; "" if nothing is."""
+    def problem(self, records: Sequence[Record]) -> str:
+        """What is wrong with these records, and those that fit, or came closest; "" if nothing is."""
+        near = ""
         try:
             fitting = [(record, weight) for record in records if (weight := self.weight(record))]
+            if not fitting and self.at_least:
+                near = self.wanted.near_miss(records)
         except Exception as error:  # the test's own condition went wrong
             return f"{self.place}: expected {self}; its condition raised {error!r}"
         got = sum(weight for _, weight in fitting)
@@ -60,6 +63,7 @@ class Expectation:
             return ""
         lines = [f"{self.place}: expected {self}, got {got or 'none'}"]
         lines += [f"    {record}" for record, _ in fitting[-SHOWN:]]
+        lines += [f"    {near}"] if near else []
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 
 import msgspec
 
 from fakebrokers.errors import WaitTimeout
 from fakebrokers.journal import Journal, Record, Tap
+from fakebrokers.journal.near import closest, elsewhere
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -33,6 +34,35 @@ class Wanted(msgspec.Struct, frozen=True):
             and (self.connection is None or record.connection == self.connection)
             and (self.condition is None or self.condition(record))
         )
+
+    def misses(self, record: Record) -> list[str] | None:
+        """What keeps a record of the wanted kind or role from counting, a part of a sentence for each.
+
+        Returns:
+            None for a record of another kind and role.
+        """
+        named = [record.kind == self.kind] if self.kind is not None else []
+        named += [record.has_role(self.role)] if self.role is not None else []
+        if not any(named):
+            return None
+        missing = []
+        if record.seq <= self.since:
+            missing.append(f"it came before, and only those after record {self.since} count")
+        if self.kind is not None and record.kind != self.kind:
+            missing.append(f"it is a {record.kind}, not a {self.kind}")
+        if self.role is not None and not record.has_role(self.role):
+            missing.append(f"its role is {record.role}, not {self.role}")
+        if self.tap is not None and not record.tap & self.tap:
+            missing.append(elsewhere(record))
+        if self.connection not in (None, record.connection):
+            missing.append(f"it is on {record.connection}, not {self.connection}")
+        if not missing and self.condition is not None and not self.condition(record):
+            missing.append("the condition does not hold for it")
+        return missing
+
+    def near_miss(self, records: Iterable[Record]) -> str:
+        """What came closest, where nothing fits: a sentence; "" if nothing was close."""
+        return closest(records, self.misses)
 
     @property
     def what(self) -> str:
@@ -115,5 +145,15 @@ class Waiter:
             self._post(wait.end)
 
     def _timed_out(self, wanted: Wanted, timeout: float) -> WaitTimeout:
+        near = self._near_miss(wanted)
         lines = self._journal.excerpt()
-        return WaitTimeout(f"expected {wanted} within {timeout} s; the last journal lines:\n{lines}")
+        return WaitTimeout(f"expected {wanted} within {timeout} s; {near}the last journal lines:\n{lines}")
+
+    def _near_miss(self, wanted: Wanted) -> str:
+        """For the message of an error, which the test's own condition must not replace."""
+        try:
+            records = self._journal.records()
+            near = "" if any(map(wanted.fits, records)) else wanted.near_miss(records)
+        except Exception:
+            return ""
+        return f"{near}; " if near else ""

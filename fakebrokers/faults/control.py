@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from fakebrokers.core.engine import Engine
 from fakebrokers.description import Description
 from fakebrokers.errors import PlanError, UnmetExpectation
+from fakebrokers.faults.near import near_miss
 from fakebrokers.faults.plan import Fault, Plan, PlanSource, fault_from, load_plan
 from fakebrokers.faults.rule import Rule
 from fakebrokers.faults.timetable import Timetable
@@ -120,14 +121,31 @@ class FaultControl:
                 (``probability``).
 
         Raises:
-            UnmetExpectation: Some never did; with how many frames have fitted each.
+            UnmetExpectation: Some never did; with how many frames have fitted each, or what came closest.
             PlanError: There never was a fault of that name.
         """
         rules = [self._injector.find_ever(name) for name in names] or [
             rule for rule in self._injector.ever if not rule.by_chance
         ]
-        if idle := [rule.idleness for rule in rules if not rule.fired]:
-            raise UnmetExpectation("\n".join(idle))
+        if idle := [rule for rule in rules if not rule.fired]:
+            raise UnmetExpectation("\n".join(map(self._idleness, idle)))
+
+    def _idleness(self, rule: Rule) -> str:
+        near = self._near_miss(rule)
+        return f"{rule.idleness}; {near}" if near else rule.idleness
+
+    def near_miss(self, name: str) -> str:
+        """What came closest to a fault that fitted nothing: a sentence such as ``closest: record 14, ...:
+        publisher_id is 1, not 0``; "" if it fitted something, or nothing was close.
+
+        Raises:
+            PlanError: There never was a fault of that name.
+        """
+        return self._near_miss(self._injector.find_ever(name))
+
+    def _near_miss(self, rule: Rule) -> str:
+        journal = self._server.engine.journal
+        return near_miss(rule, journal.records(), journal.started_at)
 
     @property
     def counts(self) -> list[str]:

@@ -219,6 +219,22 @@ def fields_fit(frame: Frame, where: Mapping[str, Any], of_item: Mapping[str, Any
     return True
 
 
+def wrong_fields(frame: Frame, where: Mapping[str, Any], of_item: Mapping[str, Any]) -> list[str]:
+    """What does not fit, a part of a sentence for each field; see `fields_fit`."""
+    wrong = []
+    for name, wanted in where.items():
+        value = _look_up(frame, name)
+        if value is _MISSING or name == "key":
+            value = of_item.get(name, _MISSING)
+        if value is _MISSING:
+            wrong.append(f"it has no {name}")
+        elif not field_fits(value, wanted):
+            is_plain = not isinstance(wanted, Mapping)
+            text = shown(wanted) if is_plain else " ".join(f"{how} {shown(v)}" for how, v in wanted.items())
+            wrong.append(f"{name} is {shown(value)}, {'not' if is_plain else 'and has to be'} {text}")
+    return wrong
+
+
 def _look_up(value: Any, dotted: str) -> Any:
     for part in dotted.split("."):
         if isinstance(value, Mapping):
