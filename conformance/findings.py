@@ -20,7 +20,11 @@ _HERE = Path(__file__).parent
 _PLACES = (_HERE.parent / "docs" / "findings", _HERE / "known-findings")
 
 #: The gravest first.
-SEVERITIES = ("data loss", "wrong data", "hang", "crash", "leak", "wrong error", "cosmetic")
+SEVERITIES = (
+    *("data loss", "wrong data", "hang", "crash", "leak", "wrong error"),
+    "allowed by the standard",  # and surprising all the same
+    "cosmetic",
+)
 
 #: How a program is marked on a page, by the end of its name.
 _LANGUAGES = {".py": "python", ".mjs": "js", ".go": "go", ".java": "java", ".rs": "rust"}
@@ -42,6 +46,7 @@ class RootCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         on_real_server: A program that shows the same on a real server, and ends the same way; "" if there is
             none.
         scenarios: Those that fail for it.
+        change: What would mend it, a suggestion; "" if there is none.
     """
 
     title: str
@@ -57,6 +62,13 @@ class RootCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exit: int = 0
     library: str = ""
     on_real_server: str = ""
+    change: str = ""
+
+    @property
+    def id(self) -> str:
+        """Of the page, by the program, which keeps its name."""
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", Path(self.program).stem)
+        return words.replace("_", "-").lower()
 
     @property
     def name(self) -> str:
@@ -95,8 +107,9 @@ def section(finding: RootCause) -> str:
         "where": finding.cause,
         "a real server": finding.real,
         "scenarios": ", ".join(finding.scenarios) or "of its protocol",
+        "suggested change": finding.change,
     }
-    table = "\n".join(f"| {name} | {about} |" for name, about in rows.items())
+    table = "\n".join(f"| {name} | {about} |" for name, about in rows.items() if about)
     return (
         f"## {finding.title}\n\n"
         f"| client | {finding.name} {finding.versions} |\n| --- | --- |\n{table}\n\n"
@@ -106,6 +119,22 @@ def section(finding: RootCause) -> str:
             * bool(finding.on_real_server)
         )
     )
+
+
+def issue(finding: RootCause) -> str:
+    """One as the text of an issue for the client's maintainers, in Markdown."""
+    shown = "\n".join([*finding.prints, *_end(finding.exit)])
+    parts = [
+        f"**{finding.title}**",
+        f"Version: {finding.name} {finding.versions}",
+        f"### What happens\n\n{finding.sees}",
+        f"### How to see it\n\n{_source(finding.program)}\nIt prints:\n\n```text\n{shown}\n```",
+        f"On a real server: {finding.real}",
+        f"### Cause\n\n{finding.cause}",
+    ]
+    if finding.change:
+        parts.append(f"### Suggested change\n\n{finding.change}")
+    return "\n\n".join(parts) + "\n"
 
 
 def _source(program: str) -> str:

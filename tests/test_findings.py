@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ci.site.findings import FOLDER, causes, listed
+from ci.site.findings import FOLDER, causes, listed, pages
 from conformance.clients.adapters.registry import find
-from conformance.findings import SEVERITIES, RootCause, findings, write_findings
+from conformance.findings import SEVERITIES, RootCause, findings, issue, write_findings
 from conformance.known.defects import Defect, KnownRow
 from conformance.report.links import PageLinks
 from conformance.results import Results, RowResult, Verdict
@@ -156,11 +156,28 @@ def test_the_list_is_whole() -> None:
     assert {id for finding in FINDINGS for id in finding.scenarios} <= requirements().keys()
 
 
-def test_each_finding_is_on_the_page_with_its_programs() -> None:
-    text = listed()
+def test_the_index_leads_to_a_page_for_each_finding_with_its_programs() -> None:
+    index, made = listed(), dict(pages())
+    assert len(made) == len(FINDINGS) == len({each.id for each in FINDINGS})
     for finding in FINDINGS:
-        assert f"]({'#' + finding.anchor}) |" in text and f"\n## {finding.title}\n" in text
+        text = made[f"{finding.id}.md"]
+        assert f"[{finding.title}]({finding.id}.md)" in index
+        assert text.startswith(f"# {finding.title}\n")
         assert all((FOLDER / each).read_text(encoding="utf-8") in text for each in finding.programs)
+        assert f"| severity | {finding.severity} |" in text
+
+
+def test_an_issue_to_copy_has_version_program_cause_and_suggestion() -> None:
+    [finding] = [each for each in FINDINGS if each.program == "rbfly_shared_ids.py"]
+    text = issue(finding)
+    assert "rbfly 0.10.0" in text and "stored: 1" in text and finding.cause in text and finding.change in text
+    assert text in dict(pages())["rbfly-shared-ids.md"]
+    assert "`````" not in text  # it stands between such fences
+
+
+def test_what_a_standard_allows_is_no_loss() -> None:
+    [repeated] = [each for each in FINDINGS if each.program == "aiohttp_repeated_delete.py"]
+    assert repeated.severity == "allowed by the standard"
 
 
 def test_each_cause_stands_once_with_its_scenarios() -> None:

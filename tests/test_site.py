@@ -184,5 +184,5 @@ def test_every_page_is_on_the_site(site: Path) -> None:
         built = page.relative_to(DOCS).with_suffix(".html")
         assert (site / (built.with_name("index.html") if built.stem == "README" else built)).is_file(), page
     assert (site / "reference" / "effects" / "drop.svg").is_file()
-    assert "stored: 1" in (site / "findings" / "index.html").read_text(encoding="utf-8")
+    assert "stored: 1" in (site / "findings" / "rbfly-shared-ids.html").read_text(encoding="utf-8")
     assert "RMQS-3.09" in (site / "reference" / "scenarios.html").read_text(encoding="utf-8")

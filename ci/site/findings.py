@@ -1,18 +1,32 @@
-"""The page of what stock clients get wrong, from `docs/findings/findings.toml` and the programs beside it."""
+"""What stock clients get wrong, from `docs/findings/findings.toml` and the programs beside it: an index with
+filters, and a page for each root cause.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from html import escape
 from pathlib import Path
 
-from conformance.findings import RootCause, findings, section
+from conformance.findings import SEVERITIES, RootCause, findings, issue, section
 from conformance.known.defects import KnownRow
 from conformance.known.files import read
 
 TOP = Path(__file__).parents[2]
 FOLDER = TOP / "docs" / "findings"
 KNOWN = TOP / "ci" / "known"
+
+SCRIPT = Path(__file__).parent / "findings.js"
+FENCE = "`````"  #: longer than those of the programs inside
+
+_FILTERS = """\
+<p class="findings-filters" hidden>
+<label>client <select data-column="1"><option value="">all</option>{clients}</select></label>
+<label>severity <select data-column="0"><option value="">all</option>{severities}</select></label>
+<label>words <input type="search" size="16"></label> <output></output>
+</p>
+"""
 
 REST = """## Everything else that is known
 
@@ -24,12 +38,29 @@ is told above is not repeated. `fakebrokers explain ID` says what a scenario dem
 
 
 def listed() -> str:
-    """All findings, in Markdown; the page in the repository, `docs/findings/README.md`, comes before it."""
+    """The index in Markdown; the page in the repository, `docs/findings/README.md`, comes before it."""
     found = findings()
-    parts = ["| severity | client | |", "| --- | --- | --- |"]
-    parts += [f"| {each.severity} | {each.name} | [{each.title}](#{each.anchor}) |" for each in found]
-    parts += ["", *(section(each) for each in found), REST, *_rest(found)]
+    parts = [_FILTERS.format(clients=_options(each.name for each in found), severities=_options(SEVERITIES))]
+    parts += ['<div class="findings" markdown>', "", "| severity | client | |", "| --- | --- | --- |"]
+    parts += [f"| {each.severity} | {each.name} | [{each.title}]({each.id}.md) |" for each in found]
+    parts += ["", "</div>", f"<script>\n{SCRIPT.read_text('utf-8')}</script>", "", REST, *_rest(found)]
     return "\n".join(parts)
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """For each root cause the name of its page, and the page in Markdown."""
+    for each in findings():
+        text = issue(each)
+        body = section(each).replace(f"## {each.title}", f"# {each.title}", 1)
+        yield (
+            f"{each.id}.md",
+            f"{body}\n## As an issue\n\nThe button at its corner copies it.\n\n"
+            f"{FENCE}markdown\n{text}{FENCE}\n\n[All findings](README.md)\n",
+        )
+
+
+def _options(values: Iterable[str]) -> str:
+    return "".join(f"<option>{escape(each)}</option>" for each in dict.fromkeys(values))
 
 
 def _rest(found: Sequence[RootCause]) -> Iterator[str]:

@@ -71,6 +71,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/statements.md": statement_page.page(),
     }
     made |= {f"reference/effects/{name}.svg": picture for name, picture in effect_pages.pictures()}
+    made |= {f"findings/{name}": text for name, text in findings.pages()}
     made |= {page: _without_links_out((TOP / source).read_text("utf-8")) for source, page in PAGES.items()}
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))

@@ -15,6 +15,7 @@ from conformance.clients.mutants.kills import known_kills
 from conformance.report.charts import Chart, latency_charts
 from conformance.report.diagram import sequence
 from conformance.report.done import done_to
+from conformance.report.gravity import GRAVITY, severity_of
 from conformance.report.overview import Exit, FailureCounts, exit_of, judged_against, tally
 from conformance.results import Results, RowResult, RuleResult, Step, Verdict, alike, summarize
 from conformance.rules.sentences import Rule
@@ -141,7 +142,7 @@ class ReportedClient(msgspec.Struct, frozen=True):
     must_failed: int
     verdict: str
     look: str
-    causes: tuple[Cause, ...]  #: the one with most results first; at the end what has no cause yet
+    causes: tuple[Cause, ...]  #: the gravest first; at the end what has no cause yet
     tally: FailureCounts
     exits: tuple[Exit, ...]
     rules: tuple[BrokenRule, ...] = ()
@@ -342,7 +343,7 @@ def _clients(runs: Sequence[Results], sections: Sequence[ProtocolSection]) -> It
             for cell in row.cells
             if cell is not None and cell.client == name and LOOKS[cell.result.verdict][2] < 4
         ]
-        findings.sort(key=lambda f: (LOOKS[f[1].result.verdict][2], _LEVELS[f[1].result.level]))
+        findings.sort(key=lambda f: _gravity(f[1].result))
         yield ReportedClient(
             name,
             own[0].client,
@@ -388,9 +389,13 @@ def _broken(rules: Sequence[RuleResult]) -> Iterable[BrokenRule]:
         )
 
 
+def _gravity(row: RowResult) -> tuple[int, int, int]:
+    return LOOKS[row.verdict][2], GRAVITY.index(severity_of(row)), _LEVELS[row.level]
+
+
 def _causes(findings: Sequence[tuple[str, Cell]]) -> list[Cause]:
-    """The findings by root cause: many rows of one defect are one thing to repair. Where it is not known,
-    those that fail by the same criterion are together.
+    """The findings by root cause, the gravest first: many rows of one defect are one thing to repair. Where
+    it is not known, those that fail by the same criterion are together.
     """
     shared = alike(cell.result for _, cell in findings)
     groups: dict[tuple[str, str], list[tuple[str, Cell]]] = defaultdict(list)
@@ -398,7 +403,12 @@ def _causes(findings: Sequence[tuple[str, Cell]]) -> list[Cause]:
         row = cell.result
         is_shared = row in shared.get(row.criterion, ())
         groups[row.cause, row.criterion if is_shared else ""].append((anchor, cell))
-    order = sorted(groups, key=lambda each: (not each[0], not each[1], -len(groups[each])))
+
+    def rank(each: tuple[str, str]) -> tuple[bool, bool, int, int]:
+        gravest = min(GRAVITY.index(severity_of(cell.result)) for _, cell in groups[each])
+        return not each[0], not each[1], gravest, -len(groups[each])
+
+    order = sorted(groups, key=rank)
     return [Cause(text, tuple(groups[text, criterion]), criterion) for text, criterion in order]
 
 

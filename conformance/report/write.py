@@ -15,6 +15,7 @@ from conformance import printing
 from conformance.report.charts import milliseconds, quantile_name
 from conformance.report.comparison import compared
 from conformance.report.faults import by_fault
+from conformance.report.gravity import severity_of
 from conformance.report.links import PageLinks
 from conformance.report.model import ANOMALIES, LOOKS, Page, ProtocolSection, ScenarioRow, build
 from conformance.report.packs import packs
@@ -97,6 +98,7 @@ def render(
         milliseconds=milliseconds,
         packs=lambda: packs(page, inside),
         quantile_name=quantile_name,
+        severity=severity_of,
         links=PageLinks(out),
     )
 

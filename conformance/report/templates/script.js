@@ -38,11 +38,17 @@ const inflated = (text) => {
       page.classList.add("current");
       scrollTo(0, 0);
     } else if (target) {
-      if (target.tagName === "DETAILS") target.open = true;
+      const folded = target.closest("details");
+      if (folded) folded.open = true;
       target.scrollIntoView();
     }
   };
   addEventListener("hashchange", show);
+
+  // On paper nothing can be unfolded.
+  const opened = [];
+  addEventListener("beforeprint", () => all("main details:not([open])").forEach((each) => { each.open = true; opened.push(each); }));
+  addEventListener("afterprint", () => opened.splice(0).forEach((each) => { each.open = false; }));
   root.classList.add("scripted");
   show();
 

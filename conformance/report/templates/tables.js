@@ -143,12 +143,18 @@
   };
 
   const kinds = { comparison, faults };
-  // Drawn when a reader comes near: until then it would only make the page slower to appear.
+  // Drawn when a reader comes near: until then it would only make the page slower to appear. Before it is printed all
+  // is drawn: paper has no reader who comes near.
+  const waiting = new Set(document.querySelectorAll(".packed-table"));
+  const drawn = (table) => {
+    near.unobserve(table);
+    if (waiting.delete(table)) inflated(table.dataset.content).then((document) => kinds[table.dataset.kind](table, document));
+  };
   const near = new IntersectionObserver((entries) => {
-    for (const { target: table } of entries.filter((entry) => entry.isIntersecting)) {
-      near.unobserve(table);
-      inflated(table.dataset.content).then((document) => kinds[table.dataset.kind](table, document));
-    }
+    entries.filter((entry) => entry.isIntersecting).forEach(({ target: table }) => drawn(table));
   }, { rootMargin: "800px" });
-  document.querySelectorAll(".packed-table").forEach((table) => near.observe(table));
+  waiting.forEach((table) => near.observe(table));
+  const all = () => [...waiting].forEach(drawn);
+  addEventListener("beforeprint", all);
+  addEventListener("keydown", ({ key, ctrlKey, metaKey }) => { if (key === "p" && (ctrlKey || metaKey)) all(); });  // earlier
 })();

@@ -192,6 +192,15 @@ def test_a_table_that_is_drawn_moves_nothing_below_it(page: Any) -> None:
     assert page.evaluate(place) == before
 
 
+def test_on_paper_all_tables_are_drawn_and_nothing_is_folded(page: Any) -> None:
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    for table in page.locator(".packed-table").all():
+        table.locator("tbody tr").first.wait_for(state="attached")
+    assert page.locator("main details:not([open])").count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("main details:not([open])").count() > 0
+
+
 def loaded(browser: Any, folder: Path, clients: int) -> dict[str, float]:
     """What Chromium says of a page with so many clients once it has loaded: counts, and its CPU seconds."""
     runs = [sample.client(f"client-{number}", "1.0", 420, number) for number in range(clients)]

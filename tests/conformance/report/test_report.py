@@ -127,13 +127,16 @@ def test_a_scenario_has_its_page_with_everything(text: str) -> None:
     failed = sample.result(3, Verdict.FAIL)
     for part in (
         failed.requirement,
-        failed.source,
+        failed.source.partition(": ")[2],
         *failed.acceptable,
         failed.actual,
         failed.replay,
         "forgets-waiter",
     ):
         assert html.escape(part) in page
+    code = failed.source.partition(": ")[0]
+    address = f"source-rabbitmq-stream-{code}"
+    assert f'<a class="link" href="#{address}">{code}</a>' in page and f'id="{address}"' in text
     assert "lose the first confirm" in page and "rabbitmq_stream.url" in page
     assert page.count('<svg class="sequence"') == 3
     assert "revision 1" in page

@@ -1,0 +1,16 @@
+// Filters of the index: without a script all is listed.
+(() => {
+  const form = document.querySelector(".findings-filters"), rows = [...document.querySelectorAll(".findings tbody tr")];
+  const choices = [...form.querySelectorAll("select")], words = form.querySelector("input"), count = form.querySelector("output");
+  const show = () => {
+    const wanted = words.value.toLowerCase();
+    rows.forEach((row) => {
+      row.hidden = !row.textContent.toLowerCase().includes(wanted) ||
+        choices.some((each) => each.value && row.cells[each.dataset.column].textContent !== each.value);
+    });
+    count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
+  };
+  [...choices, words].forEach((each) => each.addEventListener("input", show));
+  form.hidden = false;
+  show();
+})();
