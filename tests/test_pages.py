@@ -24,6 +24,7 @@ ELSEWHERE = {
     "chaos.md": "tests/conformance/search/random/test_guide.py",
     "contributing.md": "tests/test_contributing.py",
     "control.md": "tests/control/test_documented.py",
+    "overview.md": "tests/test_readme.py",
     "own-scenarios.md": "tests/test_own_scenarios.py",
     "proxy.md": "tests/proxy/test_page.py",
     "pytest-conformance.md": "tests/conformance/entry/test_page.py",

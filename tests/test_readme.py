@@ -1,4 +1,4 @@
-"""What the README shows is what happens: its code runs as printed, in an empty folder."""
+"""What README and `docs/overview.md` show is what happens: code runs as printed, in an empty folder."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from conformance.clients.adapters.registry import bundled
 from fakebrokers.commands import ExitCode
 from tests.eventually import PATIENCE_S
 
-README = Path(__file__).parents[1] / "README.md"
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+TOP = Path(__file__).parents[1]
+README, OVERVIEW = TOP / "README.md", TOP / "docs" / "overview.md"
+TEXT = f"{README.read_text('utf-8')}\n{OVERVIEW.read_text('utf-8')}"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
 CONSOLE = [text for language, text in BLOCKS if language == "console"]
 
@@ -114,7 +118,7 @@ def test_fault_plan(tmp_path: Path) -> None:
 def test_effects_that_it_names_exist() -> None:
     from fakebrokers.faults.registry import effect_types
 
-    (sentence,) = re.findall(r"^There are effects on .*?;", README.read_text(), re.MULTILINE | re.DOTALL)
+    (sentence,) = re.findall(r"^There are effects on .*?;", TEXT, re.MULTILINE | re.DOTALL)
     named = [
         name.replace(" ", "-")
         for group in re.findall(r"\((.*?)\)", sentence, re.DOTALL)
@@ -125,6 +129,28 @@ def test_effects_that_it_names_exist() -> None:
 
 
 def test_every_exit_code_is_explained() -> None:
-    rows = re.findall(r"^\| ([0-9, ]+) \| \S", README.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| ([0-9, ]+) \| \S", TEXT, re.MULTILINE)
     named = {int(code) for row in rows for code in row.split(",")}
     assert named == {*map(int, ExitCode), 130, 143}
+
+
+def test_the_readme_is_two_screens_long() -> None:
+    lines = README.read_text("utf-8").splitlines()
+    assert len(lines) <= 110, "the rest belongs into docs/overview.md"
+
+
+def test_the_readme_names_the_five_systems_first_and_how_many_clients_are_judged() -> None:
+    row = r"^\| [\w ]+ \| `(\w+)` \| .*? \| (\d+) clients \|$"
+    found = re.findall(row, README.read_text("utf-8"), re.MULTILINE)
+    assert [fixture for fixture, _ in found] == [
+        "blazingmq",
+        "rabbitmq_stream",
+        "pzq",
+        "narconi",
+        "moleculer",
+    ]
+    clients = [client for client in bundled() if not client.name.startswith("reference-")]
+    judged = Counter(protocol for client in clients for protocol in client.protocols)
+    assert {name: int(count) for name, count in found} == {
+        name: judged[name.replace("_", "-")] for name, _ in found
+    }

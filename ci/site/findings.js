@@ -12,5 +12,8 @@
   };
   [...choices, words].forEach((each) => each.addEventListener("input", show));
   form.hidden = false;
+  Object.assign(choices[0].style, { maxWidth: "14em" });
+  Object.assign(words.style, { border: "1px solid", padding: "0 .4em" });
+  Object.assign(form.style, { display: "flex", flexWrap: "wrap", gap: ".5em 1em" });
   show();
 })();

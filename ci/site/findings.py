@@ -38,13 +38,23 @@ is told above is not repeated. `fakebrokers explain ID` says what a scenario dem
 
 
 def listed() -> str:
-    """The index in Markdown; the page in the repository, `docs/findings/README.md`, comes before it."""
+    """The index in Markdown."""
     found = findings()
     parts = [_FILTERS.format(clients=_options(each.name for each in found), severities=_options(SEVERITIES))]
     parts += ['<div class="findings" markdown>', "", "| severity | client | |", "| --- | --- | --- |"]
     parts += [f"| {each.severity} | {each.name} | [{each.title}]({each.id}.md) |" for each in found]
-    parts += ["", "</div>", f"<script>\n{SCRIPT.read_text('utf-8')}</script>", "", REST, *_rest(found)]
+    parts += ["", "</div>", f"<script>\n{SCRIPT.read_text('utf-8')}</script>", ""]
     return "\n".join(parts)
+
+
+def page(text: str) -> str:
+    """The page of the index in Markdown.
+
+    Args:
+        text: That in the repository, `docs/findings/README.md`; the index goes before its first section.
+    """
+    before, mark, after = text.partition("\n## ")
+    return "\n".join([before, "", listed(), f"{mark}{after}", REST, *_rest(findings())])
 
 
 def pages() -> Iterator[tuple[str, str]]:

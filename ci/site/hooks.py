@@ -95,7 +95,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"[`{path}`]({relpath(target, str(Path(here).parent))})"
 
     if here == "findings/README.md":
-        markdown += "\n" + findings.listed()
+        markdown = findings.page(markdown)
     if not here.startswith("reference/api/"):
         markdown = _without_references(markdown)
     return re.sub(r"(?<!\[)`((?:docs|conformance|scenarios)/[\w/-]+\.md)`", link, markdown)

@@ -75,6 +75,13 @@ def test_it_begins_at_the_first_mark_and_steps(page: Any) -> None:
     assert page.url.endswith("#9")
 
 
+def test_the_page_is_as_high_as_its_window_and_the_list_scrolls(page: Any) -> None:
+    page.keyboard.press("End")
+    assert page.evaluate("document.body.scrollHeight <= innerHeight && scrollY === 0")
+    assert page.locator("aside").is_visible()
+    assert page.evaluate("document.querySelector('.list').scrollTop") > 0
+
+
 def test_a_search_finds_and_goes_on(page: Any) -> None:
     page.keyboard.press("/")
     page.keyboard.type("message-4")
