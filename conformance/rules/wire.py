@@ -106,6 +106,10 @@ def id_of_another_message(case: Case) -> Iterator[Violation]:
     settled: dict[object, list[Position]] = defaultdict(list)
     for word in case.facts.settled:
         settled[word.conn.name, word.place].append(word.at)
+    reported: dict[object, list[Position]] = defaultdict(list)
+    for outcome in case.reported:
+        if outcome.place is not None and outcome.at is not None:
+            reported[outcome.place].append(outcome.at)
     former: dict[object, Written] = {}
     for one in case.facts.written:
         key = one.conn.name, one.place
@@ -113,7 +117,7 @@ def id_of_another_message(case: Case) -> Iterator[Violation]:
         former[key] = one
         if before is None or one.body is None or before.body in (None, one.body) or not settled[key]:
             continue  # or the server speaks of no message by this id: it is none
-        if not any(before.at < at < one.at for at in settled[key]):
+        if not any(before.at < at < one.at for at in [*settled[key], *reported[one.place]]):
             yield f"{named(one.place)} is given to another message while the first one waits", one.at
 
 
