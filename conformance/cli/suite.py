@@ -34,7 +34,7 @@ PROTOCOL = click.Choice(protocol_names())
     "--client",
     metavar="NAME",
     shell_complete=client_names,
-    help="A bundled client; `fakebrokers clients` lists them. Those in Python also as NAME==VERSION, "
+    help="A bundled client; `fakebrokers clients` lists them. Also NAME==VERSION, "
     "and several versions as NAME==VERSION,==VERSION: may one upgrade?",
 )
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
