@@ -54,6 +54,11 @@ commands = [
             "Run what a sweep or chaos has written down, exactly.",
         ),
         (
+            "scoreboard",
+            "scoreboard:scoreboard_command",
+            "Judge the last releases of clients, and show what each has mended and broken.",
+        ),
+        (
             "shrink",
             "replay:shrink_command",
             "Find the smallest spec or schedule that fails as a replay file does; it is written beside it.",

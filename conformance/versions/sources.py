@@ -87,6 +87,23 @@ class Releases:
         return _with_env(found.env, found.command)
 
 
+class Installed:
+    """The one version of a client that is here."""
+
+    def __init__(self, client: registry.Client) -> None:
+        self._client = client
+        self.name = client.name
+        self.protocols = client.protocols
+
+    def versions(self) -> list[str]:
+        return [self._client.version or self._client.tested]
+
+    def command(self, version: str) -> list[str]:
+        if not self._client.runnable:
+            raise UsageError(f"{self.name} cannot run here: {'; '.join(self._client.missing)}")
+        return _with_env(self._client.env, self._client.command)
+
+
 class Checkout:
     """The commits of a repository, each in a folder of its own. Use it as a context manager: it removes them.
 

@@ -15,6 +15,7 @@ from conformance.search.replay import ReplayFile
 from conformance.suite.conform import SuiteRequest, conform
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.verdicts import was_executed
+from conformance.versions.blame import is_adapters
 from conformance.versions.search import Skipped
 from conformance.versions.settle import Shown
 from conformance.versions.sources import Source, in_a_line
@@ -47,12 +48,10 @@ def by_row(source: Source, protocol: str, id: str, variant: str, seed: int = 0) 
 def of_row(row: RowResult) -> Shown | Skipped:
     """What the result of a row says. A failure was seen twice, and where runs differed, a third decided."""
     flaky = "flaky" in row.tags
+    if is_adapters(row):
+        return Skipped(f"its adapter: {row.reason}")
     if row.verdict is Verdict.FAIL:
-        return (
-            Skipped(f"its adapter: {row.reason}")
-            if "adapter" in row.tags
-            else Shown(2, int(flaky), row.reason)
-        )
+        return Shown(2, int(flaky), row.reason)
     if was_executed(row):
         return Shown(int(flaky), 2 if flaky else 1)
     return Skipped(f"{row.verdict}: {row.reason}" if row.reason else str(row.verdict))
