@@ -108,24 +108,31 @@ def judged(
 
     Args:
         blank: The same without rows.
-        wanted: The rows of today; others are forgotten.
+        wanted: The rows that are returned; others stay in the file.
         judge: Runs rows. `UsageError` or `AdapterFailed` where the version cannot be had, or not be driven.
     """
     kept = json_of(path, "verdicts of a scoreboard", KeptVersion) if path.is_file() else None
     again = stale(kept, wanted)
-    if kept is not None and not again:
-        return kept
+    if kept is None or again:
+        kept = _judged_again(kept, blank, again, judge)
+        replaced(path, msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
+    rows = kept.by_key
+    return msgspec.structs.replace(kept, rows=tuple(rows[item.key] for item in wanted if item.key in rows))
+
+
+def _judged_again(
+    kept: KeptVersion | None,
+    blank: KeptVersion,
+    again: Sequence[Scenario],
+    judge: Callable[[Sequence[Scenario]], Results],
+) -> KeptVersion:
     today = {"suite": __version__, "judged_on": datetime.now(UTC).strftime("%Y-%m-%d")}
     try:
         latest = {row.key: row for row in map(_kept, judge(again).results)}
     except (AdapterFailed, UsageError) as error:
-        found = msgspec.structs.replace(blank, refused=in_a_line(error), **today)
-    else:
-        rows = {**(kept.by_key if kept is not None else {}), **latest}
-        ordered = tuple(rows[item.key] for item in wanted if item.key in rows)
-        found = msgspec.structs.replace(blank, rows=ordered, **today)
-    replaced(path, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    return found
+        return msgspec.structs.replace(blank, refused=in_a_line(error), **today)
+    rows = {**(kept.by_key if kept is not None else {}), **latest}
+    return msgspec.structs.replace(blank, rows=tuple(rows.values()), **today)
 
 
 def _kept(row: RowResult) -> KeptRow:
