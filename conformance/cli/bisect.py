@@ -97,7 +97,8 @@ def bisect_command(
         click.echo(json.dumps(document(name, found), indent=1))
     else:
         _print(SafeConsole(highlight=False, soft_wrap=True), source.name, name, found)
-    return _code(found)
+    ends = (good, bad) if commits is None else (versions[0], versions[-1])
+    return _code(found, ends)
 
 
 def _check(
@@ -264,10 +265,12 @@ def document(name: str, found: Bisection) -> dict[str, Any]:
     }
 
 
-def _code(found: Bisection) -> ExitCode:
+def _code(found: Bisection, asked: Sequence[str | None]) -> ExitCode:
+    """The exit code; where ends agree, but not those that were asked for, too little is known."""
     if found.changed_in is not None:
         return ExitCode.INCONCLUSIVE if found.possible else ExitCode.OK
-    return ExitCode.FAILED if len(found.judged) > 1 else ExitCode.INCONCLUSIVE
+    is_known = len(found.judged) > 1 and not any(end in found.skipped for end in asked)
+    return ExitCode.FAILED if is_known else ExitCode.INCONCLUSIVE
 
 
 def _print(console: Console, client: str, name: str, found: Bisection) -> None:

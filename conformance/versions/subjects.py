@@ -23,6 +23,8 @@ from fakebrokers.errors import UsageError
 
 Once = Callable[[str], Shown | Skipped]
 
+TRIES = 3  #: of a row that is inconclusive
+
 
 def the_row(id: str, protocol: str, variant: str | None) -> tuple[str, str]:
     """Id and variant of the one row that is meant. `UsageError` if it is none, or several."""
@@ -36,11 +38,17 @@ def the_row(id: str, protocol: str, variant: str | None) -> tuple[str, str]:
 
 
 def by_row(source: Source, protocol: str, id: str, variant: str, seed: int = 0) -> Once:
-    """Judges a version by a row."""
+    """Judges a version by a row; what the machine was too busy for is tried again."""
 
     def once(version: str) -> Shown | Skipped:
-        results = _suite(source, version, protocol, (id,), variant, seed)
-        return results if isinstance(results, Skipped) else of_row(results.results[0])
+        for _ in range(TRIES):
+            results = _suite(source, version, protocol, (id,), variant, seed)
+            if isinstance(results, Skipped):
+                return results
+            row = results.results[0]
+            if row.verdict is not Verdict.INCONCLUSIVE:
+                break
+        return of_row(row)
 
     return once
 

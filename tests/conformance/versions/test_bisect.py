@@ -118,6 +118,12 @@ def test_the_commit_that_broke_it_is_named(repository: Path, capfd: pytest.Captu
         (["echo fail", "exit 1", "echo pass"], ExitCode.INCONCLUSIVE, 2, 1),
         (["exit 1", "exit 1"], ExitCode.INCONCLUSIVE, 0, 0),
         (["exit 1", "echo pass"], ExitCode.INCONCLUSIVE, 1, 0),
+        (
+            ["exit 1", "echo pass", "echo pass"],
+            ExitCode.INCONCLUSIVE,
+            2,
+            0,
+        ),  # not the ends that were asked for
     ],
 )
 def test_what_cannot_be_said(
