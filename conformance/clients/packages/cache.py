@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fakebrokers.errors import UsageError
+from fakebrokers.interrupts import interruptible
 
 #: What may be a version; it becomes part of a path and of a command.
 _VERSION = re.compile(r"\d+[A-Za-z0-9.+!-]*")
@@ -47,7 +48,7 @@ def made(name: str, make: Callable[[Path], None]) -> Path:
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as place:
+    with interruptible(), tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as place:
         whole = Path(place) / "whole"
         make(whole)
         try:

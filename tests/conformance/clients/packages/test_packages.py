@@ -138,8 +138,11 @@ def test_of_two_that_make_the_same_one_is_kept(own_cache: Path) -> None:
     assert [path.name for path in own_cache.rglob("*")] == ["some", "whole"]
 
 
-def test_an_interrupted_manager_takes_its_children_along(own_cache: Path, tmp_path: Path) -> None:
-    """Ctrl-C reaches this process alone, and what it has started is ended, with what that has started."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_manager_takes_its_children_along(
+    own_cache: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    """A signal reaches this process alone; what it has started is ended, with what that has started."""
     script = (
         "from conformance.clients.packages.cache import made, output_of\n"
         "made('some', lambda folder: output_of(['sh', '-c', 'sleep 1000 & echo $! >$OUT; wait'], 'it'))\n"
@@ -149,7 +152,7 @@ def test_an_interrupted_manager_takes_its_children_along(own_cache: Path, tmp_pa
     process = subprocess.Popen([sys.executable, "-c", script], env=env, stderr=subprocess.PIPE)
     while not (out.is_file() and out.read_text().strip()):
         assert process.poll() is None
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     process.communicate()
     child = Path("/proc") / out.read_text().strip() / "stat"
     assert not child.exists() or child.read_text().split()[2] == "Z"
