@@ -27,7 +27,7 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
         older: Version, as the adapter says it; where one comes from.
         newer: Where one goes to.
         findings: The rows that differ, the worse first.
-        worse: How many of them stop one.
+        worse: How many of them stop one: of what is used.
         better: How many fail in the older version alone.
         answer: A sentence.
         exit_code: 0: nothing gets worse; 4: something does; 2 or 3: a run says too little.
@@ -43,13 +43,18 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int
 
 
-def upgrades(runs: Sequence[Results]) -> list[Upgrade]:
-    """From each version to the next one, in the order in which they were asked for."""
-    return [upgrade(older, newer) for older, newer in pairwise(runs)]
+def upgrades(runs: Sequence[Results], uses: Sequence[str] = ()) -> list[Upgrade]:
+    """From each version to the next one, in the order in which they were asked for; see `upgrade`."""
+    return [upgrade(older, newer, uses) for older, newer in pairwise(runs)]
 
 
-def upgrade(older: Results, newer: Results) -> Upgrade:
-    """Compare two versions of one client, row by row."""
+def upgrade(older: Results, newer: Results, uses: Sequence[str] = ()) -> Upgrade:
+    """Compare two versions of one client, row by row.
+
+    Args:
+        uses: Ids, sections (``RMQS-3``), families (``NET``) and rules that somebody relies on: nothing else
+            stops them. Without any, everything does.
+    """
     then = {row.key: row for row in older.results}
     now = {row.key: row for row in newer.results}
     rules = rules_changed([rule_rows(newer)], older, levels=())
@@ -61,7 +66,7 @@ def upgrade(older: Results, newer: Results) -> Upgrade:
             failed = now[key].verdict is Verdict.FAIL if key in now else False
             findings.append(finding_of(change, now.get(key), then.get(key), int(failed), 1))
     findings.sort(key=lambda found: list(Change).index(found.change))
-    worse = sum(found.change in WORSE for found in findings)
+    worse = sum(found.change in WORSE and _is_used(found.id, uses) for found in findings)
     better = sum(found.change is Change.FIXED for found in findings)
     code = _code((older, newer), worse)
     return Upgrade(
@@ -71,7 +76,7 @@ def upgrade(older: Results, newer: Results) -> Upgrade:
         findings=tuple(findings),
         worse=worse,
         better=better,
-        answer=_answer(older, newer, worse, better, code),
+        answer=_answer(older, newer, worse, better, code, uses),
         exit_code=int(code),
     )
 
@@ -84,10 +89,17 @@ def _code(runs: Sequence[Results], worse: int) -> ExitCode:
     return next((each for each in PRECEDENCE if each in codes), ExitCode.OK)
 
 
-def _answer(older: Results, newer: Results, worse: int, better: int, code: ExitCode) -> str:
+def _is_used(id: str, uses: Sequence[str]) -> bool:
+    words = {id.upper(), id.upper().partition(".")[0], id.upper().partition("-")[0]}
+    return not uses or any(each.upper() in words for each in uses)
+
+
+def _answer(
+    older: Results, newer: Results, worse: int, better: int, code: ExitCode, uses: Sequence[str]
+) -> str:
     """For people."""
     question = f"May I upgrade {newer.client} from {older.client_version} to {newer.client_version}?"
-    counts = f"{_rows(worse)} worse, {_rows(better)} better"
+    counts = f"{_rows(worse)}{' that you use' if uses else ''} worse, {_rows(better)} better"
     if code in (ExitCode.HARNESS, ExitCode.INCONCLUSIVE):
         return f"{question} Not known, too little could be judged: {counts}"
     return f"{question} {'No' if worse else 'Yes'}: {counts}"

@@ -10,6 +10,11 @@ commands = [
     for name, place, about in [
         ("adapter", "adapter:adapter", "Adapters let the suite drive a client library in any language."),
         ("analyze", "analyze:analyze", "Judge the runs in any number of journals on Spark."),
+        (
+            "bisect",
+            "bisect:bisect_command",
+            "Find the version of a client that changed a verdict.",
+        ),
         ("chaos", "chaos:chaos_command", "Try a client with random workloads under random faults."),
         (
             "clients",
@@ -47,6 +52,11 @@ commands = [
             "replay",
             "replay:replay_command",
             "Run what a sweep or chaos has written down, exactly.",
+        ),
+        (
+            "scoreboard",
+            "scoreboard:scoreboard_command",
+            "Judge the last releases of clients, and show what each has mended and broken.",
         ),
         (
             "shrink",

@@ -62,7 +62,7 @@ def find_own(*workloads: str) -> None:
         find_workload(name)
 
 
-def _file(path: Path, workload: str) -> tuple[ReplayFile[Any, Any], str, type[SearchClient]]:
+def opened(path: Path, workload: str) -> tuple[ReplayFile[Any, Any], str, type[SearchClient]]:
     """What a file holds, what one of its findings is called in JSON, and the client that runs it."""
     from conformance.search.random.replay import is_chaos
 
@@ -101,7 +101,7 @@ def replay_command(
     """
     from conformance.search.replay import replay
 
-    file, called, kind = _file(path, workload)
+    file, called, kind = opened(path, workload)
     own = client is None and adapter is None and mutant is None
     if own and not file.client:
         raise UsageError(f"{UNNAMED}: say which with --client NAME or --adapter CMD")
@@ -133,7 +133,7 @@ def shrink_command(path: Path, workload: str) -> int:
     """Find the smallest spec or schedule that fails as a replay file does; it is written beside it."""
     from conformance.search.replay import shrunk
 
-    file, _, kind = _file(path, workload)
+    file, _, kind = opened(path, workload)
     if not file.client:
         raise UsageError(f"{UNNAMED}, so it cannot be run")
     subject = kind(file.protocol, file.client, file.mutant)

@@ -34,7 +34,7 @@ PROTOCOL = click.Choice(protocol_names())
     "--client",
     metavar="NAME",
     shell_complete=client_names,
-    help="A bundled client; `fakebrokers clients` lists them. Those in Python also as NAME==VERSION, "
+    help="A bundled client; `fakebrokers clients` lists them. Also NAME==VERSION, "
     "and several versions as NAME==VERSION,==VERSION: may one upgrade?",
 )
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
@@ -75,6 +75,12 @@ PROTOCOL = click.Choice(protocol_names())
     help="An earlier report: the pages of this one say what changed; `gate` makes an exit code of it.",
 )
 @click.option(
+    "--uses",
+    metavar="ROWS",
+    help="With several versions: ids, sections and rules that you rely on, such as RMQS-3,NET-2.01; "
+    "nothing else stops the upgrade.",
+)
+@click.option(
     "-n",
     "parallel",
     type=click.IntRange(1, 64),
@@ -97,6 +103,7 @@ def conform_command(
     report: Path | None,
     traces: bool,
     baseline: str | None,
+    uses: str | None,
     parallel: int | None,
     seed: int,
     as_json: bool,
@@ -120,6 +127,7 @@ def conform_command(
         "traces": traces,
     }  # fmt: skip
     names = versions_of(client) if client is not None else []
+    relied = _relied_on(uses, len(names))
     if len(names) < 2:
         return _judge_one(client, adapter, report, baseline, console, given, as_json=as_json)
     if expect is not None or baseline is not None:
@@ -137,7 +145,26 @@ def conform_command(
         _deliver(results, folder, console, {}, as_json=False, is_shown=False)
         return results
 
-    return judge_versions(names, judge, report, console, as_json=as_json)
+    return judge_versions(names, judge, report, console, as_json=as_json, uses=relied)
+
+
+def _relied_on(uses: str | None, versions: int) -> list[str]:
+    """The words of ``--uses``. `UsageError` for one that names nothing, or with a single version."""
+    from conformance.rules.sentences import rules
+    from conformance.suite.load import requirements
+    from fakebrokers.errors import instead_of
+
+    if uses is None:
+        return []
+    if versions < 2:
+        raise UsageError("--uses is for several versions: --client NAME==VERSION,==VERSION")
+    ids = requirements()
+    words = {*ids, *(each.partition(".")[0] for each in ids), *(each.partition("-")[0] for each in ids)}
+    relied = [each.strip() for each in uses.split(",")]
+    for each in relied:
+        if each.upper() not in words and each not in rules():
+            raise UsageError(f"--uses: there is no row, section or rule {each!r}{instead_of(each, words)}")
+    return relied
 
 
 def _run(

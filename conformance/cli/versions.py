@@ -49,6 +49,7 @@ def judge_versions(
     console: Console,
     *,
     as_json: bool,
+    uses: Sequence[str] = (),
 ) -> int:
     """Judge each version, and say what each upgrade makes worse and better.
 
@@ -56,6 +57,7 @@ def judge_versions(
         names: Of `versions_of`, at least two.
         judge: Runs one of them, and writes its report into the folder, if there is one.
         report: The folder of all of them; each has one of its own inside.
+        uses: What one relies on; see `conformance.upgrade.upgrade`.
 
     Returns:
         The exit code: the worst of the upgrades', and 2 where a version could not be judged. What fails in
@@ -71,7 +73,7 @@ def judge_versions(
             console.print(plain(f"{name} could not be judged: {failed}"), markup=False, style="bold yellow")
             runs.append(_not_judged(name, failed, folder))
     judged = [each for each in runs if each.results]
-    found = upgrades(judged)
+    found = upgrades(judged, uses)
     if report is not None:
         _write(runs, found, report)
     if as_json:

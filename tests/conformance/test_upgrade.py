@@ -15,6 +15,7 @@ from conformance.clients.adapter.base import AdapterFailed
 from conformance.gate import Change
 from conformance.results import Results, RowResult, Verdict
 from conformance.upgrade import upgrade, upgrades
+from fakebrokers.cli import main
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
@@ -199,3 +200,37 @@ def test_the_report_has_both_versions_and_the_answer(
     assert "&lt;it&gt; hangs" in page and "<it> hangs" not in page
     assert '<span class="version">1.0</span>' in page and '<span class="version">1.1</span>' in page
     assert json.loads((tmp_path / "upgrades.json").read_text())[0]["older"] == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("uses", "worse", "code"),
+    [
+        ((), 2, ExitCode.REGRESSION),
+        (("RMQS-3.01",), 1, ExitCode.REGRESSION),
+        (("rmqs-3",), 1, ExitCode.REGRESSION),
+        (("RMQS",), 2, ExitCode.REGRESSION),
+        (("RMQS-3.02", "NET", "RMQS-30"), 0, ExitCode.OK),
+    ],
+)
+def test_what_is_not_relied_on_stops_nobody(uses: Sequence[str], worse: int, code: ExitCode) -> None:
+    older = run("1.0", row("RMQS-3.01", "pass"), row("RMQS-4.01", "pass"), row("RMQS-3.02", "fail"))
+    newer = run("1.1", row("RMQS-3.01", "fail"), row("RMQS-4.01", "fail"), row("RMQS-3.02", "fail"))
+    found = upgrade(older, newer, uses)
+    assert (found.worse, found.exit_code, len(found.findings)) == (worse, code, 2)
+    assert ("that you use" in found.answer) == bool(uses)
+
+
+@pytest.mark.parametrize(
+    ("client", "uses", "said"),
+    [
+        ("rstream", "RMQS-3", "several versions"),
+        ("rstream,rstream==1.0", "RMQS-99", "no row, section or rule"),
+    ],
+)
+def test_what_is_relied_on_has_to_be_something(
+    client: str, uses: str, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["conform", "--client", client, "--uses", uses])
+    assert left.value.code == ExitCode.USAGE
+    assert said in " ".join(capfd.readouterr().err.split())

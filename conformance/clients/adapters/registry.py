@@ -15,11 +15,12 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from conformance.clients.adapters.versions import fetched
+from conformance.clients.packages import Package, fetched
 from fakebrokers.errors import UsageError, instead_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]  #: where Python finds `conformance`, which adapters in Python import
+_NO_PROGRAM = ": not on the PATH"
 
 
 class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,6 +74,7 @@ class Client(msgspec.Struct, frozen=True):
         command: How to start the adapter.
         missing: What has to be done before it can run; empty if it can.
         packages: The folder of the version that was asked for; empty for that of this environment.
+        package: The library, as its package manager knows it.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Client(msgspec.Struct, frozen=True):
     aliases: list[str]
     packages: str = ""
     nightly: bool = False
+    package: Package = Package("", "", "", "")
 
     @property
     def asked(self) -> str:
@@ -134,14 +137,13 @@ def find(name: str) -> Client:
 
 
 def _pinned(client: Client, version: str) -> Client:
-    if client.language != "python":
-        raise UsageError(
-            f"{client.name}=={version}: only clients in Python can be had in several versions; "
-            f"for this one, change what {client.folder} depends on"
-        )
-    folder = fetched(client.library, version)
-    missing = [each for each in client.missing if not each.startswith(f"{client.library}:")]
-    return msgspec.structs.replace(client, version=version, missing=missing, packages=str(folder))
+    folder = str(fetched(client.package, version))
+    missing = [each for each in client.missing if each.endswith(_NO_PROGRAM)]
+    pinned = msgspec.structs.replace(client, version=version, missing=missing, packages=folder)
+    if client.package.manager == "pip":
+        return pinned
+    command = [word.replace(client.folder, folder) for word in client.command]
+    return msgspec.structs.replace(pinned, command=command, folder=folder)
 
 
 def _client(path: Path) -> Client:
@@ -164,7 +166,24 @@ def _client(path: Path) -> Client:
         folder=str(folder),
         aliases=described.aliases,
         nightly=described.nightly,
+        package=_package(described, folder),
     )
+
+
+def _package(described: Description, folder: Path) -> Package:
+    needs, library = described.needs, described.library
+    managers = {
+        "pip": needs.python,
+        "npm": needs.npm,
+        "go": needs.go,
+        "maven": needs.maven,
+        "cargo": needs.cargo,
+    }
+    for manager, names in managers.items():
+        for name in names:  # an adapter for one line of versions has an alias: moleculer-0.14
+            if name == library or (manager == "npm" and name.startswith(f"{library}-")):
+                return Package(manager, library, name, str(folder))
+    return Package("", library, library, str(folder))
 
 
 def _filled(text: str, fill: Mapping[str, str]) -> str:
@@ -212,7 +231,7 @@ def _dependencies(pom: Path) -> dict[str, str]:
 
 def _missing(described: Description, folder: Path, installed: Mapping[str, str], install: str) -> list[str]:
     needs = described.needs
-    missing = [f"{name}: not on the PATH" for name in needs.programs if shutil.which(name) is None]
+    missing = [f"{name}{_NO_PROGRAM}" for name in needs.programs if shutil.which(name) is None]
     missing += [
         f"{name}: {install}"
         for name in (*needs.python, *needs.npm, *needs.go, *needs.maven, *needs.cargo)

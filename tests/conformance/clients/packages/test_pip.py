@@ -12,7 +12,8 @@ import pytest
 
 from conformance.clients.adapter.process import ProcessAdapter
 from conformance.clients.adapters.registry import find
-from conformance.clients.adapters.versions import cache, fetched
+from conformance.clients.packages.cache import cache
+from conformance.clients.packages.pip import fetched, listed
 from conformance.suite import clients
 from fakebrokers.cli import main
 from fakebrokers.commands import ExitCode
@@ -79,9 +80,14 @@ def test_it_has_to_be_a_version(version: str) -> None:
         fetched("rstream", version)
 
 
-def test_other_languages_have_one_version() -> None:
-    with pytest.raises(UsageError, match=r"rabbitmq-stream-go==1\.0: only clients in Python"):
-        find("rabbitmq-stream-go==1.0")
+def test_what_comes_with_a_language_has_one_version() -> None:
+    with pytest.raises(UsageError, match=r"net/http comes with its language"):
+        find("narconi-go==1.0")
+
+
+def test_pip_without_an_index_knows_no_versions() -> None:
+    with pytest.raises(UsageError, match="pip knows no versions of rstream: No matching distribution"):
+        listed("rstream")
 
 
 def test_a_version_that_cannot_be_imported_leaves_the_other_its_verdicts(

@@ -1,0 +1,152 @@
+"""Which of many versions changed an outcome, with few of them judged: pure, the judging is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+
+class VersionOutcome(msgspec.Struct, frozen=True):
+    """What a version shows.
+
+    Attributes:
+        word: What is compared; a defect that shows now and then is one.
+        steady: Whether all runs were alike.
+        detail: What happened, a sentence; empty where nothing did.
+        runs: How many there were.
+    """
+
+    word: str
+    steady: bool = True
+    detail: str = ""
+    runs: int = 1
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A version that says nothing: it cannot be had, or not be driven."""
+
+    reason: str
+
+
+class Bisection(msgspec.Struct):
+    """What a search has found so far.
+
+    Attributes:
+        judged: Outcomes in the order in which they came; at most ceil(log2 n) + 2 of n versions.
+        skipped: Why the others that were tried say nothing.
+        before: The last version that was judged as the oldest one is; None where the ends agree, or one of
+            them could not be judged.
+        changed_in: The first one that was judged otherwise.
+        possible: Versions between the two, all skipped, that may have changed it as well.
+    """
+
+    judged: dict[str, VersionOutcome] = {}
+    skipped: dict[str, str] = {}
+    before: str | None = None
+    changed_in: str | None = None
+    possible: tuple[str, ...] = ()
+
+
+def search(
+    versions: Sequence[str],
+    judge: Callable[[str], VersionOutcome | Skipped],
+    refused: Callable[[str], str],
+    found: Bisection | None = None,
+) -> Bisection:
+    """Find the first version whose outcome is another than the oldest one's, if the newest one's is.
+
+    Where the outcome changes more than once, one of the changes is found. Many versions at an end that
+    cannot be driven cost few tries.
+
+    Args:
+        versions: In order, each once.
+        judge: Asked again about an end that is steady where the other is not: it knows how often to look.
+        refused: Why a version cannot be driven at all, empty if it can: quicker than to judge it.
+        found: Is filled, for who wants to see it on the way.
+    """
+    found = Bisection() if found is None else found
+    ask = _Asker(versions, judge, refused, found)
+    low = ask.end(range(len(versions)))
+    high = ask.end(range(len(versions) - 1, -1, -1)) if low is not None else None
+    if low is None or high is None or low == high:
+        return found
+    for end, other in ((low, high), (high, low)):
+        if found.judged[versions[end]].steady and not found.judged[versions[other]].steady:
+            ask.judged(end)
+    old = found.judged[versions[low]].word
+    if found.judged[versions[high]].word == old:
+        return found
+    while inner := [at for at in range(low + 1, high) if versions[at] not in found.skipped]:
+        middle = inner[len(inner) // 2]
+        outcome = ask.judged(middle)
+        if outcome is not None and outcome.word == old:
+            low = middle
+        elif outcome is not None:
+            high = middle
+    found.before, found.changed_in = versions[low], versions[high]
+    found.possible = tuple(versions[low + 1 : high])
+    return found
+
+
+class _Asker:
+    """Asks about versions by their place, and notes the answers."""
+
+    def __init__(
+        self,
+        versions: Sequence[str],
+        judge: Callable[[str], VersionOutcome | Skipped],
+        refused: Callable[[str], str],
+        found: Bisection,
+    ) -> None:
+        self._versions = versions
+        self._judge = judge
+        self._refused = refused
+        self._found = found
+        self._usable: dict[int, bool] = {}
+
+    def judged(self, at: int) -> VersionOutcome | None:
+        """The outcome; None if it has to be skipped."""
+        version = self._versions[at]
+        outcome = self._judge(version)
+        if isinstance(outcome, Skipped):
+            self._found.skipped[version] = outcome.reason
+            self._found.judged.pop(version, None)
+            return None
+        self._found.judged[version] = outcome
+        return outcome
+
+    def end(self, places: Sequence[int]) -> int | None:
+        """The first of these places that can be judged, or None.
+
+        Versions that cannot be driven lie together at the ends: of many, few are tried.
+        """
+        first = self._first_usable(places)
+        for at in places[first:] if first is not None else ():
+            known = self._versions[at] in self._found.judged
+            if known or (self._can(at) and self.judged(at) is not None):
+                return at
+        return None
+
+    def _first_usable(self, places: Sequence[int]) -> int | None:
+        refused, at, step, last = -1, 0, 1, len(places) - 1
+        while not self._can(places[at]):
+            if at == last:
+                return next((at for at in range(last) if self._can(places[at])), None)
+            refused, at = at, min(at + step, last)
+            step *= 2
+        while at - refused > 1:
+            middle = (at + refused) // 2
+            if self._can(places[middle]):
+                at = middle
+            else:
+                refused = middle
+        return at
+
+    def _can(self, at: int) -> bool:
+        if at not in self._usable:
+            reason = self._refused(self._versions[at])
+            self._usable[at] = not reason
+            if reason:
+                self._found.skipped[self._versions[at]] = reason
+        return self._usable[at]
