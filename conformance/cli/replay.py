@@ -30,6 +30,12 @@ workload_option = click.option(
     help="Your own workload, where the file names it: no file has code imported by itself.",
 )
 
+real_time_option = click.option(
+    "--real-time",
+    is_flag=True,
+    help="Run clients in processes of their own, in real time, also those that can run in this one.",
+)
+
 
 def protocol_of(client: str | None, protocol: str | None) -> str:
     """The protocol that is asked for, or the only one that a bundled client speaks.

@@ -48,7 +48,8 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An ``adapter.toml``, or an ``adapter-VERSION.toml`` where one adapter is for several versions.
 
     In `command` and `install`, ``{python}`` and ``{folder}`` are filled in. One that is `nightly` takes
-    minutes to judge: ``ci/conform`` does it with ``--full``, or where it is named.
+    minutes to judge: ``ci/conform`` does it with ``--full``, or where it is named. One that is
+    `simulated` does everything through asyncio's running loop, so that it also runs on virtual time.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     needs: Needs = Needs()
     aliases: list[str] = []
     nightly: bool = False
+    simulated: bool = False
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -73,6 +75,7 @@ class Client(msgspec.Struct, frozen=True):
         command: How to start the adapter.
         missing: What has to be done before it can run; empty if it can.
         packages: The folder of the version that was asked for; empty for that of this environment.
+        simulated: It also runs on the loop of a simulation; see `stock`.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Client(msgspec.Struct, frozen=True):
     aliases: list[str]
     packages: str = ""
     nightly: bool = False
+    simulated: bool = False
 
     @property
     def asked(self) -> str:
@@ -164,6 +168,7 @@ def _client(path: Path) -> Client:
         folder=str(folder),
         aliases=described.aliases,
         nightly=described.nightly,
+        simulated=described.simulated,
     )
 
 

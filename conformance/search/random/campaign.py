@@ -148,6 +148,12 @@ class ChaosCampaign(Campaign[ChaosClient, Schedule, JudgedRun]):
     def _shows(self, run: JudgedRun, name: str) -> bool:
         return shows(run, name)
 
+    def _names(self, run: JudgedRun) -> list[str]:
+        return list(run[1].names)
+
+    def _detail(self, number: int, name: str) -> str:
+        return next(one.detail for one in self._chosen[number].verdict.found if one.name == name)
+
     def _write_down(self, found: Mapping[int, ShrinkResult[JudgedRun] | None]) -> None:
         shrunk = {self._chosen[number].seed: smallest for number, smallest in found.items()}
         for outcome in self._outcomes:

@@ -14,6 +14,7 @@ from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.run.inprocess import client_of, pace_of, run_in_memory, running, through
 from conformance.run.pace import Pace
+from conformance.run.simulated import fake_for
 from conformance.run.stuck import Stuck
 from conformance.run.trace import Trace
 from conformance.search.random.case import ChaosCase
@@ -33,7 +34,6 @@ from conformance.search.random.workloads import find_workload
 from fakebrokers.core import memory
 from fakebrokers.core.frames import Role, kind_of
 from fakebrokers.journal.record import State, Tap
-from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy import Proxy
 
 STUCK_S = 60.0  #: of the processor, after which a run is given up
@@ -130,7 +130,7 @@ def _server(schedule: Schedule, material: ChaosProtocol, in_memory: bool, upstre
     if upstream:
         return Proxy(upstream, protocol=schedule.protocol)
     options = find_workload(schedule.workload).options(material.actions, schedule.params)
-    return find_protocol(schedule.protocol).load()(memory=in_memory, **options)
+    return fake_for(schedule.protocol, in_memory=in_memory, **options)
 
 
 async def _through(context: ChaosContext, material: ChaosProtocol, case: ChaosCase) -> None:
