@@ -26,6 +26,8 @@ S = TypeVar("S", bound=SearchClient)
 P = TypeVar("P")  # a plan
 R = TypeVar("R")  # a run of one, judged
 
+CONFIRM_SHARE = 0.7  #: of the time besides; what is left makes smaller what real time shows, too
+
 #: Gets how many failures are shrunk in real time, and the seconds that this takes at most.
 OnShrink = Callable[[int, float], None]
 
@@ -98,6 +100,11 @@ class Campaign(ABC, Generic[S, P, R]):
         self.seconds = 0.0
         self.failures: list[WrittenFailure] = []
         self.unconfirmed: dict[int, Unconfirmed] = {}  #: by their place in `_failures`
+
+    @property
+    def unconfirmed_rows(self) -> list[dict[str, str]]:
+        """What real time does not show, for JSON."""
+        return [msgspec.to_builtins(one) for one in self.unconfirmed.values()]
 
     def _search(self, run_all: Callable[[], None], shrink_s: float, on_shrink: OnShrink) -> None:
         """Do all runs; then shrink what failed, and write it down.
@@ -194,7 +201,7 @@ class Campaign(ABC, Generic[S, P, R]):
     ) -> Iterator[tuple[int, ShrinkResult[R]]]:
         """What real time shows, too: made smaller on virtual time, where real time shows that as well."""
         end_s = time.monotonic() + seconds
-        answers = self._ask(wishes, seconds)
+        answers = self._ask(wishes, seconds * CONFIRM_SHARE)
         shown = {number: one.last for number, one in enumerate(answers) if one.is_shown}
         for number, (plan, name) in enumerate(wishes):
             if number not in shown:

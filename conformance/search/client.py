@@ -157,13 +157,19 @@ def made_of(protocol: str, name: str, mutant: str = "") -> type[AdapterBase] | N
 
 
 async def run_live(
-    adapter: TracedProcess, work: Awaitable[C], broken: Callable[[], C], longest_s: float
+    adapter: TracedProcess,
+    work: Awaitable[C],
+    broken: Callable[[], C],
+    longest_s: float,
+    *,
+    hears: bool = False,
 ) -> C:
     """What a run in real time has shown.
 
     Args:
         work: Plays it.
         broken: Makes the case of a run that has come to nothing.
+        hears: Errors that nobody has seen are read from what asyncio writes of them to stderr.
     """
     async with LagMeter(adapter) as meter:
         try:
@@ -172,6 +178,8 @@ async def run_live(
         except (AdapterFailed, TimeoutError) as error:
             case = broken()
             case.harness = f"the adapter: {error!r}"
+    if hears:
+        case.complaints = unseen_errors(adapter.stderr())
     case.slack_s = SLACK_S
     case.lag_s = meter.worst_s
     case.is_starved = meter.is_starved
@@ -196,3 +204,15 @@ def by_its_clock(case: Case, said: Sequence[tuple[TraceRow, float]]) -> None:
     for done in case.ops:
         done.begun = done.begun._replace(row=places[done.begun.row])
     place_in_trace(case, case.ops)
+
+
+#: How lines begin that asyncio writes of errors nobody has seen.
+_UNSEEN = (
+    *("Task exception was never", "Future exception was never", "Exception in callback", "Fatal error"),
+    *("Task was destroyed but", "Unhandled exception"),
+)
+
+
+def unseen_errors(stderr: str) -> str:
+    """The first line of each report of asyncio about an error that nobody has seen."""
+    return "\n".join(line for line in stderr.splitlines() if line.startswith(_UNSEEN))

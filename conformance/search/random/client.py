@@ -37,8 +37,17 @@ class ChaosClient(SearchClient):
         command: Command | None = None,
         target: str = "",
         toxiproxy: str = "",
+        *,
+        stock_in_memory: bool = False,
     ) -> None:
-        super().__init__(protocol, name, mutant, command, in_memory=not target)
+        super().__init__(
+            protocol,
+            name,
+            mutant,
+            command,
+            in_memory=not target,
+            stock_in_memory=stock_in_memory and not target,
+        )
         self.target = target
         self.toxiproxy = toxiproxy
 
@@ -54,6 +63,9 @@ class ChaosClient(SearchClient):
 
         Args:
             contract, kept: See `conformance.search.random.run.run`.
+
+        Raises:
+            NeedsProcess: A stock client cannot be run in this process.
         """
         if self.made is not None:
             return run(self.made, schedule, contract=contract, kept=kept, client=self.name)
@@ -97,7 +109,11 @@ class ChaosClient(SearchClient):
             target=self.target,
             toxiproxy=self.toxiproxy,
         )
-        case = await run_live(adapter, work, lambda: ChaosCase(schedule, trace.rows), LONGEST_S)
+
+        def broken() -> ChaosCase:
+            return ChaosCase(schedule, trace.rows)
+
+        case = await run_live(adapter, work, broken, LONGEST_S, hears=self.is_confirmed)
         if case.journal is not None:
             close_journal(case.journal, kept, case)
         return case

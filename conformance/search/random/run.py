@@ -14,7 +14,7 @@ from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.run.inprocess import client_of, pace_of, run_in_memory, running, through
 from conformance.run.pace import Pace
-from conformance.run.simulated import fake_for
+from conformance.run.simulated import NeedsProcess, fake_for, is_stock
 from conformance.run.stuck import Stuck
 from conformance.run.trace import Trace
 from conformance.search.random.case import ChaosCase
@@ -37,6 +37,7 @@ from fakebrokers.journal.record import State, Tap
 from fakebrokers.proxy import Proxy
 
 STUCK_S = 60.0  #: of the processor, after which a run is given up
+STOCK_STUCK_S = 10.0  #: of a stock client, which gets a process then
 UNREACHABLE = (State.REFUSING, State.BLACK_HOLE, State.CRASH)
 LONGEST_S = 20_000.0  #: virtual seconds that a run may take
 
@@ -56,7 +57,12 @@ def run(
         contract: What has to hold of deliveries; "" for what the faults leave of the protocol's word.
         kept: Where the journal is kept; None: nowhere.
         client: Its name, for the journal.
+
+    Raises:
+        NeedsProcess: A stock client cannot be run so.
     """
+    if is_stock(made):
+        _check_steps(schedule)
     trace = Trace(lambda: 0.0)
 
     def work(adapter: Adapter) -> Awaitable[ChaosCase]:
@@ -65,8 +71,11 @@ def run(
     memory.count_from_the_first()
     try:
         with repeatable(schedule.seed):
-            case = run_in_memory(made, schedule.protocol, trace, work, STUCK_S)
+            limit_s = STOCK_STUCK_S if is_stock(made) else STUCK_S
+            case = run_in_memory(made, schedule.protocol, trace, work, limit_s)
     except Stuck as problem:
+        if is_stock(made):
+            raise NeedsProcess(str(problem)) from None
         case = ChaosCase(schedule, trace.rows)
         case.error = str(problem)
         return case
@@ -75,6 +84,14 @@ def run(
     if case.log is not None:
         case.digest = digest_of(case.log)
     return case
+
+
+def _check_steps(schedule: Schedule) -> None:
+    """Raise `NeedsProcess` where something is done to the client's process."""
+    nemeses = material_of(schedule.protocol).nemeses
+    for step in schedule.steps:
+        if step.kind in nemeses and nemeses[step.kind].needs_process:
+            raise NeedsProcess(f"{step.kind} is done to the client's process")
 
 
 async def play(

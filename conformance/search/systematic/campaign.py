@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import msgspec
-
 from conformance.known.defects import KnownFindings
 from conformance.rules import Finding, judge
 from conformance.run.case import Case
@@ -270,6 +268,6 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
             return found
         return {
             **found,
-            "unconfirmed": [msgspec.to_builtins(one) for one in self.unconfirmed.values()],
+            "unconfirmed": self.unconfirmed_rows,
             "needs_process": len(self._sweep.needs_process),
         }

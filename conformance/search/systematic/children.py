@@ -67,10 +67,7 @@ class Child:
         def broken() -> Case:
             return Case(spec, material_of(spec.protocol), trace.rows, [], ())
 
-        case = await run_live(adapter, work, broken, LONGEST_S)
-        if self._hears:
-            case.complaints = unseen_errors(adapter.stderr())
-        return case
+        return await run_live(adapter, work, broken, LONGEST_S, hears=self._hears)
 
     async def judged(self, spec: Spec) -> tuple[Case, list[Finding]]:
         """Run and judge a spec, while other runs go on."""
@@ -164,15 +161,3 @@ def best_first(items: Iterable[DrawableSpec]) -> Iterator[DrawableSpec]:
     for group, spec in items:
         rank = BEST_FIRST.index(group[0]) if group[0] in BEST_FIRST else len(BEST_FIRST)
         yield DrawableSpec((f"{rank:02} {group[0]}",), spec)
-
-
-#: How lines begin that asyncio writes of errors nobody has seen.
-_UNSEEN = (
-    *("Task exception was never", "Future exception was never", "Exception in callback", "Fatal error"),
-    *("Task was destroyed but", "Unhandled exception"),
-)
-
-
-def unseen_errors(stderr: str) -> str:
-    """The first line of each report of asyncio about an error that nobody has seen."""
-    return "\n".join(line for line in stderr.splitlines() if line.startswith(_UNSEEN))

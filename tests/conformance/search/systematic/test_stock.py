@@ -17,10 +17,9 @@ from conformance.run.case import Case
 from conformance.run.inprocess import run
 from conformance.run.simulated import NeedsProcess
 from conformance.run.specs import Injection, Spec
-from conformance.search.client import made_of
+from conformance.search.client import made_of, unseen_errors
 from conformance.search.systematic import campaign as campaigns
 from conformance.search.systematic.campaign import SweepCampaign, SweptClient
-from conformance.search.systematic.children import unseen_errors
 from conformance.search.systematic.stock import stock_universe
 
 PROTOCOL = "rabbitmq-stream"
