@@ -23,7 +23,7 @@ from conformance.run.bases import Base, Enough, RunOp, ScriptContext
 from conformance.run.case import Case
 from conformance.run.concurrent_actions import EarlyClose
 from conformance.run.material import material_of
-from conformance.run.pace import Pace, RealPace
+from conformance.run.pace import PAUSE_S, Pace, RealPace
 from conformance.run.reported import ReportedEvent
 from conformance.run.simulated import NeedsProcess, fake_for, is_stock
 from conformance.run.specs import EVERY, Spec
@@ -75,11 +75,12 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
     """
     material = material_of(spec.protocol)
     trace = Trace(lambda: 0.0)
+    pause_s = PAUSE_S if is_stock(client) else math.inf  # as in the process that is asked after it
     usual_s = STOCK_STUCK_S if is_stock(client) else STUCK_S
     limit_s = COSTLY_STUCK_S if material.bases[spec.base].costly else usual_s
     try:
         return run_in_memory(
-            client, spec.protocol, trace, lambda adapter: play(adapter, spec, trace), limit_s
+            client, spec.protocol, trace, lambda adapter: play(adapter, spec, trace, pause_s=pause_s), limit_s
         )
     except Stuck as problem:
         if is_stock(client):
@@ -192,7 +193,7 @@ async def through(work: Awaitable[object], longest_s: float, context: Any, case:
 def pace_of(
     adapter: Adapter, traits: Traits, trace: Trace, disturbs: Sequence[str], longest_s: float
 ) -> Pace:
-    """Pauses in real time that end as soon as the client rests.
+    """Pauses that end as soon as the client rests.
 
     Args:
         disturbs: Empty as long as nothing has disturbed the client.
@@ -210,7 +211,8 @@ async def play(
     Args:
         adapter: Not started; it is killed at the end.
         in_memory: Whether the fake is reached through memory.
-        pause_s: What a pause of the base takes at most, where time is real; see `pace`.
+        pause_s: What a pause of the base takes at most; it ends as soon as the client rests then. Without a
+            limit pauses are as they are written.
     """
     material = material_of(spec.protocol)
     base = material.bases[spec.base]
@@ -218,9 +220,10 @@ async def play(
     touched: list[str] = []
     case = Case(spec, material, trace.rows, [], ())
     async with running(adapter, broker, trace, case):
-        pace = Pace() if in_memory else pace_of(adapter, material.traits, trace, touched, pause_s)
+        is_short = pause_s < math.inf
+        pace = pace_of(adapter, material.traits, trace, touched, pause_s) if is_short else Pace()
         context = ScriptContext(broker, adapter, trace, spec.changes, spec.ops, pace, spec.concurrent)
-        if not in_memory:
+        if is_short:
             context.until_s = asyncio.get_running_loop().time() + ENOUGH_S
         context.lasts = any(injection.connection == EVERY for injection in spec.injections)
         _inject(broker, [fault_of(injection, material.traits) for injection in spec.injections], touched)

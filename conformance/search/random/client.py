@@ -9,11 +9,10 @@ from conformance.run.trace import Trace
 from conformance.search.client import Command, SearchClient, run_live
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.history import KeptJournals, close_journal
-from conformance.search.random.run import play, run
+from conformance.search.random.run import PAUSE_S, play, run
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.verdict import RunVerdict, Word, verdict_on
 
-PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
 LONGEST_S = 240.0  #: that a run in real time may take
 
 TRIES = 3  #: of a run that comes to no verdict because the harness stops

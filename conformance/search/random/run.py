@@ -36,6 +36,7 @@ from fakebrokers.core.frames import Role, kind_of
 from fakebrokers.journal.record import State, Tap
 from fakebrokers.proxy import Proxy
 
+PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
 STUCK_S = 60.0  #: of the processor, after which a run is given up
 STOCK_STUCK_S = 10.0  #: of a stock client, which gets a process then
 UNREACHABLE = (State.REFUSING, State.BLACK_HOLE, State.CRASH)
@@ -64,9 +65,12 @@ def run(
     if is_stock(made):
         _check_steps(schedule)
     trace = Trace(lambda: 0.0)
+    longest_s = PAUSE_S if is_stock(made) else math.inf  # as in the process that is asked after it
 
     def work(adapter: Adapter) -> Awaitable[ChaosCase]:
-        return play(adapter, schedule, trace, contract=contract, kept=kept, client=client)
+        return play(
+            adapter, schedule, trace, longest_s=longest_s, contract=contract, kept=kept, client=client
+        )
 
     memory.count_from_the_first()
     try:
@@ -129,7 +133,8 @@ async def play(
         async with running(adapter, broker, trace, case):
             nemeses = dict(material.nemeses if toxics is None else TOXIC)
             suffix = f"-{uuid4().hex[:8]}" if target else ""
-            pace = Pace() if in_memory else pace_of(adapter, case.traits, trace, disturbs, longest_s)
+            is_short = longest_s < math.inf
+            pace = pace_of(adapter, case.traits, trace, disturbs, longest_s) if is_short else Pace()
             context = ChaosContext(broker, adapter, trace, schedule, nemeses, pace, suffix=suffix)
             context.toxics = toxics
             await _through(context, material, case)
