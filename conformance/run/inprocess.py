@@ -23,7 +23,7 @@ from conformance.run.bases import Base, Enough, RunOp, ScriptContext
 from conformance.run.case import Case
 from conformance.run.concurrent_actions import EarlyClose
 from conformance.run.material import material_of
-from conformance.run.pace import PAUSE_S, Pace, RealPace
+from conformance.run.pace import PAUSE_S, SLACK_S, Pace, RealPace
 from conformance.run.reported import ReportedEvent
 from conformance.run.simulated import NeedsProcess, fake_for, is_stock
 from conformance.run.specs import EVERY, Spec
@@ -133,7 +133,7 @@ def run_in_memory(
             host.bury()
     case = found[0]
     case.complaints = complaints.getvalue()
-    case.slack_s = simulated.MOMENT_S if stock else 0.0
+    case.slack_s = SLACK_S if stock else 0.0
     return case
 
 

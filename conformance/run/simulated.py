@@ -1,7 +1,7 @@
 """A stock client in this process: virtual time, and a host of its own in a simulation.
 
-What the client gets and what it writes takes no time but turns of the loop. The trace has both where the fake
-writes and reads, so of what happens at one moment nobody can say what the client has had before.
+The trace has what the client gets and writes where the fake writes and reads it, as that of a process has.
+So it is judged with the same slack: what is found here a process can confirm.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from fakebrokers.simulation import Simulation, SimulationLoop
 from fakebrokers.simulation.homes import housed, nodes_from
 from fakebrokers.simulation.tasks import close, in_order
 
-MOMENT_S = 1e-6  #: what is no further apart has happened at the same moment
 LAST_WORDS_S = 1.0  #: virtual seconds that tasks of the harness have for ending
 
 

@@ -24,13 +24,13 @@ from conformance.clients.mutants.registry import find_mutant
 from conformance.clients.reference.registry import command as reference_command
 from conformance.run.case import Case
 from conformance.run.inprocess import client_of, place_in_trace
+from conformance.run.pace import SLACK_S
 from conformance.run.simulated import is_stock
 from conformance.run.trace import Trace, TraceRow, What
 from conformance.suite.lag import LagMeter
 from fakebrokers.errors import UsageError
 
 REFERENCE = "reference"  #: the name of the reference client of whatever protocol
-SLACK_S = 0.25
 
 Command = Sequence[str]
 Environment = dict[str, str] | None
