@@ -18,8 +18,10 @@ from conformance.run.inprocess import run
 from conformance.run.simulated import NeedsProcess
 from conformance.run.specs import Injection, Spec
 from conformance.search.client import made_of, unseen_errors
+from conformance.search.replay import shrunk
 from conformance.search.systematic import campaign as campaigns
 from conformance.search.systematic.campaign import SweepCampaign, SweptClient
+from conformance.search.systematic.replay import replay_of
 from conformance.search.systematic.stock import stock_universe
 
 PROTOCOL = "rabbitmq-stream"
@@ -183,3 +185,24 @@ def test_several_processes_find_what_one_does(tmp_path: Path) -> None:
 def test_errors_that_nobody_has_seen_are_read_from_stderr() -> None:
     said = "WARNING: tea\nTask exception was never retrieved\nfuture: <Task>\nTraceback\nFatal error: x\n"
     assert unseen_errors(said) == "Task exception was never retrieved\nFatal error: x"
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_a_file_is_made_smaller_on_virtual_time_if_real_time_agrees(real: bool) -> None:
+    made = made_of(PROTOCOL, NAME)
+    assert made is not None
+    spec = Spec(PROTOCOL, "challenged", (Injection("c9", "out", 1, "rst"),))  # which never comes
+    case = run(made, spec)
+    file = replay_of(NAME, "", case, [one for one in judge(case) if one.name == "answers-questions"])
+    passes, asked = run(made, PASSES), list[Spec]()
+
+    def run_real(plan: Spec) -> Case:
+        asked.append(plan)
+        return run(made, plan) if real else passes
+
+    smaller, _ = shrunk(file, run_real, lambda plan: run(made, plan))
+    if real:
+        assert smaller is not None and not smaller.plan.injections
+        assert asked == [smaller.plan]
+    else:
+        assert smaller is None
