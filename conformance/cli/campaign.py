@@ -7,12 +7,21 @@ from typing import Any
 from rich.console import Console
 
 from conformance.search.campaign import Campaign
+from conformance.search.client import SearchClient
 
 
-def shrinking(failures: int, limit_s: float) -> str:
+def say_why_process(client: SearchClient, console: Console) -> None:
+    """A client that could run on virtual time runs in real time."""
+    if client.why_process:
+        console.print(f"in processes of its own, in real time: {client.why_process}", markup=False)
+
+
+def shrinking(failures: int, limit_s: float, *, confirms: bool = False) -> str:
     """All runs have ended; what failed is made smaller, which nobody would expect to take minutes."""
     what = f"{failures} failure{'s' * (failures != 1)}"
     limit = f"{limit_s:.0f} seconds" if limit_s < 120 else f"{limit_s / 60:.0f} minutes"
+    if confirms:
+        return f"confirming {what} in real time, and shrinking: up to about {limit}"
     return f"shrinking {what} in real time: up to about {limit}"
 
 
@@ -26,3 +35,9 @@ def print_failures(campaign: Campaign[Any, Any, Any], console: Console) -> None:
         if failure.steady is False:
             console.print("    not steady: it did not fail each time", markup=False)
         console.print(f"    fakebrokers replay {failure.path}", markup=False)
+    if campaign.unconfirmed:
+        console.print("on virtual time only, so these count for nothing:")
+    for one in campaign.unconfirmed.values():
+        console.print(
+            f"{one.about}\n    {one.name}: {one.detail}\n    in real time: {one.real}", markup=False
+        )

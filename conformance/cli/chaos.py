@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from conformance.cli.replay import command_of, find_own, protocol_of
+from conformance.cli.replay import command_of, find_own, protocol_of, real_time_option
 from conformance.printing import SafeConsole
 from fakebrokers.commands import ExitCode, reserve, seed_range
 from fakebrokers.errors import UsageError
@@ -61,6 +61,7 @@ RUNS = 100  #: without --seeds and --minutes
 )
 @click.option("--shard", metavar="K/N", help="The K-th of N parts of the seeds.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), help="Runs at once.")
+@real_time_option
 @click.option(
     "--report",
     type=click.Path(file_okay=False, path_type=Path),
@@ -91,6 +92,7 @@ def chaos_command(
     expect: Path | None,
     shard: str | None,
     processes: int | None,
+    real_time: bool,
     report: Path | None,
     traces: bool,
     no_canary: bool,
@@ -100,7 +102,7 @@ def chaos_command(
 
     Exit code 1: a run failed; 2: no run came to a verdict; 3: the harness itself is broken.
     """
-    from conformance.cli.campaign import shrinking
+    from conformance.cli.campaign import say_why_process, shrinking
     from conformance.known.defects import Part
     from conformance.known.files import load
     from conformance.search.random.campaign import ChaosCampaign
@@ -116,11 +118,20 @@ def chaos_command(
     reserve(report)
     spoken = protocol_of(client, protocol)
     command = command_of(adapter)
-    subject = ChaosClient(spoken, client or "", mutant or "", command, target or "", toxiproxy or "")
+    subject = ChaosClient(
+        spoken,
+        client or "",
+        mutant or "",
+        command,
+        target or "",
+        toxiproxy or "",
+        stock_in_memory=not real_time,
+    )
     setting = _setting(subject, realism, workloads, nemeses)
     _check_contract(contract)
     known = load(expect, Part.CHAOS, protocol=subject.protocol) if expect is not None else None
     console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
+    say_why_process(subject, console)
     campaign = ChaosCampaign(
         subject,
         setting,
@@ -141,7 +152,9 @@ def chaos_command(
                     sharded(wanted, _shard(shard)),
                     minutes and minutes * 60,
                     lambda so_far, _: shown.advance(so_far.runs, so_far.words.get("fail", 0)),
-                    lambda failures, limit_s: shown.say(shrinking(failures, limit_s)),
+                    lambda failures, limit_s: shown.say(
+                        shrinking(failures, limit_s, confirms=subject.is_confirmed)
+                    ),
                 )
         except KeyboardInterrupt:
             _print(campaign, as_json)
@@ -162,7 +175,12 @@ def _setting(
         raise UsageError(f"there is no chaos in front of a real server of {subject.protocol}")
     remote = bool(subject.target)
     setting = Setting(
-        subject.protocol, Realism(realism), workloads, (), subject.is_process, remote, bool(subject.toxiproxy)
+        subject.protocol,
+        Realism(realism),
+        workloads,
+        is_process=subject.is_process or subject.is_confirmed,
+        is_remote=remote,
+        is_toxic=bool(subject.toxiproxy),
     )
     there = [name.rpartition(" ")[2] for name in available(setting, material_of(subject.protocol))]
     for name in nemeses:

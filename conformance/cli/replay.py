@@ -30,6 +30,12 @@ workload_option = click.option(
     help="Your own workload, where the file names it: no file has code imported by itself.",
 )
 
+real_time_option = click.option(
+    "--real-time",
+    is_flag=True,
+    help="Run clients in processes of their own, in real time, also those that can run in this one.",
+)
+
 
 def protocol_of(client: str | None, protocol: str | None) -> str:
     """The protocol that is asked for, or the only one that a bundled client speaks.
@@ -129,7 +135,8 @@ def replay_command(
 @click.command("shrink")
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
 @workload_option
-def shrink_command(path: Path, workload: str) -> int:
+@real_time_option
+def shrink_command(path: Path, workload: str, real_time: bool) -> int:
     """Find the smallest spec or schedule that fails as a replay file does; it is written beside it."""
     from conformance.search.replay import shrunk
 
@@ -137,7 +144,8 @@ def shrink_command(path: Path, workload: str) -> int:
     if not file.client:
         raise UsageError(f"{UNNAMED}, so it cannot be run")
     subject = kind(file.protocol, file.client, file.mutant)
-    smaller, runs = shrunk(file, _run(subject, file))
+    quick = kind(file.protocol, file.client, file.mutant, stock_in_memory=not real_time)
+    smaller, runs = shrunk(file, _run(subject, file), _run(quick, file) if quick.is_confirmed else None)
     console = SafeConsole(highlight=False, soft_wrap=True)
     if smaller is None:
         console.print("it does not fail any more", markup=False)

@@ -15,6 +15,7 @@ from rich.markup import escape
 
 from conformance.cli.completion import client_names, scenario_ids
 from conformance.cli.folders import with_folders
+from conformance.cli.replay import real_time_option
 from conformance.printing import console_for_all
 from conformance.results import Results
 from conformance.suite.load import SETS
@@ -89,6 +90,7 @@ PROTOCOL = click.Choice(protocol_names())
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of the scenarios' random decisions."
 )
+@real_time_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.argument("ids", nargs=-1, metavar="[ID ...]", shell_complete=scenario_ids)
 def conform_command(
@@ -106,6 +108,7 @@ def conform_command(
     uses: str | None,
     parallel: int | None,
     seed: int,
+    real_time: bool,
     as_json: bool,
     ids: tuple[str, ...],
 ) -> int:
@@ -124,7 +127,7 @@ def conform_command(
     given = {
         "protocol": protocol, "variant": variant, "which": "full" if ids else which, "ids": ids,
         "target": target, "strict": strict, "expect": expect, "seed": seed, "parallel": parallel,
-        "traces": traces,
+        "traces": traces, "real_time": real_time,
     }  # fmt: skip
     names = versions_of(client) if client is not None else []
     relied = _relied_on(uses, len(names))
@@ -170,16 +173,22 @@ def _relied_on(uses: str | None, versions: int) -> list[str]:
 def _run(
     client: str | None, adapter: str | None, report: Path | None, console: Console, given: Mapping[str, Any]
 ) -> Results:
-    """Run the scenarios; `given` has what the command line says of them, by the names of `SuiteRequest`."""
+    """Run the scenarios; `given` has what the command line says of them, by the names of `SuiteRequest`, and
+    whether the client is to be in processes."""
     from conformance.suite.conform import SuiteRequest, conform
     from conformance.suite.folder import keep_in
 
     who = _who(client, adapter, given["protocol"])
+    given = {**given, "protocol": who.protocol}
+    real_time = given.pop("real_time")
+    if who.why_process and not real_time:
+        console.print(f"in processes of its own, in real time: {who.why_process}", markup=False)
     order = SuiteRequest(
-        **{**given, "protocol": who.protocol},
+        **given,
         client=who.name,
         who=who.options,
         make_adapter=who.make,
+        here=None if real_time else who.here,
         journal=None if report is None else report / "journal",
         keep=None if report is None else keep_in(report),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from conformance.cli.completion import client_names
-from conformance.cli.replay import command_of, protocol_of
+from conformance.cli.replay import command_of, protocol_of, real_time_option
 from conformance.printing import SafeConsole
 from fakebrokers.commands import ExitCode, reserve
 from fakebrokers.errors import UsageError
@@ -55,8 +55,9 @@ if TYPE_CHECKING:
     "-n",
     "processes",
     type=click.IntRange(1, 64),
-    help="Runs at once; one of a reference client unless given, ten of others.",
+    help="Runs at once; one of a client in this process unless given, ten of others.",
 )
+@real_time_option
 @click.option(
     "--report",
     type=click.Path(file_okay=False, path_type=Path),
@@ -76,14 +77,18 @@ def sweep_command(
     write_specs: Path | None,
     again: bool,
     processes: int | None,
+    real_time: bool,
     report: Path | None,
     as_json: bool,
 ) -> int:
     """Disturb a client at every position and judge what it does by rules that always hold.
 
+    A client in Python may run in this process, on virtual time. What it fails there counts if a process of
+    its own fails it, too.
+
     Exit code 1: a rule was violated.
     """
-    from conformance.cli.campaign import shrinking
+    from conformance.cli.campaign import say_why_process, shrinking
     from conformance.known.defects import Part
     from conformance.known.files import load
     from conformance.search.systematic.campaign import SweepCampaign, SweptClient
@@ -92,20 +97,29 @@ def sweep_command(
     if (client is None) == (adapter is None):
         raise UsageError("say which client: --client NAME or --adapter CMD")
     reserve(report)
-    subject = SweptClient(protocol_of(client, protocol), client or "", mutant or "", command_of(adapter))
+    subject = SweptClient(
+        protocol_of(client, protocol),
+        client or "",
+        mutant or "",
+        command_of(adapter),
+        stock_in_memory=not real_time,
+    )
     known = load(expect, Part.SWEEP).found_in(Part.SWEEP) if expect is not None else None
     listed = load_specs(specs, subject.protocol) if specs is not None else []
     campaign = SweepCampaign(
         subject, report, expected=known, seed=seed, again=again, specs=listed, processes=processes or 0
     )
     console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
+    say_why_process(subject, console)
     with interruptible() as interrupts:
         try:
             with Shown(console, "sweep", None, minutes * 60) as shown:
                 campaign.go(
                     minutes * 60,
                     lambda now: shown.advance(now.runs, now.kinds, now.left and now.runs + now.left),
-                    lambda failures, limit_s: shown.say(shrinking(failures, limit_s)),
+                    lambda failures, limit_s: shown.say(
+                        shrinking(failures, limit_s, confirms=subject.is_confirmed)
+                    ),
                 )
         except KeyboardInterrupt:
             _print(campaign, as_json)

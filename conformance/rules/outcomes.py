@@ -94,13 +94,13 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
-    settled = _settled(case)
+    settled, unheard = _settled(case), _unheard(case)
     for reported in case.reported:
         if (
             reported.word != "acked"
             or reported.place is None
             or reported.at is None
-            or _is_unheard(case, reported)
+            or reported.place in unheard
         ):
             continue
         places = {reported.place}
@@ -112,18 +112,17 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         yield f"{reported}, and no confirm for {named(reported.place)} had come", reported.at
 
 
-def _is_unheard(case: Case, reported: ReportedOutcome) -> bool:
-    """Whether its message was written where nobody can say any more what the server answers: after what
-    cannot be read, or is not whole."""
+def _unheard(case: Case) -> set[tuple[Hashable, ...]]:
+    """The places of messages that were written where nobody can say any more what the server answers: after
+    what cannot be read, or is not whole."""
+    found = set()
     for one in case.facts.written:
-        if one.place != reported.place:
-            continue
         conn = one.conn
         if (conn.garbage is not None and conn.garbage < one.at) or (
             conn.partial and conn.partial_since_s < one.at.t
         ):
-            return True
-    return False
+            found.add(one.place)
+    return found
 
 
 @invariant("acked-not-stored")

@@ -31,7 +31,7 @@ from conformance.run.notes import Notes
 from conformance.run.pace import Pace
 from conformance.run.specs import ArgumentChange, ConcurrentAction
 from conformance.run.trace import Position, Trace
-from fakebrokers.core.virtual import VirtualLoop
+from fakebrokers.core.virtual import VirtualTime
 
 OP_S = 2.0
 OWN_S = 5.0  #: the time-out of a session that has one for all of its calls: no base gives a call more
@@ -304,7 +304,7 @@ class ScriptContext:
         """
         self.notes.stopped = True
         loop = asyncio.get_running_loop()
-        if isinstance(loop, VirtualLoop):
+        if isinstance(loop, VirtualTime):
             loop.stand_still(seconds)
             await asyncio.sleep(0)
         elif stops_client:

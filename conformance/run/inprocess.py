@@ -13,25 +13,30 @@ from typing import Any, TypeVar
 
 from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.contract import Contract
+from conformance.clients.adapter.host import ClientHost
 from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.adapter.last_words import last_words
+from conformance.run import simulated
 from conformance.run.acts import fault_of
 from conformance.run.bases import Base, Enough, RunOp, ScriptContext
 from conformance.run.case import Case
 from conformance.run.concurrent_actions import EarlyClose
 from conformance.run.material import material_of
-from conformance.run.pace import Pace, RealPace
+from conformance.run.pace import PAUSE_S, SLACK_S, Pace, RealPace
 from conformance.run.reported import ReportedEvent
+from conformance.run.simulated import NeedsProcess, fake_for, is_stock
 from conformance.run.specs import EVERY, Spec
 from conformance.run.stuck import Stuck, run_or_stuck
 from conformance.run.trace import Trace
 from conformance.run.traits import Traits
+from fakebrokers.core import virtual
 from fakebrokers.faults.plan import Fault
-from fakebrokers.protocol import find_protocol
 from fakebrokers.server import FakeServer
+from fakebrokers.simulation import SimulationLoop
 
 STUCK_S = 8.0  #: of the processor, after which a run is given up
+STOCK_STUCK_S = 3.0  #: of a stock client, which gets a process then
 COSTLY_STUCK_S = 30.0
 LONGEST_S = 4000.0  #: virtual seconds that a base may take
 ENOUGH_S = 40.0  #: real seconds after which a base begins nothing more but its end, which takes as long
@@ -42,8 +47,10 @@ C = TypeVar("C", bound=Case)
 class TracedClient(InProcessAdapter):
     """Notes in the trace when the client says something, in the step in which it says it."""
 
-    def __init__(self, make: type[AdapterBase], protocol: str, trace: Trace) -> None:
-        super().__init__(make, protocol)
+    def __init__(
+        self, make: type[AdapterBase], protocol: str, trace: Trace, host: ClientHost | None = None
+    ) -> None:
+        super().__init__(make, protocol, host)
         self._trace = trace
 
     def _written(self, line: Mapping[str, Any]) -> None:
@@ -60,16 +67,24 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
     """Run a spec against a client that reaches fakes in memory. Blocks; main thread only.
 
     Args:
-        client: The adapter class; see `conformance.clients.reference.registry.without_sockets`.
+        client: The adapter class: of a stock client, or of one that reaches fakes through memory, see
+            `conformance.clients.reference.registry.without_sockets`.
+
+    Raises:
+        NeedsProcess: A stock client cannot be run so.
     """
     material = material_of(spec.protocol)
     trace = Trace(lambda: 0.0)
-    limit_s = COSTLY_STUCK_S if material.bases[spec.base].costly else STUCK_S
+    pause_s = PAUSE_S if is_stock(client) else math.inf  # as in the process that is asked after it
+    usual_s = STOCK_STUCK_S if is_stock(client) else STUCK_S
+    limit_s = COSTLY_STUCK_S if material.bases[spec.base].costly else usual_s
     try:
         return run_in_memory(
-            client, spec.protocol, trace, lambda adapter: play(adapter, spec, trace), limit_s
+            client, spec.protocol, trace, lambda adapter: play(adapter, spec, trace, pause_s=pause_s), limit_s
         )
     except Stuck as problem:
+        if is_stock(client):
+            raise NeedsProcess(str(problem)) from None
         case = Case(spec, material, trace.rows, [], [])
         case.error = str(problem)
         return case
@@ -84,25 +99,41 @@ def run_in_memory(
 ) -> C:
     """A run on virtual time, with what was written to stderr meanwhile. Blocks; main thread only.
 
+    Of a stock client, which may log what it wants, errors that nobody has seen are all that counts.
+
     Args:
+        client: The adapter class: of a client that reaches fakes through memory, or of a stock client.
         work: Plays it.
         limit_s: Seconds of the processor, after which it is given up. Raises `Stuck` then.
+
+    Raises:
+        NeedsProcess: The client has asked for something real.
     """
     found: list[C] = []
     complaints = io.StringIO()
+    stock = is_stock(client)
+    hosts: list[ClientHost] = []
 
     async def whole() -> None:
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(
-            lambda _, context: _complain(complaints, context["message"], context.get("exception"))
-        )
-        trace.clock = loop.time
-        found.append(await work(TracedClient(client, protocol, trace)))
+        host = ClientHost(loop) if isinstance(loop, SimulationLoop) else None
+        hosts.extend([host] if host is not None else [])
 
-    with redirect_stderr(complaints):
-        run_or_stuck(whole(), limit_s)
+        def complain(_: object, context: dict[str, Any]) -> None:
+            if host is None or host.has_caused(context):
+                _complain(complaints, context["message"], context.get("exception"))
+
+        loop.set_exception_handler(complain)
+        trace.clock = loop.time
+        found.append(await work(TracedClient(client, protocol, trace, host)))
+
+    with redirect_stderr(io.StringIO() if stock else complaints):
+        run_or_stuck(whole(), limit_s, run=simulated.run if stock else virtual.run)
+        for host in hosts:
+            host.bury()
     case = found[0]
     case.complaints = complaints.getvalue()
+    case.slack_s = SLACK_S if stock else 0.0
     return case
 
 
@@ -134,9 +165,8 @@ async def running(adapter: Adapter, broker: Any, trace: Trace, case: Case) -> As
         case.events = [ReportedEvent(event) for event in adapter.events]
         case.violations = list(adapter.violations)
         case.last_words = "" if adapter.alive else last_words(adapter.stderr())
-        rows = len(trace.rows)
+        case.rows = list(trace.rows)  # what comes of ending both is no part of the run
         await adapter.kill()
-        del trace.rows[rows:]
     try:
         broker.check()
     except Exception as error:
@@ -163,7 +193,7 @@ async def through(work: Awaitable[object], longest_s: float, context: Any, case:
 def pace_of(
     adapter: Adapter, traits: Traits, trace: Trace, disturbs: Sequence[str], longest_s: float
 ) -> Pace:
-    """Pauses in real time that end as soon as the client rests.
+    """Pauses that end as soon as the client rests.
 
     Args:
         disturbs: Empty as long as nothing has disturbed the client.
@@ -181,17 +211,19 @@ async def play(
     Args:
         adapter: Not started; it is killed at the end.
         in_memory: Whether the fake is reached through memory.
-        pause_s: What a pause of the base takes at most, where time is real; see `pace`.
+        pause_s: What a pause of the base takes at most; it ends as soon as the client rests then. Without a
+            limit pauses are as they are written.
     """
     material = material_of(spec.protocol)
     base = material.bases[spec.base]
-    broker = find_protocol(spec.protocol).load()(memory=in_memory, **base.server)
+    broker = fake_for(spec.protocol, in_memory=in_memory, **base.server)
     touched: list[str] = []
     case = Case(spec, material, trace.rows, [], ())
     async with running(adapter, broker, trace, case):
-        pace = Pace() if in_memory else pace_of(adapter, material.traits, trace, touched, pause_s)
+        is_short = pause_s < math.inf
+        pace = pace_of(adapter, material.traits, trace, touched, pause_s) if is_short else Pace()
         context = ScriptContext(broker, adapter, trace, spec.changes, spec.ops, pace, spec.concurrent)
-        if not in_memory:
+        if is_short:
             context.until_s = asyncio.get_running_loop().time() + ENOUGH_S
         context.lasts = any(injection.connection == EVERY for injection in spec.injections)
         _inject(broker, [fault_of(injection, material.traits) for injection in spec.injections], touched)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from conformance.run.trace import Trace
 
+SLACK_S = 0.25  #: what may pass over sockets and pipes until the other side has what was written
 PAUSE_S = 4.0  #: the first back-off of most clients is shorter
 LONG_S = 8.0  #: where a base waits until every back-off is over
 LONG_FROM_S = 60.0

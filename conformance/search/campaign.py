@@ -15,13 +15,18 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 
 from conformance.known.defects import KnownFindings
+from conformance.run.simulated import NeedsProcess
 from conformance.search.client import SearchClient
+from conformance.search.confirm import Answer, confirm_all
+from conformance.search.live import SIDE_BY_SIDE
 from conformance.search.replay import ReplayFile
 from conformance.search.shrink import TWICE, Shrinkable, ShrinkResult, Simpler, shrink_all
 
 S = TypeVar("S", bound=SearchClient)
 P = TypeVar("P")  # a plan
 R = TypeVar("R")  # a run of one, judged
+
+CONFIRM_SHARE = 0.7  #: of the time besides; what is left makes smaller what real time shows, too
 
 #: Gets how many failures are shrunk in real time, and the seconds that this takes at most.
 OnShrink = Callable[[int, float], None]
@@ -48,6 +53,21 @@ class WrittenFailure(msgspec.Struct):
         return list(self.replay.found)
 
 
+class Unconfirmed(msgspec.Struct):
+    """What a client does on virtual time only: no finding.
+
+    Attributes:
+        about: The plan in words.
+        name, detail: What was found, and what happened.
+        real: What a process of its own does, in real time.
+    """
+
+    about: str
+    name: str
+    detail: str
+    real: str
+
+
 class Campaign(ABC, Generic[S, P, R]):
     """A search for what one client does wrong.
 
@@ -60,6 +80,7 @@ class Campaign(ABC, Generic[S, P, R]):
     Attributes:
         runs: How many so far.
         failures: What was written down.
+        unconfirmed: What real time does not show.
         kind: The name of the folder for all clients.
         simpler: How a plan becomes simpler.
     """
@@ -78,6 +99,12 @@ class Campaign(ABC, Generic[S, P, R]):
         self.runs = 0
         self.seconds = 0.0
         self.failures: list[WrittenFailure] = []
+        self.unconfirmed: dict[int, Unconfirmed] = {}  #: by their place in `_failures`
+
+    @property
+    def unconfirmed_rows(self) -> list[dict[str, str]]:
+        """What real time does not show, for JSON."""
+        return [msgspec.to_builtins(one) for one in self.unconfirmed.values()]
 
     def _search(self, run_all: Callable[[], None], shrink_s: float, on_shrink: OnShrink) -> None:
         """Do all runs; then shrink what failed, and write it down.
@@ -136,12 +163,20 @@ class Campaign(ABC, Generic[S, P, R]):
         """Whether this was found in it."""
 
     @abstractmethod
+    def _names(self, run: R) -> list[str]:
+        """What was found in it that is news."""
+
+    @abstractmethod
+    def _detail(self, number: int, name: str) -> str:
+        """What has happened where one of `_failures` was found."""
+
+    @abstractmethod
     def _write_down(self, found: Mapping[int, ShrinkResult[R] | None]) -> None:
         """Write down what failed.
 
         Args:
             found: What became of those `_failures` that were run again, by their place; None of one that did
-                not fail again.
+                not fail again. Those in `unconfirmed` are no failures.
         """
 
     # what follows from it
@@ -150,12 +185,61 @@ class Campaign(ABC, Generic[S, P, R]):
         self, wishes: Sequence[tuple[P, str]], seconds: float, on_shrink: OnShrink
     ) -> Iterator[tuple[int, ShrinkResult[R] | None]]:
         """A run of the smallest plan on which the same is found, and whether it was found each time."""
-        if not self.subject.is_process:
+        if self.subject.is_confirmed:
+            if wishes:
+                on_shrink(len(wishes), seconds)
+                yield from self._confirmed(wishes, seconds)
+        elif not self.subject.is_process:
             yield from enumerate(self._smallest(*wish) for wish in wishes)
         elif wishes:
             on_shrink(len(wishes), seconds)
             plans = Shrinkable(self._judged_live, self._shows, self.simpler)
             yield from enumerate(asyncio.run(shrink_all(wishes, plans, self.processes, seconds)))
+
+    def _confirmed(
+        self, wishes: Sequence[tuple[P, str]], seconds: float
+    ) -> Iterator[tuple[int, ShrinkResult[R]]]:
+        """What real time shows, too: made smaller on virtual time, where real time shows that as well."""
+        end_s = time.monotonic() + seconds
+        answers = self._ask(wishes, seconds * CONFIRM_SHARE)
+        shown = {number: one.last for number, one in enumerate(answers) if one.is_shown}
+        for number, (plan, name) in enumerate(wishes):
+            if number not in shown:
+                real = self._told(answers[number].last)
+                self.unconfirmed[number] = Unconfirmed(str(plan), name, self._detail(number, name), real)
+        smaller = [
+            (number, self._smallest_plan(*wishes[number], end_s), wishes[number][1]) for number in shown
+        ]
+        again = self._ask([(plan, name) for _, plan, name in smaller], end_s - time.monotonic())
+        for (number, _, _), answer in zip(smaller, again, strict=True):
+            run = answer.last if answer.is_shown else shown[number]
+            assert run is not None
+            yield number, ShrinkResult(run, steady=answer.is_shown or answer.last is None)
+
+    def _told(self, run: R | None) -> str:
+        """What a run in real time has shown, for people."""
+        if run is None:
+            return "not run, for lack of time"
+        names = self._names(run)
+        return f"fails otherwise: {', '.join(names)}" if names else "passes"
+
+    def _ask(self, wishes: Sequence[tuple[P, str]], seconds: float) -> list[Answer[R]]:
+        plans = Shrinkable(self._judged_live, self._shows, self.simpler)
+        return asyncio.run(confirm_all(wishes, plans, SIDE_BY_SIDE, seconds))
+
+    def _smallest_plan(self, plan: P, name: str, end_s: float) -> P:
+        def fails(one: P) -> bool:
+            return time.monotonic() < end_s and self._shows_here(one, name)
+
+        smallest: P = self.simpler.search(fails).smallest(plan)
+        return smallest
+
+    def _shows_here(self, plan: P, name: str) -> bool:
+        """Whether a run in this process shows it."""
+        try:
+            return self._shows(self._judged(plan), name)
+        except NeedsProcess:
+            return False
 
     def _smallest(self, plan: P, name: str) -> ShrinkResult[R] | None:
         search = self.simpler.search(lambda one: self._shows(self._judged(one), name))

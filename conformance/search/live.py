@@ -8,6 +8,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Generic, NamedTuple, TypeVar
 
+SIDE_BY_SIDE = 10  #: runs at once: they wait most of the time
 LOOK_S = 0.2  #: so often somebody looks whether the runs are to end; Ctrl-C is heard within that time
 
 P = TypeVar("P")  # a plan

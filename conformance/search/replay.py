@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 
 from conformance.run.case import Case
+from conformance.run.simulated import NeedsProcess
 from conformance.search.shrink import Simpler
 from fakebrokers.errors import UsageError
 from fakebrokers.files import json_of
@@ -141,13 +142,32 @@ def replay(file: ReplayFile[P, C], run: Callable[[P], C], tries: int = 1) -> Rep
             return runs[-1]
 
 
-def shrunk(file: F, run: Callable[[Any], Case]) -> tuple[F | None, int]:
-    """The smallest file that fails as this one does (None: it fails no more), and what it took, in runs."""
+def shrunk(
+    file: F, run: Callable[[Any], Case], here: Callable[[Any], Case] | None = None
+) -> tuple[F | None, int]:
+    """The smallest file that fails as this one does (None: it fails no more), and what it took, in runs.
+
+    Args:
+        here: Runs plans on virtual time, where `run` takes real time: the search is done there as far as it
+            goes, and counts if what it comes to also fails in real time.
+    """
     name = next(iter(file.found))
 
     def fails(plan: Any) -> bool:
         return name in file.judged(run(plan))[0]
 
+    def fails_here(plan: Any) -> bool:
+        assert here is not None
+        try:
+            return name in file.judged(here(plan))[0]
+        except NeedsProcess:
+            return False
+
+    if here is not None and fails_here(file.plan):
+        quick = file.simpler.search(fails_here)
+        case = run(quick.smallest(file.plan))
+        if name in file.judged(case)[0]:
+            return file.with_run(case), quick.runs + 1
     if not fails(file.plan):
         return None, 1
     search = file.simpler.search(fails)

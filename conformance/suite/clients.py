@@ -14,6 +14,7 @@ from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.adapter.process import ProcessAdapter
 from conformance.clients.adapters import registry
+from conformance.clients.adapters.stock import NotHere, adapter_class
 from fakebrokers.errors import UsageError
 
 
@@ -26,6 +27,8 @@ class ClientUnderTest(NamedTuple):
         make: Makes an adapter, not started.
         options: Those that name it on the command line; none for a class.
         in_process: Whether it runs in the suite's own process.
+        here: The adapter class of a stock client that can run there too, on virtual time.
+        why_process: Why it cannot, where it could; "" otherwise.
     """
 
     name: str
@@ -33,6 +36,8 @@ class ClientUnderTest(NamedTuple):
     make: Callable[[], Adapter]
     options: tuple[str, ...]
     in_process: bool = False
+    here: type[AdapterBase] | None = None
+    why_process: str = ""
 
 
 def bundled(name: str, protocol: str | None, *, asked: str = "--protocol") -> ClientUnderTest:
@@ -45,11 +50,18 @@ def bundled(name: str, protocol: str | None, *, asked: str = "--protocol") -> Cl
     if not found.runnable:
         raise UsageError(f"{found.name} cannot run here: {'; '.join(found.missing)}")
     spoken = _spoken(found.name, found.protocols, protocol, asked)
+    here, why = None, ""
+    try:
+        here = adapter_class(name)
+    except NotHere as error:
+        why = str(error)
     return ClientUnderTest(
         found.name,
         spoken,
         lambda: ProcessAdapter(found.command, spoken, env=found.env),
         ("--client", found.asked),
+        here=here,
+        why_process=why,
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from datetime import UTC, datetime
+from threading import current_thread, main_thread
 from typing import Any
 
 import msgspec
@@ -19,9 +20,18 @@ from conformance.known.files import load
 from conformance.results import Results, RowResult, RuleResult, summarize
 from conformance.suite import expectations
 from conformance.suite.console import RunProgress
+from conformance.suite.here import HereJudge
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios, select
-from conformance.suite.order import NothingExecuted, RecordingPool, SuiteRequest, name_of, reach, runner_for
+from conformance.suite.order import (
+    NothingExecuted,
+    RecordingPool,
+    SuiteRequest,
+    journals_for,
+    name_of,
+    reach,
+    runner_for,
+)
 from conformance.suite.present import to_result, without_password
 from conformance.suite.rule_results import joined, rule_results
 from conformance.suite.runner import Runner, run_together
@@ -36,6 +46,7 @@ from fakebrokers.journal.run import ensure_writable
 __all__ = ["CutShort", "NothingExecuted", "SuiteRequest", "conform", "conform_all"]
 
 CUT_SHORT = "the run was cut short"
+REAL_TIME = "real-time"  #: the tag of a row that a process has decided, of a client that can run in this one
 KEEP_EVERY_S = 3.0
 
 
@@ -128,7 +139,13 @@ def _judge(
                 by_runner[runner].is_done = True
                 reports.append(beside.submit(on_done, by_runner[runner]))
 
-        work = {runner: run.chosen for runner, run in by_runner.items()}
+        work = {}
+        for runner, run in by_runner.items():
+            run.judge_here(console)
+            if run.open_items:
+                work[runner] = run.open_items
+            else:
+                done(runner)
         asyncio.run(run_together(work, parallel, done))
         for each in reports:
             each.result()
@@ -154,6 +171,7 @@ class _Run:
         self._rows: dict[Key, Future[RowResult]] = {}
         self._rules: dict[Key, list[RuleResult]] = {}
         self._kept_s = 0.0
+        self._needs_process: Mapping[Key, str] = {}
         self.chosen: list[Scenario] = []
         self.is_done = False
         if order.journal is not None:
@@ -202,6 +220,10 @@ class _Run:
         def end(judgement: Judgement) -> None:
             self._ended_s = time.monotonic()
             self._begun_s = self._begun_s or self._ended_s  # what is skipped never begins
+            why = self._needs_process.get(judgement.scenario.key)
+            if why is not None:
+                notes = (*judgement.notes, f"judged in real time: {why}")
+                judgement = msgspec.structs.replace(judgement, notes=notes, tags=(*judgement.tags, REAL_TIME))
             self._bare.append(_bare(judgement))
             self._rules[judgement.scenario.key] = rule_results(judgement)
             self._rows[judgement.scenario.key] = beside.submit(self._row, judgement)
@@ -222,6 +244,33 @@ class _Run:
         }
         self.runner = runner_for(self.order, pool, self._hello, options)
         return self.runner
+
+    @property
+    def open_items(self) -> list[Scenario]:
+        """The scenarios that have not ended."""
+        return [item for item in self.chosen if item.key not in self._rows]
+
+    def judge_here(self, console: Console) -> None:
+        """Judge a client on virtual time that can run in this process; what is left is for processes."""
+        order = self.order
+        if order.here is None or order.target or current_thread() is not main_thread():
+            return
+        judge = HereJudge(order.here, order.seed, self._known)
+        hello = judge.hello(order.protocol)
+        self._known.check_client(order.expect, order.client, hello)
+        self._hello.append(hello)
+        begun_s = time.monotonic()
+        for judgement in judge.judged(self.chosen, journals_for(order, self._hello)):
+            self.runner.take(judgement)
+        self._needs_process = judge.left
+        seconds = time.monotonic() - begun_s
+        console.print(
+            f"{len(self._rows)} of {len(self.chosen)} rows on virtual time in {seconds:.0f} s; "
+            f"{len(judge.left)} need a process, in real time",
+            highlight=False,
+        )
+        for (name, _, _), why in judge.left.items():
+            console.print(f"    {name}: {why}", markup=False, highlight=False)
 
     def _keep(self) -> None:
         """What is known so far, without pictures: all that is left of the run if it is killed."""

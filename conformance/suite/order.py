@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from conformance.clients.adapter.base import Adapter
+from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.adapter.messages import Hello
 from conformance.results import Results
 from conformance.suite.brokers import RealBroker, fake_for
@@ -37,6 +38,7 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
         traces: Whether with every byte, so that the rules of another day can judge it.
         keep: Called with what is known so far, at the beginning and every few seconds: a run that is killed
             leaves that, marked as not complete.
+        here: The adapter class of a stock client that is judged in this process first; see `here`.
         parallel: How many scenarios at once; None: as many as the machine carries.
     """
 
@@ -53,6 +55,7 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
     journal: Path | None = None
     traces: bool = False
     keep: Callable[[Results], None] | None = None
+    here: type[AdapterBase] | None = None
     parallel: int | None = None
     who: tuple[str, ...] = ()
 
@@ -98,6 +101,27 @@ class RecordingPool(AdapterPool):
         return found
 
 
+def journals_for(order: SuiteRequest, noted: list[Hello]) -> Callable[[Scenario], RunJournal] | None:
+    """Opens the journal on disk for a run; None where none is wanted; for `noted` see `runner_for`."""
+    if order.journal is None:
+        return None
+    folder = order.journal
+
+    def open_journal(item: Scenario) -> RunJournal:
+        about = noted[0] if noted else None
+        return open_run(
+            folder,
+            item,
+            client=name_of(order, about),
+            client_version=about.library_version if about else "",
+            seed=order.seed,
+            profile=str(item.server.get("profile", "real")),
+            traces=order.traces,
+        )
+
+    return open_journal
+
+
 def runner_for(
     order: SuiteRequest, pool: AdapterPool, noted: list[Hello], options: Mapping[str, Any]
 ) -> Runner:
@@ -107,25 +131,7 @@ def runner_for(
         noted: What the client says about itself, as soon as it has.
         options: More of `Runner`.
     """
-    options = {**options, "parallel": order.parallel}
-    if order.journal is not None:
-        folder = order.journal
-
-        def open_journal(item: Scenario) -> RunJournal:
-            about = noted[0] if noted else None
-            version = about.library_version if about else ""
-            profile = str(item.server.get("profile", "real"))
-            return open_run(
-                folder,
-                item,
-                client=name_of(order, about),
-                client_version=version,
-                seed=order.seed,
-                profile=profile,
-                traces=order.traces,
-            )
-
-        options["open_run"] = open_journal
+    options = {**options, "parallel": order.parallel, "open_run": journals_for(order, noted)}
     if order.target is None:
         return Runner(pool, fake_for(seed=order.seed), **options)
     host, port = _place(order.target)

@@ -168,6 +168,10 @@ class Runner:
                 group.create_task(one(item))
         return again
 
+    def take(self, judgement: Judgement) -> None:
+        """A judgement that was made elsewhere, and stands."""
+        self._end(judgement)
+
     def _end(self, judgement: Judgement) -> None:
         self._found[judgement.scenario.key] = judgement
         self._on_end(judgement)

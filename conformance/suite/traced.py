@@ -21,6 +21,7 @@ from conformance.run.case import Case
 from conformance.run.inprocess import place_in_trace
 from conformance.run.material import material_of
 from conformance.run.notes import Notes
+from conformance.run.pace import SLACK_S
 from conformance.run.reported import ReportedEvent
 from conformance.run.specs import Spec
 from conformance.run.trace import Trace
@@ -31,8 +32,8 @@ from fakebrokers.errors import UsageError
 from fakebrokers.journal import Record, Tap
 from fakebrokers.journal.record import STATE_LOST, Meaning, State, meaning_of
 from fakebrokers.protocol import find_protocol
+from fakebrokers.simulation import SimulationLoop
 
-SLACK_S = 0.25  #: what may pass over sockets and pipes until the other side has what was written
 MOST_ROWS = 20_000  #: of a trace; what is there to load a client costs too much to be read a second time
 TLS_HELLO = b"\x16\x03"
 MOST_BYTES = 8 << 20
@@ -46,7 +47,9 @@ class TracedRun:
     """
 
     def __init__(self, adapter: Adapter) -> None:
-        self.trace = Trace(asyncio.get_running_loop().time)
+        loop = asyncio.get_running_loop()
+        self.trace = Trace(loop.time)
+        self._least_s = SLACK_S if isinstance(loop, SimulationLoop) else 0.0
         self.ops: list[LiveOp] = []
         self._adapter = adapter
         self._events: tuple[Event, ...] = ()
@@ -132,7 +135,7 @@ class TracedRun:
         case.violations = list(self._adapter.violations)
         case.ended_s = self._ended_s
         case.lag_s = lag_s
-        case.slack_s = self._stopped_s + (0.0 if broker.in_memory else SLACK_S + lag_s)
+        case.slack_s = self._stopped_s + (self._least_s if broker.in_memory else SLACK_S + lag_s)
         case.rest = next(
             (
                 d.result.value

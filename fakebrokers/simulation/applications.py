@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fakebrokers.errors import UsageError
 from fakebrokers.simulation.hosts import Host, Process
-from fakebrokers.simulation.tasks import SimulatedTask, in_order
+from fakebrokers.simulation.tasks import close, in_order
 
 if TYPE_CHECKING:
     from fakebrokers.simulation.loop import SimulationLoop
@@ -123,17 +123,5 @@ class Application(Generic[T]):
         """The simulation is over: let go of what was running when it was killed."""
         for process in self.processes:
             for task in process.left:
-                _close(task)
+                close(task)
             process.left.clear()
-
-
-def _close(task: asyncio.Task[Any]) -> None:
-    """Close a task's coroutine, whose ``finally`` clauses may wait no more."""
-    assert isinstance(task, SimulatedTask)
-    task.forget()
-    work = task.get_coro()
-    try:
-        if work is not None:
-            work.close()
-    except Exception:  # what it tries there has nothing to act on
-        return

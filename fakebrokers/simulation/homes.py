@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakebrokers.core.loop import InsideLoop, LoopHandle
+from fakebrokers.protocol import find_protocol
 from fakebrokers.simulation.hosts import Host, Process
 from fakebrokers.simulation.servers import SimulatedListener
 
 if TYPE_CHECKING:
     from fakebrokers.core.driver import Driver
     from fakebrokers.core.listeners import Endpoint, Listener
+    from fakebrokers.server import FakeServer
     from fakebrokers.simulation.loop import SimulationLoop
 
 T = TypeVar("T")
@@ -55,3 +57,17 @@ class _BrokerLoop(InsideLoop):
 
     def post(self, act: Callable[[], Any]) -> None:
         self.loop.call_soon(act, context=self._process.context.copy())
+
+
+def nodes_from(first: Host, nodes: int, host: Callable[[str], Host]) -> list[Host]:
+    """The hosts of a broker's nodes: the others are called like the first one, with a number."""
+    return [first, *(host(f"{first.name}-node{number}") for number in range(2, nodes + 1))]
+
+
+def housed(loop: SimulationLoop, protocol: str, hosts: Sequence[Host], **options: Any) -> FakeServer:
+    """A fake whose nodes run on these hosts; not started."""
+    described = find_protocol(protocol)
+    server: Any = described.load()(host=hosts[0].name, memory=True, **options)
+    server._home = SimulatedHome(loop, hosts, described.port)
+    made: FakeServer = server
+    return made

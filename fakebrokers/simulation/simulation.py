@@ -28,10 +28,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from fakebrokers.errors import UsageError, instead_of
-from fakebrokers.protocol import find_protocol, fixture_name, protocol_names
+from fakebrokers.protocol import fixture_name, protocol_names
 from fakebrokers.simulation.applications import Application
 from fakebrokers.simulation.chance import Chance
-from fakebrokers.simulation.homes import SimulatedHome
+from fakebrokers.simulation.homes import housed, nodes_from
 from fakebrokers.simulation.hosts import PROCESS, Host
 from fakebrokers.simulation.loop import SimulationLoop
 from fakebrokers.simulation.tasks import in_order
@@ -195,7 +195,6 @@ class Simulation:
             host: The name of its host; of a cluster that of each node's, or that of the first one's: the
                 others are called like it, with ``-node2``, ``-node3`` ... at the end.
         """
-        described = find_protocol(protocol)
         if protocol == "pzq":
             raise UsageError(
                 "PZQ's clients speak through libzmq, which has threads and sockets of its own: it cannot be "
@@ -207,8 +206,7 @@ class Simulation:
                 raise UsageError(f"there is a broker on the host {each!r} already")
         name = homes[0].name
         options.setdefault("seed", self.seed)
-        server: Any = described.load()(host=name, memory=True, **options)
-        server._home = SimulatedHome(self.loop, homes, described.port)
+        server: Any = housed(self.loop, protocol, homes, **options)
         server.start()
         self.brokers[name] = server
         self._places.append((server, homes))
@@ -225,8 +223,7 @@ class Simulation:
                 raise UsageError(f"expected a host for each of {nodes} nodes, got {list(host)}")
             return [self.network.host(each) for each in host]
         first = self.network.new_host(protocol) if host is None else self.network.host(host)
-        further = range(2, nodes + 1)
-        return [first, *(self.network.host(f"{first.name}-node{number}") for number in further)]
+        return nodes_from(first, nodes, self.network.host)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         by_method = {fixture_name(each): each for each in protocol_names()}

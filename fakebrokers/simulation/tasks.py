@@ -13,9 +13,10 @@ T = TypeVar("T")
 
 
 class SimulatedFuture(asyncio.Future[T]):
-    """A future; `number` says how many tasks, futures and timers of its loop came before."""
+    """A future, of a process; `number` says how many tasks, futures and timers of its loop came before."""
 
     number = 0
+    process: Process
 
     def __hash__(self) -> int:
         return self.number
@@ -42,3 +43,15 @@ class SimulatedTask(asyncio.Task[T]):
 def in_order(tasks: set[asyncio.Task[Any]]) -> list[SimulatedTask[Any]]:
     """Tasks in the order in which they were made."""
     return sorted((each for each in tasks if isinstance(each, SimulatedTask)), key=lambda each: each.number)
+
+
+def close(task: asyncio.Task[Any]) -> None:
+    """Close a task's coroutine, whose ``finally`` clauses may wait no more."""
+    assert isinstance(task, SimulatedTask)
+    task.forget()
+    work = task.get_coro()
+    try:
+        if work is not None:
+            work.close()
+    except Exception:  # what it tries there has nothing to act on
+        return

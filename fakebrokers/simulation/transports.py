@@ -44,6 +44,7 @@ class SimulatedTransport(transports._FlowControlMixin):
         about = {"peername": end.remote, "sockname": end.local, "socket": SimulatedSocket(end)}
         super().__init__({**(extra or {}), **about}, loop)
         self._loop = loop
+        self.process = loop.network.here()  #: that it belongs to
         self._end = end
         self._server = server
         self._buffer = bytearray()

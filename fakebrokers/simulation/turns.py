@@ -71,6 +71,9 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         """Virtual seconds."""
         return self._now
 
+    def stand_still(self, seconds: float) -> None:
+        self._now += seconds
+
     def run_forever(self) -> None:
         """Run until it is stopped."""
         with refusing_to_wait():
@@ -189,6 +192,7 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         """A future whose hash repeats."""
         future: SimulatedFuture[Any] = SimulatedFuture(loop=self)
         future.number = self._number()
+        future.process = self.network.here()
         return future
 
     def create_task(  # type: ignore[override] # older Pythons give no further options

@@ -49,7 +49,8 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An ``adapter.toml``, or an ``adapter-VERSION.toml`` where one adapter is for several versions.
 
     In `command` and `install`, ``{python}`` and ``{folder}`` are filled in. One that is `nightly` takes
-    minutes to judge: ``ci/conform`` does it with ``--full``, or where it is named.
+    minutes to judge: ``ci/conform`` does it with ``--full``, or where it is named. One that is
+    `simulated` does everything through asyncio's running loop, so that it also runs on virtual time.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     needs: Needs = Needs()
     aliases: list[str] = []
     nightly: bool = False
+    simulated: bool = False
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -75,6 +77,7 @@ class Client(msgspec.Struct, frozen=True):
         missing: What has to be done before it can run; empty if it can.
         packages: The folder of the version that was asked for; empty for that of this environment.
         package: The library, as its package manager knows it.
+        simulated: It also runs on the loop of a simulation; see `stock`.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Client(msgspec.Struct, frozen=True):
     packages: str = ""
     nightly: bool = False
     package: Package = Package("", "", "", "")
+    simulated: bool = False
 
     @property
     def asked(self) -> str:
@@ -167,6 +171,7 @@ def _client(path: Path) -> Client:
         aliases=described.aliases,
         nightly=described.nightly,
         package=_package(described, folder),
+        simulated=described.simulated,
     )
 
 

@@ -30,6 +30,7 @@ SHRUNK_MAX = 10  #: kinds of failures that are shrunk; more of them are one defe
 LIVE_SHRINK_S = 240.0  #: for all failures of a child process, which take real time
 JudgedRun = tuple[ChaosCase, RunVerdict]
 
+UNCONFIRMED = "unconfirmed"  #: how one has ended that fails on virtual time only
 KNOWN = "known"  #: how a run has ended that shows nothing but what is expected
 
 
@@ -127,6 +128,9 @@ class ChaosCampaign(Campaign[ChaosClient, Schedule, JudgedRun]):
 
     def _failures(self) -> Sequence[tuple[Schedule, str]]:
         """The first of each kind, by what was found first; in real time that may not come again."""
+        if self.subject.is_confirmed:
+            self._chosen = list(self._outcomes)
+            return [(draw(self.setting, one.seed), one.names[0]) for one in self._chosen]
         each = 2 if self.subject.is_process else 1
         kinds: dict[str, list[Outcome]] = {}
         for outcome in self._outcomes:
@@ -148,9 +152,21 @@ class ChaosCampaign(Campaign[ChaosClient, Schedule, JudgedRun]):
     def _shows(self, run: JudgedRun, name: str) -> bool:
         return shows(run, name)
 
+    def _names(self, run: JudgedRun) -> list[str]:
+        return list(run[1].names)
+
+    def _detail(self, number: int, name: str) -> str:
+        return next(one.detail for one in self._chosen[number].verdict.found if one.name == name)
+
     def _write_down(self, found: Mapping[int, ShrinkResult[JudgedRun] | None]) -> None:
         shrunk = {self._chosen[number].seed: smallest for number, smallest in found.items()}
+        alone = {self._chosen[number].seed for number in self.unconfirmed}
+        if alone:
+            self.words[Word.FAIL] -= len(alone)
+            self.words[UNCONFIRMED] = len(alone)
         for outcome in self._outcomes:
+            if outcome.seed in alone:
+                continue
             smallest = shrunk.get(outcome.seed)
             steady: bool | None
             if smallest is not None:
@@ -185,6 +201,7 @@ class ChaosCampaign(Campaign[ChaosClient, Schedule, JudgedRun]):
             "verdicts": self.words,
             "without_verdict": self.left,
             "causes": self.causes,
+            **({"unconfirmed": self.unconfirmed_rows} if self.subject.is_confirmed else {}),
         }
 
 

@@ -9,11 +9,10 @@ from conformance.run.trace import Trace
 from conformance.search.client import Command, SearchClient, run_live
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.history import KeptJournals, close_journal
-from conformance.search.random.run import play, run
+from conformance.search.random.run import PAUSE_S, play, run
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.verdict import RunVerdict, Word, verdict_on
 
-PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
 LONGEST_S = 240.0  #: that a run in real time may take
 
 TRIES = 3  #: of a run that comes to no verdict because the harness stops
@@ -37,8 +36,17 @@ class ChaosClient(SearchClient):
         command: Command | None = None,
         target: str = "",
         toxiproxy: str = "",
+        *,
+        stock_in_memory: bool = False,
     ) -> None:
-        super().__init__(protocol, name, mutant, command, in_memory=not target)
+        super().__init__(
+            protocol,
+            name,
+            mutant,
+            command,
+            in_memory=not target,
+            stock_in_memory=stock_in_memory and not target,
+        )
         self.target = target
         self.toxiproxy = toxiproxy
 
@@ -54,6 +62,9 @@ class ChaosClient(SearchClient):
 
         Args:
             contract, kept: See `conformance.search.random.run.run`.
+
+        Raises:
+            NeedsProcess: A stock client cannot be run in this process.
         """
         if self.made is not None:
             return run(self.made, schedule, contract=contract, kept=kept, client=self.name)
@@ -97,7 +108,11 @@ class ChaosClient(SearchClient):
             target=self.target,
             toxiproxy=self.toxiproxy,
         )
-        case = await run_live(adapter, work, lambda: ChaosCase(schedule, trace.rows), LONGEST_S)
+
+        def broken() -> ChaosCase:
+            return ChaosCase(schedule, trace.rows)
+
+        case = await run_live(adapter, work, broken, LONGEST_S, hears=self.is_confirmed)
         if case.journal is not None:
             close_journal(case.journal, kept, case)
         return case

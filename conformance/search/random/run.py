@@ -14,6 +14,7 @@ from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.run.inprocess import client_of, pace_of, run_in_memory, running, through
 from conformance.run.pace import Pace
+from conformance.run.simulated import NeedsProcess, fake_for, is_stock
 from conformance.run.stuck import Stuck
 from conformance.run.trace import Trace
 from conformance.search.random.case import ChaosCase
@@ -33,10 +34,11 @@ from conformance.search.random.workloads import find_workload
 from fakebrokers.core import memory
 from fakebrokers.core.frames import Role, kind_of
 from fakebrokers.journal.record import State, Tap
-from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy import Proxy
 
+PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
 STUCK_S = 60.0  #: of the processor, after which a run is given up
+STOCK_STUCK_S = 10.0  #: of a stock client, which gets a process then
 UNREACHABLE = (State.REFUSING, State.BLACK_HOLE, State.CRASH)
 LONGEST_S = 20_000.0  #: virtual seconds that a run may take
 
@@ -56,17 +58,28 @@ def run(
         contract: What has to hold of deliveries; "" for what the faults leave of the protocol's word.
         kept: Where the journal is kept; None: nowhere.
         client: Its name, for the journal.
+
+    Raises:
+        NeedsProcess: A stock client cannot be run so.
     """
+    if is_stock(made):
+        _check_steps(schedule)
     trace = Trace(lambda: 0.0)
+    longest_s = PAUSE_S if is_stock(made) else math.inf  # as in the process that is asked after it
 
     def work(adapter: Adapter) -> Awaitable[ChaosCase]:
-        return play(adapter, schedule, trace, contract=contract, kept=kept, client=client)
+        return play(
+            adapter, schedule, trace, longest_s=longest_s, contract=contract, kept=kept, client=client
+        )
 
     memory.count_from_the_first()
     try:
         with repeatable(schedule.seed):
-            case = run_in_memory(made, schedule.protocol, trace, work, STUCK_S)
+            limit_s = STOCK_STUCK_S if is_stock(made) else STUCK_S
+            case = run_in_memory(made, schedule.protocol, trace, work, limit_s)
     except Stuck as problem:
+        if is_stock(made):
+            raise NeedsProcess(str(problem)) from None
         case = ChaosCase(schedule, trace.rows)
         case.error = str(problem)
         return case
@@ -75,6 +88,14 @@ def run(
     if case.log is not None:
         case.digest = digest_of(case.log)
     return case
+
+
+def _check_steps(schedule: Schedule) -> None:
+    """Raise `NeedsProcess` where something is done to the client's process."""
+    nemeses = material_of(schedule.protocol).nemeses
+    for step in schedule.steps:
+        if step.kind in nemeses and nemeses[step.kind].needs_process:
+            raise NeedsProcess(f"{step.kind} is done to the client's process")
 
 
 async def play(
@@ -112,7 +133,8 @@ async def play(
         async with running(adapter, broker, trace, case):
             nemeses = dict(material.nemeses if toxics is None else TOXIC)
             suffix = f"-{uuid4().hex[:8]}" if target else ""
-            pace = Pace() if in_memory else pace_of(adapter, case.traits, trace, disturbs, longest_s)
+            is_short = longest_s < math.inf
+            pace = pace_of(adapter, case.traits, trace, disturbs, longest_s) if is_short else Pace()
             context = ChaosContext(broker, adapter, trace, schedule, nemeses, pace, suffix=suffix)
             context.toxics = toxics
             await _through(context, material, case)
@@ -130,7 +152,7 @@ def _server(schedule: Schedule, material: ChaosProtocol, in_memory: bool, upstre
     if upstream:
         return Proxy(upstream, protocol=schedule.protocol)
     options = find_workload(schedule.workload).options(material.actions, schedule.params)
-    return find_protocol(schedule.protocol).load()(memory=in_memory, **options)
+    return fake_for(schedule.protocol, in_memory=in_memory, **options)
 
 
 async def _through(context: ChaosContext, material: ChaosProtocol, case: ChaosCase) -> None:

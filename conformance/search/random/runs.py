@@ -11,8 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from conformance.pool import in_order
+from conformance.run.simulated import NeedsProcess
 from conformance.search.garbage import rare_collections
-from conformance.search.live import side_by_side
+from conformance.search.live import SIDE_BY_SIDE, side_by_side
 from conformance.search.random.client import ChaosClient
 from conformance.search.random.draw import Setting, draw
 from conformance.search.random.history import KeptJournals
@@ -75,18 +76,40 @@ def outcomes(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iter
     """Run the schedules of these seeds until the time is over."""
     if subject.is_process:
         return _live(subject, seeds, wanted)
-    if wanted.processes > 1:
-        return _pooled(subject, seeds, wanted)
-    return _one_by_one(subject, seeds, wanted)
+    run = _pooled if wanted.processes > 1 else _one_by_one
+    return _with_processes(run(subject, seeds, wanted), subject, wanted)
 
 
-def _one_by_one(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
+def _with_processes(here: Iterator[Outcome | str], subject: ChaosClient, wanted: Wanted) -> Iterator[Outcome]:
+    """The seeds among them need a process of the client's own: several at once get one."""
+    waiting: list[str] = []
+    lively = wanted._replace(processes=SIDE_BY_SIDE)
+    for found in here:
+        if isinstance(found, Outcome):
+            yield found
+            continue
+        waiting.append(found)
+        if len(waiting) >= SIDE_BY_SIDE:
+            yield from _live(subject, iter(waiting), lively)
+            waiting.clear()
+    yield from _live(subject, iter(waiting), lively)
+
+
+def _one_by_one(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome | str]:
     with rare_collections() as collect:
         for number, seed in enumerate(seeds, 1):
             if wanted.is_over:
                 return
-            yield wanted.run(subject, seed)
+            yield _run_here(subject, wanted, seed)
             collect(number)
+
+
+def _run_here(subject: ChaosClient, wanted: Wanted, seed: str) -> Outcome | str:
+    """The outcome, or the seed, if it needs a process."""
+    try:
+        return wanted.run(subject, seed)
+    except NeedsProcess:
+        return seed
 
 
 # a pool of processes
@@ -94,18 +117,19 @@ def _one_by_one(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> I
 
 @cache
 def _subject(protocol: str, name: str, mutant: str) -> ChaosClient:
-    return ChaosClient(protocol, name, mutant)
+    return ChaosClient(protocol, name, mutant, stock_in_memory=True)
 
 
 def _work(name: str, mutant: str, wanted: Wanted, seed: str) -> bytes:
-    return msgspec.msgpack.encode(wanted.run(_subject(wanted.setting.protocol, name, mutant), seed))
+    subject = _subject(wanted.setting.protocol, name, mutant)
+    return msgspec.msgpack.encode(_run_here(subject, wanted, seed))
 
 
-def _pooled(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
+def _pooled(subject: ChaosClient, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome | str]:
     """In the order of the seeds, so that a campaign tells the same whatever the number of processes."""
     work = partial(_work, subject.name, subject.mutant, wanted)
     for found in in_order(work, seeds, wanted.processes, lambda: wanted.is_over):
-        yield msgspec.msgpack.decode(found, type=Outcome)
+        yield msgspec.msgpack.decode(found, type=Outcome | str)
 
 
 # clients in processes of their own

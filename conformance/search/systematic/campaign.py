@@ -18,13 +18,15 @@ from conformance.run.specs import PLAIN, Spec
 from conformance.search.campaign import Campaign, OnShrink, WrittenFailure
 from conformance.search.client import Command, SearchClient
 from conformance.search.fixed import TRIES
+from conformance.search.live import SIDE_BY_SIDE
 from conformance.search.shrink import ShrinkResult
-from conformance.search.systematic.children import SIDE_BY_SIDE, Child, best_first
+from conformance.search.systematic.children import Child, best_first
 from conformance.search.systematic.order import DrawOrder, Ledger
 from conformance.search.systematic.page import write_page
 from conformance.search.systematic.pool import suspects
 from conformance.search.systematic.replay import Replay, replay_of
 from conformance.search.systematic.shrink import SIMPLER
+from conformance.search.systematic.stock import stock_universe
 from conformance.search.systematic.sweep import FailingSpec, Suspects, Sweep, all_of
 from conformance.search.systematic.universe import DrawableSpec, universe
 
@@ -32,6 +34,7 @@ LEDGER = "ledger.json"
 SHRUNK_MAX = 20  #: kinds of failures that are shrunk; more of them are one defect seen from many sides
 LOOK_SHARE = 0.5  #: of the time of a child process: for its bases without faults, at most
 SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real time
+CONFIRM_S = 120.0  #: of the time besides, at least: for what virtual time has shown, in real time
 CHOSEN_MAX = 20  #: specs of a list for a pipeline
 QUICK_S = 12.0  #: what a run of such a list takes at most
 
@@ -42,17 +45,30 @@ class SweptClient(SearchClient):
     """A client to be swept.
 
     Attributes:
-        child: How it is run in a process of its own, or None.
+        child: How it is run in a process of its own; None of a client that is not.
     """
 
-    def __init__(self, protocol: str, name: str, mutant: str = "", command: Command | None = None) -> None:
-        super().__init__(protocol, name, mutant, command)
-        self.child = Child(protocol, self.traced) if self.is_process else None
+    def __init__(
+        self,
+        protocol: str,
+        name: str,
+        mutant: str = "",
+        command: Command | None = None,
+        *,
+        in_memory: bool = True,
+        stock_in_memory: bool = False,
+    ) -> None:
+        super().__init__(
+            protocol, name, mutant, command, in_memory=in_memory, stock_in_memory=stock_in_memory
+        )
+        self.child: Child | None = None
+        if self.is_process or self.is_confirmed:
+            self.child = Child(protocol, self.traced, hears=self.is_confirmed)
 
     @property
     def tries(self) -> int:
         """Runs of one spec, at most, for a verdict."""
-        return 1 if self.child is None else TRIES
+        return TRIES if self.is_process else 1
 
     def run(self, spec: Spec) -> Case:
         """Run one spec. Blocks."""
@@ -112,16 +128,25 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         self.folder.mkdir(parents=True, exist_ok=True)
         self._on_run = on_run
         run_all = self._live if self.subject.is_process else self._in_memory
-        self._search(partial(run_all, seconds), seconds * SHRINK_SHARE, on_shrink)
+        besides_s = seconds * SHRINK_SHARE
+        if self.subject.is_confirmed:
+            besides_s = max(besides_s, CONFIRM_S)
+        self._search(partial(run_all, seconds), besides_s, on_shrink)
 
     def _in_memory(self, seconds: float) -> None:
+        subject, end_s = self.subject, time.monotonic() + seconds
         if not self.specs:
-            self._draw(universe(self.subject.protocol))
-        subject = self.subject
+            made = subject.made if subject.is_confirmed else None
+            self._draw(universe(subject.protocol) if made is None else stock_universe(subject.protocol, made))
         chosen: Callable[[Iterable[Spec]], Suspects] = all_of
         if self.processes > 1:
-            chosen = partial(suspects, subject.protocol, subject.mutant, self.processes)
+            chosen = partial(suspects, subject.protocol, subject.name, subject.mutant, self.processes)
+        if subject.is_confirmed:  # looking at its bases takes longer
+            seconds = max(end_s - time.monotonic(), seconds * LOOK_SHARE)
         self._sweep.go(self._order or self.specs, seconds, on_run=lambda _: self._ran(), suspects=chosen)
+        if self._sweep.needs_process and subject.child is not None:
+            for run in subject.child.run_all(self._sweep.needs_process, seconds * LOOK_SHARE):
+                self._sweep.keep(*run)
 
     def _live(self, seconds: float) -> None:
         """First the bases without faults, which show what there is to disturb; then as many faults as fit."""
@@ -168,7 +193,8 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         return [(name, failure) for (name, _), failure in self._sweep.failures.items()]
 
     def _failures(self) -> Sequence[tuple[Spec, str]]:
-        some = self._failed if self.subject.is_process else self._failed[:SHRUNK_MAX]
+        every = self.subject.is_process or self.subject.is_confirmed
+        some = self._failed if every else self._failed[:SHRUNK_MAX]
         return [(failure.spec, name) for name, failure in some]
 
     def _judged(self, plan: Spec) -> JudgedCase:
@@ -186,8 +212,16 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
     def _shows(self, run: JudgedCase, name: str) -> bool:
         return any(finding.name == name for finding in run[1])
 
+    def _names(self, run: JudgedCase) -> list[str]:
+        return [finding.name for finding in run[1]]
+
+    def _detail(self, number: int, name: str) -> str:
+        return next(one.detail for one in self._failed[number][1].findings if one.name == name)
+
     def _write_down(self, found: Mapping[int, ShrinkResult[JudgedCase] | None]) -> None:
         for number, (name, failure) in enumerate(self._failed):
+            if number in self.unconfirmed:
+                continue
             smallest = found.get(number)
             steady: bool | None
             if smallest is not None:
@@ -229,4 +263,11 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
             }
             for failure in self.failures
         ]
-        return {"runs": self.runs, "failed": rows, "seconds": round(self.seconds, 1), "left": self.left}
+        found = {"runs": self.runs, "failed": rows, "seconds": round(self.seconds, 1), "left": self.left}
+        if not self.subject.is_confirmed:
+            return found
+        return {
+            **found,
+            "unconfirmed": self.unconfirmed_rows,
+            "needs_process": len(self._sweep.needs_process),
+        }

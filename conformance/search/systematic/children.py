@@ -20,10 +20,9 @@ from conformance.run.pace import PAUSE_S
 from conformance.run.specs import PLAIN, Injection, Spec
 from conformance.run.trace import Trace
 from conformance.search.client import Command, Environment, TracedProcess, run_live
-from conformance.search.live import side_by_side
+from conformance.search.live import SIDE_BY_SIDE, side_by_side
 from conformance.search.systematic.universe import DrawableSpec, singles
 
-SIDE_BY_SIDE = 10  #: they wait most of the time
 LONGEST_S = 120.0  #: that a run may take
 
 
@@ -33,6 +32,7 @@ class Child:
     Args:
         make: Makes an adapter, not started, that notes on a trace.
         pause_s: What a pause of a base takes at most.
+        hears: Whether errors that nobody has seen are read from what Python writes of them to stderr.
 
     Attributes:
         lanes: How many runs go on at once.
@@ -41,9 +41,15 @@ class Child:
     lanes = SIDE_BY_SIDE
 
     def __init__(
-        self, protocol: str, make: Callable[[Trace], TracedProcess], pause_s: float = PAUSE_S
+        self,
+        protocol: str,
+        make: Callable[[Trace], TracedProcess],
+        pause_s: float = PAUSE_S,
+        *,
+        hears: bool = False,
     ) -> None:
         self.protocol = protocol
+        self._hears = hears
         self._make = make
         self._pause_s = pause_s
 
@@ -61,7 +67,7 @@ class Child:
         def broken() -> Case:
             return Case(spec, material_of(spec.protocol), trace.rows, [], ())
 
-        return await run_live(adapter, work, broken, LONGEST_S)
+        return await run_live(adapter, work, broken, LONGEST_S, hears=self._hears)
 
     async def judged(self, spec: Spec) -> tuple[Case, list[Finding]]:
         """Run and judge a spec, while other runs go on."""
@@ -78,7 +84,7 @@ class Child:
         adapter = self._make(Trace(asyncio.get_running_loop().time))
         hello = await adapter.start()
         await adapter.kill()
-        return [base for base in material_of(self.protocol).bases.values() if _suits(base, hello)]
+        return [base for base in material_of(self.protocol).bases.values() if suits(base, hello)]
 
     def universe(
         self, seconds: float, on_case: Callable[[Case, list[Finding]], object]
@@ -91,7 +97,7 @@ class Child:
         plain = {base.name: Spec(self.protocol, base.name) for base in bases}
         found = [DrawableSpec((PLAIN,), plain[base.name]) for base in bases if not base.injections]
         for case, findings in self.run_all([plain[base.name] for base in bases if base.injections], seconds):
-            if _plays(case):
+            if plays(case):
                 on_case(case, findings)
                 found.extend(singles(case))
                 found.extend(second_faults(case))
@@ -119,11 +125,12 @@ def second_faults(case: Case) -> Iterator[DrawableSpec]:
             )
 
 
-def _suits(base: Base, hello: Hello) -> bool:
+def suits(base: Base, hello: Hello) -> bool:
+    """Whether a client can play a base."""
     return base.role in ("", *hello.roles) and set(base.needs) <= set(hello.caps)
 
 
-def _plays(case: Case) -> bool:
+def plays(case: Case) -> bool:
     """Whether the client has any op that the base asks for, besides those of every client."""
     own = [done for done in case.ops if done.op not in ("connect", "close", "state", "stats")]
     return any(done.result is None or done.result.word != "unsupported" for done in own)

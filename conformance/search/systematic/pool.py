@@ -7,22 +7,25 @@ from collections.abc import Iterable, Iterator
 from functools import cache, partial
 from itertools import islice, tee
 
+from conformance.clients.adapter.kit import AdapterBase
 from conformance.pool import in_order
 from conformance.rules import judge
-from conformance.run.inprocess import runner
+from conformance.run.inprocess import run
+from conformance.run.simulated import NeedsProcess
 from conformance.run.specs import Spec
+from conformance.search.client import made_of
 from conformance.search.systematic.sweep import Suspects
 
 BATCH = 32  #: specs for a process at a time
 
 
-def suspects(protocol: str, mutant: str, processes: int, specs: Iterable[Spec]) -> Suspects:
+def suspects(protocol: str, client: str, mutant: str, processes: int, specs: Iterable[Spec]) -> Suspects:
     """The specs in their order, and of each whether its run violates anything.
 
     Who wants to know more runs it again: the same spec runs the same way.
     """
     given, kept = tee(specs)
-    look = partial(_look, protocol, mutant)
+    look = partial(_look, protocol, client, mutant)
     for found in in_order(look, _batches(given), processes):
         yield from zip(islice(kept, len(found)), found, strict=True)
 
@@ -32,15 +35,24 @@ def _batches(specs: Iterator[Spec]) -> Iterator[list[Spec]]:
         yield batch
 
 
-def _look(protocol: str, mutant: str, specs: list[Spec]) -> list[bool]:
+def _look(protocol: str, client: str, mutant: str, specs: list[Spec]) -> list[bool]:
+    made = made_of(protocol, client, mutant)
+    assert made is not None
     _freeze()
-    run = runner(protocol, mutant)
     gc.disable()  # between two collections it would cost a tenth
     try:
-        return [bool(judge(run(spec))) for spec in specs]
+        return [_fails(made, spec) for spec in specs]
     finally:
         gc.enable()
         gc.collect()
+
+
+def _fails(made: type[AdapterBase], spec: Spec) -> bool:
+    """Whether a run violates anything; who runs it again finds out whether it needs a process."""
+    try:
+        return bool(judge(run(made, spec)))
+    except NeedsProcess:
+        return True
 
 
 @cache

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from conformance.known.defects import KnownFindings
 from conformance.rules import Finding, judge
 from conformance.run.case import Case
+from conformance.run.simulated import NeedsProcess
 from conformance.run.specs import PLAIN, Spec
 from conformance.search.garbage import rare_collections
 
@@ -52,6 +53,7 @@ class Sweep:
     Attributes:
         runs: How many so far.
         failures: By invariant and act, in the order in which they were found.
+        needs_process: What cannot be run on virtual time, because the client asks for something real.
         plain: What bases violate without any fault, by base: no fault makes that news.
     """
 
@@ -61,15 +63,24 @@ class Sweep:
         self.runs = 0
         self.failures: dict[tuple[str, str], FailingSpec] = {}
         self.plain: dict[str, set[str]] = {}
+        self.needs_process: list[Spec] = []
 
     def try_one(self, spec: Spec) -> list[Finding]:
         """Run a spec and keep what it violates."""
-        case = self.run(spec)
+        try:
+            case = self.run(spec)
+        except NeedsProcess:
+            self.needs_process.append(spec)
+            return self.skip(spec)
         return self.take(case, judge(case))
 
     def take(self, case: Case, findings: list[Finding]) -> list[Finding]:
-        """Keep what a run has violated, but for what is known already. Returns what is new."""
+        """Count a run, and keep what it has violated. Returns what is new."""
         self.runs += 1
+        return self.keep(case, findings)
+
+    def keep(self, case: Case, findings: list[Finding]) -> list[Finding]:
+        """Keep what a run has violated, but for what is known already. Returns what is new."""
         spec = case.spec
         act = ",".join(spec.acts)
         if act == PLAIN:

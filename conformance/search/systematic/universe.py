@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.run.acts import ACTS, InjectionPoint
+from conformance.run.bases import Base
 from conformance.run.case import Case
 from conformance.run.concurrent_actions import HURRIED, UNIQUE
 from conformance.run.inprocess import client_of, run
@@ -196,20 +197,30 @@ def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Dra
     """
     chosen = client or client_of(protocol)
     found: list[DrawableSpec] = []
-    for name, base in material_of(protocol).bases.items():
-        plain = Spec(protocol, name)
-        found.append(DrawableSpec(("plain", "costly" if base.costly else name), plain))
+    for base in material_of(protocol).bases.values():
+        found.append(plain(protocol, base))
         if base.injections:
-            case = run(chosen, plain)
-            found += singles(case)
-            found += seconds(chosen, case)
-            found += lasting(case)
-            found += [
-                DrawableSpec(("order", what, word), Spec(protocol, name, (), (change,)))
-                for what, word, change in orders(case)
-            ]
-            found += [
-                DrawableSpec(("aside", what, op), Spec(protocol, name, concurrent=(action,)))
-                for what, op, action in concurrent_actions(case)
-            ]
+            case = run(chosen, found[-1].spec)
+            found += of_run(case, seconds(chosen, case))
     return found
+
+
+def plain(protocol: str, base: Base) -> DrawableSpec:
+    """A base without faults."""
+    return DrawableSpec(("plain", "costly" if base.costly else base.name), Spec(protocol, base.name))
+
+
+def of_run(case: Case, later: Iterable[DrawableSpec]) -> Iterator[DrawableSpec]:
+    """What can be done to a run of a base.
+
+    Args:
+        later: Faults that follow a loss.
+    """
+    protocol, name = case.spec.protocol, case.spec.base
+    yield from singles(case)
+    yield from later
+    yield from lasting(case)
+    for what, word, change in orders(case):
+        yield DrawableSpec(("order", what, word), Spec(protocol, name, (), (change,)))
+    for what, op, action in concurrent_actions(case):
+        yield DrawableSpec(("aside", what, op), Spec(protocol, name, concurrent=(action,)))

@@ -13,9 +13,10 @@ from copy import deepcopy
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from .belongings import Belongings, WholeProcess
 from .bodies import body_bytes, report_body
 from .failure import CallbackError, Failure
-from .helpers import drop_sockets, op
+from .helpers import op
 from .subscription import Subscription
 
 VERSION = 1
@@ -92,7 +93,7 @@ class AdapterBase:
         self.on_bug: Callable[[Exception], None] = lambda bug: None
         self._running: dict[int, asyncio.Task[None]] = {}
         self._cancelled: set[int] = set()
-        self._harness: set[asyncio.Task[Any]] | None = None
+        self._own: Belongings | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._lines = itertools.count(1)
@@ -166,17 +167,24 @@ class AdapterBase:
 
     # The protocol.
 
-    def start(self, write: Callable[[Json], None], *, own_process: bool = False) -> None:
+    def start(
+        self,
+        write: Callable[[Json], None],
+        *,
+        own_process: bool = False,
+        belongings: Belongings | None = None,
+    ) -> None:
         """Begin, on the running loop.
 
         Args:
             write: Takes every line; may be called from any thread.
             own_process: Every task that the library leaves may be ended by ``reset``.
+            belongings: What may be ended, where others share the loop.
         """
         self.loop = asyncio.get_running_loop()
         self._epoch = self.loop.time()
         self._sink = write
-        self._harness = set(asyncio.all_tasks()) if own_process else None
+        self._own = belongings or (WholeProcess() if own_process else None)
 
     def receive(self, request: Json) -> None:
         """Start one request; does not wait for it."""
@@ -275,15 +283,16 @@ class AdapterBase:
 
     @op("stats")
     async def _stats(self) -> Json:
-        return {"threads": threading.active_count(), "tasks": len(asyncio.all_tasks())}
+        tasks = asyncio.all_tasks() if self._own is None else self._own.tasks()
+        return {"threads": threading.active_count(), "tasks": len(tasks)}
 
     @op("reset")
     async def _reset(self, request_id: int | None = None) -> None:
         await self.clear()
         self._cancelled.update(key for key in self._running if key != request_id)
         await self._end_tasks()
-        if self._harness is not None:
-            drop_sockets(self.loop)
+        if self._own is not None:
+            self._own.drop()
             await asyncio.sleep(0)
             await self._end_tasks()  # what the library started because its connections are gone
         self.sessions.clear()
@@ -294,8 +303,8 @@ class AdapterBase:
         """Cancel the open requests and, in a child process, the library's tasks, until they listen."""
         for _ in range(CANCEL_TRIES):
             doomed = {self._running[key] for key in self._cancelled if key in self._running}
-            if self._harness is not None:
-                doomed |= asyncio.all_tasks() - self._harness
+            if self._own is not None:
+                doomed |= self._own.tasks()
             doomed.discard(asyncio.current_task())
             if not doomed:
                 return

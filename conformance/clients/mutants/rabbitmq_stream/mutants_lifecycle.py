@@ -255,8 +255,8 @@ class ClosedSocketsStay(Link):
         return True
 
 
-@mutant("deleted-stream-untold", tag="life-cycle", breaks=["R17", "X6"])
-class DeletedStreamUntold(Recovery):
+@mutant("subscription-ends-quietly", tag="life-cycle", breaks=["R17", "X6"])
+class SubscriptionEndsQuietly(Recovery):
     """Lets subscriptions of a stream that is gone end without a word."""
 
     def close_user(self, user: User, error: ClientError) -> None:

@@ -187,7 +187,7 @@ def test_it_overwrites_nothing(tmp_path: Path) -> None:
 
 def test_the_python_kit_needs_the_standard_library_only(tmp_path: Path) -> None:
     new("python", tmp_path, "pzq")
-    ours = {"bodies", "failure", "base", "helpers", "stdio", "subscription"}
+    ours = {"belongings", "bodies", "failure", "base", "helpers", "stdio", "subscription"}
     for path in (tmp_path / "kit").glob("*.py"):
         for line in path.read_text("utf-8").splitlines():
             words = line.split()
