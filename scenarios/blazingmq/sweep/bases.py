@@ -22,13 +22,14 @@ from scenarios.blazingmq.sweep.lives import (
     turned_away,
     two_sessions,
 )
-from scenarios.blazingmq.sweep.publishing import bodies, both, crowd, full, publish, unwaited, wraps
+from scenarios.blazingmq.sweep.publishing import batched, bodies, both, crowd, full, publish, unwaited, wraps
 from scenarios.blazingmq.sweep.walking import WALKS
 
 __all__ = [
     "BEATING",
     "RAISING",
     "WALKS",
+    "batched",
     "bodies",
     "both",
     "cancelled",

@@ -6,7 +6,7 @@ from base64 import b64encode
 from typing import Any
 
 from conformance.run.bases import ScriptContext, base, text
-from fakebrokers.faults import delay, latency
+from fakebrokers.faults import delay, join, latency
 from scenarios.blazingmq.sweep._shared import (
     PRIORITY,
     PROPERTIES,
@@ -85,6 +85,20 @@ async def wraps(context: ScriptContext) -> None:
         calls = [context.begin("publish", body=text(f"a{number}/{i}"), **PUBLISH) for i in range(4)]
         await context.ended(calls)
     await context.ended([first])
+    await finale(context)
+
+
+@base(role="publisher", server=RARELY, needs=["cancel"])
+async def batched(context: ScriptContext) -> None:
+    """The ACKs of several posts come in one event; one of those who posted waits no more."""
+    await context.connect()
+    await writer(context)
+    context.broker.faults.add(join(within_s=0.5, kind="ACK", direction="out"))
+    for number in range(3):
+        calls = [context.begin("publish", body=text(f"a{number}/{i}"), **PUBLISH) for i in range(3)]
+        await context.sleep(0.1)
+        await context.adapter.cancel(calls[number])
+        await context.ended(calls)
     await finale(context)
 
 

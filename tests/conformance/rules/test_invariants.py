@@ -98,6 +98,7 @@ OF_QUEUES = [
 
 #: The same of queues, which logs have not.
 FOUND_OF_QUEUES = [
+    ("answer-counts", "unknown-ack-ends-its-event", "batched", None),
     ("comes-back", "refusal-ends-the-restore", "refused-again", None),
     ("confirms-by-order", "confirms-thrice", "late-callback", None),
     ("confirms-what-was-ordered", "loses-confirms-in-a-burst", "late-callback", None),

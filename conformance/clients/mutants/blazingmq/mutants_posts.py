@@ -205,3 +205,15 @@ class PostsShareACorrelationId(Posts):
     def next_id(self) -> int:
         self.last_id = self.last_id % CORRELATION_MAX + 1
         return self.last_id
+
+
+@mutant("unknown-ack-ends-its-event", tag="life-cycle", breaks=["B9", "X4"])
+class UnknownAckEndsItsEvent(Posts):
+    """Reads no further in an event after an ACK that nobody waits for."""
+
+    def acknowledged(self, frame: Ack) -> None:
+        for number, message in enumerate(frame.messages):
+            if message.correlation_id not in self.pending:
+                super().acknowledged(replace(frame, messages=frame.messages[: number + 1]))
+                return
+        super().acknowledged(frame)
