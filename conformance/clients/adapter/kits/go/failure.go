@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -47,10 +48,11 @@ func Refused(code int, text string) *Failure {
 func Classify(err error) *Failure {
 	var known *Failure
 	var network net.Error
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, syscall.ECONNREFUSED), errors.As(err, &certificate):
 		return Fail("connection", err.Error()).Surely()
 	case errors.As(err, &network) && network.Timeout():
 		return Fail("timeout", err.Error())
