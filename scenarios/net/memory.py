@@ -17,15 +17,16 @@ from scenarios.subjects import PUBLISHER, Subject
 OFFERED = 50 * MIB
 
 
-@scenario("NET-3.04", "SHOULD", "high", basis=["X9"], roles=PUBLISHER, timeout_s=90, revision=2)
+@scenario("NET-3.04", "SHOULD", "high", basis=["X9"], roles=PUBLISHER, timeout_s=90, revision=3)
 async def unbounded_buffering(subject: Subject, client: Client, expect: Expect) -> None:
     """Unbounded buffering.
 
     Fault: rst, refuse for 10 s while 50 MiB are published in 64 KiB bodies, `wait` false, deadlines 5 s; then
     accept
-    Pass: Ops fail, wait up to their deadline, or are buffered up to a limit below 50 MiB; RSS growth under 64
-    MiB; nothing is `acked` that is not at the fake. Non-strict: all is buffered and every op still ends
-    (figure reported). Clients without `auto_reconnect` are connected anew by the script
+    Pass: Ops fail, wait up to their deadline, or are buffered up to a limit below 50 MiB; RSS growth
+    under 64 MiB; nothing is `acked` that is not at the fake. Non-strict: all is buffered and every op
+    still ends (figure reported), in RSS growth under 150 MiB, as the application has a copy besides.
+    Clients without `auto_reconnect` are connected anew by the script
     Seen: nats.py#289; paho.mqtt.python#24
     """
     await subject.ready(**maybe_reconnecting(client))
@@ -52,7 +53,7 @@ async def unbounded_buffering(subject: Subject, client: Client, expect: Expect) 
         id="growth-under-n-mib-stats-buffered-bytes",
     )
     await asyncio.sleep(7.0)
-    footprint.judge(expect, rss_mib=64)
+    footprint.judge(expect, rss_mib=64, worst_mib=3 * OFFERED // MIB)
     subject.reopen()
     results = [await call for call in calls]
     expect.that(
