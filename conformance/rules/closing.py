@@ -10,6 +10,7 @@ from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.showing import frame_at
 from conformance.run.trace import Position
+from conformance.run.view import Conn
 from fakebrokers.core.frames import Role
 
 AT_ONCE_S = 0.3
@@ -61,21 +62,36 @@ def close_ends(case: Case) -> Iterator[Violation]:
         if conn.reading_stopped is not None or done.ended.t + case.slack_s >= case.ended_s:
             continue  # the broker need not have seen the end of it
         if case.before(done.ended, conn.accepted):
-            yield f"{conn.name} was opened after the close", conn.accepted
+            if not _hands_over(case, conn):
+                yield f"{conn.name} was opened after the close", conn.accepted
         elif conn.ended is None:
             yield f"{conn.name} is open after the close", conn.accepted
     yield from _ops_after(case, done.ended)
-    for heard in case.events:
-        what = heard["what"] if heard.what == "session" else heard.what
-        tells_its_end = what == "disconnected"  #: of a close that does not wait for it
-        if heard.at > done.ended and heard.what in ("message", "session", "outcome") and not tells_its_end:
-            yield f"an event {what} after the close", heard.at
+    yield from _events_after(case, done.ended)
     for stats in case.done("stats"):
         if stats.begun > done.ended and stats.result is not None and stats.result.ok:
             now = stats.result.value
             if left := _more_than(case.rest, now):
                 rest = ", ".join(f"{name} {count}" for name, count in left.items())
                 yield f"left after the close: {rest}", stats.ended
+
+
+def _hands_over(case: Case, conn: Conn) -> bool:
+    """Whether a transport of its own has brought what was published before the close, and has ended."""
+    said = [type(seen.frame).spec.role_in("in") for seen in conn.of("in")]
+    has_ended = case.traits.connecting.unseen_connections and conn.ended is not None
+    return has_ended and set(said) == {Role.PUBLISH}
+
+
+def _events_after(case: Case, closed: Position) -> Iterator[Violation]:
+    """Nothing is told behind a close, but its own end, and at once what it has ended."""
+    for heard in case.events:
+        if heard.at <= closed or heard.what not in ("message", "session", "outcome"):
+            continue
+        what = heard["what"] if heard.what == "session" else heard.what
+        is_at_once = heard.at.t - closed.t <= AT_ONCE_S + case.slack_s
+        if what != "disconnected" and not (what == "outcome" and is_at_once):
+            yield f"an event {what} after the close", heard.at
 
 
 def _more_than(rest: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,8 +23,11 @@ QUIET_S = 8.0  #: how long no connection may come after a close
 async def nobody_knocks(subject: Subject, mark: int, criterion: str, *, id: str) -> None:
     """No connection came since that record of the wire's journal, and none comes for `QUIET_S`."""
     await asyncio.sleep(QUIET_S)
-    late = subject.accepted(mark)
-    subject.expect.that(not late, criterion, f"{len(late)} came", id=id)
+    came = f"{len(subject.accepted(mark))} came"
+    if subject.only_handed_over(mark):
+        subject.expect.tolerate(False, criterion, f"{came}, with what was to be sent before", id=id)
+    else:
+        subject.expect.that(not subject.accepted(mark), criterion, came, id=id)
 
 
 @scenario(
@@ -145,14 +148,14 @@ async def close_while_connecting(subject: Subject, client: Client, expect: Expec
     )
 
 
-@scenario("NET-2.07", "MUST", "critical", basis=["X7"], needs=["auto_reconnect"], timeout_s=60, revision=2)
+@scenario("NET-2.07", "MUST", "critical", basis=["X7"], needs=["auto_reconnect"], timeout_s=60, revision=3)
 async def close_while_reconnecting(subject: Subject, client: Client, expect: Expect) -> None:
     """Close while reconnecting.
 
     Fault: rst, refuse; close 1 s later; then accept
     Pass: close ends by its deadline; no connection arrives in the 8 s after close has ended; all pending ops
-    have ended
-    Seen: stream-java-client#846
+    have ended. Non-strict, pzq: connections that hand over what was given to the client before, and end
+    Seen: stream-java-client#846; libzmq keeps what was sent for ever, unless ZMQ_LINGER says otherwise
     """
     await subject.ready(auto_reconnect=True)
     expect.exercised(

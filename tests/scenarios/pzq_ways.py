@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.pzq.consumer import Consumer, Delivery, Parts
 from conformance.clients.reference.pzq.inquirer import Inquirer
 from conformance.clients.reference.pzq.producer import Answer, Producer
@@ -53,8 +54,39 @@ class ByTheLetter(Inquirer):
         return line.partition(": ")
 
 
+class SendsWhateverItTakes(Producer):
+    """Keeps its socket behind a close until what it was given has left, as libzmq does without ZMQ_LINGER."""
+
+    def close(self) -> None:
+        end, waits = self.socket.close, bool(self.pending)
+        self.socket.close = lambda: None  # type: ignore[method-assign]
+        super().close()
+        if not waits:
+            end()
+        self._end = end
+        self._is_closed = True
+
+    _is_closed = False
+
+    def receive(self, parts: Parts) -> None:
+        super().receive(parts)
+        if self._is_closed:
+            self._end()
+
+
+class OddAnswersAreErrors(Producer):
+    """Tells of each answer for which nobody waits, as an error of the protocol."""
+
+    def receive(self, parts: Parts) -> None:
+        if parts and parts[0] not in self.pending:
+            self.runtime.callbacks.trouble("read", ClientError("protocol", f"nobody waits for {parts[0]!r}"))
+        super().receive(parts)
+
+
 WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
     "status-is-enough": ((StatusIsEnough,), None),
+    "sends-whatever-it-takes": ((SendsWhateverItTakes,), None),
+    "odd-answers-are-errors": ((OddAnswersAreErrors,), None),
     "values-are-digits": ((ValuesAreDigits,), None),
     "by-the-letter": ((ByTheLetter,), None),
     "body-may-be-missing": ((BodyMayBeMissing,), NoListOfOne),

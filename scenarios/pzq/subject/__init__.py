@@ -103,6 +103,15 @@ class PzqSubject(Subject):
         found = self.wire.journal.select(kind="upstream", since=since)
         return [record for record in found if record.note == "send"]
 
+    def only_handed_over(self, since: int) -> bool:
+        """libzmq keeps what was sent until it has left, for ever unless ZMQ_LINGER says otherwise."""
+        if self.is_open() or not (attempts := self.accepted(since)):
+            return False
+        begun = attempts[0] + self.wire.journal.started_at - self.broker.journal.started_at
+        came = [r for r in self.broker.journal.select(kind="Produce", tap=Tap.RECEIVED) if r.at >= begun]
+        others = self.subscriptions(since) or (self.fake.proxy and self.connections("monitor", since))
+        return bool(came) and not others
+
     def connections(self, role: str, since: int = 0) -> list[str]:
         """Names of the connections to one of the sockets (``receive``, ``send``, ``monitor``), old ones
         first; behind a proxy only. `since`: a record of `wire`.

@@ -237,3 +237,16 @@ def test_the_end_that_was_asked_for_may_be_reported_after_the_close(what: str, f
     case.events[0].at = Position(3, 0, 3.0)
     texts = [one[0] if isinstance(one, tuple) else one for one in close_ends(case)]
     assert texts == [f"an event {what} after the close"] * found
+
+
+@pytest.mark.parametrize(("late_s", "found"), [(0.1, 0), (1.0, 1)])
+def test_what_a_close_has_ended_may_be_told_at_once_behind_it(late_s: float, found: int) -> None:
+    done: Any = SimpleNamespace(
+        op="close", args={}, phase="close", begun=Position(1, 0, 1.0), ended=Position(2, 0, 2.0)
+    )
+    done.result = SimpleNamespace(ok=True, word="ok", error=None)
+    case = case_of()
+    case.ops = [done]
+    case.events = [ReportedEvent(Event(event="outcome", t=3.0, n=1, fields={"id": 1, "outcome": "unknown"}))]
+    case.events[0].at = Position(3, 0, 2.0 + late_s)
+    assert len(list(close_ends(case))) == found
