@@ -174,13 +174,15 @@ def _came(codes: list[Any]) -> str:
 
 
 def _refused_besides(case: Case, done: RunOp) -> list[Any]:
-    """The codes with which other questions about the op's target were refused that were asked while it was
-    open: it may need what they ask for."""
+    """The codes with which other questions were refused that were asked while the op was open: about its
+    target, as it may need what they ask for, or sent to an address where nothing is."""
+    traits = case.traits.questions
     return [
         one.code
         for one in case.facts.questions
-        if one.asked > done.begun and one.accepted is False and case.traits.questions.is_opening(one.frame)
-        if case.traits.questions.target_of(one.frame) == done.args.get("target")
+        if one.asked > done.begun and one.accepted is False
+        if traits.is_astray(one.frame)
+        or (traits.is_opening(one.frame) and traits.target_of(one.frame) == done.args.get("target"))
         if one.answered and done.ended and case.may_precede(one.answered, done.ended)
     ]
 

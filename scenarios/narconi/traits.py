@@ -62,7 +62,7 @@ def taken(answer: f.HttpResponse) -> dict[str, Any]:
         name: readings(value) for name, value in named.items() if name.startswith(PREFIX)
     }
     if "content-type" in named:
-        headers["Content-Type"] = named["content-type"]
+        headers["Content-Type"] = readings(named["content-type"])
     stamp, again = named.get("x-msg-timestamp"), named.get("x-msg-redelivered")
     message: dict[str, Any] = {"headers": headers, "body": report_body(answer.body)}
     message["ts"] = int(stamp) if stamp and stamp.isdecimal() else None
@@ -73,7 +73,7 @@ def taken(answer: f.HttpResponse) -> dict[str, Any]:
 def readings(value: str) -> Any:
     """What a client may make of a header: beyond ASCII, HTTP does not say how its bytes are read."""
     try:
-        return OneOf((value, value.encode("latin-1").decode()))
+        return OneOf((value, value.encode("latin-1").decode(errors="replace")))
     except UnicodeError:
         return value
 
@@ -85,26 +85,24 @@ def _of(args: Args, frame: f.HttpRequest) -> bool:
 def carries(args: Args, frame: f.HttpRequest) -> bool:
     """Whether a request has the body and the metadata that were given, and no other; but HTTP libraries add a
     type of their own where none is given. A name that the server does not keep goes as it is, or gets the
-    prefix."""
-    given = {name.lower(): plain(text_of(value)) for name, value in (args.get("headers") or {}).items()}
+    prefix. A value that is no text goes as any: HTTP has no other values."""
     sent = {name.lower(): plain(value) for name, value in frame.headers}
+    given = {name.lower(): value for name, value in (args.get("headers") or {}).items()}
     there = {name: value for name, value in sent.items() if name.startswith(METADATA)}
     if "content-type" not in given:
         there.pop("content-type", None)
     for name in [name for name in given if not name.startswith(METADATA)]:
         kept_as = PREFIX + name if PREFIX + name in there else name
         there[name] = there.pop(kept_as, sent.get(name, ""))
-    return frame.body == body_bytes(args["body"]) and there == given
+    is_said = there.keys() == given.keys() and all(
+        not isinstance(value, str) or there[name] == plain(value) for name, value in given.items()
+    )
+    return is_said and frame.body == body_bytes(args["body"])
 
 
 def plain(text: str) -> str:
     """What a header says, as far as the fake reads it as it was written: that is ASCII."""
     return "".join(letter if letter.isascii() else "?" for letter in text)
-
-
-def text_of(value: Any) -> str:
-    """A value of metadata in a header."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _is_apt(args: Args, answer: f.HttpResponse) -> bool:
@@ -257,6 +255,9 @@ class NarconiQuestions(Questions):
 
     def is_opening(self, frame: Frame) -> bool:
         return isinstance(frame, f.WsUpgrade)
+
+    def is_astray(self, frame: Frame) -> bool:
+        return isinstance(frame, f.OtherRequest)
 
 
 class NarconiDelivery(Delivery):

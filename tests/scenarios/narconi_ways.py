@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from random import Random
 from typing import Any, ClassVar
 
 from conformance.clients.adapter.kit import AdapterBase
@@ -20,6 +21,7 @@ from conformance.clients.reference.narconi.websockets import WebSockets
 from fakebrokers.narconi.websocket import BINARY
 
 MOVED = 301
+METADATA = ("x-msg-x-", "content-type")  #: how the names begin that the server keeps
 #: Parts of a client, and what its adapter declares or tells in its own way.
 Manner = tuple[tuple[type, ...], type[AdapterBase] | None]
 
@@ -186,6 +188,25 @@ class WaitsForNoClose(Socket):
         return 0.01
 
 
+class WakesInAnyOrder(Publishers):
+    """Its callers wait in threads of their own, which wake up in any order."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._dice = Random(8)
+
+    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        await super().publish(queue, body, headers)
+        await asyncio.sleep(self._dice.random() / 100)
+
+
+class NamesAreSentAsGiven(Metadata):
+    """Sends metadata under the names that it was given, and leaves it to the server to drop some."""
+
+    def check(self, headers: Mapping[str, Any]) -> None:
+        super().check({name: value for name, value in headers.items() if name.lower().startswith(METADATA)})
+
+
 class RefusesMeanwhile(Publishers):
     """Publishes fail at once until a lost connection has been made anew."""
 
@@ -268,8 +289,10 @@ WAYS: Mapping[str, Manner] = {
     "left": ((Left,), Declared),
     "never-again": ((NeverAgain, Left), SaysSo),
     "no-sub-protocol": ((GoesOnWithoutSubProtocol,), None),
+    "names-as-given": ((NamesAreSentAsGiven,), None),
     "one-at-a-time": ((OneAtATime,), OneOpen),
     "waits-for-no-close": ((WaitsForNoClose,), None),
+    "wakes-in-any-order": ((WakesInAnyOrder,), None),
     "refuses-meanwhile": ((RefusesMeanwhile, ComesBackAnyway, InNoHurry), CannotBeAsked),
     "errors-are-reasons": ((), ErrorsAreReasons),
     "says-how-long-at-most": ((GivesUpLater,), SaysHowLongAtMost),

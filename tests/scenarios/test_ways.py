@@ -11,6 +11,7 @@ from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.mutants import matrix
 from conformance.clients.mutants.matrix import GOOD
 from conformance.clients.mutants.moleculer.mutants_joining import IgnoresNamespace
+from conformance.clients.mutants.narconi.mutants_http import NamesUnescaped
 from conformance.clients.reference.kit import ClientError, adapter_of
 from conformance.clients.reference.moleculer.pings import Pings
 from conformance.clients.reference.narconi.consumer import Consumer
@@ -51,6 +52,7 @@ WAYS: Mapping[str, Ways] = {
         ("narconi", "NET-3.03", "subscribes-later"),
         ("narconi", "NET-3.01", "one-request-each"),
         ("narconi", "NET-3.02", "one-request-each"),
+        ("narconi", "NET-3.02", "wakes-in-any-order"),
         ("narconi", "NET-3.03", "one-request-each"),
         ("narconi", "NARC-1.17", "repeats-with-get"),
         ("narconi", "NARC-2.02", "no-sub-protocol"),
@@ -58,6 +60,7 @@ WAYS: Mapping[str, Ways] = {
         ("narconi", "NARC-2.14", "refuses-meanwhile"),
         ("narconi", "NARC-2.21", "only-text"),
         ("narconi", "NARC-2.24", "says-how-long-at-most"),
+        ("narconi", "NARC-2.26", "names-as-given"),
         ("narconi", "NARC-2.27", "refuses-meanwhile"),
         ("narconi", "NARC-3.02 seed", "bodies-are-binary"),
         ("narconi", "NARC-3.14 real", "errors-are-reasons"),
@@ -127,6 +130,15 @@ def test_a_changed_body_is_not_called_a_matter_of_order(monkeypatch: pytest.Monk
     assert [(one.name, one.detail) for one in found.broken] == [
         ("delivers-what-came", "message was delivered with a body that did not come")
     ]
+
+
+def test_an_answer_from_an_address_where_nothing_is_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = adapter_of(definition("narconi"), [NamesUnescaped])
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    [item] = [one for one in all_scenarios() if one.id == "NARC-1.16"]
+    found = matrix.run(item, invariants=True)
+    assert found.criterion_id == "project-gold-queue-a-b-one-segment-of-the-path"
+    assert found.broken == []
 
 
 def test_what_came_damaged_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,6 +90,10 @@ class Questions:
         """Whether a question declares something that has to be there again after a loss."""
         return type(frame).spec.role_in("in") is Role.OPEN
 
+    def is_astray(self, frame: Frame) -> bool:
+        """Whether a question went where nothing is, so that nobody can tell which op asked it."""
+        return False
+
     def target_of(self, frame: Frame) -> str | None:
         """The target that a question is about, as ops call it; None where it does not say."""
         return None

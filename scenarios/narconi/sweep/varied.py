@@ -46,10 +46,10 @@ def body(data: bytes) -> dict[str, str]:
 
 
 def stored(context: ScriptContext, queue: str) -> None:
-    """Messages of another publisher, of every kind."""
+    """Messages of another publisher, of every kind; the server keeps names in lower case."""
     for number, data in enumerate(BODIES):
         headers = HEADERS[number % len(HEADERS)]
-        more = {name: value for name, value in headers.items() if name.lower() != "content-type"}
+        more = {name.lower(): value for name, value in headers.items() if name.lower() != "content-type"}
         kind = str(headers.get("Content-Type", "application/octet-stream"))
         context.broker.publish(PROJECT, queue, data, content_type=kind, headers=more, redelivered=number == 3)
 
