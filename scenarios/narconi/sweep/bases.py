@@ -10,6 +10,7 @@ from scenarios.narconi.sweep.consuming import (
     encodings,
     largest,
     settle,
+    settled_below,
 )
 from scenarios.narconi.sweep.lives import (
     RAISING,
@@ -72,6 +73,7 @@ __all__ = [
     "refused",
     "rounds",
     "settle",
+    "settled_below",
     "sizes",
     "slow_pongs",
     "stale",

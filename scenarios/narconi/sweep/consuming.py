@@ -105,6 +105,24 @@ async def settle(context: ScriptContext) -> None:
 
 
 @base(role="consumer")
+async def settled_below(context: ScriptContext) -> None:
+    """What one acknowledgement has settled with others is settled once more, each by itself."""
+    queues(context, "P", "C")
+    put(context, "C", *[f"m{i}" for i in range(6)])
+    await context.connect(auto_reconnect=True)
+    await context.op("subscribe", sub="c1", target="C", options={"ack": True, "limit": 4}, on_message=EVENTS)
+    await context.sleep(0.5)
+    refs = [event["ref"] for event in context.adapter.events if event.event == "message"]
+    for ref in refs[2:3]:
+        await context.op("settle", sub="c1", ref=ref, how="ack_to")
+    for ref in refs[:4]:
+        await context.op("settle", sub="c1", ref=ref, how="ack")
+    await context.sleep(1)
+    await watched(context, "C", "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer")
 async def drained(context: ScriptContext) -> None:
     """A graceful end while messages come, then another subscription of the same queue."""
     queues(context, "P", "C")

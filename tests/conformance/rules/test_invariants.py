@@ -87,6 +87,7 @@ OF_QUEUES = [
     ("narconi", "comes-back", "encoded-bodies-are-too-large", "largest"),
     ("narconi", "confirms-by-order", "acks-on-arrival", "settle"),
     ("narconi", "gone-is-reported", "gone-queue-is-tried-for-ever", "deleted"),
+    ("narconi", "uses-what-it-has", "settles-only-the-last", "settled-below"),
     ("rabbitmq-stream", "gone-is-reported", "subscription-ends-quietly", "deleted"),
     ("narconi", "both-sides-end", "end-unanswered", "for-once"),
     ("narconi", "not-in-step", "reconnects-in-step", "herd"),

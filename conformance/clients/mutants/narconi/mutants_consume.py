@@ -325,3 +325,13 @@ class LimitMadeToFit(WebSockets):
         if "limit" in made and float(made["limit"]) < 1:
             made["limit"] = "1"
         return super().socket(queue, protocol, made, *callbacks)
+
+
+@mutant("settles-only-the-last", tag="life-cycle", breaks=["N11"])
+class SettlesOnlyTheLast(Consumer):
+    """Takes deliveries for open that an acknowledgement of a later one has settled with it."""
+
+    def settle_to(self, ack_id: str) -> None:
+        before = list(self.outstanding)
+        super().settle_to(ack_id)
+        self.outstanding[:] = [each for each in before if each != ack_id]
