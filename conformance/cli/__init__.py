@@ -13,7 +13,7 @@ commands = [
         (
             "bisect",
             "bisect:bisect_command",
-            "Find the version of a client that changed a verdict.",
+            "Find the version of a client that changed the verdict of a row, or of a replay file.",
         ),
         ("chaos", "chaos:chaos_command", "Try a client with random workloads under random faults."),
         (
@@ -56,7 +56,7 @@ commands = [
         (
             "scoreboard",
             "scoreboard:scoreboard_command",
-            "Judge the last releases of clients, and show what each has mended and broken.",
+            "Judge the last releases of clients, and write what each has mended and broken as static pages.",
         ),
         (
             "shrink",

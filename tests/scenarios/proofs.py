@@ -14,23 +14,33 @@ from conformance.clients.reference.registry import protocols
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
 
-#: What is judged over sockets because memory has none of what it is about.
+#: What is judged over sockets because memory has none of what it is about, by id and variant.
 NOT_IN_MEMORY = {
     **dict.fromkeys(
-        ("MOL-1.17", "MOL-3.01", "MOL-3.02", "MOL-4.03", "MOL-4.08", "NET-1.01[moleculer/tcp]"),
+        (
+            *(("MOL-1.17", serializer) for serializer in ("avro", "protobuf", "thrift")),
+            *((name, "tcp") for name in ("MOL-3.01", "MOL-3.02", "MOL-4.03", "MOL-4.08")),
+            ("NET-1.01[moleculer/tcp]", "tcp"),
+        ),
         "nodes of the TCP transporter find each other by their addresses",
     ),
     **dict.fromkeys(
-        ("NET-2.06[pzq]", "NET-2.12[blazingmq]", "NET-2.12[narconi]", "NET-2.12[rabbitmq-stream]"),
+        (
+            *((f"NET-2.12[{protocol}]", "") for protocol in ("blazingmq", "narconi", "rabbitmq-stream")),
+            ("NET-2.06[pzq]", ""),
+        ),
         "a connect that never completes",
     ),
-    **dict.fromkeys(("PZQ-2.25", "PZQ-2.26", "PZQ-2.28"), "several instances, each at an address"),
+    **dict.fromkeys(
+        (("PZQ-2.25", ""), ("PZQ-2.25", "seed"), ("PZQ-2.26", ""), ("PZQ-2.28", "")),
+        "several instances, each at an address",
+    ),
 }
 
 
 def in_memory(item: Scenario) -> bool:
     """Whether it takes no real time."""
-    return mode_of(item) is Mode.MEMORY and not item.alone and item.label not in NOT_IN_MEMORY
+    return mode_of(item) is Mode.MEMORY and not item.alone and (item.label, item.variant) not in NOT_IN_MEMORY
 
 
 def provable() -> list[Scenario]:
@@ -70,7 +80,7 @@ def working_mode(item: Scenario) -> Mode:
     """How the reference client passes: in memory unless `NOT_IN_MEMORY` says why not."""
     reasons = []
     modes = [Mode.MEMORY] if in_memory(item) else [mode_of(item), Mode.SOCKETS]
-    for mode in [Mode.SOCKETS] if item.label in NOT_IN_MEMORY else modes:
+    for mode in [Mode.SOCKETS] if (item.label, item.variant) in NOT_IN_MEMORY else modes:
         judgement = run(item, None, mode, invariants=True)
         if judgement.verdict in GOOD:
             return mode

@@ -320,10 +320,9 @@ def _killed_outside(keys: Sequence[Key]) -> frozenset[tuple[str, str]]:
     from conformance.search.systematic.alone import load
 
     kills, proofs = known_kills(), load()
-    swept = {(one.spec.protocol, one.mutant) for one in (*proofs.invariants.values(), *proofs.acts.values())}
     by_scenario = {(key[1], name) for key, names in kills.items() for name in names}
     beyond = {(key[1], name) for key, names in kills.items() if key not in keys for name in names}
-    return frozenset(beyond | (swept - by_scenario))
+    return frozenset(beyond | (proofs.mutants - by_scenario))
 
 
 def _serve(parent: int, folders: Sequence[outside.Folder]) -> None:

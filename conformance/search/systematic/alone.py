@@ -38,10 +38,20 @@ class Proof(msgspec.Struct, frozen=True):
 
 
 class Proofs(msgspec.Struct):
-    """What the file holds: by the name of the invariant, and by that of the act."""
+    """What the file holds: by the name of the invariant, by that of the act, and by that of the base script.
+
+    A base script is there if a mutant shows in its run that no scenario catches.
+    """
 
     invariants: dict[str, Proof] = {}
     acts: dict[str, Proof] = {}
+    bases: dict[str, Proof] = {}
+
+    @property
+    def mutants(self) -> set[tuple[str, str]]:
+        """The broken clients, as (protocol, name)."""
+        proofs = (*self.invariants.values(), *self.acts.values(), *self.bases.values())
+        return {(one.spec.protocol, one.mutant) for one in proofs}
 
 
 def names_of_acts() -> list[str]:
@@ -72,7 +82,8 @@ def add_proofs(found: Iterable[Kill], place: Path = PLACE) -> Proofs:
         act = only_act(kill.spec)
         if act and act not in proofs.acts and not proof.violated(spec=without(kill.spec)):
             proofs.acts[act] = proof
-    ordered = Proofs(dict(sorted(proofs.invariants.items())), dict(sorted(proofs.acts.items())))
+    parts = (proofs.invariants, proofs.acts, proofs.bases)
+    ordered = Proofs(*(dict(sorted(part.items())) for part in parts))
     place.write_text(by_rows(msgspec.to_builtins(ordered)))
     return ordered
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.run.specs import ConcurrentAction, Injection, Spec
+from conformance.clients.mutants.kills import known_kills
+from conformance.run.specs import PLAIN, ConcurrentAction, Injection, Spec
 from conformance.search.kills import Kill
 from conformance.search.systematic.alone import Proof, add_proofs, lacking, load, only_act, without
 
@@ -25,6 +26,15 @@ def test_this_act_alone_shows_a_defect(name: str, proof: Proof) -> None:
     assert proof.violated()
     assert proof.violated(mutant="") == set()
     assert proof.violated(spec=without(proof.spec)) == set()
+
+
+@pytest.mark.parametrize(("name", "proof"), PROOFS.bases.items(), ids=list(PROOFS.bases))
+def test_this_base_shows_a_defect_that_no_scenario_catches(name: str, proof: Proof) -> None:
+    assert name == f"{proof.spec.protocol} {proof.spec.base}"
+    assert proof.spec.acts == [PLAIN]
+    assert proof.violated()
+    assert proof.violated(mutant="") == set()
+    assert not [key for key, names in known_kills().items() if proof.mutant in names]
 
 
 def test_nothing_lacks_a_proof() -> None:

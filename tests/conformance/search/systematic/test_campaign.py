@@ -93,7 +93,7 @@ class Sometimes(Child):
 @pytest.fixture
 def in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of these tests are no alarm's business: signals are for the main thread."""
-    monkeypatch.setattr("conformance.run.inprocess.run_or_stuck", lambda work, _: virtual.run(work))
+    monkeypatch.setattr("conformance.run.inprocess.run_or_stuck", lambda work, _, run=virtual.run: run(work))
 
 
 def swept_live(folder: Path, broken: Callable[[int], bool]) -> SweepCampaign:
