@@ -12,7 +12,7 @@ commands = [
         ("analyze", "analyze:analyze", "Judge the runs in any number of journals on Spark."),
         (
             "bisect",
-            "bisect:bisect_command",
+            "bisection:bisect_command",
             "Find the version of a client that changed the verdict of a row, or of a replay file.",
         ),
         ("chaos", "chaos:chaos_command", "Try a client with random workloads under random faults."),
