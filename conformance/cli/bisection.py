@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -56,130 +56,114 @@ if TYPE_CHECKING:
     help="Of each version, at least; what differs between them is looked at more often.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-def bisect_command(
-    what: tuple[str, ...],
-    client: str | None,
-    adapter: str | None,
-    good: str | None,
-    bad: str | None,
-    commits: str | None,
-    build: str,
-    rule: str | None,
-    protocol: str | None,
-    variant: str | None,
-    workload: str,
-    seed: int,
-    runs: int,
-    as_json: bool,
-) -> int:
+def bisect_command(as_json: bool, **given: Any) -> int:
     """Find the version of a client that changed the verdict of a row, or of a replay file.
 
     Exit code 0: it is named; 1: the oldest and the newest version agree; 2: too little could be judged to
     name it.
     """
+    from conformance.suite.conform import CutShort
     from conformance.versions.search import Bisection
 
-    _check(what, client, adapter, good, bad, commits, build, rule)
+    asked = _Asked(**given)
+    _check(asked)
     console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
     found = Bisection()
     with interruptible() as interrupts:
         try:
-            with _source(client, adapter, commits, build, (good, bad)) as source:
-                spoken = _protocol(what, client, protocol)
-                name, once = _once(source, what, spoken, rule, variant, workload, seed)
-                versions = _between(source.versions(), good, bad)
-                _search(console, source, name, spoken, versions, once, runs, found)
+            with _source(asked) as source:
+                protocol = _protocol(asked)
+                name, once = _once(source, asked, protocol)
+                versions = _between(source.versions(), asked.good, asked.bad)
+                _search(console, source, name, protocol, versions, once, asked.runs, found)
         except KeyboardInterrupt as stopped:
-            code = getattr(getattr(stopped, "results", None), "exit_code", interrupts.exit_code)
             console.print("cut short", markup=False)
+            code = stopped.results.exit_code if isinstance(stopped, CutShort) else interrupts.exit_code
             raise SystemExit(code) from None
     if as_json:
         click.echo(json.dumps(document(name, found), indent=1))
     else:
         _print(SafeConsole(highlight=False, soft_wrap=True), source.name, name, found)
-    ends = (good, bad) if commits is None else (versions[0], versions[-1])
+    ends = (asked.good, asked.bad) if asked.commits is None else (versions[0], versions[-1])
     return _code(found, ends)
 
 
-def _check(
-    what: Sequence[str],
-    client: str | None,
-    adapter: str | None,
-    good: str | None,
-    bad: str | None,
-    commits: str | None,
-    build: str,
-    rule: str | None,
-) -> None:
+class _Asked(NamedTuple):
+    """What the command line asks for; see its help."""
+
+    what: tuple[str, ...]
+    client: str | None
+    adapter: str | None
+    good: str | None
+    bad: str | None
+    commits: str | None
+    build: str
+    rule: str | None
+    protocol: str | None
+    variant: str | None
+    workload: str
+    seed: int
+    runs: int
+
+
+def _check(asked: _Asked) -> None:
     """Raise `UsageError` for what does not go together."""
-    if not what and rule is None:
+    if not asked.what and asked.rule is None:
         raise UsageError("say what to judge by: the id of a row, a replay file, or --rule NAME")
-    if len(what) > 1 and rule is None:
-        raise UsageError(f"expected one row or replay file, got {len(what)}: several go with --rule only")
-    if commits is None:
-        if client is None or adapter is not None or build:
+    if len(asked.what) > 1 and asked.rule is None:
+        raise UsageError(
+            f"expected one row or replay file, got {len(asked.what)}: several go with --rule only"
+        )
+    if asked.commits is None:
+        if asked.client is None or asked.adapter is not None or asked.build:
             raise UsageError("say --client NAME; --adapter and --build go with --git")
-    elif good is not None or bad is not None:
+    elif asked.good is not None or asked.bad is not None:
         raise UsageError("--git names both ends: leave out --good and --bad")
-    elif (client is None) == (adapter is None):
+    elif (asked.client is None) == (asked.adapter is None):
         raise UsageError("--git: say which adapter: either --client NAME or --adapter CMD")
-    if rule is not None:
+    if asked.rule is not None:
         from conformance.rules.sentences import rules
         from fakebrokers.errors import instead_of
 
-        if rule not in rules():
-            raise UsageError(f"there is no rule {rule!r}{instead_of(rule, rules())}")
+        if asked.rule not in rules():
+            raise UsageError(f"there is no rule {asked.rule!r}{instead_of(asked.rule, rules())}")
 
 
 @contextmanager
-def _source(
-    client: str | None,
-    adapter: str | None,
-    commits: str | None,
-    build: str,
-    ends: Sequence[str | None],
-) -> Iterator[Source]:
+def _source(asked: _Asked) -> Iterator[Source]:
     from conformance.versions.sources import Checkout, Releases
 
-    if commits is None:
-        yield Releases(client or "", [end for end in ends if end is not None])
+    if asked.commits is None:
+        yield Releases(asked.client or "", [end for end in (asked.good, asked.bad) if end is not None])
     else:
-        with Checkout(commits, build, adapter, client) as checkout:
+        with Checkout(asked.commits, asked.build, asked.adapter, asked.client) as checkout:
             yield checkout
 
 
-def _protocol(what: Sequence[str], client: str | None, protocol: str | None) -> str:
+def _protocol(asked: _Asked) -> str:
     """The one that is asked for, that of the file, or the only one of the client."""
-    if protocol is None and what and _is_file(what[0]):
-        return str(opened(Path(what[0]), "")[0].protocol) if client is None else protocol_of(client, None)
-    return protocol_of(client, protocol)
+    if asked.protocol is None and asked.client is None and asked.what and _is_file(asked.what[0]):
+        return str(opened(Path(asked.what[0]), "")[0].protocol)
+    return protocol_of(asked.client, asked.protocol)
 
 
 def _is_file(word: str) -> bool:
     return word.endswith(".json") or Path(word).is_file()
 
 
-def _once(
-    source: Source,
-    what: Sequence[str],
-    protocol: str,
-    rule: str | None,
-    variant: str | None,
-    workload: str,
-    seed: int,
-) -> tuple[str, Once]:
+def _once(source: Source, asked: _Asked, protocol: str) -> tuple[str, Once]:
     """What it is called, and what judges a version by it."""
     from conformance.versions.subjects import by_replay, by_row, by_rule, the_row
 
-    if rule is not None:
-        return rule, by_rule(source, protocol, rule, what, variant, seed)
-    if not _is_file(what[0]):
-        id, only = the_row(what[0], protocol, variant)
-        return "/".join(filter(None, (id, only))), by_row(source, protocol, id, only, seed)
-    path = Path(what[0])
+    if asked.rule is not None:
+        return asked.rule, by_rule(source, protocol, asked.rule, asked.what, asked.variant, asked.seed)
+    if not _is_file(asked.what[0]):
+        id, only = the_row(asked.what[0], protocol, asked.variant)
+        return "/".join(filter(None, (id, only))), by_row(source, protocol, id, only, asked.seed)
+    path = Path(asked.what[0])
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
-    file, _, kind = opened(path, workload)
+    file, _, kind = opened(path, asked.workload)
     return path.name, by_replay(source, file, lambda command: kind(protocol, "", "", command))
 
 

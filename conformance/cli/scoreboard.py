@@ -47,6 +47,7 @@ def scoreboard_command(out: Path, clients: str | None, last: int, which: str, pa
     Exit code 0: the pages are there; 2: no version could be judged.
     """
     from conformance.findings import findings
+    from conformance.suite.conform import CutShort
     from conformance.suite.load import all_scenarios, select
     from conformance.versions.board import board
     from conformance.versions.pages import write_board
@@ -62,7 +63,7 @@ def scoreboard_command(out: Path, clients: str | None, last: int, which: str, pa
                 judged = _judge(console, out, client, protocol, rows, last, parallel)
                 boards.append(board(client.package.library or client.library, judged, rows, findings()))
         except KeyboardInterrupt as stopped:
-            ended_by = getattr(getattr(stopped, "results", None), "exit_code", interrupts.exit_code)
+            ended_by = stopped.results.exit_code if isinstance(stopped, CutShort) else interrupts.exit_code
             console.print("cut short: the pages have the clients until then", markup=False)
     path = write_board(out, boards)
     SafeConsole(highlight=False, soft_wrap=True).print(f"scoreboard: {path}", markup=False)

@@ -19,6 +19,7 @@ from conformance.rules import (
     requests,
     settling,
     streams,
+    subscriptions,
     waiting,
     wire,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "requests",
     "settling",
     "streams",
+    "subscriptions",
     "waiting",
     "wire",
 ]

@@ -7,8 +7,8 @@ from typing import Any
 
 from conformance.clients.adapter.messages import body_bytes
 from conformance.rules.logs import DUE_S, Log, is_body
-from conformance.rules.recovery import subscriptions
 from conformance.rules.registry import May, Violation, invariant
+from conformance.rules.subscriptions import subscriptions
 from conformance.run.case import Case
 from conformance.run.facts import Record
 from conformance.run.reported import ReportedEvent

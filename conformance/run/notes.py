@@ -16,7 +16,6 @@ class Notes(msgspec.Struct, kw_only=True):
         without_connection: The script got no session at all.
         raises: Callbacks of the application raise errors.
         abandons: Ops are cancelled, or their session is aborted.
-        counts: The client's counters were set by hand.
         fits: Of ops, by their number in the run: whether what they send fits the limit.
         oversized: Some ops ask for what cannot be sent.
         early: A stream ends before all of it has come, because the application wants no more.
@@ -35,7 +34,6 @@ class Notes(msgspec.Struct, kw_only=True):
     without_connection: bool = False
     raises: bool = False
     abandons: bool = False
-    counts: bool = False
     fits: list[tuple[int, bool]] = []
     oversized: bool = False
     early: bool = False

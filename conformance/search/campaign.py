@@ -205,7 +205,7 @@ class Campaign(ABC, Generic[S, P, R]):
         shown = {number: one.last for number, one in enumerate(answers) if one.is_shown}
         for number, (plan, name) in enumerate(wishes):
             if number not in shown:
-                real = self._told(answers[number].last)
+                real = self._in_real_time(answers[number].last)
                 self.unconfirmed[number] = Unconfirmed(str(plan), name, self._detail(number, name), real)
         smaller = [
             (number, self._smallest_plan(*wishes[number], end_s), wishes[number][1]) for number in shown
@@ -216,7 +216,7 @@ class Campaign(ABC, Generic[S, P, R]):
             assert run is not None
             yield number, ShrinkResult(run, steady=answer.is_shown or answer.last is None)
 
-    def _told(self, run: R | None) -> str:
+    def _in_real_time(self, run: R | None) -> str:
         """What a run in real time has shown, for people."""
         if run is None:
             return "not run, for lack of time"

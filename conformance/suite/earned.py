@@ -38,8 +38,8 @@ def demand_earned(scenario: Scenario, broker: Any, expect: Expect, acked: int) -
     if not scenario.unfired:
         for name in unfired(broker):
             if not any(fnmatchcase(name, excused) for excused in expect.unfired):
-                near = broker.faults.near_miss(name) if name in broker.faults.unfired else ""
-                text = f"the fault {name!r} never took place{f'; {near}' * bool(near)}"
+                near = closest(broker, name)
+                text = f"the fault {name!r} never took place{f'; {near}' if near else ''}"
                 raise Inconclusive(text, id="fault-never-fired")
     if not expect.met and not expect.tolerated:
         raise Inconclusive("the script demanded nothing", id="nothing-demanded")
@@ -89,3 +89,8 @@ def unfired(broker: Any) -> list[str]:
     """The faults, those of the proxy too, that never took place."""
     proxy = proxy_of(broker)
     return [*broker.faults.unfired, *(proxy.faults.unfired if proxy is not None else ())]
+
+
+def closest(broker: Any, name: str) -> str:
+    """What came closest to a fault that never took place; "" if nothing did, or it is the proxy's."""
+    return broker.faults.near_miss(name) if name in broker.faults.unfired else ""

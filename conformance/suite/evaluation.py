@@ -15,7 +15,7 @@ from conformance.clients.adapter.given import NotGiven
 from conformance.clients.adapter.result import Result
 from conformance.results import Verdict
 from conformance.suite import outside
-from conformance.suite.earned import unfired
+from conformance.suite.earned import closest, unfired
 from conformance.suite.evidence import end_of
 from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
 from fakebrokers.errors import FakeBrokerError, UsageError, WaitTimeout
@@ -166,7 +166,7 @@ class Evaluation:
 
     def _unfired(self, name: str) -> str:
         """A fault that never took place, and what came closest to it."""
-        near = self._broker.faults.near_miss(name) if name in self._broker.faults.unfired else ""
+        near = closest(self._broker, name)
         return f"{name} ({near})" if near else name
 
 

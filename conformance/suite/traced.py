@@ -202,7 +202,6 @@ def _notes(ops: Sequence[RunOp], records: Sequence[Record], hello: Hello) -> Not
         reconnects=hello.can("auto_reconnect") and all(asked),
         oversized=True,  # scripts ask for what cannot be sent, to see it refused
         raises=_raises(ops),
-        counts=any(done.op == "set_counter" for done in ops),
         abandons=any(done.op in ("cancel", "abort") for done in ops),
         forgets=any(meaning_of(r.kind) & Meaning.LOSS or r.note == STATE_LOST for r in states),
         unreachable=any(r.kind in (State.REFUSING, State.BLACK_HOLE) for r in states),

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from conformance.findings import SEVERITIES, RootCause
+from conformance.report.gravity import GRAVITY
 from conformance.results import Verdict
 from conformance.suite.scenario import Key, Scenario
 from conformance.versions.keep import KeptRow, KeptVersion
 
 #: Of causes that nobody has explained yet, by what the requirement says of its weight.
 UNEXPLAINED = "unexplained"
-_WEIGHTS = ("critical", "high", "medium", "low")
 COSMETIC = "cosmetic"
 
 
@@ -36,7 +36,7 @@ class Line(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """The row in a word."""
-        return "/".join(part for part in (self.key[0], self.key[2]) if part)
+        return _name(self.key)
 
 
 class BoardCause(msgspec.Struct, frozen=True):
@@ -169,7 +169,7 @@ def _causes(
     for row in left.values():
         alike.setdefault(f"{row.id} {row.criterion}", []).append(row)
     rest = [(titles[rows[0].key], rows) for rows in alike.values() if rows[0].key in titles]
-    rest.sort(key=lambda each: _WEIGHTS.index(each[0][1]) if each[0][1] in _WEIGHTS else len(_WEIGHTS))
+    rest.sort(key=lambda each: GRAVITY.index(each[0][1] if each[0][1] in GRAVITY else ""))
     found += [_cause(title, UNEXPLAINED, rows, judged, None) for (title, _), rows in rest]
     order = (*SEVERITIES[:-1], UNEXPLAINED, COSMETIC)
     return tuple(sorted(found, key=lambda each: order.index(each.severity)))

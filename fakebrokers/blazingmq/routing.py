@@ -1,7 +1,8 @@
 """Which consumer gets a message (docs/protocols/blazingmq.md, 9; mqbblp_routers).
 
 Subscriptions with the same expression are a group. In a group only those with the highest priority count, in
-turn; groups are asked by their priorities, highest first.
+turn; groups are asked by their priorities, highest first, and of one priority in the order of their
+subscriptions.
 """
 
 from __future__ import annotations
@@ -82,18 +83,17 @@ class Router:
         best: dict[str, Group] = {}
         known = {group.expression: group.identity for group in before}
         everybody = [(stream, consumer) for stream in streams for consumer in stream.consumers]
-        for _, consumer in everybody:
+        for stream, consumer in sorted(everybody, key=lambda one: -one[1].priority):
             group = best.get(consumer.expression)
-            if group is None or group.priority < consumer.priority:
+            if group is None:
                 identity = known.setdefault(consumer.expression, object())
-                best[consumer.expression] = Group(consumer.expression, consumer.priority, identity)
-        for stream, consumer in everybody:
-            group = best[consumer.expression]
+                group = Group(consumer.expression, consumer.priority, identity)
+                best[consumer.expression] = group
             if group.priority == consumer.priority:
                 flow = stream.flow(consumer)
                 flow.group = group.identity
                 group.subscribers.append(Subscriber(stream, consumer, flow))
-        self.groups = sorted(best.values(), key=lambda group: -group.priority)
+        self.groups = list(best.values())
         self._last: dict[Stream, tuple[bytes, float]] = {}  # what each got out of turn, and when
 
     def __bool__(self) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from fakebrokers.errors import WaitTimeout
 from fakebrokers.journal import Journal, Record, Tap
-from fakebrokers.journal.near import closest, elsewhere
+from fakebrokers.journal.near import closest, elsewhere, is_alike, wrong_names
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -41,21 +41,14 @@ class Wanted(msgspec.Struct, frozen=True):
         Returns:
             None for a record of another kind and role.
         """
-        named = [record.kind == self.kind] if self.kind is not None else []
-        named += [record.has_role(self.role)] if self.role is not None else []
-        if not any(named):
+        if not is_alike(record, self.kind, self.role):
             return None
         missing = []
         if record.seq <= self.since:
             missing.append(f"it came before, and only those after record {self.since} count")
-        if self.kind is not None and record.kind != self.kind:
-            missing.append(f"it is a {record.kind}, not a {self.kind}")
-        if self.role is not None and not record.has_role(self.role):
-            missing.append(f"its role is {record.role}, not {self.role}")
+        missing += wrong_names(record, self.kind, self.role, self.connection)
         if self.tap is not None and not record.tap & self.tap:
             missing.append(elsewhere(record))
-        if self.connection not in (None, record.connection):
-            missing.append(f"it is on {record.connection}, not {self.connection}")
         if not missing and self.condition is not None and not self.condition(record):
             missing.append("the condition does not hold for it")
         return missing

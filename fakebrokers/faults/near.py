@@ -8,7 +8,7 @@ from typing import Any
 from fakebrokers.faults.levels import of_frame, of_items
 from fakebrokers.faults.match import Match, wrong_fields
 from fakebrokers.faults.rule import Rule
-from fakebrokers.journal.near import closest
+from fakebrokers.journal.near import closest, is_alike, wrong_names
 from fakebrokers.journal.record import Record, Tap
 
 
@@ -26,17 +26,12 @@ def near_miss(rule: Rule, records: Iterable[Record], started_at: float) -> str:
 
 def _misses(rule: Rule, record: Record, started_at: float) -> list[str] | None:
     match = rule.fault.match
-    if not record.tap & (Tap.RECEIVED | Tap.SAID) or not _is_alike(match, record):
+    is_frame = record.frame is not None  # where the fault names nothing, it speaks of every frame
+    if not record.tap & (Tap.RECEIVED | Tap.SAID) or not is_alike(record, match.kind, match.role, is_frame):
         return None
-    missing = []
-    if match.kind is not None and record.kind != match.kind:
-        missing.append(f"it is a {record.kind}, not a {match.kind}")
-    if match.role is not None and not record.has_role(match.role):
-        missing.append(f"its role is {record.role}, not {match.role}")
+    missing = wrong_names(record, match.kind, match.role, match.connection)
     if rule.direction not in ("", record.tap.direction):
         missing.append(f"its direction is {record.tap.direction}, not {rule.direction}")
-    if match.connection not in (None, record.connection):
-        missing.append(f"it came on {record.connection}, not {match.connection}")
     if match.peer not in (None, record.peer):
         missing.append(f"its peer is {record.peer or 'not known'}, not {match.peer}")
     missing += _wrong(match, record)
@@ -46,13 +41,6 @@ def _misses(rule: Rule, record: Record, started_at: float) -> list[str] | None:
     elif not missing and match.after_s is not None:
         missing.append(f"it came too early: after_s is {match.after_s:g}")
     return missing
-
-
-def _is_alike(match: Match, record: Record) -> bool:
-    """Whether it is what the fault speaks of; where that names nothing, every frame is."""
-    named = [record.kind == match.kind] if match.kind is not None else []
-    named += [record.has_role(match.role)] if match.role is not None else []
-    return any(named) if named else record.frame is not None
 
 
 def _wrong(match: Match, record: Record) -> list[str]:

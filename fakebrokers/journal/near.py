@@ -32,6 +32,25 @@ def closest(records: Iterable[Record], misses: Callable[[Record], list[str] | No
     return f"closest: record {record.seq}, {' '.join(str(record).split()[1:])}: {'; '.join(missing)}"
 
 
+def is_alike(record: Record, kind: str | None, role: str | None, otherwise: bool = False) -> bool:
+    """Whether a record is of the kind or the role that was named; `otherwise` where neither was."""
+    named = [record.kind == kind] if kind is not None else []
+    named += [record.has_role(role)] if role is not None else []
+    return any(named) if named else otherwise
+
+
+def wrong_names(record: Record, kind: str | None, role: str | None, connection: str | None) -> list[str]:
+    """What of these a record is not, a part of a sentence for each; None is not asked for."""
+    wrong = []
+    if kind is not None and record.kind != kind:
+        wrong.append(f"it is a {record.kind}, not a {kind}")
+    if role is not None and not record.has_role(role):
+        wrong.append(f"its role is {record.role}, not {role}")
+    if connection not in (None, record.connection):
+        wrong.append(f"it is on {record.connection}, not {connection}")
+    return wrong
+
+
 def elsewhere(record: Record) -> str:
     """That a record was seen somewhere else than was asked for."""
     why = _ONLY.get(record.tap, f"it was seen as {record.tap.label}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from statistics import median
 from typing import Any
 
 import pytest
@@ -59,8 +60,8 @@ def test_a_hundred_runs_in_a_second_of_the_processor(options: dict[str, bool]) -
         return RUNS / (time.process_time() - begun)
 
     run(0)  # what is made at the first use
-    # The best series: whoever shares the caches and the clock makes one slower, nobody makes one faster.
+    # The middle one: now and then something else on the machine makes a series slower.
     rates = [series() for _ in range(SERIES)]
-    rate = max(rates)
+    rate = median(rates)
     print(f"\n{rate:.0f} runs a CPU second, {options}: {sorted(map(round, rates))}")
     assert rate >= 100

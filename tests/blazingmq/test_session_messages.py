@@ -791,6 +791,18 @@ def test_several_subscriptions_of_one_consumer() -> None:
     assert numbers == [1, 2, 3, 2, 3]
 
 
+def test_groups_of_one_priority_are_asked_in_the_order_of_their_subscriptions() -> None:
+    """Who has an expression with a lower priority, and longer, does not bring it forward."""
+    bench = Bench()
+    bench.start().open(read=True, take=None).configure(number=9, priority=0)
+    client = bench.start().open(read=True, write=True, take=None)
+    parts = (subscription(1, "exists(x)", priority=1), subscription(2, priority=1))
+    client.ask(ConfigureStream, 0, StreamParameters("__default", parts))
+    for properties in ({"x": 1}, {}):
+        client.post(b"data", properties=properties)
+    assert [read_options(push.options)[0].number for push in client.pushes()] == [1, 2]
+
+
 def test_what_came_back_and_nobody_wants_keeps_the_others_waiting() -> None:
     bench = Bench()
     one, other = bench.start().open(read=True, take=None), bench.start().open(read=True, take=None)

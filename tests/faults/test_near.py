@@ -37,7 +37,7 @@ def near(fault: Fault, journal: Journal, added: float = 0.0) -> str:
         (drop(kind="Publish", where={"publisher_id": 0}), "#2 30 B: publisher_id is 1, not 0"),
         (drop(kind="Publish", where={"publisher_id": {"ge": 2}}), "publisher_id is 1, and has to be ge 2"),
         (drop(role="publish", where={"colour": 1}), "it has no colour"),
-        (drop(role="publish", connection="c2"), "it came on c1, not c2"),
+        (drop(role="publish", connection="c2"), "it is on c1, not c2"),
         (drop(role="publish", where={"key": 7}, unit="item"), "key is 2, not 7"),
         (drop(kind="Publish", direction="out"), "its direction is in, not out"),
     ],

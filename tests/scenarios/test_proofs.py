@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.clients.mutants.matrix import GOOD, Mode, run
 from conformance.suite.scenario import Scenario
-from tests.scenarios.proofs import in_memory, provable, prove
+from tests.scenarios.proofs import NOT_IN_MEMORY, in_memory, provable, prove
 
+LISTED = [item for item in provable() if (item.label, item.variant) in NOT_IN_MEMORY]
 IN_MEMORY = [item for item in provable() if in_memory(item)]
 IN_REAL_TIME = [item for item in provable() if not in_memory(item)]
 
@@ -18,6 +20,15 @@ IN_REAL_TIME = [item for item in provable() if not in_memory(item)]
 @pytest.mark.parametrize("item", IN_MEMORY, ids=lambda item: item.label)
 def test_it_can_be_passed_and_failed(item: Scenario) -> None:
     prove(item)
+
+
+@pytest.mark.parametrize("item", LISTED, ids=lambda item: f"{item.label} {item.variant}".rstrip())
+def test_what_is_listed_as_not_in_memory_cannot_be_passed_there(item: Scenario) -> None:
+    assert run(item, None, Mode.MEMORY).verdict not in GOOD
+
+
+def test_what_is_listed_as_not_in_memory_is_there() -> None:
+    assert {(item.label, item.variant) for item in LISTED} == set(NOT_IN_MEMORY)
 
 
 @pytest.mark.full

@@ -34,7 +34,7 @@ def cache() -> Path:
 def checked(version: str) -> str:
     """The version. `UsageError` if it is none."""
     if not _VERSION.fullmatch(version):
-        raise UsageError(f"expected a version such as 1.2.0 behind ==, got {version!r}")
+        raise UsageError(f"expected a version such as 1.2.0 after ==, got {version!r}")
     return version
 
 
@@ -159,7 +159,7 @@ def _started(
 
 @contextmanager
 def _signals_later() -> Iterator[None]:
-    """Ctrl-C and SIGTERM are told after the block."""
+    """Ctrl-C and SIGTERM are raised after the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -171,5 +171,5 @@ def _signals_later() -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
-        for told in came:
-            signal.raise_signal(told)
+        for each in came:
+            signal.raise_signal(each)

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from conformance.run.case import Case
 from conformance.run.inprocess import run
 from conformance.run.specs import PLAIN, Spec
 from conformance.search.campaign import Campaign, OnShrink, WrittenFailure
-from conformance.search.client import Command, SearchClient
+from conformance.search.client import SearchClient
 from conformance.search.fixed import TRIES
 from conformance.search.live import SIDE_BY_SIDE
 from conformance.search.shrink import ShrinkResult
@@ -42,28 +42,14 @@ JudgedCase = tuple[Case, list[Finding]]
 
 
 class SweptClient(SearchClient):
-    """A client to be swept.
+    """A client to be swept."""
 
-    Attributes:
-        child: How it is run in a process of its own; None of a client that is not.
-    """
-
-    def __init__(
-        self,
-        protocol: str,
-        name: str,
-        mutant: str = "",
-        command: Command | None = None,
-        *,
-        in_memory: bool = True,
-        stock_in_memory: bool = False,
-    ) -> None:
-        super().__init__(
-            protocol, name, mutant, command, in_memory=in_memory, stock_in_memory=stock_in_memory
-        )
-        self.child: Child | None = None
-        if self.is_process or self.is_confirmed:
-            self.child = Child(protocol, self.traced, hears=self.is_confirmed)
+    @cached_property
+    def child(self) -> Child | None:
+        """How it is run in a process of its own; None of a client that is not."""
+        if not self.is_process and not self.is_confirmed:
+            return None
+        return Child(self.protocol, self.traced, hears=self.is_confirmed)
 
     @property
     def tries(self) -> int:

@@ -196,6 +196,8 @@ class Author:
 
     def _configure(self, handle: Opened) -> None:
         count = self.random.choice([0, 1, 1, 1, 1, 1, 2])
+        if handle.parameters.uri.startswith(_BROADCAST):  # whose first group is that of the first consumer
+            count = min(count, 1)
         stream = StreamParameters(handle.app, tuple([self._subscription(handle) for _ in range(count)]))
         number, q_id = self._number(), handle.parameters.q_id
         if self.random.random() < 0.9:

@@ -74,7 +74,6 @@ async def full(context: ScriptContext) -> None:
 @base(role="publisher", server=RARELY, needs=["counter_seed"])
 async def wraps(context: ScriptContext) -> None:
     """Correlation ids at the end of their range, while one of the first is still open."""
-    context.notes.counts = True
     await context.connect()
     await writer(context)
     context.broker.faults.add(delay(1.0, kind="ACK", direction="out", nth=1))

@@ -247,7 +247,6 @@ async def wraps(context: ScriptContext) -> None:
     """Counters at the ends of their ranges; at last one of the first numbers is still in use."""
     context.broker.create_stream("S")
     await context.connect()
-    context.notes.counts = True
     await context.op("publish", body=text("first"), **PUBLISH)
     for which, values in (
         ("publishing", (2**53, 2**63 - 1, 2**64 - 2)),

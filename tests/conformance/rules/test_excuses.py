@@ -20,7 +20,6 @@ from conformance.rules.giving_up import _has_lost, _stood, gives_up_for_a_reason
 from conformance.rules.handshakes import handshake_first
 from conformance.rules.life import tells_what_it_offers
 from conformance.rules.outcomes import ack_needs_confirm
-from conformance.rules.recovery import one_subscription_each, subscriptions
 from conformance.rules.registry import May
 from conformance.rules.requests import (
     _is_unread,
@@ -28,6 +27,7 @@ from conformance.rules.requests import (
     ok_needs_answer,
     refused_needs_answer,
 )
+from conformance.rules.subscriptions import one_subscription_each, subscriptions
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import ArrivedFrame, Facts, Question, Record, Window, Written

@@ -149,7 +149,6 @@ def test_what_a_script_did_is_noted_as_a_base_would() -> None:
     assert not notes(op("connect", session="a", ok=False), op("connect", session="a")).has_several_sessions
     assert not notes(op("connect", session="a", options={"auto_reconnect": False})).reconnects
     assert notes(op("connect"), op("subscribe", on_message={"raise_on": [1]})).raises
-    assert notes(op("connect"), op("set_counter")).counts
     assert notes(op("connect"), op("cancel", ok=None)).abandons
     assert notes(op("connect"), records=(state(State.CRASH, STATE_LOST),)).forgets
     assert not notes(op("connect"), records=(state(State.CRASH),)).forgets
