@@ -22,6 +22,7 @@ from conformance.rules import (
     subscriptions,
     waiting,
     wire,
+    written,
 )
 from conformance.rules.registry import (
     HARNESS,
@@ -60,4 +61,5 @@ __all__ = [
     "subscriptions",
     "waiting",
     "wire",
+    "written",
 ]

@@ -20,7 +20,7 @@ LATE_S = 5.0  #: after its answer nothing explains that an outcome is only repor
 SLACK_S = 0.005  #: what comes this close to a deadline may be late
 
 
-def _settled(case: Case) -> dict[tuple[Hashable, ...], list[Settled]]:
+def settled_by_place(case: Case) -> dict[tuple[Hashable, ...], list[Settled]]:
     if "settled" not in case.shared:
         case.shared["settled"] = defaultdict(list)
         for one in case.facts.settled:
@@ -94,7 +94,7 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
-    settled, unheard = _settled(case), _unheard(case)
+    settled, unheard = settled_by_place(case), _unheard(case)
     for reported in case.reported:
         if (
             reported.word != "acked"
@@ -145,7 +145,7 @@ def acked_is_written(case: Case) -> Iterator[Violation]:
 @invariant("answer-value")
 def confirm_value(case: Case) -> Iterator[Violation]:
     """What else is reported of a message that was confirmed is what the confirm contains."""
-    settled = _settled(case)
+    settled = settled_by_place(case)
     for reported in case.reported:
         result = reported.done.result
         if reported.word != "acked" or reported.done.op != "publish" or result is None or not result.ok:
@@ -182,7 +182,7 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
-    settled = _settled(case)
+    settled = settled_by_place(case)
     for reported in case.reported:
         if (
             reported.word != "nacked"
@@ -235,7 +235,7 @@ def answer_counts(case: Case) -> Iterator[Violation]:
 
 def _answered(case: Case) -> Iterator[tuple[ReportedOutcome, Settled]]:
     """The messages whose answer has come in time, with the answer."""
-    settled = _settled(case)
+    settled = settled_by_place(case)
     writings = defaultdict(list)
     for one in case.facts.written:
         writings[one.place].append(one)
@@ -292,7 +292,7 @@ def failed_yet_stored(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
-    settled = _settled(case)
+    settled = settled_by_place(case)
     stored = {target: Counter(body for _, body in rows) for target, rows in case.stored.items()}
     told_well = Counter(reported.body for reported in case.reported if reported.word != "nacked")
     published = Counter(reported.body for reported in case.reported)
@@ -381,48 +381,6 @@ def stored_twice(case: Case) -> Iterator[Violation]:
             continue  # consumers have to cope with that
         if stored.get(target, Counter())[reported.body] > 1:
             yield May("repeats", f"{reported}, and it is stored twice"), reported.at
-
-
-@invariant("written-once")
-def written_once(case: Case) -> Iterator[Violation]:
-    """A message whose copies the broker does not recognise is written once; or, where writing again is part
-    of the protocol, until it has its answer.
-
-    Why:
-        The library makes duplicates that the application cannot prevent.
-
-    Rests on:
-        RabbitMQ Stream: without a reference the same id twice is two messages
-            (docs/protocols/rabbitmq-stream.md, "Deduplication").
-        PZQ: the id is only echoed; a message that has no reply may be written again, under the same id
-            (docs/protocols/pzq.md, "Producer").
-        elsewhere: common sense: a lost confirm does not mean a lost message.
-
-    Example:
-        message "tea" was written again: after a reconnect, by a producer without a name.
-
-    Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
-    """
-    settled = _settled(case)
-    published = Counter(reported.body for reported in case.reported)
-    seen: dict[tuple[object, ...], Written] = {}
-    for one in case.facts.written:
-        if one.body is None or one.is_deduplicated or published[one.body] > 1:
-            continue
-        if one.body in case.published_besides:
-            continue
-        key = (*one.place[:-1], one.body)
-        first = seen.setdefault(key, one)
-        words = [word for word in settled.get(one.place, ()) if first.at < word.at]
-        has_answer = any(word.at.t < one.at.t - SLACK_S - case.slack_s for word in words)
-        if (
-            case.traits.connecting.unseen_connections
-            and one.at.t < one.conn.accepted.t + SLACK_S + case.slack_s
-        ):
-            has_answer = False  # it has waited in the transport, for nobody knows how long
-        if first is not one and (has_answer or not case.traits.settlement.repeats):
-            yield May("repeats", f"{message(one.body)} was written again"), one.at
 
 
 @invariant("fails-for-a-reason")

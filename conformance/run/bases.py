@@ -284,6 +284,15 @@ class ScriptContext:
         for call in calls:
             await call
 
+    async def publish_each_turn(self, count: int, **args: Any) -> None:
+        """Publish so many messages, one in each turn of the loop, whatever becomes of those before; and wait
+        for them. What takes the client several turns is met at each of them."""
+        calls = []
+        for number in range(count):
+            calls.append(self.begin("publish", body=text(f"t{number}"), **args))
+            await pass_turns(1)
+        await self.ended(calls)
+
     # time
 
     @property

@@ -23,7 +23,7 @@ from scenarios.narconi.sweep.lives import (
     stopped,
     two_sessions,
 )
-from scenarios.narconi.sweep.publishing import alone, publish, refused, sizes, unwaited
+from scenarios.narconi.sweep.publishing import alone, newcomers, publish, refused, sizes, unwaited
 from scenarios.narconi.sweep.troubles import (
     complained,
     for_once,
@@ -66,6 +66,7 @@ __all__ = [
     "messages",
     "mixed_words",
     "names",
+    "newcomers",
     "no_pongs",
     "outage",
     "posts",

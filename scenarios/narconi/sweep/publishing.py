@@ -23,6 +23,15 @@ async def publish(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="publisher", injections=False)
+async def newcomers(context: ScriptContext) -> None:
+    """Messages that come at every moment of the way on which the first one gets its connection."""
+    queues(context)
+    await context.connect(auto_reconnect=True)
+    await context.publish_each_turn(30, **PUBLISH)
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher")
 async def unwaited(context: ScriptContext) -> None:
     """Messages whose outcomes are reported later, to two queues."""

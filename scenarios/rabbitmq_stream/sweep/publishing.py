@@ -36,6 +36,15 @@ async def publish(context: ScriptContext) -> None:
     await publishing(context, None)
 
 
+@base(role="publisher", injections=False)
+async def newcomers(context: ScriptContext) -> None:
+    """Messages that come at every moment of the way on which the first one gets its publisher."""
+    context.broker.create_stream("S")
+    await context.connect()
+    await context.publish_each_turn(30, **PUBLISH)
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher")
 async def publish_named(context: ScriptContext) -> None:
     """Publishes under a name: what has no confirm is repeated after a loss."""

@@ -79,6 +79,7 @@ FOUND = [
     ("unprovoked-end", "close-without-goodbye", "two-sessions", None),
     ("untouched-works", "correlation-id-never-wraps", "wraps", None),
     ("wire-legal", "length-in-characters", "names", None),
+    ("written-in-order", "publishes-overtake", "newcomers", None),
     ("written-once", "bodies-end-at-64k", "bodies", None),
 ]  # fmt: skip
 
@@ -95,6 +96,7 @@ OF_QUEUES = [
     ("narconi", "lives", "a-pause-ends-the-process", "stopped"),
     ("narconi", "confirms-what-was-ordered", "ack-to-means-all", "settle"),
     ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
+    ("narconi", "written-in-order", "newcomers-overtake", "newcomers"),
 ]
 
 #: The same of queues, which logs have not.

@@ -52,6 +52,7 @@ def test_what_is_asked_for_the_sake_of_others_is_a_should_and_has_its_reason() -
         "pauses-between-attempts",
         "spreads-its-questions",
         "tells-its-deadline",
+        "written-in-order",
     }
     assert {name for name, rule in rules().items() if rule.reason} == should
     assert all(each.level == rules()[each.name].level for each in INVARIANTS.values())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Awaitable, Mapping
+from typing import Any, TypeVar
 
 from conformance.clients.mutants.registry import mutant
-from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.kit import ClientError, Runtime, WaitQueue
 from conformance.clients.reference.narconi.api import PREFIX, HttpApi, Metadata
 from conformance.clients.reference.narconi.channels import Publishers, Publishing
 from conformance.clients.reference.narconi.client import NarconiClient
@@ -17,7 +18,10 @@ from conformance.clients.reference.narconi.publisher import Done, Publisher, rea
 from conformance.clients.reference.narconi.settings import Addresses
 from conformance.clients.reference.narconi.socket import Socket
 from conformance.clients.reference.narconi.websocket import Message, MessageReader
+from conformance.clients.reference.narconi.websockets import WebSockets
 from fakebrokers.narconi.websocket import BINARY, CLOSE, CONTINUATION, TEXT
+
+T = TypeVar("T")
 
 # the upgrade
 
@@ -325,3 +329,17 @@ class LooseJson(Publisher):
 
     def encode_metadata(self, metadata: Mapping[str, Any]) -> bytes:
         return json.dumps(list(metadata.items())).encode()
+
+
+class _NoLine(WaitQueue):
+    async def after(self, ready: Awaitable[T]) -> T:
+        return await ready
+
+
+@mutant("newcomers-overtake", tag="data", breaks=["N5"])
+class NewcomersOvertake(Publishers):
+    """Lets a message that comes while the WebSocket opens go before those that wait for it."""
+
+    def __init__(self, runtime: Runtime, websockets: WebSockets) -> None:
+        super().__init__(runtime, websockets)
+        self._lines = defaultdict(_NoLine)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from conformance.clients.mutants.rabbitmq_stream.deaf import DeafConnection
 from conformance.clients.mutants.registry import mutant
-from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.kit import ClientError, WaitQueue
+from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.link import Link
 from conformance.clients.reference.rabbitmq_stream.publisher import Entry, Publisher
@@ -14,6 +17,8 @@ from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codes import Code, Compression
 from fakebrokers.rabbitmq_stream.frames import PublishConfirm, PublishError
+
+T = TypeVar("T")
 
 # confirms
 
@@ -244,3 +249,17 @@ class RefusalSharedByAll(Connection):
         publisher = self.find_publisher(frame.publisher_id)
         if publisher is not None and frame.errors:
             publisher.refused([(one, frame.errors[0][1]) for one in list(publisher.pending)])
+
+
+class _NoQueue(WaitQueue):
+    async def after(self, ready: Awaitable[T]) -> T:
+        return await ready
+
+
+@mutant("publishes-overtake", tag="data", breaks=["R7", "R8"])
+class PublishesOvertake(Publishing):
+    """Lets a message that comes while its publisher is declared go before those that wait for that."""
+
+    def __init__(self, client: StreamClient) -> None:
+        super().__init__(client)
+        self._lines = defaultdict(_NoQueue)

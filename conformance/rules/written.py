@@ -1,0 +1,116 @@
+"""What is put on the wire of messages: each once, in the order in which the application gave them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+
+from conformance.rules.outcomes import SLACK_S, settled_by_place
+from conformance.rules.registry import May, Violation, invariant
+from conformance.run.case import Case
+from conformance.run.facts import Written
+from conformance.run.reported import bodies_of
+from conformance.run.showing import message
+from conformance.run.trace import Position
+
+
+@invariant("written-once")
+def written_once(case: Case) -> Iterator[Violation]:
+    """A message whose copies the broker does not recognise is written once; or, where writing again is part
+    of the protocol, until it has its answer.
+
+    Why:
+        The library makes duplicates that the application cannot prevent.
+
+    Rests on:
+        RabbitMQ Stream: without a reference the same id twice is two messages
+            (docs/protocols/rabbitmq-stream.md, "Deduplication").
+        PZQ: the id is only echoed; a message that has no reply may be written again, under the same id
+            (docs/protocols/pzq.md, "Producer").
+        elsewhere: common sense: a lost confirm does not mean a lost message.
+
+    Example:
+        message "tea" was written again: after a reconnect, by a producer without a name.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
+    settled = settled_by_place(case)
+    published = Counter(reported.body for reported in case.reported)
+    seen: dict[tuple[object, ...], Written] = {}
+    for one in case.facts.written:
+        if one.body is None or one.is_deduplicated or published[one.body] > 1:
+            continue
+        if one.body in case.published_besides:
+            continue
+        key = (*one.place[:-1], one.body)
+        first = seen.setdefault(key, one)
+        words = [word for word in settled.get(one.place, ()) if first.at < word.at]
+        has_answer = any(word.at.t < one.at.t - SLACK_S - case.slack_s for word in words)
+        if (
+            case.traits.connecting.unseen_connections
+            and one.at.t < one.conn.accepted.t + SLACK_S + case.slack_s
+        ):
+            has_answer = False  # it has waited in the transport, for nobody knows how long
+        if first is not one and (has_answer or not case.traits.settlement.repeats):
+            yield May("repeats", f"{message(one.body)} was written again"), one.at
+
+
+@invariant("written-in-order", level="SHOULD")
+def written_in_order(case: Case) -> Iterator[Violation]:
+    """What the application publishes first on a producer is written first.
+
+    Why:
+        An update that was published later overtakes an earlier one, and consumers keep the older value.
+
+    Rests on:
+        RabbitMQ Stream: the publishing ids of a producer rise; the broker drops what comes below the last
+            one of a named producer (docs/protocols/rabbitmq-stream.md, "Deduplication").
+        PZQ: the daemon keeps the order in which messages come (docs/protocols/pzq.md, "Who gets what, and in
+            which order").
+        elsewhere: common sense: a broker keeps the order of what comes on one connection; only the client
+            knows the order before.
+
+    Example:
+        message "2" was written after message "3", which was published later.
+
+    Level:
+        Not every library promises an order to calls that wait at the same time.
+
+    Judges:
+        rabbitmq-stream, blazingmq, narconi, pzq
+    """
+    given = _given(case)
+    latest: dict[tuple[Hashable, ...], tuple[Position, int, Written]] = {}
+    seen = set()
+    for one in case.facts.written:
+        if one.body is None or one.body not in given or one.body in seen:
+            continue
+        seen.add(one.body)
+        begun, index = given[one.body]
+        if (case.traits.settlement.repeats or one.is_deduplicated) and begun < one.conn.accepted:
+            continue  # it may have been written on an earlier connection, and lost on its way
+        line = (one.conn.name, *one.place[:-1])
+        before = latest.get(line)
+        if before is not None and (
+            case.before(begun, before[0]) or (begun == before[0] and index < before[1])
+        ):
+            later = message(before[2].body)
+            yield f"{message(one.body)} was written after {later}, which was published later", one.at
+        elif before is None or (begun, index) > before[:2]:
+            latest[line] = begun, index, one
+
+
+def _given(case: Case) -> dict[bytes, tuple[Position, int]]:
+    """When the application published each message, and which of its call it was; without what is published
+    twice, by callbacks, or to whichever target its route leads."""
+    counts: Counter[bytes] = Counter()
+    found: dict[bytes, tuple[Position, int]] = {}
+    for done in case.done("publish", "publish_many"):
+        for index, body in enumerate(bodies_of(done)):
+            counts[body] += 1
+            if not case.traits.delivery.spreads(done.args):
+                found[body] = done.begun, index
+    return {
+        body: at for body, at in found.items() if counts[body] == 1 and body not in case.published_besides
+    }
