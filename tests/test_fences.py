@@ -71,6 +71,7 @@ scenarios.rabbitmq_stream.refusals._equal_ids
 """
 
 
+@cache  # not where tests are collected: each worker would read 1,100 files
 def modules() -> dict[str, ast.Module]:
     """All modules of the packages, by name."""
     paths = (path for package in PACKAGES for path in (TOP / package).rglob("*.py"))
@@ -83,13 +84,10 @@ def modules() -> dict[str, ast.Module]:
     }
 
 
-MODULES = modules()
-
-
 @cache
 def imported(module: str) -> frozenset[str]:
     """What a module imports from elsewhere, wherever in it, for types only or not."""
-    return frozenset(_imported(MODULES[module]))
+    return frozenset(_imported(modules()[module]))
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
@@ -99,7 +97,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for each in node.names:
                 whole = f"{node.module}.{each.name}"
-                yield whole if whole in MODULES else node.module
+                yield whole if whole in modules() else node.module
 
 
 def is_in(module: str, package: str) -> bool:
@@ -110,7 +108,7 @@ def is_in(module: str, package: str) -> bool:
 def test_no_arrow_points_the_wrong_way(of: str, to: str) -> None:
     known = {(by, what) for what, users in FORBIDDEN[of, to].items() for by in users}
     found, used = [], set()
-    for module in (each for each in MODULES if is_in(each, of)):
+    for module in (each for each in modules() if is_in(each, of)):
         for name in (each for each in imported(module) if is_in(each, to)):
             allowed = {each for each in known if is_in(module, each[0]) and is_in(name, each[1])}
             used |= allowed
@@ -136,14 +134,14 @@ FRAMES_TO_READERS = {"fakebrokers.moleculer.packets": frozenset(PACKETS.split())
 
 def taken_from(module: str, name: str) -> set[str]:
     """The names that a module takes from another one."""
-    nodes = (node for node in ast.walk(MODULES[module]) if isinstance(node, ast.ImportFrom))
+    nodes = (node for node in ast.walk(modules()[module]) if isinstance(node, ast.ImportFrom))
     return {each.name for node in nodes if node.module == name for each in node.names}
 
 
 def test_the_judge_reads_the_wire_with_no_code_of_a_fake() -> None:
     found = [
         f"{module} imports {name}"
-        for module in MODULES
+        for module in modules()
         if any(is_in(module, reader) for reader in READERS)
         for name in imported(module)
         if is_in(name, "fakebrokers")
@@ -178,7 +176,9 @@ def circles(arrows: Mapping[str, Set[str]]) -> set[frozenset[str]]:
 
 def test_modules_that_know_one_another_are_the_known_ones() -> None:
     """What two of them need goes into a third, below; or one of them is given what it needs of the other."""
-    arrows = {module: {each for each in imported(module) if each in MODULES} - {module} for module in MODULES}
+    arrows = {
+        module: {each for each in imported(module) if each in modules()} - {module} for module in modules()
+    }
     known = [frozenset(f"{package}.{each}" for each in names.split()) for package, names in CIRCLES_TODAY]
     found = circles(arrows)
     new = [
@@ -233,7 +233,7 @@ def functions(module: str, tree: ast.Module) -> Iterable[tuple[str, int]]:
 def test_no_function_is_more_complex_than_one_can_follow() -> None:
     found = {
         name: count
-        for module, tree in MODULES.items()
+        for module, tree in modules().items()
         for name, count in functions(module, tree)
         if count >= TOO_COMPLEX
     }
@@ -260,7 +260,7 @@ OWN_NAMES = (
 
 def test_a_class_of_the_judge_has_a_name_of_its_own() -> None:
     places: dict[str, list[str]] = {}
-    for module, tree in MODULES.items():
+    for module, tree in modules().items():
         if module.startswith("conformance.") and not module.startswith(OWN_NAMES):
             for node in tree.body:
                 if isinstance(node, ast.ClassDef):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -16,9 +17,14 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 def protocols() -> list[str]:
     """The protocols that have a reference client."""
+    return list(_protocols())
+
+
+@cache  # it reads a folder, and lists of scenarios ask for each of theirs
+def _protocols() -> tuple[str, ...]:
     package = import_module(_PACKAGE)
     names = [one.name for one in pkgutil.iter_modules(package.__path__) if one.ispkg and one.name != "kit"]
-    return [name.replace("_", "-") for name in names]
+    return tuple(name.replace("_", "-") for name in names)
 
 
 def definition(protocol: str) -> Reference:
