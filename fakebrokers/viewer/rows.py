@@ -62,6 +62,8 @@ class RunDocument(msgspec.Struct):
         about: Label and text.
         logs: What the client, or the test, has written besides: where, and the text.
         is_of_the_wire: What the broker made of its frames is not known of all.
+        facts: Names of what the broker knew at some row, see `model`.
+        changes: Row, number of the name, what is so from there on.
     """
 
     title: str
@@ -70,6 +72,8 @@ class RunDocument(msgspec.Struct):
     rows: list[Row]
     logs: list[tuple[str, str]] = []
     is_of_the_wire: bool = False
+    facts: list[str] = []
+    changes: list[tuple[int, int, str]] = []
 
 
 class Lanes:

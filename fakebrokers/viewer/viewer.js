@@ -5,7 +5,8 @@ const HEIGHT = 22;
 const TAPS = {received: "never reached the broker", heard: "what the broker got instead", said: "meant, not sent", sent: "sent instead"};
 const ALWAYS = new Set(["rule", "failure"]);
 const WORDS = {publish: "published", confirm: "confirmed", reject: "refused", deliver: "delivered", ack: "acknowledged"};
-const KEYS_SHOWN = 12;
+const KEYS_SHOWN = 12, FACTS_SHOWN = 40;
+const NAMES = new Intl.Collator("en", {numeric: true});
 const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "did", "event"]], ["bytes", ["bytes"]]];
 
 function make(tag, attributes = {}, ...children) {
@@ -135,6 +136,18 @@ class Run {
     const answers = role => this.rows.some(row => (row[COUNTS] || []).some(each => each[0] === role));
     const listed = (group, has) => has ? [...new Set(owed[group].values())].map(link => "#" + link.slice(2)) : [];
     return {sums, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", answers("ack"))};
+  }
+
+  /** What the broker knew after a row: text by name, and what it was before where the row has changed it. */
+  known(at) {
+    const now = new Map(), before = new Map();
+    for (const [row, name, text] of this.data.changes) {
+      if (row > at) break;
+      if (row === at && !before.has(name)) before.set(name, now.get(name) || "");
+      now.set(name, text);
+    }
+    const order = [...now.keys()].filter(name => now.get(name) || before.has(name)).sort((a, b) => NAMES.compare(this.data.facts[a], this.data.facts[b]));
+    return order.map(name => ({name: this.data.facts[name], text: now.get(name), before: before.get(name)}));
   }
 
   get marks() {
@@ -357,8 +370,21 @@ class Viewer {
       else if (label === "rows") list.append(make("dt", {}, "proved by"), make("dd", {}, ...this.links(text)));
       else list.append(make("dt", {}, label), make("dd", {}, text));
     }
-    this.aside.replaceChildren(make("h3", {}, row[NAME] + " " + row[TEXT]), list, ...this.soFar(run));
+    this.aside.replaceChildren(make("h3", {}, row[NAME] + " " + row[TEXT]), ...this.broker(run), list, ...this.soFar(run));
     this.aside.scrollTop = 0;
+  }
+
+  /** What the broker knew after the chosen row; what the row has changed comes with what was so before. */
+  broker(run) {
+    const facts = run.known(run.picked);
+    if (!facts.length) return [];
+    const rows = facts.slice(0, FACTS_SHOWN).map(({name, text, before}) => {
+      const now = make("td", {}, text || make("i", {}, "gone"));
+      if (before) now.append(" ", make("s", {title: "before this row"}, before));
+      return make("tr", {className: before === undefined ? "" : "changed"}, make("th", {scope: "row"}, name), now);
+    });
+    const more = facts.length - rows.length, title = run.data.is_of_the_wire ? "The broker now, by what passed on the wire" : "The broker now";
+    return [make("h4", {}, title), make("table", {className: "broker"}, ...rows), more > 0 ? make("p", {}, `and ${more} more`) : ""];
   }
 
   /** What the client, or the test, has written besides. */

@@ -1,0 +1,103 @@
+"""What a page of a run shows of the broker: queues that are open, with what has no answer yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakebrokers.viewer.model import BrokerModel, Seen, named
+
+
+@dataclass
+class _Handle:
+    """A queue as one connection has it open."""
+
+    uri: str
+    reads: bool
+    writes: bool
+    limit: int | None = None
+    put: int = 0
+    unanswered: int = 0
+    unconfirmed: dict[str, None] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        said = [self.uri]
+        if self.writes:
+            said.append(f"{self.put} put, {self.unanswered} without an ACK")
+        if self.reads:
+            most = "" if self.limit is None else f" of at most {self.limit}"
+            keys = f" ({named(self.unconfirmed)})" if self.unconfirmed else ""
+            said.append(f"{len(self.unconfirmed)}{most} unconfirmed{keys}")
+        return "; ".join(said)
+
+
+class QueueModel(BrokerModel):
+    """Queues by connection and number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked: dict[tuple[str, int], Seen] = {}
+        self._handles: dict[tuple[str, int], _Handle] = {}
+
+    def frame(self, seen: Seen) -> None:
+        match seen.kind:
+            case "OpenQueue" | "ConfigureStream" | "ConfigureQueueStream" | "CloseQueue":
+                self._asked[seen.connection, seen.fields.get("r_id", 0)] = seen
+            case "Put" | "Ack" | "Push" | "Confirm":
+                for item in seen.fields.get("messages", ()):
+                    self._message(seen.kind, seen.connection, item)
+            case _ if seen.direction == "out":
+                asked = self._asked.pop((seen.connection, seen.fields.get("r_id", 0)), None)
+                if asked is not None and seen.kind == f"{asked.kind}Response":
+                    self._granted(asked)
+
+    def left(self, connection: str) -> None:
+        super().left(connection)
+        for table in (self._asked, self._handles):
+            for key in [key for key in table if key[0] == connection]:
+                del table[key]
+
+    def _granted(self, asked: Seen) -> None:
+        fields = asked.fields
+        parameters = fields.get("handle_parameters", fields)
+        key = asked.connection, parameters.get("q_id", 0)
+        match asked.kind:
+            case "OpenQueue":
+                reads, writes = parameters["read_count"] > 0, parameters["write_count"] > 0
+                self._handles[key] = _Handle(parameters["uri"], reads, writes)
+            case "CloseQueue":
+                self._handles.pop(key, None)
+            case _ if key in self._handles:
+                self._handles[key].limit = _limit(fields)
+        self._tell(key)
+
+    def _message(self, kind: str, connection: str, item: dict[str, Any]) -> None:
+        key = connection, item.get("queue_id", 0)
+        handle = self._handles.get(key)
+        if handle is None:
+            return
+        match kind:
+            case "Put":
+                handle.put += 1
+                handle.unanswered += item.get("flags", 0) & 1  # an ACK is asked for
+            case "Ack":
+                handle.unanswered -= 1
+            case "Push":
+                handle.unconfirmed[item["guid"]] = None
+            case "Confirm":
+                handle.unconfirmed.pop(item["guid"], None)
+        self._tell(key)
+
+    def _tell(self, key: tuple[str, int]) -> None:
+        handle = self._handles.get(key)
+        self.tell(f"{key[0]} queue {key[1]}", "" if handle is None else str(handle))
+
+
+def _limit(fields: dict[str, Any]) -> int | None:
+    """How many messages may be unconfirmed, over all consumers of a stream; older wires have one number."""
+    parameters = fields.get("stream_parameters", fields.get("parameters", {}))
+    consumers = [each for sub in parameters.get("subscriptions", ()) for each in sub["consumers"]]
+    if consumers:
+        return sum(each["max_unconfirmed_messages"] for each in consumers)
+    found: int | None = parameters.get("max_unconfirmed_messages")
+    return found
