@@ -238,7 +238,7 @@ def with_source() -> Iterator[ParameterSet]:
             yield pytest.param(each, id=each.program, marks=marks)
 
 
-@pytest.mark.parametrize("finding", with_source())
+@pytest.mark.parametrize("finding", [*with_source()])
 def test_the_lines_that_a_finding_names_say_so_in_the_source(finding: RootCause) -> None:
     for place in finding.at:
         lines = source(place.package or finding.package, place.file)

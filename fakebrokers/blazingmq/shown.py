@@ -95,9 +95,11 @@ class QueueModel(BrokerModel):
 
 def _limit(fields: dict[str, Any]) -> int | None:
     """How many messages may be unconfirmed, over all consumers of a stream; older wires have one number."""
-    parameters = fields.get("stream_parameters", fields.get("parameters", {}))
-    consumers = [each for sub in parameters.get("subscriptions", ()) for each in sub["consumers"]]
-    if consumers:
-        return sum(each["max_unconfirmed_messages"] for each in consumers)
-    found: int | None = parameters.get("max_unconfirmed_messages")
-    return found
+    parameters: dict[str, Any] = fields["stream_parameters"]
+    consumers = [each for sub in parameters.get("subscriptions", ()) for each in sub["consumers"]] or [
+        parameters
+    ]
+    limits = [
+        int(each["max_unconfirmed_messages"]) for each in consumers if "max_unconfirmed_messages" in each
+    ]
+    return sum(limits) if limits else None

@@ -31,6 +31,6 @@ class BusModel(BrokerModel):
                 self.tell(f"{at} subscription {fields['sid']}", "")
             case "Subscribe" | "Psubscribe" | "Unsubscribe" | "Punsubscribe":
                 there = "" if "nsub" in seen.kind else "open"
-                for topic in fields.get("channels") or fields.get("topics") or ():
+                for topic in fields.get("channels") or fields.get("filters") or ():
                     name = topic[0] if isinstance(topic, list) else topic
                     self.tell(f"{at} subscription {name}", there)

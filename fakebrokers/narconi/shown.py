@@ -1,4 +1,4 @@
-"""What a page of a run shows of the broker: queues, consumers and publishers, and requests without an answer."""
+"""What a page of a run shows of the broker: queues, consumers, publishers, and requests without an answer."""
 
 from __future__ import annotations
 
@@ -24,37 +24,48 @@ class QueueModel(BrokerModel):
     def __init__(self) -> None:
         super().__init__()
         self._queues: dict[str, Counter[str]] = {}
-        self._at: dict[str, str] = {}  #: of WebSockets and of the request that is open: connection, queue
+        self._asked: dict[tuple[str, int], str] = {}  #: the queue of each open request
+        self._sockets: dict[str, str] = {}  #: the queue of each WebSocket
         self._unacked: dict[str, dict[str, None]] = {}  #: of WebSockets that consume
 
     def frame(self, seen: Seen) -> None:
         at, fields = seen.connection, seen.fields
-        if seen.direction == "in" and "method" in fields:
-            self._at[at] = f"{fields.get('project', '')}/{fields.get('queue', '')}"
+        if "method" in fields:
+            queue = self._asked[at, fields["number"]] = f"{fields['project']}/{fields['queue']}"
             self.tell(f"{at} request {fields['number']}", f"{fields['method']} {fields['target']}")
+        elif "status" in fields:
+            queue = self._asked.get((at, fields["number"]), "?")
+            if seen.kind != "Continue":
+                self._asked.pop((at, fields["number"]), None)
+                self.tell(f"{at} request {fields['number']}", "")
+        else:
+            queue = self._sockets.get(at, "?")
         if word := _COUNTED.get(seen.kind):
-            self._queues.setdefault(self._at.get(at, "?"), Counter())[word] += 1
+            self._queues.setdefault(queue, Counter())[word] += 1
         match seen.kind:
             case "WsAccept":
-                consumes = any(value == "consume" for _, value in fields.get("headers", ()))
-                if consumes:
-                    self._unacked[at] = {}
-                self.tell(f"{at} {'consumer' if consumes else 'publisher'}", f"of {self._at.get(at, '?')}")
+                self._accept(at, queue, consumes=["Sec-WebSocket-Protocol", "consume"] in fields["headers"])
             case "WsDeliver" if fields.get("ack_id") is not None and at in self._unacked:
                 self._unacked[at][fields["ack_id"]] = None
             case "WsAck" if at in self._unacked:
                 self._acknowledge(at, fields.get("ack_id"), fields.get("ack_to_id"))
             case "QueueEnsured":
-                self._queues.setdefault(self._at.get(at, "?"), Counter())
+                self._queues.setdefault(queue, Counter())
             case "QueueDeleted":
-                self._queues.pop(self._at.get(at, "?"), None)
-        if seen.direction == "out" and "status" in fields and seen.kind != "Continue":
-            self.tell(f"{at} request {fields.get('number')}", "")
-        self._tell(at)
+                self._queues.pop(queue, None)
+        self._tell(at, queue)
 
     def left(self, connection: str) -> None:
         super().left(connection)
         self._unacked.pop(connection, None)
+        self._sockets.pop(connection, None)
+
+    def _accept(self, connection: str, queue: str, *, consumes: bool) -> None:
+        self._sockets[connection] = queue
+        if consumes:
+            self._unacked[connection] = {}
+        else:
+            self.tell(f"{connection} publisher", f"of {queue}")
 
     def _acknowledge(self, connection: str, one: str | None, up_to: str | None) -> None:
         """One message, or all up to one."""
@@ -66,12 +77,11 @@ class QueueModel(BrokerModel):
             for key in keys[: keys.index(up_to) + 1]:
                 del waiting[key]
 
-    def _tell(self, connection: str) -> None:
-        queue = self._at.get(connection, "?")
+    def _tell(self, connection: str, queue: str) -> None:
         counted = self._queues.get(queue)
         said = "" if counted is None else ", ".join(f"{n} {word}" for word, n in counted.items()) or "exists"
         self.tell(f"queue {queue}", said)
         if connection in self._unacked:
             keys = self._unacked[connection]
-            waits = f": {named(keys)} not acknowledged" if keys else ", all acknowledged"
-            self.tell(f"{connection} consumer", f"of {queue}{waits}")
+            waits = f": {named(keys)} not acknowledged" if keys else ", nothing to acknowledge"
+            self.tell(f"{connection} consumer", f"of {self._sockets[connection]}{waits}")

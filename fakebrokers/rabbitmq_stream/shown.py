@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.viewer.model import BrokerModel, Seen
 
+_EARLIER = "?"  #: the stream of a publisher whose beginning the journal has no more
 #: Requests that count once their answer says that they were granted.
 _ASKED = frozenset({"Create", "Delete", "DeclarePublisher", "DeletePublisher", "Subscribe", "Unsubscribe"})
 
@@ -22,7 +23,8 @@ class _Publisher:
     def __str__(self) -> str:
         name = f' as "{self.reference}"' if self.reference else ""
         last = f", last id {self.last}" if self.last else ""
-        return f"to {self.stream}{name}: {self.published} published{last}, {self.published - self.settled} unconfirmed"
+        waits = f"{self.published - self.settled} unconfirmed"
+        return f"to {self.stream}{name}: {self.published} published{last}, {waits}"
 
 
 @dataclass
@@ -111,9 +113,7 @@ class StreamModel(BrokerModel):
 
     def _published(self, seen: Seen) -> None:
         number = seen.fields.get("publisher_id", -1)
-        publisher = self._publishers.get((seen.connection, number))
-        if publisher is None:
-            return
+        publisher = self._publishers.setdefault((seen.connection, number), _Publisher(_EARLIER, ""))
         stream = self._stream(publisher.stream)
         if seen.kind == "Publish":
             publisher.published += seen.number

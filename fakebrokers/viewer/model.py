@@ -113,7 +113,9 @@ def add_model(document: RunDocument, protocol: str) -> RunDocument:
     return document
 
 
-def follow(model: BrokerModel, rows: Sequence[Row], lanes: Sequence[Lane], *, wire_only: bool = False) -> None:
+def follow(
+    model: BrokerModel, rows: Sequence[Row], lanes: Sequence[Lane], *, wire_only: bool = False
+) -> None:
     """Lead a model through the rows of a page.
 
     Args:

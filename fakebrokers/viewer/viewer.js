@@ -403,7 +403,7 @@ class Viewer {
   soFar(run) {
     const {sums, open, unconfirmed, unacked} = run.upTo(run.picked), parts = [];
     const columns = run.data.is_of_the_wire ? ["on the wire"] : ["client", "broker"];
-    if (sums.size) parts.push(make("table", {},
+    if (sums.size) parts.push(make("table", {className: "sums"},
       make("tr", {}, make("th", {}, ""), ...columns.map(name => make("th", {}, name))),
       ...Object.keys(WORDS).filter(role => sums.has(role)).map(role => make("tr", {}, make("td", {}, WORDS[role]),
         ...sums.get(role).slice(0, columns.length).map((n, at, both) => make("td", {className: both.length < 2 || both[0] === both[1] ? "" : "unlike"}, String(n)))))));
