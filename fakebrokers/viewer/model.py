@@ -17,7 +17,7 @@ import msgspec
 
 from fakebrokers.description import found
 from fakebrokers.protocol import find_protocol, is_available
-from fakebrokers.viewer.rows import Lane, Row, RunDocument
+from fakebrokers.viewer.rows import Fact, Lane, Row, RunDocument
 
 SHOWN, KEY = 8, 34  #: keys of a fact that are named, and characters of each
 #: Where the broker is: what reached it, and what it meant to send.
@@ -55,15 +55,12 @@ class BrokerModel(ABC):
     """Facts by name, each a short text, and when they changed.
 
     Attributes:
-        names: Of all facts that there ever were; those of a connection begin with its name.
-        changes: Row, number of the name, and the text from there on; "": the fact is gone.
+        facts: All that there ever were, by name; those of a connection begin with its name.
     """
 
     def __init__(self) -> None:
-        self.names: list[str] = []
-        self.changes: list[tuple[int, int, str]] = []
+        self.facts: dict[str, Fact] = {}
         self.at = 0  #: the row
-        self._numbers: dict[str, int] = {}
         self._now: dict[str, str] = {}
 
     @abstractmethod
@@ -82,13 +79,12 @@ class BrokerModel(ABC):
             self._now[name] = text
         else:
             del self._now[name]
-        if name not in self._numbers:
-            self._numbers[name] = len(self.names)
-            self.names.append(name)
-        change = (self.at, self._numbers[name], text)
-        if self.changes and self.changes[-1][:2] == change[:2]:  # only the last word of a row counts
-            self.changes.pop()
-        self.changes.append(change)
+        fact = self.facts.setdefault(name, Fact(name))
+        if fact.rows and fact.rows[-1] == self.at:  # only the last word of a row counts
+            fact.texts[-1] = text
+        else:
+            fact.rows.append(self.at)
+            fact.texts.append(text)
 
     def forget(self, beginning: str) -> None:
         """Take away the facts whose names begin so."""
@@ -109,7 +105,7 @@ def add_model(document: RunDocument, protocol: str) -> RunDocument:
     if place:
         model: BrokerModel = found(place)()
         follow(model, document.rows, document.lanes, wire_only=document.is_of_the_wire)
-        document.facts, document.changes = model.names, model.changes
+        document.facts = list(model.facts.values())
     return document
 
 

@@ -46,7 +46,7 @@ class Run {
   constructor(data, viewer, number) {
     this.data = data; this.viewer = viewer; this.number = number;
     this.rows = data.rows; this.visible = []; this.hits = new Set(); this.linked = new Set();
-    this.picked = -1; this.differs = -1;
+    this.picked = -1; this.differs = -1; this.facts = [];
     const lanes = data.lanes.length;
     this.x = lane => lanes < 2 ? 50 : 8 + 84 * lane / (lanes - 1);  // percent
     this.spans();
@@ -140,14 +140,15 @@ class Run {
 
   /** What the broker knew after a row: text by name, and what it was before where the row has changed it. */
   known(at) {
-    const now = new Map(), before = new Map();
-    for (const [row, name, text] of this.data.changes) {
-      if (row > at) break;
-      if (row === at && !before.has(name)) before.set(name, now.get(name) || "");
-      now.set(name, text);
+    const found = [];
+    for (const {name, rows, texts} of this.facts) {
+      let low = 0, high = rows.length;
+      while (low < high) { const mid = (low + high) >> 1; if (rows[mid] <= at) low = mid + 1; else high = mid; }
+      if (!low) continue;
+      const changed = rows[low - 1] === at;
+      if (texts[low - 1] || changed) found.push({name, text: texts[low - 1], before: changed ? texts[low - 2] || "" : undefined});
     }
-    const order = [...now.keys()].filter(name => now.get(name) || before.has(name)).sort((a, b) => NAMES.compare(this.data.facts[a], this.data.facts[b]));
-    return order.map(name => ({name: this.data.facts[name], text: now.get(name), before: before.get(name)}));
+    return found.sort((a, b) => NAMES.compare(a.name, b.name));
   }
 
   get marks() {
@@ -431,5 +432,10 @@ class Viewer {
 const packed = [...document.querySelectorAll("script.data")];
 Promise.all(packed.map(each => unpacked(each.textContent))).then(documents => {
   const difference = packed[0].dataset.difference;
-  new Viewer(documents, difference ? difference.split(" ").map(Number) : null);
+  const viewer = new Viewer(documents, difference ? difference.split(" ").map(Number) : null);
+  return Promise.all([...document.querySelectorAll("script.facts")].map(each => unpacked(each.textContent))).then(facts => {
+    facts.forEach((known, at) => { viewer.runs[at].facts = known; });
+    viewer.describe();
+    document.body.dataset.facts = "yes";
+  });
 }).catch(error => document.body.append(make("p", {}, `This page cannot be shown: ${error}`)));

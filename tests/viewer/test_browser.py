@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fakebrokers.viewer import RunDocument, write_page
-from fakebrokers.viewer.rows import Lane, Row
+from fakebrokers.viewer.rows import Fact, Lane, Row
 from tests.browser import chromium, opened
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore")]
@@ -48,9 +48,11 @@ def document(messages: int) -> RunDocument:
             proof = [("rule", HOSTILE), ("why", HOSTILE), ("rows", "9 11")]
             rows.append(Row(t, "rule", 0, "", "acked-not-stored", HOSTILE, "", [], 0, proof))
     lanes = [Lane("s1", "session"), Lane("c1", "connection"), Lane("broker", "broker")]
-    changes = [(4 * number - 3, 0, f"{number} published {HOSTILE}") for number in range(1, messages + 1)]
+    fact = Fact(f"stream {HOSTILE}")
+    fact.rows = [4 * number - 3 for number in range(1, messages + 1)]
+    fact.texts = [f"{number} published {HOSTILE}" for number in range(1, messages + 1)]
     found = RunDocument(HOSTILE, [("note", HOSTILE)], lanes, rows, [("standard error", HOSTILE)])
-    found.facts, found.changes = [f"stream {HOSTILE}"], changes
+    found.facts = [fact]
     return found
 
 
@@ -122,6 +124,7 @@ def test_a_row_says_what_there_was_up_to_it(page: Any) -> None:
 
 
 def test_a_row_says_what_the_broker_knew_and_what_the_row_has_changed(page: Any) -> None:
+    page.locator("body[data-facts]").wait_for()
     broker = page.locator("aside .broker")
     assert broker.inner_text().split() == [*f"stream {HOSTILE}".split(), *f"3 published {HOSTILE}".split()]
     assert broker.locator(".changed").count() == 0

@@ -18,17 +18,17 @@ from fakebrokers.rabbitmq_stream.frames import (
 from fakebrokers.rabbitmq_stream.publishing import publish
 from fakebrokers.viewer import RunDocument, of_journal
 from fakebrokers.viewer.model import BrokerModel, Seen, add_model, follow, named
-from fakebrokers.viewer.rows import Lane, Row
+from fakebrokers.viewer.rows import Fact, Lane, Row
 
 
 def known(document: RunDocument, row: int = -1) -> dict[str, str]:
     """What the broker knew after a row; by default after the last."""
-    now = {}
-    last = row if row >= 0 else len(document.rows)
-    for at, name, text in document.changes:
-        if at <= last:
-            now[document.facts[name]] = text
-    return {name: text for name, text in now.items() if text}
+    last, now = row if row >= 0 else len(document.rows), {}
+    for fact in document.facts:
+        texts = [text for at, text in zip(fact.rows, fact.texts, strict=True) if at <= last]
+        if texts and texts[-1]:
+            now[fact.name] = texts[-1]
+    return now
 
 
 def of_base(protocol: str, base: str) -> RunDocument:
@@ -128,8 +128,7 @@ def test_topics_of_redis_and_mqtt_are_subscriptions_until_they_are_given_back(fi
         for kind in ("Subscribe", "Unsubscribe")
     ]
     follow(model, rows, [Lane("c1", "connection")])
-    assert model.names == ["c1 subscription MOL.REQ.a"]
-    assert model.changes == [(0, 0, "open"), (1, 0, "")]
+    assert list(model.facts.values()) == [Fact("c1 subscription MOL.REQ.a", [0, 1], ["open", ""])]
 
 
 class Odd(BrokerModel):
@@ -153,7 +152,7 @@ def test_a_frame_that_cannot_be_read_changes_nothing_more_and_rows_say_their_las
         row("in", '{"n":3,"text":"cut off'),
     ]
     follow(model, rows, lanes)
-    assert model.changes == [(0, 0, "1 2"), (1, 0, "7"), (3, 0, "3 2")]
+    assert model.facts["frames"] == Fact("frames", [0, 1, 3], ["1 2", "7", "3 2"])
 
 
 def test_only_what_the_broker_heard_and_meant_counts() -> None:
@@ -161,8 +160,8 @@ def test_only_what_the_broker_heard_and_meant_counts() -> None:
     both, wire = Odd(), Odd()
     follow(both, rows, [Lane("c1", "connection")])
     follow(wire, rows, [Lane("c1", "connection")], wire_only=True)
-    assert [text for _, _, text in both.changes] == ["heard 2", "said 2"]
-    assert wire.changes == []
+    assert both.facts["frames"].texts == ["heard 2", "said 2"]
+    assert wire.facts == {}
 
 
 def test_many_keys_are_counted_and_long_ones_cut() -> None:
