@@ -7,6 +7,8 @@ from typing import Any
 
 from fakebrokers.viewer.model import BrokerModel, Seen, named
 
+_UNKNOWN = "?"  #: what only the fields of frames name, of a journal without them
+
 
 @dataclass
 class _Handle:
@@ -37,14 +39,14 @@ class QueueModel(BrokerModel):
     def __init__(self) -> None:
         super().__init__()
         self._asked: dict[tuple[str, int], Seen] = {}
-        self._handles: dict[tuple[str, int], _Handle] = {}
+        self._handles: dict[tuple[str, int | str], _Handle] = {}
 
     def frame(self, seen: Seen) -> None:
         match seen.kind:
             case "OpenQueue" | "ConfigureStream" | "ConfigureQueueStream" | "CloseQueue":
                 self._asked[seen.connection, seen.fields.get("r_id", 0)] = seen
             case "Put" | "Ack" | "Push" | "Confirm":
-                for item in seen.fields.get("messages", ()):
+                for item in seen.fields.get("messages") or [{"guid": key} for key in seen.keys]:
                     self._message(seen.kind, seen.connection, item)
             case _ if seen.direction == "out":
                 asked = self._asked.pop((seen.connection, seen.fields.get("r_id", 0)), None)
@@ -53,7 +55,8 @@ class QueueModel(BrokerModel):
 
     def left(self, connection: str) -> None:
         super().left(connection)
-        for table in (self._asked, self._handles):
+        tables: tuple[dict[Any, Any], ...] = (self._asked, self._handles)
+        for table in tables:
             for key in [key for key in table if key[0] == connection]:
                 del table[key]
 
@@ -72,14 +75,12 @@ class QueueModel(BrokerModel):
         self._tell(key)
 
     def _message(self, kind: str, connection: str, item: dict[str, Any]) -> None:
-        key = connection, item.get("queue_id", 0)
-        handle = self._handles.get(key)
-        if handle is None:
-            return
+        key = connection, item.get("queue_id", _UNKNOWN)
+        handle = self._handles.setdefault(key, _Handle(_UNKNOWN, reads=True, writes=True))
         match kind:
             case "Put":
                 handle.put += 1
-                handle.unanswered += item.get("flags", 0) & 1  # an ACK is asked for
+                handle.unanswered += item.get("flags", 1) & 1  # an ACK is asked for
             case "Ack":
                 handle.unanswered -= 1
             case "Push":
@@ -88,7 +89,7 @@ class QueueModel(BrokerModel):
                 handle.unconfirmed.pop(item["guid"], None)
         self._tell(key)
 
-    def _tell(self, key: tuple[str, int]) -> None:
+    def _tell(self, key: tuple[str, int | str]) -> None:
         handle = self._handles.get(key)
         self.tell(f"{key[0]} queue {key[1]}", "" if handle is None else str(handle))
 

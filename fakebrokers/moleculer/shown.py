@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fakebrokers.viewer.model import BrokerModel, Seen, named
 
 _CALL = 8  #: characters of a call's id that are shown
@@ -12,18 +14,17 @@ class BusModel(BrokerModel):
 
     def frame(self, seen: Seen) -> None:
         fields, at = seen.fields, seen.connection
+        key = seen.keys[0] if seen.keys else ""
         match seen.kind:
             case "Info":
-                services = [each["name"] for each in fields.get("services", ()) if each["name"] != "$node"]
-                listed = f"services {named(services)}" if services else "no services"
-                self.tell(f"node {fields['sender']}", listed)
-            case "Disconnect" if "sender" in fields:
-                self.tell(f"node {fields['sender']}", "")
+                self.tell(f"node {key}", _services(fields))
+            case "Disconnect":
+                self.tell(f"node {key}", "")
             case "Request":
-                said = f"{fields['action']} by {fields['sender']}, not answered"
-                self.tell(f"call {fields['id'][:_CALL]}", said)
+                said = f"{fields['action']} by {fields['sender']}, " if fields else ""
+                self.tell(f"call {key[:_CALL]}", f"{said}not answered")
             case "Response" if fields.get("stream") is not True:
-                self.tell(f"call {fields['id'][:_CALL]}", "")
+                self.tell(f"call {key[:_CALL]}", "")
             case "Sub":
                 group = f", group {fields['queue']}" if fields.get("queue") else ""
                 self.tell(f"{at} subscription {fields['sid']}", f"{fields['subject']}{group}")
@@ -34,3 +35,10 @@ class BusModel(BrokerModel):
                 for topic in fields.get("channels") or fields.get("filters") or ():
                     name = topic[0] if isinstance(topic, list) else topic
                     self.tell(f"{at} subscription {name}", there)
+
+
+def _services(fields: dict[str, Any]) -> str:
+    if "services" not in fields:
+        return "is there"
+    names = [each["name"] for each in fields["services"] if each["name"] != "$node"]
+    return f"services {named(names)}" if names else "no services"

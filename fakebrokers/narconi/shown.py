@@ -16,6 +16,7 @@ _COUNTED = {
     "WsDeliver": "delivered",
     "WsAck": "acknowledged",
 }
+_UNKNOWN = "?"  #: a queue that only the fields of frames name, of a journal without them
 
 
 class QueueModel(BrokerModel):
@@ -34,21 +35,21 @@ class QueueModel(BrokerModel):
             queue = self._asked[at, fields["number"]] = f"{fields['project']}/{fields['queue']}"
             self.tell(f"{at} request {fields['number']}", f"{fields['method']} {fields['target']}")
         elif "status" in fields:
-            queue = self._asked.get((at, fields["number"]), "?")
+            queue = self._asked.get((at, fields["number"]), _UNKNOWN)
             if seen.kind != "Continue":
                 self._asked.pop((at, fields["number"]), None)
                 self.tell(f"{at} request {fields['number']}", "")
         else:
-            queue = self._sockets.get(at, "?")
+            queue = self._sockets.get(at, _UNKNOWN)
         if word := _COUNTED.get(seen.kind):
             self._queues.setdefault(queue, Counter())[word] += 1
         match seen.kind:
             case "WsAccept":
                 self._accept(at, queue, consumes=["Sec-WebSocket-Protocol", "consume"] in fields["headers"])
-            case "WsDeliver" if fields.get("ack_id") is not None and at in self._unacked:
-                self._unacked[at][fields["ack_id"]] = None
+            case "WsDeliver" if seen.keys and fields.get("ack_id", "") is not None:
+                self._unacked.setdefault(at, {})[seen.keys[0]] = None
             case "WsAck" if at in self._unacked:
-                self._acknowledge(at, fields.get("ack_id"), fields.get("ack_to_id"))
+                self._acknowledge(at, seen.keys[0], up_to=fields.get("ack_to_id") is not None)
             case "QueueEnsured":
                 self._queues.setdefault(queue, Counter())
             case "QueueDeleted":
@@ -67,15 +68,12 @@ class QueueModel(BrokerModel):
         else:
             self.tell(f"{connection} publisher", f"of {queue}")
 
-    def _acknowledge(self, connection: str, one: str | None, up_to: str | None) -> None:
+    def _acknowledge(self, connection: str, key: str, *, up_to: bool) -> None:
         """One message, or all up to one."""
         waiting = self._unacked[connection]
-        if up_to is None:
-            waiting.pop(str(one), None)
-        elif up_to in waiting:
-            keys = list(waiting)
-            for key in keys[: keys.index(up_to) + 1]:
-                del waiting[key]
+        keys = list(waiting)
+        for each in keys[: keys.index(key) + 1] if up_to else [key]:
+            waiting.pop(each, None)
 
     def _tell(self, connection: str, queue: str) -> None:
         counted = self._queues.get(queue)
@@ -84,4 +82,4 @@ class QueueModel(BrokerModel):
         if connection in self._unacked:
             keys = self._unacked[connection]
             waits = f": {named(keys)} not acknowledged" if keys else ", nothing to acknowledge"
-            self.tell(f"{connection} consumer", f"of {self._sockets[connection]}{waits}")
+            self.tell(f"{connection} consumer", f"of {self._sockets.get(connection, _UNKNOWN)}{waits}")

@@ -14,7 +14,7 @@ class QueueModel(BrokerModel):
         self._out: dict[str, str] = {}  #: message, and the connection that it was last delivered on
 
     def frame(self, seen: Seen) -> None:
-        key = str(seen.fields.get("key", ""))
+        key = seen.keys[0] if seen.keys else ""
         match seen.kind:
             case "Produce":
                 self._produced += 1

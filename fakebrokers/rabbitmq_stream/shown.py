@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.viewer.model import BrokerModel, Seen
 
-_EARLIER = "?"  #: the stream of a publisher whose beginning the journal has no more
+_UNKNOWN = "?"  #: what only the fields of earlier frames name, of a journal that does not have them
 #: Requests that count once their answer says that they were granted.
 _ASKED = frozenset({"Create", "Delete", "DeclarePublisher", "DeletePublisher", "Subscribe", "Unsubscribe"})
 
@@ -30,12 +31,17 @@ class _Publisher:
 @dataclass
 class _Subscription:
     stream: str
-    credit: int
+    credit: int | None  #: None: it began before the journal, or without fields
     last: int | None = None
+
+    def add(self, credit: int) -> None:
+        if self.credit is not None:
+            self.credit += credit
 
     def __str__(self) -> str:
         last = "nothing delivered" if self.last is None else f"delivered up to offset {self.last}"
-        return f"of {self.stream}: credit {self.credit}, {last}"
+        credit = _UNKNOWN if self.credit is None else self.credit
+        return f"of {self.stream}: credit {credit}, {last}"
 
 
 @dataclass
@@ -61,8 +67,8 @@ class StreamModel(BrokerModel):
         super().__init__()
         self._asked: dict[tuple[str, int], Seen] = {}
         self._streams: dict[str, _Stream] = {}
-        self._publishers: dict[tuple[str, int], _Publisher] = {}
-        self._subscriptions: dict[tuple[str, int], _Subscription] = {}
+        self._publishers: dict[tuple[str, int | str], _Publisher] = {}
+        self._subscriptions: dict[tuple[str, int | str], _Subscription] = {}
 
     def frame(self, seen: Seen) -> None:
         fields, kind = seen.fields, seen.kind
@@ -83,7 +89,8 @@ class StreamModel(BrokerModel):
 
     def left(self, connection: str) -> None:
         super().left(connection)
-        for table in (self._asked, self._publishers, self._subscriptions):
+        tables: tuple[dict[Any, Any], ...] = (self._asked, self._publishers, self._subscriptions)
+        for table in tables:
             for key in [key for key in table if key[0] == connection]:
                 del table[key]
 
@@ -112,8 +119,8 @@ class StreamModel(BrokerModel):
                 self.tell(f"{at} subscription {fields['subscription_id']}", "")
 
     def _published(self, seen: Seen) -> None:
-        number = seen.fields.get("publisher_id", -1)
-        publisher = self._publishers.setdefault((seen.connection, number), _Publisher(_EARLIER, ""))
+        number = seen.fields.get("publisher_id", _UNKNOWN)
+        publisher = self._publishers.setdefault((seen.connection, number), _Publisher(_UNKNOWN, ""))
         stream = self._stream(publisher.stream)
         if seen.kind == "Publish":
             publisher.published += seen.number
@@ -126,16 +133,15 @@ class StreamModel(BrokerModel):
         self._tell_stream(publisher.stream)
 
     def _flowed(self, seen: Seen) -> None:
-        number = seen.fields.get("subscription_id", -1)
-        subscription = self._subscriptions.get((seen.connection, number))
-        if subscription is None:
-            return
+        number = seen.fields.get("subscription_id", _UNKNOWN)
+        key = seen.connection, number
+        subscription = self._subscriptions.setdefault(key, _Subscription(_UNKNOWN, None))
         if seen.kind == "Credit":
-            subscription.credit += seen.fields.get("credit", 0)
+            subscription.add(seen.fields.get("credit", 0))
         else:
-            subscription.credit -= 1
+            subscription.add(-1)
             chunk = seen.fields.get("chunk", seen.fields)
-            first = chunk.get("first_offset", 0)
+            first = int(seen.keys[0])
             subscription.last = first + chunk.get("records", 1) - 1
             stream = self._stream(subscription.stream)
             stream.first = first if stream.first is None else min(stream.first, first)

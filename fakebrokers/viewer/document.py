@@ -33,7 +33,7 @@ _DELIVERED = frozenset({Role.DELIVER, Role.ACK})
 _IN_TRACES = frozenset({State.ACCEPTED, State.CLOSED})
 #: Ops by which a process is known to be a subscription.
 _OF_SUBSCRIPTIONS = frozenset({"subscribe", "deliver", "assign", "drain", "returned"})
-_OUTCOMES = {"ok": "ok", "fail": "failed for sure", "info": "nobody knows"}
+_OUTCOMES = {"ok": "ok", "fail": "failed, definitely", "info": "outcome unknown"}
 _NUMBERS = re.compile(r"\d+")
 
 

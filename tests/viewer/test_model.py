@@ -131,6 +131,28 @@ def test_topics_of_redis_and_mqtt_are_subscriptions_until_they_are_given_back(fi
     assert list(model.facts.values()) == [Fact("c1 subscription MOL.REQ.a", [0, 1], ["open", ""])]
 
 
+@pytest.mark.parametrize(
+    ("protocol", "base", "wanted"),
+    [
+        ("rabbitmq-stream", "consume", {"c1 subscription ?": "of ?: credit ?, delivered up to offset 14"}),
+        ("blazingmq", "publish", {"c1 queue ?": "?; 1 put, 1 without an ACK; 0 unconfirmed"}),
+        ("pzq", "consume", {"c2 consumer": "1 not acknowledged: 1735689600000000|e3e70682-c209-4ca…"}),
+        ("narconi", "consume", {"c1 consumer": "of ?: 1 not acknowledged"}),
+        ("moleculer", "call", {"node peer": "is there", "call 1e2feb89": "not answered"}),
+    ],
+)
+def test_a_journal_without_fields_says_what_its_keys_say(
+    protocol: str, base: str, wanted: dict[str, str]
+) -> None:
+    document = of_base(protocol, base)
+    for row in document.rows:
+        row.details = [each for each in row.details if each[0] != "fields"]
+    add_model(document, protocol)
+    said = [(fact.name, text) for fact in document.facts for text in fact.texts]
+    for fact in wanted.items():
+        assert fact in said
+
+
 class Odd(BrokerModel):
     """Counts frames, and finds fault with some."""
 
