@@ -14,6 +14,6 @@ async fn main() {
     let mut consumer = environment.consumer().build("orders").await.unwrap();
     broker.call("kill", json!({"how": "half-open"})); // as when its host loses its power
     let told = tokio::time::timeout(Duration::from_secs(10), consumer.next()).await;
-    println!("heartbeats every second, and silence for 10 s; the consumer is told: {}", told.is_ok());
+    println!("heartbeats every second, and silence for 10 s; the consumer is notified: {}", told.is_ok());
     std::process::exit(0);
 }
