@@ -53,11 +53,11 @@ class _Stream:
     stored: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        said = [f"{self.published} published, {self.confirmed} confirmed"]
+        said = [f"{self.published} published, {self.confirmed} confirmed"] if self.published else []
         if self.first is not None:
             said.append(f"delivered offsets {self.first}..{self.last}")
         said += [f'offset of "{name}" {offset}' for name, offset in self.stored.items()]
-        return "; ".join(said)
+        return "; ".join(said) or "exists"
 
 
 class StreamModel(BrokerModel):
