@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -22,12 +23,29 @@ _PLACES = (_HERE.parent / "docs" / "findings", _HERE / "known-findings")
 #: The gravest first.
 SEVERITIES = (
     *("data loss", "wrong data", "hang", "crash", "leak", "wrong error"),
+    "needs a broken server",  # no server that keeps to the protocol shows it
     "allowed by the standard",  # and surprising all the same
     "cosmetic",
 )
 
 #: How a program is marked on a page, by the end of its name.
 _LANGUAGES = {".py": "python", ".mjs": "js", ".go": "go", ".java": "java", ".rs": "rust"}
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A line of a client's source.
+
+    Attributes:
+        file: As in the repository of the package.
+        line: Counted from 1.
+        text: What the line says, without the blanks around it.
+        package: Name and version, where it is not the package of the finding.
+    """
+
+    file: str
+    line: int
+    text: str
+    package: str = ""
 
 
 class RootCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +56,8 @@ class RootCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         library: What is installed, where the client is called otherwise.
         versions: In which it was seen.
         sees: What a user sees.
-        cause: Where in the client's source, and why.
+        cause: Why.
+        at: Where in the client's source, in the last of the versions.
         real: Whether it was shown against a real server, or why not.
         program: File beside the list.
         prints: Lines that it prints.
@@ -46,7 +65,7 @@ class RootCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         on_real_server: A program that shows the same on a real server, and ends the same way; "" if there is
             none.
         scenarios: Those that fail for it.
-        change: What would mend it, a suggestion; "" if there is none.
+        change: What would mend it, or what the maintainers have to decide; Markdown.
     """
 
     title: str
@@ -55,14 +74,15 @@ class RootCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     severity: str
     sees: str
     cause: str
+    at: list[Place]
     real: str
     program: str
     prints: list[str]
     scenarios: list[str]
+    change: str
     exit: int = 0
     library: str = ""
     on_real_server: str = ""
-    change: str = ""
 
     @property
     def id(self) -> str:
@@ -76,9 +96,9 @@ class RootCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.library or find(self.client).library
 
     @property
-    def anchor(self) -> str:
-        """As GitHub and MkDocs make it of a heading."""
-        return re.sub(r"[^\w\s-]", "", self.title.lower()).replace(" ", "-")
+    def package(self) -> str:
+        """Name and version of the source that `at` is about."""
+        return f"{self.name} {self.versions.rpartition(', ')[2]}"
 
     @property
     def programs(self) -> list[str]:
@@ -93,47 +113,65 @@ def folder() -> Path:
 
 def findings() -> list[RootCause]:
     """All of them, the gravest first."""
-    listed = tomllib.loads((folder() / "findings.toml").read_text(encoding="utf-8"))["finding"]
-    found = msgspec.convert(listed, list[RootCause])
+    found = msgspec.convert(_list()["finding"], list[RootCause])
     return sorted(found, key=lambda each: SEVERITIES.index(each.severity))
+
+
+def _list() -> dict[str, Any]:
+    return tomllib.loads((folder() / "findings.toml").read_text(encoding="utf-8"))
+
+
+def places(finding: RootCause) -> str:
+    """Where in the client's source, as a list in Markdown, with links where its repository is known."""
+    sources, lines = _list()["sources"], []
+    for each in finding.at:
+        package = each.package or finding.package
+        name = f"`{each.file}`, line {each.line}"
+        if package in sources:
+            name = f"[{name}]({sources[package]}{each.file}#L{each.line})"
+        of = f" of {each.package}" if each.package else ""
+        lines.append(f"* {name}{of}:\n  {_code(each.text)}\n")
+    return "".join(lines)
+
+
+def _code(text: str) -> str:
+    """Code in Markdown that may hold backquotes."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def section(finding: RootCause) -> str:
     """One in Markdown."""
-    shown = "\n".join([*finding.prints, *_end(finding.exit)])
     rows = {
+        "client": f"{finding.name} {finding.versions}",
         "severity": finding.severity,
-        "what a user sees": finding.sees,
-        "where": finding.cause,
-        "a real server": finding.real,
+        "on a real server": finding.real,
         "scenarios": ", ".join(finding.scenarios) or "of its protocol",
-        "suggested change": finding.change,
     }
-    table = "\n".join(f"| {name} | {about} |" for name, about in rows.items() if about)
-    return (
-        f"## {finding.title}\n\n"
-        f"| client | {finding.name} {finding.versions} |\n| --- | --- |\n{table}\n\n"
-        f"{_source(finding.program)}\n```text\n{shown}\n```\n"
-        + (
-            f"\nThe same on a real server:\n\n{_source(finding.on_real_server)}"
-            * bool(finding.on_real_server)
-        )
-    )
+    (head, first), *rest = rows.items()
+    table = "\n".join(f"| {name} | {about} |" for name, about in rest)
+    parts = [
+        f"## {finding.title}",
+        f"| {head} | {first} |\n| --- | --- |\n{table}",
+        *_parts(finding),
+    ]
+    if finding.on_real_server:
+        parts.append(f"### The same on a real server\n\n{_source(finding.on_real_server)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _parts(finding: RootCause) -> Iterator[str]:
+    """What a page and an issue both say."""
+    shown = "\n".join([*finding.prints, *_end(finding.exit)])
+    yield f"### What happens\n\n{finding.sees}"
+    yield f"### How to see it\n\n{_source(finding.program)}\nIt prints:\n\n```text\n{shown}\n```"
+    yield f"### Cause\n\n{finding.cause}\n\n{places(finding)}".rstrip()
+    yield f"### Suggested change\n\n{finding.change}".rstrip()
 
 
 def issue(finding: RootCause) -> str:
     """One as the text of an issue for the client's maintainers, in Markdown."""
-    shown = "\n".join([*finding.prints, *_end(finding.exit)])
-    parts = [
-        f"**{finding.title}**",
-        f"Version: {finding.name} {finding.versions}",
-        f"### What happens\n\n{finding.sees}",
-        f"### How to see it\n\n{_source(finding.program)}\nIt prints:\n\n```text\n{shown}\n```",
-        f"On a real server: {finding.real}",
-        f"### Cause\n\n{finding.cause}",
-    ]
-    if finding.change:
-        parts.append(f"### Suggested change\n\n{finding.change}")
+    parts = [f"**{finding.title}**", f"Version: {finding.name} {finding.versions}", *_parts(finding)]
+    parts.insert(4, f"On a real server: {finding.real}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -176,6 +214,6 @@ def write_findings(runs: Sequence[Results], report: Path) -> None:
     for each in dict.fromkeys(each.program for run in runs for each in reported_by(run, known)):
         finding = next(one for one in known if one.program == each)
         place.mkdir(exist_ok=True)
-        (place / f"{finding.anchor}.md").write_text(section(finding), encoding="utf-8")
+        (place / f"{finding.id}.md").write_text(section(finding), encoding="utf-8")
         for program in finding.programs:
             (place / program).write_bytes((folder() / program).read_bytes())

@@ -171,7 +171,7 @@ class RuleResult(msgspec.Struct, frozen=True):
 
     @property
     def is_new(self) -> bool:
-        """Whether it counts against the client: violated for sure, and nobody expected it."""
+        """Whether it counts against the client: violated for sure, which was not expected."""
         return self.verdict is Verdict.FAIL and "expected" not in self.tags
 
 
@@ -242,7 +242,7 @@ def with_found(results: Results, found: Sequence[Found]) -> Results:
     code, reasons = results.exit_code, results.reasons
     if new:
         code = code if code in (ExitCode.HARNESS, ExitCode.USAGE) else int(ExitCode.FAILED)
-        reasons = (*reasons, f"{new[0].stage} has found what nobody expected, {len(new)} times")
+        reasons = (*reasons, f"{new[0].stage} has found what was not expected, {len(new)} times")
     return msgspec.structs.replace(results, found=(*results.found, *found), exit_code=code, reasons=reasons)
 
 

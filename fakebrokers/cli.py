@@ -110,8 +110,8 @@ def _port(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
 def cli() -> None:
     """Fake message brokers for tests, and a judge for the clients that talk to the real ones.
 
-    Start a fake with 'fakebrokers serve PROTOCOL', or use the pytest fixture of the same name. Not sure
-    whether everything is in place? 'fakebrokers doctor' tells.
+    Start a fake with 'fakebrokers serve PROTOCOL', or use the pytest fixture of the same name.
+    'fakebrokers doctor' says what is installed and what is missing.
     """
 
 

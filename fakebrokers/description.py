@@ -51,6 +51,9 @@ class Description:
         behaviours: Where the wrong behaviours are that it has besides the general ones, for
             ``pytest --fakebrokers-mutate``: ``module:NAME`` of a sequence of
             `fakebrokers.mutate.behaviours.Behaviour`.
+        model: Where it is written down how the page of a run derives what the broker knows:
+            ``module:NAME`` of a `fakebrokers.viewer.model.BrokerModel`. Without one the page does not show
+            it.
         judge: The package of what the suite has to know to judge its clients; default: the one in
             ``scenarios`` that is named like the fixture.
     """
@@ -66,6 +69,7 @@ class Description:
     answers_in_order: bool = False
     control: str = ""
     behaviours: str = ""
+    model: str = ""
     judge: str = ""
 
     @property

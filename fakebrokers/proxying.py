@@ -67,9 +67,11 @@ _port = click.IntRange(0, 65535)
 @click.option(
     "--readdress/--no-readdress",
     default=True,
-    help="Tell clients the proxy's address where the server tells its own; needs --protocol.",
+    help="Replace the server's address by the proxy's where the server sends it; needs --protocol.",
 )
-@click.option("--advertise", metavar="HOST", help="Host that clients are told; that of --host if not given.")
+@click.option(
+    "--advertise", metavar="HOST", help="Host that clients get for it; that of --host if not given."
+)
 @click.option(
     "--control",
     type=_port,

@@ -68,6 +68,7 @@ def _document(
         f"{item.name}: {title}",
         server.journal,
         {label: text for label, text in about.items() if text},
+        protocol=server.protocol.name,
         calls=calls_of(server),
         failure=f"{type(error).__name__}: {error}"[:FAILURE_MAX],
         logs=logs,

@@ -113,7 +113,7 @@ class FakeServer(Lifetime, Acting, metaclass=ServerType):
     ) -> None:
         if not (memory or _is_loopback(host)):
             warnings.warn(
-                f"{self.protocol.name}: listening on {host}: whoever reaches this address can use the fake",
+                f"{self.protocol.name}: listening on {host}: all who reach this address can use the fake",
                 stacklevel=4,
             )
         self.host = host

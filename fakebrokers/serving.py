@@ -59,7 +59,7 @@ FLAGS: Mapping[str, tuple[str, dict[str, Any]]] = {
     ),
     "--advertise": (
         "advertised_host",
-        {"metavar": "HOST", "help": "Host that clients are told to connect to."},
+        {"metavar": "HOST", "help": "Host that the fake gives to clients as its own."},
     ),
     "--real-delays": (
         "real_delays",

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
+from zipfile import ZipFile
 
 import msgspec
 import pytest
+from _pytest.mark import ParameterSet
 
 from ci.site.findings import FOLDER, causes, listed, pages
 from conformance.clients.adapters.registry import find
-from conformance.findings import SEVERITIES, RootCause, findings, issue, write_findings
+from conformance.findings import SEVERITIES, RootCause, findings, issue, places, section, write_findings
 from conformance.known.defects import Defect, KnownRow
 from conformance.report.links import PageLinks
 from conformance.results import Results, RowResult, Verdict
@@ -37,6 +42,8 @@ HELPERS = TOP / "conformance" / "helpers"
 JARS = TOP / "conformance" / "clients" / "adapters" / "rabbitmq-stream-java" / "build" / "lib" / "*"
 #: Where the version is that of something else than the adapter's library.
 OTHERWISE = {"aiohttp", "java.net.http", "rabbitmq-stream-protocol"}
+#: Their packages hold no source, or the machine has another version of it.
+COMPILED = {"blazingmq", "java.net.http"}
 
 
 def needed(program: str) -> str:
@@ -112,6 +119,48 @@ def shows(finding: RootCause, command: list[str], folder: Path) -> None:
     assert "the process lives" not in printed
 
 
+def source(package: str, file: str) -> list[str]:
+    """The lines of a file of a package as it is installed here."""
+    name, _, wanted = package.rpartition(" ")
+    if name == "com.rabbitmq:stream-client":
+        jar = Path(JARS).parents[1] / "source" / f"stream-client-{wanted}-sources.jar"
+        if not jar.is_file():
+            pytest.skip(f"missing: {jar}")
+        with ZipFile(jar) as files:
+            return files.read(file.removeprefix("src/main/java/")).decode().split("\n")
+    folder = installed(name, wanted)
+    if folder is None or not folder.is_dir():
+        pytest.skip(f"missing: the source of {package}")
+    return (folder / file).read_text("utf-8").split("\n")
+
+
+def installed(name: str, wanted: str) -> Path | None:
+    """The folder of a package in a version; None if it is not there."""
+    match name:
+        case "rstream" | "rbfly" | "aiohttp":
+            there = version_of(name) == wanted
+            return Path(str(distribution(name).locate_file(""))) if there else None
+        case "rabbitmq-stream-js-client" | "moleculer":
+            found = npm_package(name if name != "moleculer" else f"moleculer-{wanted.rpartition('.')[0]}")
+            described = json.loads((found / "package.json").read_text("utf-8")) if found else {}
+            return found if described.get("version") == wanted else None
+        case "github.com/rabbitmq/rabbitmq-stream-go-client":
+            modules = subprocess.check_output([needed("go"), "env", "GOMODCACHE"], text=True).strip()
+            return Path(modules) / f"{name}@v{wanted}"
+        case "rabbitmq-stream-client" | "rabbitmq-stream-protocol" | "moleculer (Rust)":
+            crates = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "registry" / "src"
+            return next(crates.glob(f"*/{name.partition(' ')[0]}-{wanted}"), None)
+    raise AssertionError(f"where {name} is installed is not known")
+
+
+def version_of(name: str) -> str:
+    """Of a package of Python; "" if there is none."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     "finding",
@@ -153,6 +202,7 @@ def test_the_list_is_whole() -> None:
     programs = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"findings.toml", "README.md"}
     assert sorted(each for finding in FINDINGS for each in finding.programs) == sorted(programs)
     assert {finding.severity for finding in FINDINGS} <= set(SEVERITIES)
+    assert all(finding.at and finding.change for finding in FINDINGS)
     assert {id for finding in FINDINGS for id in finding.scenarios} <= requirements().keys()
 
 
@@ -173,6 +223,34 @@ def test_an_issue_to_copy_has_version_program_cause_and_suggestion() -> None:
     assert "rbfly 0.10.0" in text and "stored: 1" in text and finding.cause in text and finding.change in text
     assert text in dict(pages())["rbfly-shared-ids.md"]
     assert "`````" not in text  # it stands between such fences
+
+
+def with_source() -> Iterator[ParameterSet]:
+    """The findings in clients whose source is installed, marked as the lane that installs it."""
+    lanes = {".py": (), ".rs": (pytest.mark.nightly,)}
+    for each in FINDINGS:
+        if each.name not in COMPILED:
+            marks = (
+                (pytest.mark.full,)
+                if each.name == "rbfly"
+                else lanes.get(Path(each.program).suffix, (pytest.mark.full,))
+            )
+            yield pytest.param(each, id=each.program, marks=marks)
+
+
+@pytest.mark.parametrize("finding", [*with_source()])
+def test_the_lines_that_a_finding_names_say_so_in_the_source(finding: RootCause) -> None:
+    for place in finding.at:
+        lines = source(place.package or finding.package, place.file)
+        assert lines[place.line - 1].strip() == place.text, f"{place.file}:{place.line}"
+
+
+def test_a_page_links_lines_at_the_tag_of_the_version() -> None:
+    [finding] = [each for each in FINDINGS if each.program == "rstream_null_map.py"]
+    assert "https://github.com/rabbitmq-community/rstream/blob/v1.1.1/rstream/encoding.py#L188" in places(
+        finding
+    )
+    assert places(finding) in section(finding) and places(finding) in issue(finding)
 
 
 def test_what_a_standard_allows_is_no_loss() -> None:
@@ -217,10 +295,10 @@ def test_a_report_has_the_root_causes_of_what_failed(tmp_path: Path) -> None:
     failed = run_of("rbfly", "0.10.0", RMQS_3_04=Verdict.FAIL, RMQS_3_18=Verdict.PASS)
     write_findings([failed], tmp_path)
     assert {path.name for path in (tmp_path / "findings").iterdir()} == {
-        "a-refused-message-never-ends.md",
+        "rbfly-refused-message.md",
         "rbfly_refused_message.py",
     }
-    text = (tmp_path / "findings" / "a-refused-message-never-ends.md").read_text(encoding="utf-8")
+    text = (tmp_path / "findings" / "rbfly-refused-message.md").read_text(encoding="utf-8")
     assert "rbfly 0.10.0" in text and "asyncio.run(place_order(broker.port))" in text
     assert PageLinks(tmp_path).shared() == ["findings/"]
 

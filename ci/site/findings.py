@@ -41,7 +41,12 @@ def listed() -> str:
     """The index in Markdown."""
     found = findings()
     parts = [_FILTERS.format(clients=_options(each.name for each in found), severities=_options(SEVERITIES))]
-    parts += ['<div class="findings" markdown>', "", "| severity | client | |", "| --- | --- | --- |"]
+    parts += [
+        '<div class="findings" markdown>',
+        "",
+        "| severity | client | what happens |",
+        "| --- | --- | --- |",
+    ]
     parts += [f"| {each.severity} | {each.name} | [{each.title}]({each.id}.md) |" for each in found]
     parts += ["", "</div>", f"<script>\n{SCRIPT.read_text('utf-8')}</script>", ""]
     return "\n".join(parts)

@@ -80,7 +80,7 @@ def analyze(
     stay as they are, and are judged as far as they are by now. What an earlier analysis has left in
     FOLDER is used again, so that only new runs are judged.
 
-    A run that cannot be read, or whose contract nobody knows, is named and set aside; the others are judged.
+    A run that cannot be read, or whose contract is unknown, is named and set aside; the others are judged.
 
     Exit code 4: worse than the baseline; something regressed, or is no longer there. 2: runs were left out.
     """

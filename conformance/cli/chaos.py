@@ -52,7 +52,7 @@ RUNS = 100  #: without --seeds and --minutes
     metavar="URL",
     help="A real server, a URL or HOST:PORT, through a proxy that disturbs the client.",
 )
-@click.option("--toxiproxy", metavar="URL", help="Disturb it with the Toxiproxy behind this API instead.")
+@click.option("--toxiproxy", metavar="URL", help="Disturb it with the Toxiproxy that has this API instead.")
 @click.option(
     "--expect",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

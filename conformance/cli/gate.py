@@ -100,7 +100,7 @@ def headline(decision: Decision) -> str:
 
 def outcome(decision: Decision) -> str:
     """The exit code and why."""
-    why = "; ".join(decision.reasons) or "nothing stands in the way"
+    why = "; ".join(decision.reasons) or "no reason against it"
     return f"exit code {decision.exit_code}: {why}"
 
 

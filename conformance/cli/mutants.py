@@ -69,7 +69,7 @@ def mutants_command(
     With --scenarios and no ID, the scenarios of these folders are tried. With --sweep and --chaos, chaos is
     tried on those that the sweep does not find.
 
-    Exit code 1: a scenario catches none, the correct client fails it, or nobody catches a mutant.
+    Exit code 1: a scenario catches none, the correct client fails it, or no scenario catches a mutant.
     """
     if by_sweep or by_chaos:
         if protocol is None:

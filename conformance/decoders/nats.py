@@ -16,7 +16,7 @@ from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.nats import frames as nats
 
 CRLF = b"\r\n"
-ARGUMENTS_MAX = 4096  #: bytes behind the verb and the space after it that anybody has to read
+ARGUMENTS_MAX = 4096  #: bytes after the verb and the space after it that anybody has to read
 ENDLESS = 64 * 1024  #: bytes without an end of line
 PAYLOAD_MAX = 64 << 20  #: bytes of a payload
 DIGITS_MAX = 9
@@ -107,7 +107,7 @@ class NatsDecoder:
         if CONTROL.search(line) is not None:
             raise Unreadable("a control character in a line")  # the end of a line is two bytes
         if verb not in WITHOUT_ARGUMENTS and len(line[len(verb) :].lstrip()) > ARGUMENTS_MAX:
-            raise Unreadable(f"more than {ARGUMENTS_MAX} bytes behind the verb")
+            raise Unreadable(f"more than {ARGUMENTS_MAX} bytes after the verb")
         if line[:4].upper() in ALONE and verb not in ALONE:
             raise Unreadable("a word that goes on")
         read = self._verbs.get(verb)

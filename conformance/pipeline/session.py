@@ -66,7 +66,7 @@ def spark_context(
         finally:
             context.stop()
     except (Py4JError, PySparkException) as error:
-        where = master or "the master that spark-submit was told"
+        where = master or "the master of spark-submit"
         said = str(getattr(error, "java_exception", None) or error).splitlines()[0]
         raise UsageError(
             f"expected a Spark that does the job at {where}, it ended with: {said}; Spark's own words above "

@@ -44,7 +44,7 @@ _LEVELS = {"MUST": 0, "SHOULD": 1, "MAY": 2}
 ANOMALIES: Mapping[str, str] = {
     "lost-write": "Acknowledged to the publisher, proven to be gone.",
     "duplicate": "One message sits in the log twice, or was delivered more often than sent.",
-    "unseen": "Acknowledged, and nobody had got it when the log was drained.",
+    "unseen": "Acknowledged, and no reader had it when the log was drained.",
     "nonmonotonic-poll": "A reader went back, or got a message twice, without having started again.",
     "poll-skip": "A reader jumped over messages that are there.",
     "G1a": "A message arrived although sending it had surely failed.",

@@ -44,7 +44,7 @@ class FailureCounts(msgspec.Struct, frozen=True):
         new: Level and number of the failures that nobody expected, MUST first; levels without one are left
             out.
         surprises: Passes of what was expected to fail.
-        rules: Rules for all runs that were violated, and nobody expected it.
+        rules: Rules for all runs that were violated, which was not expected.
     """
 
     known: int

@@ -63,7 +63,7 @@ def _document(log: RunLog, row: RowResult) -> RunDocument:
     ]
     document.about = [*(each for each in about if each[1]), *document.about]
     if row.verdict is Verdict.FAIL:
-        add_failure(document, "the row failed", row.reason or row.actual)
+        add_failure(document, "the scenario failed", row.reason or row.actual)
     return document
 
 

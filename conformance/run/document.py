@@ -14,6 +14,7 @@ from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
 from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.viewer.document import links_of
+from fakebrokers.viewer.model import add_model
 from fakebrokers.viewer.rows import (
     HEX_BYTES,
     Lanes,
@@ -77,7 +78,8 @@ def document_of(
         row.counts = []  # what the client had of them is in the trace
     rows = in_order([*(row for _, row in placed), *more])
     _prove(rows, placed, violated)
-    return RunDocument(title, list(about.items()), lanes.all, rows, _logs(case), is_of_the_wire=True)
+    document = RunDocument(title, list(about.items()), lanes.all, rows, _logs(case), is_of_the_wire=True)
+    return add_model(document, case.spec.protocol)
 
 
 def _prove(rows: Sequence[Row], placed: Sequence[tuple[Position, Row]], violated: Sequence[RuleMark]) -> None:

@@ -60,7 +60,7 @@ def unfit(
     if scenario.process and in_process:
         return Judgement(scenario, Verdict.UNSUPPORTED, reason="needs a client in a process of its own")
     if target and not scenario.target:
-        return Judgement(scenario, Verdict.PROFILE, reason="needs a fake that can be told to misbehave")
+        return Judgement(scenario, Verdict.PROFILE, reason="needs a fake, which can be made to misbehave")
     return None
 
 

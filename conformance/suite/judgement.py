@@ -118,7 +118,7 @@ class Judgement(msgspec.Struct):
 
     def undecided(self) -> Judgement:
         """What is left of a verdict that the machine may have made."""
-        surprise = "a pass, which nobody expected" if self.verdict in PASSED else str(self.verdict)
+        surprise = "a pass, which was not expected" if self.verdict in PASSED else str(self.verdict)
         reason = f"{surprise}{f': {self.reason}' * bool(self.reason)}; but {self.lag}"
         return msgspec.structs.replace(self, verdict=Verdict.INCONCLUSIVE, reason=reason, timing=True)
 

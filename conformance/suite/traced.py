@@ -92,7 +92,7 @@ class TracedRun:
     def unread(self, scenario: Scenario, broker: Any, records: Sequence[Record]) -> str:
         """Why nothing can be said of this run; "" if it can."""
         if scenario.sockets or proxy_of(broker) is not None or not hasattr(broker, "_watcher"):
-            return "the client spoke to somebody whose words are not in the trace"
+            return "the client spoke to a server whose frames are not in the trace"
         if any(record.tap is Tap.STATE and meaning_of(record.kind) & Meaning.ELSEWHERE for record in records):
             return "the client also spoke to another broker"
         if self._is_anew or not self._adapter.alive:

@@ -67,8 +67,8 @@ def judged(
     share = executed_share(rows)
     found = [
         (ExitCode.HARNESS, errors, f"{scenarios(errors)} ended in a harness error"),
-        (ExitCode.FAILED, new, f"{' or '.join(levels)} failed in {scenarios(new)}, and nobody expected it"),
-        (ExitCode.FAILED, bool(broken), f"{violated(broken)}, and nobody expected it"),
+        (ExitCode.FAILED, new, f"{' or '.join(levels)} failed in {scenarios(new)}, which was not expected"),
+        (ExitCode.FAILED, bool(broken), f"{violated(broken)}, which was not expected"),
         (ExitCode.INCONCLUSIVE, incomplete, "the adapter lacks core ops of a role that it declares"),
         (
             ExitCode.INCONCLUSIVE,

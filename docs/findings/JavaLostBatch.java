@@ -34,7 +34,7 @@ public class JavaLostBatch {
     }
     Thread.sleep(1500);
     System.out.println("four messages are stored; the application has all of them: " + (got.get() == 4));
-    System.out.println("it is told: " + states);
+    System.out.println("it is notified: " + states);
     System.exit(0);
   }
 }

@@ -14,5 +14,5 @@ with BlazingMQ(heartbeat_s=1.0, max_missed=3) as broker:
     told.clear()
     broker.faults.add(silent())
     time.sleep(8)
-    print("heartbeats every second, and silence for 8 s; the session is told:", told, flush=True)
+    print("heartbeats every second, and silence for 8 s; the session is notified:", told, flush=True)
     os._exit(0)  # the session waits for the broker

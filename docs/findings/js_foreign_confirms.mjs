@@ -14,6 +14,6 @@ const told = new Promise((resolve) => shop.on("publish_confirm", (code, ids) => 
 await shop.send(Buffer.from("tea, for the shop"))
 await broker.waitFor({ kind: "Publish", timeout: 60 })
 await kiosk.send(Buffer.from("milk, for the kiosk"))
-console.log("the shop is told that its order is stored, ids", await told)
+console.log("the shop is notified that its order is stored, ids", await told)
 console.log("orders that are stored:", (await broker.ask("messages", { name: "orders" })).length, "of 2")
 process.exit()

@@ -10,5 +10,5 @@ const client = await rabbit.connect({ hostname, port, username: "guest", passwor
 const shop = await client.declarePublisher({ stream: "orders", publisherRef: "shop" })
 const told = new Promise((resolve) => shop.on("publish_confirm", (code, ids) => resolve([{ code, ids }])))
 await shop.send(Buffer.from("tea"))
-console.log("refused with code 18; the publisher is told:", await told)
+console.log("refused with code 18; the publisher is notified:", await told)
 process.exit()

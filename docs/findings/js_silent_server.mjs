@@ -6,7 +6,7 @@ const { host: hostname, port } = broker
 let told = false
 const listeners = { connection_closed: () => (told = true) }
 await rabbit.connect({ hostname, port, username: "guest", password: "guest", vhost: "/", heartbeat: 1, listeners })
-await broker.call("black_hole") // its host loses its power
+await broker.call("kill", { how: "half-open" }) // as when its host loses its power
 await new Promise((resolve) => setTimeout(resolve, 8000))
-console.log("heartbeats every second, and silence for 8 s; told of a loss:", told)
+console.log("heartbeats every second, and silence for 8 s; notified of a loss:", told)
 process.exit()

@@ -33,5 +33,5 @@ async def place_order(broker):
 with RabbitMQStream() as broker:
     broker.create_super_stream("orders", ["orders-amer", "orders-emea"], ["amer", "emea"])
     asyncio.run(place_order(broker))
-    print("the application is told:", told)
+    print("the application is notified:", told)
     print("stored:", sum(len(broker.messages(name)) for name in ("orders-amer", "orders-emea")))

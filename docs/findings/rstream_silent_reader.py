@@ -30,7 +30,7 @@ async def consume(broker):
         )  # a frame with the unknown key 99
     broker.publish("orders", [b"milk"])
     await asyncio.sleep(1)
-    print("got:", got, "told of a loss:", told)
+    print("got:", got, "notified of a loss:", told)
     await asyncio.wait([asyncio.create_task(consumer.close())], timeout=1)
 
 

@@ -22,7 +22,7 @@ async def consume(broker):
         offset_specification=ConsumerOffsetSpecification(OffsetType.FIRST, None))  # fmt: skip
     broker.kill(how="half-open")  # as when the broker's host loses its power
     await asyncio.sleep(8)
-    print("heartbeats every second, and silence for 8 s; told of a loss:", bool(told))
+    print("heartbeats every second, and silence for 8 s; notified of a loss:", bool(told))
     await asyncio.wait([asyncio.create_task(consumer.close())], timeout=1)
 
 

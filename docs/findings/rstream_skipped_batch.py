@@ -23,7 +23,7 @@ async def main(broker):
     async with asyncio.timeout(60):
         while b"bread" not in got:
             await asyncio.sleep(0.02)
-    print("four messages are stored; got:", got, "told of an error:", told)
+    print("four messages are stored; got:", got, "notified of an error:", told)
     await consumer.close()
 
 

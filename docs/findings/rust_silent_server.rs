@@ -12,8 +12,8 @@ async fn main() {
     broker.call("create_stream", json!({"name": "orders"}));
     let environment = Environment::builder().host(&broker.host).port(broker.port).heartbeat(1).build().await.unwrap();
     let mut consumer = environment.consumer().build("orders").await.unwrap();
-    broker.call("black_hole", json!({})); // its host loses its power
+    broker.call("kill", json!({"how": "half-open"})); // as when its host loses its power
     let told = tokio::time::timeout(Duration::from_secs(10), consumer.next()).await;
-    println!("heartbeats every second, and silence for 10 s; the consumer is told: {}", told.is_ok());
+    println!("heartbeats every second, and silence for 10 s; the consumer is notified: {}", told.is_ok());
     std::process::exit(0);
 }

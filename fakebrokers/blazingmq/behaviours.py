@@ -19,7 +19,7 @@ BEHAVIOURS = (
     ),
     Behaviour(
         "wrong-confirm",
-        "A confirm is for a message that nobody has sent.",
+        "A confirm is for a message that was never sent.",
         foreign_guid(role="confirm", **ONCE),
     ),
     Behaviour(

@@ -20,6 +20,7 @@ PROTOCOL = Protocol(
     server="fakebrokers.blazingmq.server:BlazingMQ",
     control="fakebrokers.blazingmq.operations:CONTROL",
     behaviours="fakebrokers.blazingmq.behaviours:BEHAVIOURS",
+    model="fakebrokers.blazingmq.shown:QueueModel",
     wires=(WIRE,),
     effects="fakebrokers.blazingmq.faults:EFFECTS",
 )

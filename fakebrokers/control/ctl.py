@@ -56,7 +56,7 @@ class Ctl(click.Group):
 
 @click.group(cls=Ctl, subcommand_metavar="URL|rabbitmq COMMAND [ARGS]...")
 def ctl() -> None:
-    """Tell a running fake what to do, over its control API.
+    """Control a running fake over its control API.
 
     URL is what 'serve --control 0' prints as control=. COMMAND is an operation of the broker ('ctl URL' lists
     them), 'connections' or 'faults'; arguments are NAME=VALUE, where VALUE is JSON or else text.

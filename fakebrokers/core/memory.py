@@ -88,7 +88,7 @@ class MemoryListener:
         if self._state == "hole":
             raise TimeoutError("a connect hangs while the fake is a black hole")
         if self._state == "refusing":
-            raise ConnectionRefusedError("the fake lets nobody in")
+            raise ConnectionRefusedError("the fake accepts no connection")
         link = MemoryLink(self._driver, self._endpoint, client)
         self._links[link.name] = link
         return link

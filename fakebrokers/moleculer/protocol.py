@@ -40,6 +40,7 @@ PROTOCOL = Protocol(
     server="fakebrokers.moleculer.server:Moleculer",
     control="fakebrokers.moleculer.operations:CONTROL",
     behaviours="fakebrokers.moleculer.behaviours:BEHAVIOURS",
+    model="fakebrokers.moleculer.shown:BusModel",
     wires=(NATS, REDIS, MQTT, TCP),
     effects="fakebrokers.moleculer.faults:EFFECTS",
     variants=("nats", "redis", "mqtt", "tcp"),

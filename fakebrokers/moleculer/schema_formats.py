@@ -126,7 +126,7 @@ class Avro(Schema):
     def _read(self, fields: tuple[Field, ...], data: bytes) -> dict[str, Any]:
         values, end = self._read_record(fields, data, 0)
         if end != len(data):
-            raise ValueError(f"{len(data) - end} bytes behind the record")
+            raise ValueError(f"{len(data) - end} bytes after the record")
         return values
 
     def _read_record(self, fields: tuple[Field, ...], data: bytes, at: int) -> tuple[dict[str, Any], int]:

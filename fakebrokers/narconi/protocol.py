@@ -15,6 +15,7 @@ PROTOCOL = Protocol(
     server="fakebrokers.narconi.server:Narconi",
     control="fakebrokers.narconi.operations:CONTROL",
     behaviours="fakebrokers.narconi.behaviours:BEHAVIOURS",
+    model="fakebrokers.narconi.shown:QueueModel",
     wires=(WIRE,),
     answers_in_order=True,
     effects="fakebrokers.narconi.faults:EFFECTS",

@@ -180,7 +180,7 @@ class NatsCodec(Codec):
         begin = _BEGINNING.match(unit, at, stop)
         size = stop - (begin.end() if begin else at) - unit.endswith(b"\r", at, stop)
         if size > MAX_CONTROL_LINE:
-            raise _Bad(f"expected at most {MAX_CONTROL_LINE} bytes behind the verb", "control-line")
+            raise _Bad(f"expected at most {MAX_CONTROL_LINE} bytes after the verb", "control-line")
 
     def _read_line(self, words: list[bytes], line: bytes) -> Frame | Head:
         verb = _VERB.match(line)

@@ -15,6 +15,7 @@ PROTOCOL = Protocol(
     server="fakebrokers.pzq.server:PZQ",
     control="fakebrokers.pzq.operations:CONTROL",
     behaviours="fakebrokers.pzq.behaviours:BEHAVIOURS",
+    model="fakebrokers.pzq.shown:QueueModel",
     wires=(WIRE,),
     effects="fakebrokers.pzq.faults:EFFECTS",
 )

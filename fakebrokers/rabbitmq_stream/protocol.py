@@ -20,6 +20,7 @@ PROTOCOL = Protocol(
     server="fakebrokers.rabbitmq_stream.server:RabbitMQStream",
     control="fakebrokers.rabbitmq_stream.operations:CONTROL",
     behaviours="fakebrokers.rabbitmq_stream.behaviours:BEHAVIOURS",
+    model="fakebrokers.rabbitmq_stream.shown:StreamModel",
     wires=(WIRE,),
     effects="fakebrokers.rabbitmq_stream.faults:EFFECTS",
     ordered=True,

@@ -9,5 +9,5 @@ from fakebrokers.redis.faults import other_count
 BEHAVIOURS = (
     Behaviour("refused-command", "A command fails.", reply(1, kind="Command", **ONCE)),
     Behaviour("refused-publish", "A message is refused.", reply(1, role="publish", **ONCE)),
-    Behaviour("nobody-listens", "PUBLISH tells that nobody got a message.", other_count(0, **ONCE)),
+    Behaviour("nobody-listens", "PUBLISH reports that no client got the message.", other_count(0, **ONCE)),
 )

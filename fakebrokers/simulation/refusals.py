@@ -47,7 +47,7 @@ REFUSED = {
     "socket.getnameinfo": ("a name of the real network", "await loop.getaddrinfo"),
     "socket.socketpair": ("a pair of sockets", "use a stream of asyncio, or an asyncio.Queue"),
     "os.pipe": ("a pipe", "use a stream of asyncio, or an asyncio.Queue"),
-    "a wait": ("a lock or a queue of threads that nobody frees or fills", _TASKS),
+    "a wait": ("a lock or a queue of threads that no thread frees or fills", _TASKS),
     "a loop": ("a second event loop", _LOOP),
     "libzmq": (
         "libzmq, which has threads and sockets of its own",

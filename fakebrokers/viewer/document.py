@@ -20,6 +20,7 @@ from fakebrokers.journal.rows import OpRow, TracedRow
 from fakebrokers.journal.run import DID
 from fakebrokers.journal.stored import began_ns, record_of
 from fakebrokers.viewer.calls import Call, call_rows
+from fakebrokers.viewer.model import add_model
 from fakebrokers.viewer.rows import HEX_BYTES, TEST, Lanes, Row, RunDocument, brief, fields_of, in_order
 
 KEYS_LINKED = 100  #: keys of a batch by which its frame is found
@@ -32,7 +33,7 @@ _DELIVERED = frozenset({Role.DELIVER, Role.ACK})
 _IN_TRACES = frozenset({State.ACCEPTED, State.CLOSED})
 #: Ops by which a process is known to be a subscription.
 _OF_SUBSCRIPTIONS = frozenset({"subscribe", "deliver", "assign", "drain", "returned"})
-_OUTCOMES = {"ok": "ok", "fail": "failed for sure", "info": "nobody knows"}
+_OUTCOMES = {"ok": "ok", "fail": "failed, definitely", "info": "outcome unknown"}
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -55,7 +56,8 @@ def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
     rows = [row for _, row in sorted(numbered, key=lambda each: each[0])]
     passed = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
     rows = in_order([*script_rows(did, started, lanes), *rows, *passed])
-    return RunDocument(log.run.name or log.run.run, about_run(log), lanes.all, rows, list(logs))
+    document = RunDocument(log.run.name or log.run.run, about_run(log), lanes.all, rows, list(logs))
+    return add_model(document, log.run.protocol)
 
 
 def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]:
@@ -94,6 +96,7 @@ def of_journal(
     journal: Journal,
     about: Mapping[str, str],
     *,
+    protocol: str = "",
     calls: Sequence[Call] = (),
     failure: str = "",
     logs: Sequence[tuple[str, str]] = (),
@@ -102,6 +105,7 @@ def of_journal(
 
     Args:
         about: Label and text.
+        protocol: Of the fake; without it the page does not show what the broker knew.
         calls: What the test did to the fake.
         failure: Why the test failed.
         logs: What was written besides: where, and the text.
@@ -115,7 +119,7 @@ def of_journal(
     document = RunDocument(title, list(about.items()), lanes.all, in_order(rows), list(logs))
     if failure:
         add_failure(document, "the test failed", failure)
-    return document
+    return add_model(document, protocol)
 
 
 def add_failure(document: RunDocument, name: str, text: str) -> None:

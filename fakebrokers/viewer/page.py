@@ -1,7 +1,7 @@
 """The page: style, program and documents in one file.
 
 Documents travel as compressed JSON in base64, so no text of a run can become markup, and 100,000 rows fit
-into a few megabytes.
+into a few megabytes. What the broker knew comes apart from the rows: the page unpacks it when they are drawn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from fakebrokers.viewer.rows import RunDocument
+from fakebrokers.viewer.rows import Fact, RunDocument
 
 _PAGE = """\
 <!doctype html>
@@ -40,14 +40,17 @@ def page_of(documents: Sequence[RunDocument], difference: tuple[int, int] | None
         difference: Of two runs, the rows where they first differ; -1 for one that has ended there.
     """
     here = resources.files(__package__)
-    packed = [_packed(document) for document in documents]
+    packed = [_packed(msgspec.structs.replace(document, facts=[])) for document in documents]
+    facts = [_packed(document.facts) for document in documents]
     marks = "" if difference is None else f' data-difference="{difference[0]} {difference[1]}"'
     return _PAGE.format(
         title=escape(" and ".join(document.title for document in documents)),
         style=(here / "viewer.css").read_text("utf-8"),
         program=(here / "viewer.js").read_text("utf-8"),
         documents="\n".join(
-            f'<script type="text/plain" class="data"{marks}>{content}</script>' for content in packed
+            f'<script type="text/plain" class="data"{marks}>{content}</script>\n'
+            f'<script type="text/plain" class="facts">{known}</script>'
+            for content, known in zip(packed, facts, strict=True)
         ),
     )
 
@@ -85,5 +88,5 @@ def _signatures(document: RunDocument) -> list[tuple[int, tuple[str, ...]]]:
     ]
 
 
-def _packed(document: RunDocument) -> str:
-    return base64.b64encode(zlib.compress(msgspec.json.encode(document), 6)).decode()
+def _packed(content: RunDocument | Sequence[Fact]) -> str:
+    return base64.b64encode(zlib.compress(msgspec.json.encode(content), 6)).decode()

@@ -55,6 +55,14 @@ class Lane(msgspec.Struct):
     kind: str
 
 
+class Fact(msgspec.Struct):
+    """One thing that the broker knew: what it said from which rows on; "" where it was gone."""
+
+    name: str
+    rows: list[int] = []
+    texts: list[str] = []
+
+
 class RunDocument(msgspec.Struct):
     """What the page shows of one run.
 
@@ -62,6 +70,7 @@ class RunDocument(msgspec.Struct):
         about: Label and text.
         logs: What the client, or the test, has written besides: where, and the text.
         is_of_the_wire: What the broker made of its frames is not known of all.
+        facts: What the broker knew at each row, see `model`.
     """
 
     title: str
@@ -70,6 +79,7 @@ class RunDocument(msgspec.Struct):
     rows: list[Row]
     logs: list[tuple[str, str]] = []
     is_of_the_wire: bool = False
+    facts: list[Fact] = []
 
 
 class Lanes:

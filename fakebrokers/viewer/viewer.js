@@ -5,7 +5,8 @@ const HEIGHT = 22;
 const TAPS = {received: "never reached the broker", heard: "what the broker got instead", said: "meant, not sent", sent: "sent instead"};
 const ALWAYS = new Set(["rule", "failure"]);
 const WORDS = {publish: "published", confirm: "confirmed", reject: "refused", deliver: "delivered", ack: "acknowledged"};
-const KEYS_SHOWN = 12;
+const KEYS_SHOWN = 12, FACTS_SHOWN = 40;
+const NAMES = new Intl.Collator("en", {numeric: true});
 const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "did", "event"]], ["bytes", ["bytes"]]];
 
 function make(tag, attributes = {}, ...children) {
@@ -45,7 +46,7 @@ class Run {
   constructor(data, viewer, number) {
     this.data = data; this.viewer = viewer; this.number = number;
     this.rows = data.rows; this.visible = []; this.hits = new Set(); this.linked = new Set();
-    this.picked = -1; this.differs = -1;
+    this.picked = -1; this.differs = -1; this.facts = [];
     const lanes = data.lanes.length;
     this.x = lane => lanes < 2 ? 50 : 8 + 84 * lane / (lanes - 1);  // percent
     this.spans();
@@ -135,6 +136,19 @@ class Run {
     const answers = role => this.rows.some(row => (row[COUNTS] || []).some(each => each[0] === role));
     const listed = (group, has) => has ? [...new Set(owed[group].values())].map(link => "#" + link.slice(2)) : [];
     return {sums, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", answers("ack"))};
+  }
+
+  /** What the broker knew after a row: text by name, and what it was before where the row has changed it. */
+  known(at) {
+    const found = [];
+    for (const {name, rows, texts} of this.facts) {
+      let low = 0, high = rows.length;
+      while (low < high) { const mid = (low + high) >> 1; if (rows[mid] <= at) low = mid + 1; else high = mid; }
+      if (!low) continue;
+      const changed = rows[low - 1] === at;
+      if (texts[low - 1] || changed) found.push({name, text: texts[low - 1], before: changed ? texts[low - 2] || "" : undefined});
+    }
+    return found.sort((a, b) => NAMES.compare(a.name, b.name));
   }
 
   get marks() {
@@ -357,8 +371,21 @@ class Viewer {
       else if (label === "rows") list.append(make("dt", {}, "proved by"), make("dd", {}, ...this.links(text)));
       else list.append(make("dt", {}, label), make("dd", {}, text));
     }
-    this.aside.replaceChildren(make("h3", {}, row[NAME] + " " + row[TEXT]), list, ...this.soFar(run));
+    this.aside.replaceChildren(make("h3", {}, row[NAME] + " " + row[TEXT]), ...this.broker(run), list, ...this.soFar(run));
     this.aside.scrollTop = 0;
+  }
+
+  /** What the broker knew after the chosen row; what the row has changed comes with what was so before. */
+  broker(run) {
+    const facts = run.known(run.picked);
+    if (!facts.length) return [];
+    const rows = facts.slice(0, FACTS_SHOWN).map(({name, text, before}) => {
+      const now = make("td", {}, text || make("i", {}, "gone"));
+      if (before) now.append(" ", make("s", {title: "before this row"}, before));
+      return make("tr", {className: before === undefined ? "" : "changed"}, make("th", {scope: "row"}, name), now);
+    });
+    const more = facts.length - rows.length, title = run.data.is_of_the_wire ? "The broker now, by what passed on the wire" : "The broker now";
+    return [make("h4", {}, title), make("table", {className: "broker"}, ...rows), more > 0 ? make("p", {}, `and ${more} more`) : ""];
   }
 
   /** What the client, or the test, has written besides. */
@@ -377,7 +404,7 @@ class Viewer {
   soFar(run) {
     const {sums, open, unconfirmed, unacked} = run.upTo(run.picked), parts = [];
     const columns = run.data.is_of_the_wire ? ["on the wire"] : ["client", "broker"];
-    if (sums.size) parts.push(make("table", {},
+    if (sums.size) parts.push(make("table", {className: "sums"},
       make("tr", {}, make("th", {}, ""), ...columns.map(name => make("th", {}, name))),
       ...Object.keys(WORDS).filter(role => sums.has(role)).map(role => make("tr", {}, make("td", {}, WORDS[role]),
         ...sums.get(role).slice(0, columns.length).map((n, at, both) => make("td", {className: both.length < 2 || both[0] === both[1] ? "" : "unlike"}, String(n)))))));
@@ -405,5 +432,10 @@ class Viewer {
 const packed = [...document.querySelectorAll("script.data")];
 Promise.all(packed.map(each => unpacked(each.textContent))).then(documents => {
   const difference = packed[0].dataset.difference;
-  new Viewer(documents, difference ? difference.split(" ").map(Number) : null);
+  const viewer = new Viewer(documents, difference ? difference.split(" ").map(Number) : null);
+  return Promise.all([...document.querySelectorAll("script.facts")].map(each => unpacked(each.textContent))).then(facts => {
+    facts.forEach((known, at) => { viewer.runs[at].facts = known; });
+    viewer.describe();
+    document.body.dataset.facts = "yes";
+  });
 }).catch(error => document.body.append(make("p", {}, `This page cannot be shown: ${error}`)));

@@ -252,7 +252,7 @@ def test_on_github_rows_are_marked_and_the_step_has_a_summary(tmp_path: Path) ->
 def test_nothing_to_say_is_said_shortly() -> None:
     decision = decide([run(row(PASS))])
     assert workflow_commands(decision) == []
-    assert summary_of(decision) == "### `mylib 1.0`\n\n`exit code 0: nothing stands in the way`\n\n"
+    assert summary_of(decision) == "### `mylib 1.0`\n\n`exit code 0: no reason against it`\n\n"
 
 
 def rule(level: Any = "MUST", name: str = "beats", **more: Any) -> RuleResult:

@@ -13,7 +13,7 @@ from tests.proxy.control import Api, connect, talk
 from tests.toy import Toy
 
 NO_HOST = "expected an IP address or a host name, got"
-REACHED = "whoever reaches this address can use the fake"
+REACHED = "all who reach this address can use the fake"
 
 # shapes
 

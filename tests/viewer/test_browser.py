@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fakebrokers.viewer import RunDocument, write_page
-from fakebrokers.viewer.rows import Lane, Row
+from fakebrokers.viewer.rows import Fact, Lane, Row
 from tests.browser import chromium, opened
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore")]
@@ -48,7 +48,12 @@ def document(messages: int) -> RunDocument:
             proof = [("rule", HOSTILE), ("why", HOSTILE), ("rows", "9 11")]
             rows.append(Row(t, "rule", 0, "", "acked-not-stored", HOSTILE, "", [], 0, proof))
     lanes = [Lane("s1", "session"), Lane("c1", "connection"), Lane("broker", "broker")]
-    return RunDocument(HOSTILE, [("note", HOSTILE)], lanes, rows, [("standard error", HOSTILE)])
+    fact = Fact(f"stream {HOSTILE}")
+    fact.rows = [4 * number - 3 for number in range(1, messages + 1)]
+    fact.texts = [f"{number} published {HOSTILE}" for number in range(1, messages + 1)]
+    found = RunDocument(HOSTILE, [("note", HOSTILE)], lanes, rows, [("standard error", HOSTILE)])
+    found.facts = [fact]
+    return found
 
 
 @pytest.fixture(params=[(1280, 900), (360, 740)], ids=["wide", "narrow"])
@@ -112,10 +117,20 @@ def test_what_was_written_besides_is_shown_as_text(page: Any) -> None:
 
 
 def test_a_row_says_what_there_was_up_to_it(page: Any) -> None:
-    cells = [page.locator("aside table tr").nth(n).locator("td").all_inner_texts() for n in (1, 2)]
+    cells = [page.locator("aside .sums tr").nth(n).locator("td").all_inner_texts() for n in (1, 2)]
     assert cells == [["published", "3", "3"], ["confirmed", "2", "3"]]
     assert "published, and no answer yet: #3" in page.locator("aside").inner_text()
     assert page.locator("aside td.unlike").count() == 2
+
+
+def test_a_row_says_what_the_broker_knew_and_what_the_row_has_changed(page: Any) -> None:
+    page.locator("body[data-facts]").wait_for()
+    broker = page.locator("aside .broker")
+    assert broker.inner_text().split() == [*f"stream {HOSTILE}".split(), *f"3 published {HOSTILE}".split()]
+    assert broker.locator(".changed").count() == 0
+    page.keyboard.press("ArrowUp")  # the publish
+    assert broker.locator(".changed s").inner_text() == f"2 published {HOSTILE}"
+    assert page.evaluate("window.hacked") is None
 
 
 def test_kinds_are_left_out(page: Any) -> None:

@@ -96,7 +96,7 @@ def test_what_a_fault_took_was_said_only() -> None:
     [confirm] = [row for row in log_of(confirmed=False).rows if row.name == "PublishConfirm"]
     assert (confirm.tap, confirm.fault) == ("said", "lose it")
     [end] = [row for row in log_of(confirmed=False).rows if row.what == "end"]
-    assert (end.tap, "nobody knows" in end.text) == ("fail", True)
+    assert (end.tap, "outcome unknown" in end.text) == ("fail", True)
 
 
 def test_bytes_are_there_as_they_passed() -> None:

@@ -10,7 +10,7 @@ from conformance.clients.adapter.messages import Hello
 #: The words of ``contract``, and what a client for which they are true may do.
 CONTRACT: Mapping[str, str] = {
     "repeats": "it writes a request or a message again when a loss, or a lack of answers, has left it open",
-    "surfaces_again": "behind a loss, what the application had of an unfinished delivery may come again",
+    "surfaces_again": "after a loss, what the application had of an unfinished delivery may come again",
     "stores_positions": "it stores positions at the broker, or settles messages, by itself",
     "many_connections": "a session has several connections, such as one for each role or subscription",
     "pipelines": "it goes on before the server has answered what sets a connection up",
@@ -24,8 +24,8 @@ CONTRACT: Mapping[str, str] = {
     "reads_odd": "it makes sense of frames that are not by the letter of the protocol",
     "takes_existing": "to create what is there already works",
     "beats_late": "between its heartbeats twice the agreed time may pass",
-    "reads_on": "it waits behind what cannot be a frame for more, until a time-out of its own",
-    "logs_callbacks": "that a callback of the application has failed is told in a log at most",
+    "reads_on": "after bytes that cannot be a frame it waits for more, until a time-out of its own",
+    "logs_callbacks": "that a callback of the application has failed is reported in a log at most",
     "shuffles": "events may be delivered in another order than they came, as handlers run at the same time",
     "skips_damaged": "what is damaged is passed over, or surfaced as far as it goes, without an error",
 }

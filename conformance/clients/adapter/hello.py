@@ -57,7 +57,7 @@ def _no_hello(adapter: ProcessAdapter, error: AdapterFailed, hello_s: float) -> 
         return Problem(came, expected, f"try it by hand: {by_hand}")
     if answer.hang:
         fix = (
-            "read stdin line by line, and flush stdout behind every line; --hello-timeout if it starts slowly"
+            "read stdin line by line, and flush stdout after every line; --hello-timeout if it starts slowly"
         )
         return Problem(f"nothing on stdout{adapter.stderr_tail()}", expected, fix)
     if answer.error is not None:

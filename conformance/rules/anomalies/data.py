@@ -58,7 +58,7 @@ def _read_past(reader: Reader, fate: Fate) -> bool:
 
 
 def unseen(log: RunLog) -> Iterator[Anomaly]:
-    """Acknowledged, and nobody had got it when the log was drained."""
+    """Acknowledged, and no reader had it when the log was drained."""
     drained = drains(log.ops)
     for fate in fates(log.ops).values():
         if fate.acked_seq is None or fate.delivered:

@@ -190,7 +190,7 @@ class Pause(Nemesis):
     """SIGSTOP."""
 
     name = "pause"
-    about = "The client's process stands still."
+    about = "The client's process is stopped."
     needs_process = True
     in_plan = False
 

@@ -21,7 +21,7 @@ SAFETY_SHARE = 0.75  #: of the width, for the safety phase; what comes after it 
 LATENCY_HEIGHT = 140.0
 LEAST_S, MOST_S = 0.001, 1000.0  #: of the scale of latencies
 COLOURS = {"ok": "#3a8a4d", "fail": "#b03a2e", "info": "#d08a1e", "open": "#777"}
-LEGEND = "green: well, red: surely failed, orange: nobody knows, grey: never ended"
+LEGEND = "green: ok, red: failed, definitely, orange: outcome unknown, grey: never ended"
 
 
 class Scale(NamedTuple):

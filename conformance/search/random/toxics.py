@@ -169,7 +169,7 @@ class ToxicCrash(Nemesis):
     """No server listens."""
 
     name = "crash"
-    about = "All connections end, and nobody listens for a while."
+    about = "All connections end, and the server does not listen for a while."
     in_plan = False
 
     async def begun(self, context: ChaosContext, step: Step) -> None:

@@ -50,7 +50,7 @@ def test_known_failures_are_told_from_new_ones(tmp_path: Path) -> None:
     assert (found.known, found.new, found.surprises) == (1, (("MUST", 1), ("MAY", 1)), 1)
     text = overview(tmp_path, run(KNOWN, NEW))
     assert '<b class="new">1 MUST new</b>, 1 known from 1 root cause.' in text
-    assert "Exit code <b>1</b>: the client fails: MUST failed in 1 scenario, and nobody expected it." in text
+    assert "Exit code <b>1</b>: the client fails: MUST failed in 1 scenario, which was not expected." in text
 
 
 def test_known_failures_alone_explain_an_exit_code_of_0(tmp_path: Path) -> None:

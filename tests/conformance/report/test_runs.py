@@ -68,7 +68,7 @@ def test_what_failed_and_what_breaks_a_rule_has_a_page(
     assert [page.name.partition("~")[0] for page in pages] == ["BAD", "RULED"]
     [bad], [ruled] = map(documents, pages)
     assert [(row.what, row.name) for row in bad.rows] == [
-        *(("did", "create_stream"), ("op", "publish"), ("failure", "the row failed"))
+        *(("did", "create_stream"), ("op", "publish"), ("failure", "the scenario failed"))
     ]
     assert ("got", "17 is missing") in bad.about
     assert bad.logs == [("what went wrong in the adapter", "it said <b>oh</b>")]

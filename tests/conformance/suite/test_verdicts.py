@@ -60,7 +60,7 @@ def rule(level: Any = "MUST", verdict: Verdict = Verdict.FAIL, *tags: str) -> Ru
 def test_a_rule_counts_once(found: RuleResult, strict: bool, code: ExitCode) -> None:
     rows = [row(Verdict.PASS)]
     assert exit_code(rows, [found], strict=strict) is code
-    assert judged(rows, [rule(), rule()])[1] == ["beats was violated, and nobody expected it"]
+    assert judged(rows, [rule(), rule()])[1] == ["beats was violated, which was not expected"]
 
 
 def test_an_incomplete_adapter_is_inconclusive() -> None:

@@ -72,7 +72,7 @@ class Connection:
 
     def _check(self) -> None:
         if self._is_dropped:
-            raise ConnectionAbortedError("nobody waits for the answer")
+            raise ConnectionAbortedError("no request waits for the answer")
 
     def drop(self) -> None:
         """Whatever it does, in another thread, ends now."""

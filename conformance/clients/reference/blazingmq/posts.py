@@ -147,7 +147,7 @@ class Posts:
         if message.status != AckStatus.SUCCESS:
             self.client.runtime.callbacks.trouble("other", self.refusal(message))
         else:
-            self.client.runtime.callbacks.note(f"an ACK that nobody waits for: {message.correlation_id}")
+            self.client.runtime.callbacks.note(f"an ACK for no open message: {message.correlation_id}")
 
     def end(self, error: ClientError) -> None:
         """No ACK comes any more: whether the messages are stored nobody knows."""

@@ -71,7 +71,7 @@ class Bus(asyncio.Protocol):
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
             if self._is_ended:
-                raise self._failure or ClientError("connection", "the server hung up")
+                raise self._failure or ClientError("connection", "the server closed the connection")
             self._news.clear()
             await self._news.wait()
 
@@ -159,4 +159,4 @@ class Bus(asyncio.Protocol):
         self._writable.set()
         self._news.set()
         if was_open:
-            self._lost(str(exc or "the server hung up"))
+            self._lost(str(exc or "the server closed the connection"))

@@ -198,7 +198,7 @@ class Caller:
             return
         pending = self.waiting(id)
         if pending is None:
-            self._runtime.callbacks.note("an answer that nobody waits for was dropped")
+            self._runtime.callbacks.note("an answer to no open request was dropped")
             return
         self.merge(pending, packet)
         is_refused = packet.get("success") is not True and not packet.get("seq")

@@ -94,7 +94,7 @@ class Server:
         """One packet of an upload; the action begins with the opening one."""
         id = packet["id"]
         if self.has_ended(id):
-            self._runtime.callbacks.note("a chunk behind the end of its upload was dropped")
+            self._runtime.callbacks.note("a chunk after the end of its upload was dropped")
             return
         there = self._uploads.get(id)
         new = self._runtime.part(Incoming)

@@ -76,9 +76,7 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._reader is None or self._answer is None or self._answer.done():
-            self._runtime.callbacks.note(
-                f"{len(data)} bytes over HTTP, for which nobody has asked, were dropped"
-            )
+            self._runtime.callbacks.note(f"{len(data)} bytes over HTTP, without a request, were dropped")
             self.abort()
             return
         try:

@@ -137,7 +137,7 @@ class ResponseReader:
                 return None
             self._body += self._buffer[: self._chunk]
             if self._buffer[self._chunk : self._chunk + 2] != b"\r\n":
-                raise ClientError("protocol", "a chunk goes on behind its end")
+                raise ClientError("protocol", "a chunk goes on after its end")
             del self._buffer[: self._chunk + 2]
             is_last, self._chunk = self._chunk == 0, None
             if is_last:

@@ -114,7 +114,7 @@ class Producer:
         if waiting is not None and not waiting.done():
             self.settle(answer, waiting)
         else:
-            self.runtime.callbacks.note(f"an answer for {answer.id!r}, for which nobody waits, was dropped")
+            self.runtime.callbacks.note(f"an answer for {answer.id!r}, to no open request, was dropped")
 
     def find(self, answer: Answer) -> asyncio.Future[Answer] | None:
         """Whose answer it is."""

@@ -237,5 +237,5 @@ class Link(asyncio.Protocol):
     def dropped(self, what: str) -> None:
         self._notes += 1
         if self._notes <= NOTES_MAX:
-            more = ", and more will not be told" if self._notes == NOTES_MAX else ""
+            more = ", and more will not be reported" if self._notes == NOTES_MAX else ""
             self.client.runtime.callbacks.note(f"{self.endpoint}: {what} was dropped{more}")

@@ -40,7 +40,7 @@ class Links:
         link = self.runtime.part(Link)(self.client, endpoint)
         await link.open(deadline)
         if not link.is_open:  # its end came in one segment with the last answer of the handshake
-            raise ClientError("connection", f"{endpoint}: lost right behind the handshake", definite=True)
+            raise ClientError("connection", f"{endpoint}: lost right after the handshake", definite=True)
         self.all.append(link)
         return link
 

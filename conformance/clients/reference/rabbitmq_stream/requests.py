@@ -106,7 +106,7 @@ class Requests:
     def answered_late(self, frame: Any) -> None:
         """Nobody asked, or nobody waits any more: take back what was granted, else do nothing."""
         undo = self._abandoned.pop(frame.correlation_id, None)
-        self.connection.owner.dropped(f"a {type(frame).__name__} that nobody waits for")
+        self.connection.owner.dropped(f"a {type(frame).__name__} for no open request")
         if self.connection.closing:
             return  # Close ends all that was granted, and nothing is asked after it
         if undo is not None and getattr(frame, "code", 0) == 1:

@@ -1,0 +1,39 @@
+"""What a page of a run shows of the broker: its queue, and what consumers have not acknowledged."""
+
+from __future__ import annotations
+
+from fakebrokers.viewer.model import BrokerModel, Seen, named
+
+
+class QueueModel(BrokerModel):
+    """The queue, and the messages at each connection of consumers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._produced = self._confirmed = self._acknowledged = 0
+        self._out: dict[str, str] = {}  #: message, and the connection that it was last delivered on
+
+    def frame(self, seen: Seen) -> None:
+        key = seen.keys[0] if seen.keys else ""
+        match seen.kind:
+            case "Produce":
+                self._produced += 1
+            case "ProduceAck":
+                self._confirmed += 1
+            case "Delivery":
+                self._out[key] = seen.connection
+            case "ConsumerAck":
+                self._acknowledged += self._out.pop(key, None) is not None
+            case _:
+                return
+        self._tell(seen.connection)
+
+    def left(self, connection: str) -> None:
+        super().left(connection)
+        self._out = {key: at for key, at in self._out.items() if at != connection}
+
+    def _tell(self, connection: str) -> None:
+        held = [key for key, at in self._out.items() if at == connection]
+        said = f"{self._produced} produced, {self._confirmed} confirmed; {self._acknowledged} acknowledged"
+        self.tell("queue", f"{said}, {len(self._out)} delivered and not acknowledged")
+        self.tell(f"{connection} consumer", f"{len(held)} not acknowledged: {named(held)}" if held else "")

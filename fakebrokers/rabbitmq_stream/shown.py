@@ -1,0 +1,156 @@
+"""What a page of a run shows of the broker: streams, publishers and subscriptions with their credit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.viewer.model import BrokerModel, Seen
+
+_UNKNOWN = "?"  #: what only the fields of earlier frames name, of a journal that does not have them
+#: Requests that count once their answer says that they were granted.
+_ASKED = frozenset({"Create", "Delete", "DeclarePublisher", "DeletePublisher", "Subscribe", "Unsubscribe"})
+
+
+@dataclass
+class _Publisher:
+    stream: str
+    reference: str
+    published: int = 0
+    settled: int = 0
+    last: str = ""
+
+    def __str__(self) -> str:
+        name = f' as "{self.reference}"' if self.reference else ""
+        last = f", last id {self.last}" if self.last else ""
+        waits = f"{self.published - self.settled} unconfirmed"
+        return f"to {self.stream}{name}: {self.published} published{last}, {waits}"
+
+
+@dataclass
+class _Subscription:
+    stream: str
+    credit: int | None  #: None: it began before the journal, or without fields
+    last: int | None = None
+
+    def add(self, credit: int) -> None:
+        if self.credit is not None:
+            self.credit += credit
+
+    def __str__(self) -> str:
+        last = "nothing delivered" if self.last is None else f"delivered up to offset {self.last}"
+        credit = _UNKNOWN if self.credit is None else self.credit
+        return f"of {self.stream}: credit {credit}, {last}"
+
+
+@dataclass
+class _Stream:
+    published: int = 0
+    confirmed: int = 0
+    first: int | None = None
+    last: int | None = None
+    stored: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        said = [f"{self.published} published, {self.confirmed} confirmed"] if self.published else []
+        if self.first is not None:
+            said.append(f"delivered offsets {self.first}..{self.last}")
+        said += [f'offset of "{name}" {offset}' for name, offset in self.stored.items()]
+        return "; ".join(said) or "exists"
+
+
+class StreamModel(BrokerModel):
+    """Streams, publishers and subscriptions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked: dict[tuple[str, int], Seen] = {}
+        self._streams: dict[str, _Stream] = {}
+        self._publishers: dict[tuple[str, int | str], _Publisher] = {}
+        self._subscriptions: dict[tuple[str, int | str], _Subscription] = {}
+
+    def frame(self, seen: Seen) -> None:
+        fields, kind = seen.fields, seen.kind
+        if kind in _ASKED:
+            self._asked[seen.connection, fields.get("correlation_id", 0)] = seen
+        elif kind.endswith("Response"):
+            asked = self._asked.pop((seen.connection, fields.get("correlation_id", 0)), None)
+            if asked is not None and fields.get("code") == Code.OK:
+                self._granted(asked)
+        elif kind in ("Publish", "PublishConfirm", "PublishError"):
+            self._published(seen)
+        elif kind in ("Deliver", "Credit"):
+            self._flowed(seen)
+        elif kind == "StoreOffset":
+            name = str(fields.get("stream"))
+            self._stream(name).stored[str(fields.get("reference"))] = fields.get("offset", 0)
+            self._tell_stream(name)
+
+    def left(self, connection: str) -> None:
+        super().left(connection)
+        tables: tuple[dict[Any, Any], ...] = (self._asked, self._publishers, self._subscriptions)
+        for table in tables:
+            for key in [key for key in table if key[0] == connection]:
+                del table[key]
+
+    def _granted(self, asked: Seen) -> None:
+        fields, at = asked.fields, asked.connection
+        match asked.kind:
+            case "Create":
+                self._stream(fields["stream"])
+                self._tell_stream(fields["stream"])
+            case "Delete":
+                self._streams.pop(fields["stream"], None)
+                self.tell(f"stream {fields['stream']}", "")
+            case "DeclarePublisher":
+                number = fields["publisher_id"]
+                made = self._publishers[at, number] = _Publisher(fields["stream"], fields["reference"])
+                self.tell(f"{at} publisher {number}", str(made))
+            case "DeletePublisher":
+                self._publishers.pop((at, fields["publisher_id"]), None)
+                self.tell(f"{at} publisher {fields['publisher_id']}", "")
+            case "Subscribe":
+                number = fields["subscription_id"]
+                new = self._subscriptions[at, number] = _Subscription(fields["stream"], fields["credit"])
+                self.tell(f"{at} subscription {number}", str(new))
+            case "Unsubscribe":
+                self._subscriptions.pop((at, fields["subscription_id"]), None)
+                self.tell(f"{at} subscription {fields['subscription_id']}", "")
+
+    def _published(self, seen: Seen) -> None:
+        number = seen.fields.get("publisher_id", _UNKNOWN)
+        publisher = self._publishers.setdefault((seen.connection, number), _Publisher(_UNKNOWN, ""))
+        stream = self._stream(publisher.stream)
+        if seen.kind == "Publish":
+            publisher.published += seen.number
+            publisher.last = seen.keys[-1] if len(seen.keys) == seen.number else ""
+            stream.published += seen.number
+        else:
+            publisher.settled += seen.number
+            stream.confirmed += seen.number * (seen.kind == "PublishConfirm")
+        self.tell(f"{seen.connection} publisher {number}", str(publisher))
+        self._tell_stream(publisher.stream)
+
+    def _flowed(self, seen: Seen) -> None:
+        number = seen.fields.get("subscription_id", _UNKNOWN)
+        key = seen.connection, number
+        subscription = self._subscriptions.setdefault(key, _Subscription(_UNKNOWN, None))
+        if seen.kind == "Credit":
+            subscription.add(seen.fields.get("credit", 0))
+        else:
+            subscription.add(-1)
+            chunk = seen.fields.get("chunk", seen.fields)
+            first = int(seen.keys[0])
+            subscription.last = first + chunk.get("records", 1) - 1
+            stream = self._stream(subscription.stream)
+            stream.first = first if stream.first is None else min(stream.first, first)
+            stream.last = max(subscription.last, stream.last or 0)
+            self._tell_stream(subscription.stream)
+        self.tell(f"{seen.connection} subscription {number}", str(subscription))
+
+    def _stream(self, name: str) -> _Stream:
+        return self._streams.setdefault(name, _Stream())
+
+    def _tell_stream(self, name: str) -> None:
+        self.tell(f"stream {name}", str(self._streams[name]))
