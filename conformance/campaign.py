@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.cli.analyze import analyze_journals, tally
-from conformance.clients.adapter.process import ProcessAdapter
+from conformance.cli.replay import real_time_option
 from conformance.clients.adapters.registry import Client, bundled
 from conformance.clients.mutants.matrix import matrix
 from conformance.clients.reference.registry import protocols
@@ -32,6 +32,7 @@ from conformance.report.runs import write_run_pages
 from conformance.results import Results, Verdict, with_found
 from conformance.search.fixed import Swept
 from conformance.stages import FOLDER, STAGES, run_stage
+from conformance.suite import clients as under_test
 from conformance.suite.conform import SuiteRequest, conform_all
 from conformance.suite.folder import keep_in, write_folder
 from conformance.suite.load import all_scenarios, select
@@ -44,14 +45,28 @@ OWN = "reference-"
 
 
 class ConformCampaign:
-    """One run of the main job; what is done when it is cut short is in the report all the same."""
+    """One run of the main job; what is done when it is cut short is in the report all the same.
 
-    def __init__(self, report: Path, which: str, parallel: int | None, seed: int, console: Console) -> None:
+    Args:
+        real_time: No client runs in this process.
+    """
+
+    def __init__(
+        self,
+        report: Path,
+        which: str,
+        parallel: int | None,
+        seed: int,
+        console: Console,
+        *,
+        real_time: bool = False,
+    ) -> None:
         self.report = report
         self.which = which
         self.parallel = parallel
         self.seed = seed
         self.console = console
+        self.real_time = real_time
         self.done: list[Results] = []
         self.staged: dict[str, list[Swept]] = {}
         self.left_out: list[str] = []
@@ -89,10 +104,12 @@ class ConformCampaign:
 
     def _order(self, client: Client, protocol: str) -> SuiteRequest:
         known = FOLDER / f"{client.name}.toml"
+        who = under_test.speaking(client, protocol)
         return SuiteRequest(
             client=client.name,
             protocol=protocol,
-            make_adapter=lambda: ProcessAdapter(client.command, protocol, env=client.env),
+            make_adapter=who.make,
+            here=None if self.real_time else who.here,
             which=self.which,
             expect=known if known.exists() else None,
             seed=self.seed,
@@ -115,7 +132,9 @@ class ConformCampaign:
         """The fixed lists of sweep and chaos, see `conformance.stages`."""
         for stage in STAGES:
             refused: list[str] = []
-            self.staged[stage.name] = run_stage(stage, clients, self.report, self.console, refused)
+            self.staged[stage.name] = run_stage(
+                stage, clients, self.report, self.console, refused, real_time=self.real_time
+            )
             self.left_out += refused
             self.is_refused |= bool(refused)  # such as an expectation file of another version
             self._keep_found(stage.name)
@@ -254,6 +273,7 @@ def verdicts(done: Sequence[Results]) -> Table:
 )
 @click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
 @click.option("--baseline", metavar="DIR", help="An earlier report: this one says what changed since.")
+@real_time_option
 def main(
     report: Path,
     full: bool,
@@ -262,6 +282,7 @@ def main(
     seed: int,
     master: str | None,
     baseline: str | None,
+    real_time: bool,
 ) -> None:
     """Judge every bundled client that can run here, and write one report.
 
@@ -275,7 +296,8 @@ def main(
     except UsageError as error:
         console.print(str(error), markup=False)
         sys.exit(ExitCode.USAGE)
-    campaign = ConformCampaign(_emptied(report), "full" if full else "gate", parallel, seed, console)
+    which = "full" if full else "gate"
+    campaign = ConformCampaign(_emptied(report), which, parallel, seed, console, real_time=real_time)
     clients = [c for c in bundled() if (c.name in names if names else not c.name.startswith(OWN))]
     if not full and not names:
         clients = campaign.without_nightly(clients)

@@ -62,13 +62,20 @@ STAGES = (SWEEP, CHAOS)
 
 
 def run_stage(
-    stage: JobStage, clients: Sequence[Client], report: Path, console: Console, refused: list[str]
+    stage: JobStage,
+    clients: Sequence[Client],
+    report: Path,
+    console: Console,
+    refused: list[str],
+    *,
+    real_time: bool = False,
 ) -> list[Swept]:
     """Run the lists of all clients that can run here.
 
     Args:
         report: The folder of the report; pages are written into a folder of it.
         refused: Gets a sentence for each list that cannot be run.
+        real_time: No client runs in this process.
     """
     lists: list[Fixed[Any, Any]] = []
     for client in clients:
@@ -84,6 +91,9 @@ def run_stage(
         return []
     console.print(f"[bold]{stage.name}[/]: {stage.about}", highlight=False)
     begun = time.monotonic()
+    for each in lists:
+        if not real_time:
+            each.run_here()
     asyncio.run(run_lists(lists, stage.lanes, stage.longest_s))
     found = [each.found for each in lists]
     _report(stage, found, time.monotonic() - begun, console)
@@ -99,6 +109,8 @@ def _report(stage: JobStage, found: Sequence[Swept], seconds: float, console: Co
         f"{new} new findings, {known} as expected",
         highlight=False,
     )
+    if here := sum(each.here for each in found):
+        console.print(f"   {here} of them on virtual time, the others in processes", highlight=False)
     for each in found:
         for row in each.new:
             console.print(f"   {each.client}: {row.invariant}: {row.detail} ({row.spec})", markup=False)

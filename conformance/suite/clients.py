@@ -50,15 +50,20 @@ def bundled(name: str, protocol: str | None, *, asked: str = "--protocol") -> Cl
     if not found.runnable:
         raise UsageError(f"{found.name} cannot run here: {'; '.join(found.missing)}")
     spoken = _spoken(found.name, found.protocols, protocol, asked)
+    return speaking(found, spoken)
+
+
+def speaking(found: registry.Client, protocol: str) -> ClientUnderTest:
+    """A bundled client that can run here, with a protocol that it speaks."""
     here, why = None, ""
     try:
-        here = adapter_class(name)
+        here = adapter_class(found.asked)
     except NotHere as error:
         why = str(error)
     return ClientUnderTest(
         found.name,
-        spoken,
-        lambda: ProcessAdapter(found.command, spoken, env=found.env),
+        protocol,
+        lambda: ProcessAdapter(found.command, protocol, env=found.env),
         ("--client", found.asked),
         here=here,
         why_process=why,

@@ -16,7 +16,7 @@ from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.adapter.messages import Hello
 from conformance.known.defects import KnownDefects
-from conformance.results import Verdict
+from conformance.results import ON_VIRTUAL_TIME, Verdict
 from conformance.run import simulated
 from conformance.run.simulated import NeedsProcess
 from conformance.run.stuck import Stuck, run_or_stuck
@@ -29,7 +29,6 @@ from fakebrokers.server import FakeServer
 from fakebrokers.simulation import SimulationLoop
 
 STUCK_S = 5.0  #: of the processor, after which a scenario is left to a process
-NOTE = "judged on virtual time"
 
 OpenRun = Callable[[Scenario], RunJournal]
 
@@ -69,13 +68,12 @@ class HereJudge:
             open_run: Opens the journal on disk for a run; None writes none.
         """
         for item in items:
-            judgement = self._try(item, None)
-            if judgement is None:
-                continue
-            if open_run is not None:  # the same run once more: a journal is kept of what stands
-                judgement = self._try(item, open_run(item))
+            note = None if open_run is None else open_run(item)
+            judgement = self._try(item, note)
             if judgement is not None:
                 yield judgement
+            elif note is not None:  # the process that judges it writes one of its own
+                note.discard()
 
     def _try(self, item: Scenario, note: RunJournal | None) -> Judgement | None:
         why = "it is about the process" if item.process or item.alone else self._why_sockets(item)
@@ -92,7 +90,7 @@ class HereJudge:
         if why:
             self.left[item.key] = why
             return None
-        return msgspec.structs.replace(found[0], notes=(*found[0].notes, NOTE))
+        return msgspec.structs.replace(found[0], how=ON_VIRTUAL_TIME)
 
     @staticmethod
     def _why_sockets(item: Scenario) -> str:
@@ -122,6 +120,6 @@ class HereJudge:
             return judgement.reason or str(judgement.verdict)
         foreseen = foresee(self._known, judgement)
         if foreseen is False or (foreseen is None and judgement.verdict is not Verdict.PASS):
-            return f"{judgement.verdict} on virtual time: {judgement.reason}"
+            return f"{judgement.verdict} {ON_VIRTUAL_TIME}: {judgement.reason}"
         broken = news(self._known, judgement)
-        return f"on virtual time: {broken[0].name}: {broken[0].detail}" if broken else ""
+        return f"{ON_VIRTUAL_TIME}: {broken[0].name}: {broken[0].detail}" if broken else ""

@@ -15,9 +15,9 @@ from conformance.clients.mutants.registry import find_mutant
 from conformance.clients.reference.registry import reference
 from conformance.known.defects import KnownDefects, Part
 from conformance.known.files import load
-from conformance.results import Verdict
+from conformance.results import ON_VIRTUAL_TIME, Verdict
 from conformance.suite.conform import SuiteRequest, conform
-from conformance.suite.here import NOTE, HereJudge
+from conformance.suite.here import HereJudge
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.scenario import Scenario
 
@@ -48,7 +48,7 @@ def test_what_passes_stands() -> None:
     here = judge(Reference)
     found = list(here.judged(items("RMQS-3.01", "RMQS-3.02", "NET-1.01")))
     assert [one.verdict for one in found] == [Verdict.PASS] * 3
-    assert all(NOTE in one.notes for one in found)
+    assert [one.how for one in found] == [ON_VIRTUAL_TIME] * 3
     assert here.left == {}
 
 
@@ -126,7 +126,8 @@ def test_the_others_are_judged_elsewhere_and_say_what_virtual_time_has_shown() -
     assert "1 of 2 rows on virtual time" in said
     assert [row.verdict for row in rows.values()] == [Verdict.PASS] * 2  # of the client that was made
     assert (rows["RMQS-3.01"].tags, rows["RMQS-3.02"].tags) == ((), ("real-time",))
-    assert rows["RMQS-3.02"].actual.startswith("judged in real time: fail on virtual time: ")
+    assert rows["RMQS-3.01"].how == ON_VIRTUAL_TIME
+    assert rows["RMQS-3.02"].how.startswith("in a process, in real time: fail on virtual time: ")
     assert "    RMQS-3.02: fail on virtual time: " in said
 
 
