@@ -23,7 +23,7 @@ from fakebrokers.schemas import DIALECT, components
 
 RESULTS_VERSION = 1
 
-ON_VIRTUAL_TIME = "on virtual time"  #: how a row was judged that needs no process
+ON_VIRTUAL_TIME = "on virtual time"  #: how a row was judged
 
 #: Between the sentences of a source, each of which begins with its code; a sentence may hold a semicolon.
 _CODED = re.compile(r";\s+(?=[A-Z][A-Za-z0-9.-]*: )")
