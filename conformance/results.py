@@ -103,8 +103,8 @@ class RowResult(msgspec.Struct, frozen=True):
         reproducer: A pytest file that shows the same without this suite; empty if there is none.
         run: Name of the run in the journal folder; empty if none was written.
         revision: Of the scenario; raised when its criteria change.
-        how: Of a client that can be judged on virtual time: whether it was, or why a process had to say so, with
-            what virtual time has shown. Empty of all other clients.
+        how: Of a client that can be judged on virtual time: whether it was, or why a process had to say so,
+            with what virtual time has shown. Empty of all other clients.
     """
 
     id: str
