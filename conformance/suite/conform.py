@@ -261,7 +261,7 @@ class _Run:
         order = self.order
         if order.here is None or order.target or current_thread() is not main_thread():
             return
-        judge = HereJudge(order.here, order.seed, self._known)
+        judge = HereJudge(order.here, order.seed, self._known, order.meter)
         hello = judge.hello(order.protocol)
         try:
             self._known.check_client(order.expect, order.client, hello)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import redirect_stderr
+from contextlib import AbstractContextManager, nullcontext, redirect_stderr
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from conformance.clients.adapter.host import ClientHost
 from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.adapter.messages import Hello
+from conformance.coverage.meter import CoverageMeter, row
 from conformance.known.defects import KnownDefects
 from conformance.results import ON_VIRTUAL_TIME, Verdict
 from conformance.run import simulated
@@ -40,15 +41,23 @@ class HereJudge:
         client: Its adapter class.
         seed: Of the fakes.
         known: What is known of it.
+        meter: Measures what of it is executed.
 
     Attributes:
         left: Scenarios that need a process, each with the reason.
     """
 
-    def __init__(self, client: type[AdapterBase], seed: int, known: KnownDefects) -> None:
+    def __init__(
+        self,
+        client: type[AdapterBase],
+        seed: int,
+        known: KnownDefects,
+        meter: CoverageMeter | None = None,
+    ) -> None:
         self._client = client
         self._seed = seed
         self._known = known
+        self._meter = meter
         self.left: dict[Key, str] = {}
 
     async def _greeted(self, protocol: str) -> Hello:
@@ -80,7 +89,7 @@ class HereJudge:
         found: list[Judgement] = []
         if not why:
             try:
-                with redirect_stderr(io.StringIO()):
+                with redirect_stderr(io.StringIO()), self._measured(item):
                     run_or_stuck(self._run(item, note, found), STUCK_S, run=simulated.run)
             except (NeedsProcess, Stuck, AdapterFailed) as error:
                 why = str(error)
@@ -91,6 +100,9 @@ class HereJudge:
             self.left[item.key] = why
             return None
         return msgspec.structs.replace(found[0], how=ON_VIRTUAL_TIME)
+
+    def _measured(self, item: Scenario) -> AbstractContextManager[None]:
+        return nullcontext() if self._meter is None else self._meter.doing(row(item.id))
 
     @staticmethod
     def _why_sockets(item: Scenario) -> str:

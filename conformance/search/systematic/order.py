@@ -82,6 +82,9 @@ class DrawOrder:
                 specs.extend(mixed)
         self.left = max(0, self.left - sum(self.ledger.drawn.values()))
 
+    def favour(self) -> None:
+        """The last spec has done what none had done before: what is near it comes soon."""
+
     def ran(self) -> None:
         """The next one of the specs that were drawn has been run."""
         group = self._drawn.popleft()
