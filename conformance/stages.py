@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
 
 from conformance.clients.adapters.registry import Client
+from conformance.coverage.meter import CoverageMeter
 from conformance.search.fixed import KNOWN, LANES, LONGEST_S, Fixed, Swept, run_lists
 from conformance.search.random import fixed as chaos
 from conformance.search.systematic import fixed as sweep
@@ -18,6 +19,9 @@ from conformance.search.systematic.fixed import SPECS
 from fakebrokers.errors import UsageError
 
 FOLDER = Path("ci/known")  #: for each client its list, and what it is known to get wrong
+
+
+NO_METERS: Mapping[str, CoverageMeter] = {}
 
 
 class JobStage(NamedTuple):
@@ -69,6 +73,7 @@ def run_stage(
     refused: list[str],
     *,
     real_time: bool = False,
+    meters: Mapping[str, CoverageMeter] = NO_METERS,
 ) -> list[Swept]:
     """Run the lists of all clients that can run here.
 
@@ -76,6 +81,7 @@ def run_stage(
         report: The folder of the report; pages are written into a folder of it.
         refused: Gets a sentence for each list that cannot be run.
         real_time: No client runs in this process.
+        meters: Measure what is executed of clients that do, by their names.
     """
     lists: list[Fixed[Any, Any]] = []
     for client in clients:
@@ -93,7 +99,7 @@ def run_stage(
     begun = time.monotonic()
     for each in lists:
         if not real_time:
-            each.run_here()
+            each.run_here(meters.get(each.name))
     asyncio.run(run_lists(lists, stage.lanes, stage.longest_s))
     found = [each.found for each in lists]
     _report(stage, found, time.monotonic() - begun, console)

@@ -12,12 +12,15 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
 from conformance.clients.adapters.registry import Client
+from conformance.coverage.meter import CoverageMeter
+from conformance.coverage.meter import spec as label_of
 from conformance.known.defects import GeneratedRun, KnownDefects, KnownFindings, Part
 from conformance.known.files import load
 from conformance.results import Found
@@ -162,14 +165,20 @@ class Fixed(ABC, Generic[S, C]):
     def page(self, case: C, finding: Finding, news: list[Finding], folder: Path) -> Path:
         """Write the page of a finding into a folder of the report."""
 
-    def run_here(self) -> None:
-        """Run the specs on virtual time, if the client can. What shows no news there is done. Blocks."""
-        self.open = [spec for spec in self.open if not self._stands(spec)]
+    def run_here(self, meter: CoverageMeter | None = None) -> None:
+        """Run the specs on virtual time, if the client can. What shows no news there is done. Blocks.
+
+        Args:
+            meter: Measures what of the client is executed.
+        """
+        self.open = [spec for spec in self.open if not self._stands(spec, meter)]
         self.found.here = len(self.specs) - len(self.open)
 
-    def _stands(self, spec: S) -> bool:
+    def _stands(self, spec: S, meter: CoverageMeter | None) -> bool:
+        label = label_of(spec.base, spec.acts)
         try:
-            findings = self.found_here(spec)
+            with nullcontext() if meter is None else meter.doing(label):
+                findings = self.found_here(spec)
         except NeedsProcess:
             return False
         if findings is None or self.expected.news(findings, spec):

@@ -174,6 +174,7 @@ class _Run:
         self._rules: dict[Key, list[RuleResult]] = {}
         self._kept_s = 0.0
         self._needs_process: Mapping[Key, str] = {}
+        self._is_here = False  #: whether scenarios are judged in this process now
         self.chosen: list[Scenario] = []
         self.is_done = False
         if order.journal is not None:
@@ -228,7 +229,12 @@ class _Run:
                 judgement = msgspec.structs.replace(judgement, how=how, tags=(*judgement.tags, REAL_TIME))
             self._bare.append(_bare(judgement))
             self._rules[judgement.scenario.key] = rule_results(judgement)
-            self._rows[judgement.scenario.key] = beside.submit(self._row, judgement)
+            if self._is_here:  # a thread beside would run on the virtual time of this one
+                done: Future[RowResult] = Future()
+                self._rows[judgement.scenario.key] = done
+                done.set_result(self._row(judgement))
+            else:
+                self._rows[judgement.scenario.key] = beside.submit(self._row, judgement)
             progress.end(judgement, who)
             if time.monotonic() - self._kept_s > KEEP_EVERY_S:
                 self._keep()
@@ -270,8 +276,10 @@ class _Run:
             return
         self._hello.append(hello)
         begun_s = time.monotonic()
+        self._is_here = True
         for judgement in judge.judged(self.chosen, journals_for(order, self._hello)):
             self.runner.take(judgement)
+        self._is_here = False
         self._needs_process = judge.left
         seconds = time.monotonic() - begun_s
         who = f"{order.client}: " if is_named else ""
