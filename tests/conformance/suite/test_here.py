@@ -15,11 +15,14 @@ from conformance.clients.mutants.registry import find_mutant
 from conformance.clients.reference.registry import reference
 from conformance.known.defects import KnownDefects, Part
 from conformance.known.files import load
-from conformance.results import ON_VIRTUAL_TIME, Verdict
-from conformance.suite.conform import SuiteRequest, conform
+from conformance.results import ON_VIRTUAL_TIME, Results, Verdict
+from conformance.suite.conform import SuiteRequest, conform, conform_all
 from conformance.suite.here import HereJudge
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.scenario import Scenario
+from fakebrokers.interrupts import Interrupts
+from fakebrokers.journal import RunJournal
+from fakebrokers.journal.reader import runs_in
 
 PROTOCOL = "rabbitmq-stream"
 Reference: Any = reference(PROTOCOL)
@@ -135,3 +138,49 @@ def test_without_a_class_nothing_is_judged_here() -> None:
     results, started, said = conformed(None, "RMQS-3.01")
     assert (len(results.results), bool(started)) == (1, True)
     assert "virtual time" not in said
+
+
+def test_a_client_of_another_version_keeps_none_from_being_judged_here(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "known.toml"
+    path.write_text(KNOWN.replace('"1"', '"0.1"'))
+    refused: list[str] = []
+    found: dict[str, Results] = {}
+    orders = [
+        SuiteRequest(
+            client=name,
+            protocol=PROTOCOL,
+            make_adapter=lambda: InProcessAdapter(Reference, PROTOCOL),
+            which="full",
+            ids=("RMQS-3.01", "RMQS-3.02"),
+            here=Reference,
+            expect=expect,
+        )
+        for name, expect in (("toy", path), ("other", None))
+    ]
+    conform_all(
+        orders,
+        Console(quiet=True),
+        Interrupts(),
+        parallel=2,
+        on_done=lambda order, results: found.update({order.client: results}),
+        on_refused=lambda order, error: refused.append(order.client),
+    )
+    assert refused == ["toy"]
+    assert [row.how for row in found["other"].results] == [ON_VIRTUAL_TIME] * 2
+
+
+def test_the_journal_has_one_run_of_each_row_and_none_of_what_does_not_stand(tmp_path: Path) -> None:
+    mutant: Any = find_mutant(PROTOCOL, "confirm-by-position").adapter
+    here = judge(mutant)
+    opened: list[RunJournal] = []
+
+    def open_run(item: Scenario) -> RunJournal:
+        opened.append(RunJournal(tmp_path, item.id, traces=True))
+        return opened[-1]
+
+    stands = [one.scenario.id for one in here.judged(items("RMQS-3.01", "RMQS-3.02"), open_run)]
+    assert (stands, len(opened)) == (["RMQS-3.01"], 2)
+    assert runs_in(tmp_path) == [opened[0].run]
+    assert not list(tmp_path.glob(f"{opened[1].run}*"))
