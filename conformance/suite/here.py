@@ -29,7 +29,7 @@ from fakebrokers.journal import RunJournal
 from fakebrokers.server import FakeServer
 from fakebrokers.simulation import SimulationLoop
 
-STUCK_S = 5.0  #: of the processor, after which a scenario is left to a process
+STUCK_S = 5.0  #: of the processor, in which no virtual time passes: such a scenario is left to a process
 
 OpenRun = Callable[[Scenario], RunJournal]
 
@@ -58,6 +58,7 @@ class HereJudge:
         self._seed = seed
         self._known = known
         self._meter = meter
+        self._clock: Callable[[], float] = lambda: 0.0  #: of the loop that runs
         self.left: dict[Key, str] = {}
 
     async def _greeted(self, protocol: str) -> Hello:
@@ -90,7 +91,9 @@ class HereJudge:
         if not why:
             try:
                 with redirect_stderr(io.StringIO()), self._measured(item):
-                    run_or_stuck(self._run(item, note, found), STUCK_S, run=simulated.run)
+                    self._clock = lambda: 0.0
+                    work = self._run(item, note, found)
+                    run_or_stuck(work, STUCK_S, run=simulated.run, reached=self._reached)
             except (NeedsProcess, Stuck, AdapterFailed) as error:
                 why = str(error)
         if not why and not found:
@@ -100,6 +103,9 @@ class HereJudge:
             self.left[item.key] = why
             return None
         return msgspec.structs.replace(found[0], how=ON_VIRTUAL_TIME)
+
+    def _reached(self) -> float:
+        return self._clock()
 
     def _measured(self, item: Scenario) -> AbstractContextManager[None]:
         return nullcontext() if self._meter is None else self._meter.doing(row(item.id))
@@ -111,6 +117,7 @@ class HereJudge:
     async def _run(self, item: Scenario, note: RunJournal | None, found: list[Judgement]) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SimulationLoop)
+        self._clock = loop.time
         loop.set_exception_handler(lambda *_: None)  # a process only writes such things to stderr
         host = ClientHost(loop)
         adapter = InProcessAdapter(self._client, item.protocol, host)

@@ -86,3 +86,17 @@ async def catches_everything() -> None:
 def test_however_the_loop_comes_to_its_end_it_was_stuck(work: Work) -> None:
     with pytest.raises(Stuck, match="of processor time"):
         run_or_stuck(work(), 0.1)
+
+
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize(("steps", "times"), [(1.0, stuck.MOST_TIMES), (0.0, 1)])
+def test_what_goes_on_gets_more_of_the_processor(steps: float, times: int) -> None:
+    asked: list[float] = []
+
+    def reached() -> float:
+        asked.append(len(asked) * steps)
+        return asked[-1]
+
+    said = f"not done after {0.1 * times:g} s of processor time"
+    with pytest.raises(Stuck, match=said):
+        run_or_stuck(loop_for_good(), 0.1, reached=reached)
