@@ -46,7 +46,7 @@ def sentence(found: ClientCoverage) -> str:
     )
     return (
         f"coverage of {found.client} {found.version}: {found.executed} of {found.branches} branches "
-        f"({found.share:.0%}), {found.executed_lines} of {found.lines} lines; {never} functions never entered"
+        f"({found.share:.0%}), {found.executed_lines} of {found.lines} lines; {never} function{'s' * (never != 1)} never entered"
     )
 
 

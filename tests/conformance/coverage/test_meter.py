@@ -80,7 +80,7 @@ def test_what_was_never_executed_is_named_by_file_and_function(library: str, tmp
     assert functions["sign"].missing == ((3, 4), (5, 7))
     assert [name for name, each in functions.items() if not each.is_entered] == ["never"]
     assert "2 of 4 branches (50%)" in sentence(found)
-    assert "1 functions never entered" in sentence(found)
+    assert "1 function never entered" in sentence(found)
 
 
 def test_news_are_what_no_run_before_has_executed(library: str, tmp_path: Path) -> None:
