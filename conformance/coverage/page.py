@@ -41,12 +41,12 @@ def write_coverage(found: ClientCoverage, folder: Path) -> Path:
 
 def sentence(found: ClientCoverage) -> str:
     """One line for people."""
-    never = sum(
-        not function.is_entered for file in found.files for function in file.functions if function.name
-    )
+    functions = [each for file in found.files for each in file.functions if each.name]
+    never = sum(not each.is_entered for each in functions)
     return (
         f"coverage of {found.client} {found.version}: {found.executed} of {found.branches} branches "
-        f"({found.share:.0%}), {found.executed_lines} of {found.lines} lines; {never} function{'s' * (never != 1)} never entered"
+        f"({found.share:.0%}), {found.executed_lines} of {found.lines} lines; "
+        f"{never} function{'s' * (never != 1)} never entered"
     )
 
 

@@ -23,7 +23,6 @@ from conformance.coverage.meter import CoverageMeter, row
 from conformance.results import Results
 from fakebrokers.errors import UsageError
 
-
 LIBRARY = """
 def used():
     return 1
