@@ -31,18 +31,21 @@ def alarm_after(
     Args:
         seconds: Of processor time.
         waits_s: How long the work may wait besides, in real time.
-        reached: How far the work is, on its own clock: while that goes on, it may take `MOST_TIMES` as much.
+        reached: How far the work is, on its own clock. While that goes on, it may take `MOST_TIMES` as much of the
+            processor, and wait for that as long as it takes.
     """
     said: list[str] = []
-    longest_s = PATIENCE * seconds * (1 if reached is None else MOST_TIMES) + waits_s
-    rings, last = 0, 0.0 if reached is None else reached()
+    longest_s = PATIENCE * seconds + waits_s
+    rings = 0
+    begun = 0.0 if reached is None else reached()
+    last: dict[int, float] = {signal.SIGPROF: begun, signal.SIGALRM: begun}  # when each rang
 
     def ring(number: int, _: FrameType | None) -> None:
-        nonlocal rings, last
+        nonlocal rings
         rings += number == signal.SIGPROF
-        if number == signal.SIGPROF and reached is not None and rings < MOST_TIMES:
-            before, last = last, reached()
-            if last != before:
+        if reached is not None and rings < MOST_TIMES:
+            before, last[number] = last[number], reached()
+            if last[number] != before:
                 return
         of_what = f"{seconds * rings:g} s of processor time"
         give_up(f"not done after {of_what if number == signal.SIGPROF else f'{longest_s:g} s'}")
@@ -54,7 +57,7 @@ def alarm_after(
         said.append(why)
         raise Stuck(why)
 
-    former = {number: signal.signal(number, ring) for number in (signal.SIGPROF, signal.SIGALRM)}
+    former = {number: signal.signal(number, ring) for number in last}
     leaves, os._exit = os._exit, leave
     signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
     signal.setitimer(signal.ITIMER_REAL, longest_s, longest_s)
