@@ -31,8 +31,8 @@ def alarm_after(
     Args:
         seconds: Of processor time.
         waits_s: How long the work may wait besides, in real time.
-        reached: How far the work is, on its own clock. While that goes on, it may take `MOST_TIMES` as much of
-            the processor, and wait for that as long as it takes.
+        reached: How far the work is, on its own clock. While that goes on, it may take `MOST_TIMES` as much
+            of the processor, and wait for that as long as it takes.
     """
     said: list[str] = []
     longest_s = PATIENCE * seconds + waits_s
