@@ -20,10 +20,13 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.cli.analyze import analyze_journals, tally
-from conformance.clients.adapter.process import ProcessAdapter
+from conformance.cli.coverage import FOLDER as COVERAGE
+from conformance.cli.coverage import coverage_option, deliver
+from conformance.cli.replay import real_time_option
 from conformance.clients.adapters.registry import Client, bundled
 from conformance.clients.mutants.matrix import matrix
 from conformance.clients.reference.registry import protocols
+from conformance.coverage.meter import CoverageMeter
 from conformance.findings import write_findings
 from conformance.pipeline.comparison import load_baseline
 from conformance.printing import console_for_all, plain
@@ -32,6 +35,7 @@ from conformance.report.runs import write_run_pages
 from conformance.results import Results, Verdict, with_found
 from conformance.search.fixed import Swept
 from conformance.stages import FOLDER, STAGES, run_stage
+from conformance.suite import clients as under_test
 from conformance.suite.conform import SuiteRequest, conform_all
 from conformance.suite.folder import keep_in, write_folder
 from conformance.suite.load import all_scenarios, select
@@ -44,14 +48,32 @@ OWN = "reference-"
 
 
 class ConformCampaign:
-    """One run of the main job; what is done when it is cut short is in the report all the same."""
+    """One run of the main job; what is done when it is cut short is in the report all the same.
 
-    def __init__(self, report: Path, which: str, parallel: int | None, seed: int, console: Console) -> None:
+    Args:
+        real_time: No client runs in this process.
+        coverage: What is executed of clients is measured, where they name what that is about.
+    """
+
+    def __init__(
+        self,
+        report: Path,
+        which: str,
+        parallel: int | None,
+        seed: int,
+        console: Console,
+        *,
+        real_time: bool = False,
+        coverage: bool = False,
+    ) -> None:
         self.report = report
         self.which = which
         self.parallel = parallel
         self.seed = seed
         self.console = console
+        self.real_time = real_time
+        self.coverage = coverage
+        self.meters: dict[str, CoverageMeter] = {}
         self.done: list[Results] = []
         self.staged: dict[str, list[Swept]] = {}
         self.left_out: list[str] = []
@@ -89,17 +111,33 @@ class ConformCampaign:
 
     def _order(self, client: Client, protocol: str) -> SuiteRequest:
         known = FOLDER / f"{client.name}.toml"
+        meter = self._meter(client, protocol)  # before the library is imported
+        who = under_test.speaking(client, protocol, {} if meter is None else meter.env)
         return SuiteRequest(
             client=client.name,
             protocol=protocol,
-            make_adapter=lambda: ProcessAdapter(client.command, protocol, env=client.env),
+            make_adapter=who.make,
+            here=None if self.real_time else who.here,
             which=self.which,
             expect=known if known.exists() else None,
             seed=self.seed,
             journal=self.report / "journal",
             keep=keep_in(self.report / f"{client.name}-{protocol}"),
             parallel=self.parallel,
+            meter=meter,
         )
+
+    def _meter(self, client: Client, protocol: str) -> CoverageMeter | None:
+        if not self.coverage:
+            return None
+        if client.name not in self.meters:
+            try:
+                meter = CoverageMeter(client, self.report / f"{client.name}-{protocol}" / COVERAGE)
+            except UsageError as error:
+                self.left_out.append(f"coverage: {error}")
+                return None
+            self.meters[client.name] = meter
+        return self.meters[client.name]
 
     def _refuse(self, order: SuiteRequest, error: FakeBrokerError) -> None:
         self.is_refused |= isinstance(error, UsageError)  # such as an expectation file of another version
@@ -115,7 +153,15 @@ class ConformCampaign:
         """The fixed lists of sweep and chaos, see `conformance.stages`."""
         for stage in STAGES:
             refused: list[str] = []
-            self.staged[stage.name] = run_stage(stage, clients, self.report, self.console, refused)
+            self.staged[stage.name] = run_stage(
+                stage,
+                clients,
+                self.report,
+                self.console,
+                refused,
+                real_time=self.real_time,
+                meters=self.meters,
+            )
             self.left_out += refused
             self.is_refused |= bool(refused)  # such as an expectation file of another version
             self._keep_found(stage.name)
@@ -173,6 +219,8 @@ class ConformCampaign:
 
     def finish(self, analysis: dict[str, Any] | None, mutants: dict[str, Any] | None, note: str = "") -> Path:
         """Write the report; returns its path."""
+        for meter in self.meters.values():
+            deliver(meter, self.console)
         words = [note, *(f"Not run here: {each}." for each in self.left_out)]
         write_findings(self.done, self.report)
         write_run_pages(self.done, self.report)
@@ -254,6 +302,8 @@ def verdicts(done: Sequence[Results]) -> Table:
 )
 @click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
 @click.option("--baseline", metavar="DIR", help="An earlier report: this one says what changed since.")
+@real_time_option
+@coverage_option
 def main(
     report: Path,
     full: bool,
@@ -262,6 +312,8 @@ def main(
     seed: int,
     master: str | None,
     baseline: str | None,
+    real_time: bool,
+    coverage: bool,
 ) -> None:
     """Judge every bundled client that can run here, and write one report.
 
@@ -275,7 +327,10 @@ def main(
     except UsageError as error:
         console.print(str(error), markup=False)
         sys.exit(ExitCode.USAGE)
-    campaign = ConformCampaign(_emptied(report), "full" if full else "gate", parallel, seed, console)
+    which = "full" if full else "gate"
+    campaign = ConformCampaign(
+        _emptied(report), which, parallel, seed, console, real_time=real_time, coverage=coverage
+    )
     clients = [c for c in bundled() if (c.name in names if names else not c.name.startswith(OWN))]
     if not full and not names:
         clients = campaign.without_nightly(clients)

@@ -23,6 +23,8 @@ from fakebrokers.schemas import DIALECT, components
 
 RESULTS_VERSION = 1
 
+ON_VIRTUAL_TIME = "on virtual time"  #: how a row was judged
+
 #: Between the sentences of a source, each of which begins with its code; a sentence may hold a semicolon.
 _CODED = re.compile(r";\s+(?=[A-Z][A-Za-z0-9.-]*: )")
 
@@ -101,6 +103,8 @@ class RowResult(msgspec.Struct, frozen=True):
         reproducer: A pytest file that shows the same without this suite; empty if there is none.
         run: Name of the run in the journal folder; empty if none was written.
         revision: Of the scenario; raised when its criteria change.
+        how: Of a client that can be judged on virtual time: whether it was, or why a process had to say so,
+            with what virtual time has shown. Empty of all other clients.
     """
 
     id: str
@@ -131,6 +135,7 @@ class RowResult(msgspec.Struct, frozen=True):
     story: tuple[str, ...] = ()
     began_at: float = 0.0
     by_hand: tuple[str, ...] = ()
+    how: str = ""
 
     @property
     def sources(self) -> list[str]:

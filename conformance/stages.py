@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
 
 from conformance.clients.adapters.registry import Client
+from conformance.coverage.meter import CoverageMeter
 from conformance.search.fixed import KNOWN, LANES, LONGEST_S, Fixed, Swept, run_lists
 from conformance.search.random import fixed as chaos
 from conformance.search.systematic import fixed as sweep
@@ -18,6 +19,9 @@ from conformance.search.systematic.fixed import SPECS
 from fakebrokers.errors import UsageError
 
 FOLDER = Path("ci/known")  #: for each client its list, and what it is known to get wrong
+
+
+NO_METERS: Mapping[str, CoverageMeter] = {}
 
 
 class JobStage(NamedTuple):
@@ -62,13 +66,22 @@ STAGES = (SWEEP, CHAOS)
 
 
 def run_stage(
-    stage: JobStage, clients: Sequence[Client], report: Path, console: Console, refused: list[str]
+    stage: JobStage,
+    clients: Sequence[Client],
+    report: Path,
+    console: Console,
+    refused: list[str],
+    *,
+    real_time: bool = False,
+    meters: Mapping[str, CoverageMeter] = NO_METERS,
 ) -> list[Swept]:
     """Run the lists of all clients that can run here.
 
     Args:
         report: The folder of the report; pages are written into a folder of it.
         refused: Gets a sentence for each list that cannot be run.
+        real_time: No client runs in this process.
+        meters: Measure what is executed of clients that do, by their names.
     """
     lists: list[Fixed[Any, Any]] = []
     for client in clients:
@@ -84,6 +97,9 @@ def run_stage(
         return []
     console.print(f"[bold]{stage.name}[/]: {stage.about}", highlight=False)
     begun = time.monotonic()
+    for each in lists:
+        if not real_time:
+            each.run_here(meters.get(each.name))
     asyncio.run(run_lists(lists, stage.lanes, stage.longest_s))
     found = [each.found for each in lists]
     _report(stage, found, time.monotonic() - begun, console)
@@ -99,6 +115,8 @@ def _report(stage: JobStage, found: Sequence[Swept], seconds: float, console: Co
         f"{new} new findings, {known} as expected",
         highlight=False,
     )
+    if here := sum(each.here for each in found):
+        console.print(f"   {here} of them on virtual time, the others in processes", highlight=False)
     for each in found:
         for row in each.new:
             console.print(f"   {each.client}: {row.invariant}: {row.detail} ({row.spec})", markup=False)

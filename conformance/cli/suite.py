@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from conformance.cli.completion import client_names, scenario_ids
+from conformance.cli.coverage import coverage_option, deliver, meter_for
 from conformance.cli.folders import with_folders
 from conformance.cli.replay import real_time_option
 from conformance.printing import console_for_all
@@ -25,6 +26,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
+    from conformance.coverage.meter import CoverageMeter
     from conformance.suite.clients import ClientUnderTest
 
 PROTOCOL = click.Choice(protocol_names())
@@ -91,6 +93,7 @@ PROTOCOL = click.Choice(protocol_names())
     "--seed", type=int, default=0, show_default=True, help="Seed of the scenarios' random decisions."
 )
 @real_time_option
+@coverage_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.argument("ids", nargs=-1, metavar="[ID ...]", shell_complete=scenario_ids)
 def conform_command(
@@ -109,6 +112,7 @@ def conform_command(
     parallel: int | None,
     seed: int,
     real_time: bool,
+    coverage: bool,
     as_json: bool,
     ids: tuple[str, ...],
 ) -> int:
@@ -124,7 +128,7 @@ def conform_command(
         raise UsageError("--traces is for the journals of a report: add --report DIR")
     reserve(report)
     console = console_for_all(stderr=as_json)
-    given = {
+    given: dict[str, Any] = {
         "protocol": protocol, "variant": variant, "which": "full" if ids else which, "ids": ids,
         "target": target, "strict": strict, "expect": expect, "seed": seed, "parallel": parallel,
         "traces": traces, "real_time": real_time,
@@ -132,7 +136,10 @@ def conform_command(
     names = versions_of(client) if client is not None else []
     relied = _relied_on(uses, len(names))
     if len(names) < 2:
+        given["meter"] = meter_for(client, report) if coverage else None  # before its library is imported
         return _judge_one(client, adapter, report, baseline, console, given, as_json=as_json)
+    if coverage:
+        raise UsageError("--coverage is for a single version")
     if expect is not None or baseline is not None:
         raise UsageError("several versions are compared with each other: leave out --expect and --baseline")
 
@@ -178,7 +185,8 @@ def _run(
     from conformance.suite.conform import SuiteRequest, conform
     from conformance.suite.folder import keep_in
 
-    who = _who(client, adapter, given["protocol"])
+    meter = given.get("meter")
+    who = _who(client, adapter, given["protocol"], None if meter is None else meter.env)
     given = {**given, "protocol": who.protocol}
     real_time = given.pop("real_time")
     if who.why_process and not real_time:
@@ -195,12 +203,14 @@ def _run(
     return conform(order, console)
 
 
-def _who(client: str | None, adapter: str | None, protocol: str | None) -> ClientUnderTest:
+def _who(
+    client: str | None, adapter: str | None, protocol: str | None, env: Mapping[str, str] | None = None
+) -> ClientUnderTest:
     from conformance.suite import clients
 
-    return (
-        clients.bundled(client, protocol) if client is not None else clients.command(adapter or "", protocol)
-    )
+    if client is None:
+        return clients.command(adapter or "", protocol)
+    return clients.bundled(client, protocol, env=env or {})
 
 
 def _judge_one(
@@ -219,16 +229,17 @@ def _judge_one(
     who = _who(client, adapter, given["protocol"])
     # now: this run may write into the same folder
     pages = {"baseline": baseline, "before": _before(baseline, who.name, who.protocol, given["ids"])}
+    meter = given["meter"]
     try:
         results = _run(client, adapter, report, console, given)
     except CutShort as cut:
-        _deliver(cut.results, report, console, pages, as_json=as_json)
+        _deliver(cut.results, report, console, pages, as_json=as_json, meter=meter)
         console.print(f"[bold yellow]{cut}[/]: what had not ended by then is missing above", highlight=False)
         raise SystemExit(cut.results.exit_code) from None
     except NothingExecuted as nothing:
         console.print(f"[bold yellow]nothing was executed[/]: {escape(str(nothing))}", highlight=False)
         return ExitCode.INCONCLUSIVE
-    _deliver(results, report, console, pages, as_json=as_json)
+    _deliver(results, report, console, pages, as_json=as_json, meter=meter)
     if not any(map(was_executed, results.results)):
         console.print("[bold yellow]nothing was executed[/]: this says nothing about the client")
     return results.exit_code
@@ -252,27 +263,34 @@ def _deliver(
     *,
     as_json: bool,
     is_shown: bool = True,
+    meter: CoverageMeter | None = None,
 ) -> None:
     """Write the report, if one is wanted, and print the results; `pages` says what `write_pages` is given."""
     from conformance.suite.console import print_results
     from conformance.suite.folder import write_folder, write_pages
 
+    covered = None if meter is None else deliver(meter, console)
     if report is not None:
         write_folder(results, report)
         write_pages(results, report, **pages)
     if not is_shown:
         return
     if as_json:
-        sys.stdout.write(contract_json(results))
+        sys.stdout.write(contract_json(results, covered))
         return
     print_results(console, results)
     if report is not None:
         console.print(f"report: {report}", highlight=False)
 
 
-def contract_json(results: Results) -> str:
-    """The document of ``--json``: what scripts need, without diagrams and journals."""
+def contract_json(results: Results, covered: Mapping[str, Any] | None = None) -> str:
+    """The document of ``--json``: what scripts need, without diagrams and journals.
+
+    Args:
+        covered: What was executed of the client, where that was measured.
+    """
     data = msgspec.to_builtins(results)
+    data |= {} if covered is None else {"coverage": covered}
     kept = ("id", "protocol", "variant", "level", "verdict", "criterion", "tags", "seconds", "reason")
     data["results"] = [{key: row.get(key, "") for key in kept} for row in data["results"]]
     reported = ("rule", "protocol", "variant", "level", "verdict", "rows", "reason", "cause", "tags")

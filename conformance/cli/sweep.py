@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from conformance.cli.completion import client_names
+from conformance.cli.coverage import coverage_option, deliver, meter_for
 from conformance.cli.replay import command_of, protocol_of, real_time_option
 from conformance.printing import SafeConsole
 from fakebrokers.commands import ExitCode, reserve
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     help="Runs at once; one of a client in this process unless given, ten of others.",
 )
 @real_time_option
+@coverage_option
 @click.option(
     "--report",
     type=click.Path(file_okay=False, path_type=Path),
@@ -78,6 +80,7 @@ def sweep_command(
     again: bool,
     processes: int | None,
     real_time: bool,
+    coverage: bool,
     report: Path | None,
     as_json: bool,
 ) -> int:
@@ -97,17 +100,28 @@ def sweep_command(
     if (client is None) == (adapter is None):
         raise UsageError("say which client: --client NAME or --adapter CMD")
     reserve(report)
+    if coverage and processes:
+        raise UsageError("--coverage measures one run at a time: leave out -n")
+    meter = meter_for(client, report) if coverage else None
     subject = SweptClient(
         protocol_of(client, protocol),
         client or "",
         mutant or "",
         command_of(adapter),
         stock_in_memory=not real_time,
+        more_env=meter.env if meter is not None else {},
     )
     known = load(expect, Part.SWEEP).found_in(Part.SWEEP) if expect is not None else None
     listed = load_specs(specs, subject.protocol) if specs is not None else []
     campaign = SweepCampaign(
-        subject, report, expected=known, seed=seed, again=again, specs=listed, processes=processes or 0
+        subject,
+        report,
+        expected=known,
+        seed=seed,
+        again=again,
+        specs=listed,
+        processes=processes or 0,
+        meter=meter,
     )
     console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
     say_why_process(subject, console)
@@ -133,8 +147,10 @@ def sweep_command(
 def _print(campaign: SweepCampaign, as_json: bool) -> None:
     from conformance.cli.campaign import print_failures
 
+    said = SafeConsole(stderr=as_json, highlight=False, soft_wrap=True)
+    covered = {} if campaign.meter is None else {"coverage": deliver(campaign.meter, said)}
     if as_json:
-        click.echo(json.dumps(campaign.document(), indent=1))
+        click.echo(json.dumps({**campaign.document(), **covered}, indent=1))
         return
     console = SafeConsole(highlight=False, soft_wrap=True)
     print_failures(campaign, console)

@@ -39,7 +39,7 @@ class PageLinks:
 
     def shared(self) -> list[str]:
         """The files of the whole report: results and JUnit of a single client, findings, journal, tables."""
-        places = ("results.json", "junit.xml", "findings/", "journal/", "analysis/")
+        places = ("results.json", "junit.xml", "findings/", "journal/", "analysis/", "coverage/coverage.html")
         return [link for place in places if (link := self._first(place))]
 
     def of_client(self, page: Page, client: ReportedClient) -> list[str]:
@@ -48,7 +48,11 @@ class PageLinks:
         folders = dict.fromkeys(
             cell.folder for cell in cells if cell is not None and cell.client == client.name
         )
-        places = (f"{folder}/{name}" for folder in folders for name in ("results.json", "junit.xml"))
+        places = (
+            f"{folder}/{name}"
+            for folder in folders
+            for name in ("results.json", "junit.xml", "coverage/coverage.html")
+        )
         return [link for place in places if (link := self._first(place))]
 
     def _first(self, *places: str) -> str:

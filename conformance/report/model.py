@@ -16,7 +16,7 @@ from conformance.report.charts import Chart, latency_charts
 from conformance.report.diagram import sequence
 from conformance.report.done import done_to
 from conformance.report.gravity import GRAVITY, severity_of
-from conformance.report.overview import Exit, FailureCounts, exit_of, judged_against, tally
+from conformance.report.overview import Exit, FailureCounts, exit_of, judged_against, tally, timed
 from conformance.results import Results, RowResult, RuleResult, Step, Verdict, alike, summarize
 from conformance.rules.sentences import Rule
 from conformance.rules.sentences import rules as all_rules
@@ -146,6 +146,7 @@ class ReportedClient(msgspec.Struct, frozen=True):
     tally: FailureCounts
     exits: tuple[Exit, ...]
     rules: tuple[BrokenRule, ...] = ()
+    timed: str = ""  #: how its rows were judged, where that differs
 
     @property
     def found(self) -> int:
@@ -357,6 +358,7 @@ def _clients(runs: Sequence[Results], sections: Sequence[ProtocolSection]) -> It
             tally(results, rules),
             tuple(map(exit_of, own)),
             tuple(_broken(rules)),
+            timed(results),
         )
 
 

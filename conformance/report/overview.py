@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from conformance.results import Results, RowResult, RuleResult, Verdict
+from conformance.results import ON_VIRTUAL_TIME, Results, RowResult, RuleResult, Verdict
 from conformance.suite.verdicts import scenarios
 from fakebrokers.commands import ExitCode
 
@@ -68,6 +68,20 @@ def tally(results: Sequence[RowResult], rules: Sequence[RuleResult] = ()) -> Fai
         new=tuple((level, count) for level, count in levels if count),
         surprises=sum("unexpected pass" in row.tags for row in results),
         rules=len({rule.rule for rule in rules if rule.is_new}),
+    )
+
+
+def timed(rows: Sequence[RowResult]) -> str:
+    """Of a client that can be judged on virtual time: how many rows were, and why the others were not."""
+    how = [row.how for row in rows if row.how]
+    here = how.count(ON_VIRTUAL_TIME)
+    if not how:
+        return ""
+    news = sum(f"{ON_VIRTUAL_TIME}: " in each for each in how)
+    return (
+        f"{scenarios(here)} judged {ON_VIRTUAL_TIME}, {len(how) - here} in processes, in real time: "
+        f"{news} because {ON_VIRTUAL_TIME} they showed what nobody knew, {len(how) - here - news} because "
+        "they need a process"
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from fakebrokers.core import virtual
 
 PATIENCE = 5  #: times as long on the clock as on the processor, which may have others to serve
+MOST_TIMES = 4  #: as much of the processor for a run that goes on
 
 
 class Stuck(KeyboardInterrupt):
@@ -20,7 +21,9 @@ class Stuck(KeyboardInterrupt):
 
 
 @contextmanager
-def alarm_after(seconds: float, waits_s: float = 0.0) -> Iterator[list[str]]:
+def alarm_after(
+    seconds: float, waits_s: float = 0.0, reached: Callable[[], float] | None = None
+) -> Iterator[list[str]]:
     """Raises `Stuck` in what takes more of the processor, or `PATIENCE` times as long, or ends the process.
 
     Again and again, as there are clients that catch everything. Yields what it has said. Main thread only.
@@ -28,12 +31,23 @@ def alarm_after(seconds: float, waits_s: float = 0.0) -> Iterator[list[str]]:
     Args:
         seconds: Of processor time.
         waits_s: How long the work may wait besides, in real time.
+        reached: How far the work is, on its own clock. While that goes on, it may take `MOST_TIMES` as much
+            of the processor, and wait for that as long as it takes.
     """
     said: list[str] = []
     longest_s = PATIENCE * seconds + waits_s
+    rings = 0
+    begun = 0.0 if reached is None else reached()
+    last: dict[int, float] = {signal.SIGPROF: begun, signal.SIGALRM: begun}  # when each rang
 
     def ring(number: int, _: FrameType | None) -> None:
-        of_what = f"{seconds:g} s of processor time"
+        nonlocal rings
+        rings += number == signal.SIGPROF
+        if reached is not None and rings < MOST_TIMES:
+            before, last[number] = last[number], reached()
+            if last[number] != before:
+                return
+        of_what = f"{seconds * rings:g} s of processor time"
         give_up(f"not done after {of_what if number == signal.SIGPROF else f'{longest_s:g} s'}")
 
     def leave(status: int) -> NoReturn:
@@ -43,7 +57,7 @@ def alarm_after(seconds: float, waits_s: float = 0.0) -> Iterator[list[str]]:
         said.append(why)
         raise Stuck(why)
 
-    former = {number: signal.signal(number, ring) for number in (signal.SIGPROF, signal.SIGALRM)}
+    former = {number: signal.signal(number, ring) for number in last}
     leaves, os._exit = os._exit, leave
     signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
     signal.setitimer(signal.ITIMER_REAL, longest_s, longest_s)
@@ -62,9 +76,10 @@ def run_or_stuck(
     seconds: float,
     waits_s: float = 0.0,
     run: Callable[[Coroutine[Any, Any, None]], None] = virtual.run,
+    reached: Callable[[], float] | None = None,
 ) -> None:
     """Run work, on virtual time unless `run` says otherwise. Raises `Stuck`; see `alarm_after`."""
-    with alarm_after(seconds, waits_s) as said:
+    with alarm_after(seconds, waits_s, reached) as said:
         try:
             run(work)
         except BaseException:  # cut off amid a step, a loop may end with any error, or as if all were well

@@ -10,7 +10,7 @@ from it, is known within `SLACK_S`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,6 +34,7 @@ REFERENCE = "reference"  #: the name of the reference client of whatever protoco
 
 Command = Sequence[str]
 Environment = dict[str, str] | None
+NO_MORE: Mapping[str, str] = {}
 C = TypeVar("C", bound=Case)
 
 
@@ -79,6 +80,7 @@ class SearchClient:
         command: Of the adapter of the user's.
         in_memory: The reference client runs in this process; False: it is a process like all others.
         stock_in_memory: So does a stock client that can.
+        more_env: Of the environment of processes of a bundled client.
 
     Attributes:
         made: The class that is run in this process, or None.
@@ -97,6 +99,7 @@ class SearchClient:
         *,
         in_memory: bool = True,
         stock_in_memory: bool = False,
+        more_env: Mapping[str, str] = NO_MORE,
     ) -> None:
         self.protocol = protocol
         self.name = name
@@ -115,7 +118,7 @@ class SearchClient:
             raise UsageError(f"only `--client {REFERENCE}` has mutants")
         elif command is None:
             found = registry.find(name)
-            self._command, self._env = found.command, found.env
+            self._command, self._env = found.command, {**found.env, **more_env}
             if stock_in_memory and found.runnable:
                 self._find_here()
 

@@ -12,17 +12,21 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
 from conformance.clients.adapters.registry import Client
+from conformance.coverage.meter import CoverageMeter
+from conformance.coverage.meter import spec as label_of
 from conformance.known.defects import GeneratedRun, KnownDefects, KnownFindings, Part
 from conformance.known.files import load
 from conformance.results import Found
 from conformance.rules import HARNESS, Finding
 from conformance.run.case import Case
+from conformance.run.simulated import NeedsProcess
 
 LANES = 28  #: runs side by side, of all clients; they wait most of the time
 FEW = 4  #: and of those that are run again because the machine kept them waiting
@@ -63,6 +67,7 @@ class Swept(msgspec.Struct, kw_only=True):
     Attributes:
         left_out: Specs for which no time was left.
         unclear: Runs that have come to no verdict.
+        here: Specs that were run on virtual time, and have shown nothing that is news.
     """
 
     client: str
@@ -71,6 +76,7 @@ class Swept(msgspec.Struct, kw_only=True):
     specs: int
     left_out: int = 0
     unclear: int = 0
+    here: int = 0
     rows: list[ViolationRow] = []
 
     @property
@@ -127,6 +133,9 @@ class Fixed(ABC, Generic[S, C]):
     Args:
         specs: The list: specs of the sweep, or schedules of chaos.
         out: Of the report; pages are written into a folder of it.
+
+    Attributes:
+        open: Of the list, what needs a process.
     """
 
     def __init__(
@@ -137,6 +146,7 @@ class Fixed(ABC, Generic[S, C]):
         self.expected = expected
         version = client.version or ""
         self.found = Swept(client=client.name, version=version, protocol=protocol, specs=len(specs))
+        self.open: Sequence[S] = specs
         self._out = out
 
     @abstractmethod
@@ -144,8 +154,37 @@ class Fixed(ABC, Generic[S, C]):
         """Run and judge; no findings where there is no verdict."""
 
     @abstractmethod
+    def found_here(self, spec: S) -> list[Finding] | None:
+        """What a run on virtual time has shown; None where a process has to say it. Blocks.
+
+        Raises:
+            NeedsProcess: It cannot be run so.
+        """
+
+    @abstractmethod
     def page(self, case: C, finding: Finding, news: list[Finding], folder: Path) -> Path:
         """Write the page of a finding into a folder of the report."""
+
+    def run_here(self, meter: CoverageMeter | None = None) -> None:
+        """Run the specs on virtual time, if the client can. What shows no news there is done. Blocks.
+
+        Args:
+            meter: Measures what of the client is executed.
+        """
+        self.open = [spec for spec in self.open if not self._stands(spec, meter)]
+        self.found.here = len(self.specs) - len(self.open)
+
+    def _stands(self, spec: S, meter: CoverageMeter | None) -> bool:
+        label = label_of(spec.base, spec.acts)
+        try:
+            with nullcontext() if meter is None else meter.doing(label):
+                findings = self.found_here(spec)
+        except NeedsProcess:
+            return False
+        if findings is None or self.expected.news(findings, spec):
+            return False
+        self._keep_known(findings, spec)
+        return True
 
     async def run(self, spec: S, *, final: bool = True) -> bool:
         """Run a spec; again if it violates what nobody knows.
@@ -215,7 +254,7 @@ async def run_lists(clients: Sequence[Fixed[S, C]], lanes: int = LANES, longest_
 
 
 def _in_turn(clients: Sequence[Fixed[S, C]]) -> Iterator[tuple[Fixed[S, C], S]]:
-    for number in range(max((len(client.specs) for client in clients), default=0)):
+    for number in range(max((len(client.open) for client in clients), default=0)):
         for client in clients:
-            if number < len(client.specs):
-                yield client, client.specs[number]
+            if number < len(client.open):
+                yield client, client.open[number]

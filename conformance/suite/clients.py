@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ from conformance.clients.adapter.process import ProcessAdapter
 from conformance.clients.adapters import registry
 from conformance.clients.adapters.stock import NotHere, adapter_class
 from fakebrokers.errors import UsageError
+
+NO_MORE: Mapping[str, str] = {}
 
 
 class ClientUnderTest(NamedTuple):
@@ -40,25 +42,33 @@ class ClientUnderTest(NamedTuple):
     why_process: str = ""
 
 
-def bundled(name: str, protocol: str | None, *, asked: str = "--protocol") -> ClientUnderTest:
+def bundled(
+    name: str, protocol: str | None, *, asked: str = "--protocol", env: Mapping[str, str] = NO_MORE
+) -> ClientUnderTest:
     """A client that comes along. `UsageError` if it cannot run here, or does not speak the protocol.
 
     Args:
         asked: Where the protocol may be given, for the error.
+        env: More of the environment of its processes.
     """
     found = registry.find(name)
     if not found.runnable:
         raise UsageError(f"{found.name} cannot run here: {'; '.join(found.missing)}")
     spoken = _spoken(found.name, found.protocols, protocol, asked)
+    return speaking(found, spoken, env)
+
+
+def speaking(found: registry.Client, protocol: str, env: Mapping[str, str] = NO_MORE) -> ClientUnderTest:
+    """A bundled client that can run here, with a protocol that it speaks; for `env` see `bundled`."""
     here, why = None, ""
     try:
-        here = adapter_class(name)
+        here = adapter_class(found.asked)
     except NotHere as error:
         why = str(error)
     return ClientUnderTest(
         found.name,
-        spoken,
-        lambda: ProcessAdapter(found.command, spoken, env=found.env),
+        protocol,
+        lambda: ProcessAdapter(found.command, protocol, env={**found.env, **env}),
         ("--client", found.asked),
         here=here,
         why_process=why,

@@ -39,7 +39,7 @@ from conformance.suite.scenario import Key, Scenario
 from conformance.suite.verdicts import judged
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode
-from fakebrokers.errors import FakeBrokerError
+from fakebrokers.errors import FakeBrokerError, UsageError
 from fakebrokers.interrupts import Interrupts, interruptible
 from fakebrokers.journal.run import ensure_writable
 
@@ -141,7 +141,9 @@ def _judge(
 
         work = {}
         for runner, run in by_runner.items():
-            run.judge_here(console)
+            run.judge_here(console, is_named=len(runs) > 1)
+            if runner.refused is not None:
+                continue
             if run.open_items:
                 work[runner] = run.open_items
             else:
@@ -172,6 +174,7 @@ class _Run:
         self._rules: dict[Key, list[RuleResult]] = {}
         self._kept_s = 0.0
         self._needs_process: Mapping[Key, str] = {}
+        self._is_here = False  #: whether scenarios are judged in this process now
         self.chosen: list[Scenario] = []
         self.is_done = False
         if order.journal is not None:
@@ -222,11 +225,16 @@ class _Run:
             self._begun_s = self._begun_s or self._ended_s  # what is skipped never begins
             why = self._needs_process.get(judgement.scenario.key)
             if why is not None:
-                notes = (*judgement.notes, f"judged in real time: {why}")
-                judgement = msgspec.structs.replace(judgement, notes=notes, tags=(*judgement.tags, REAL_TIME))
+                how = f"in a process, in real time: {why}"
+                judgement = msgspec.structs.replace(judgement, how=how, tags=(*judgement.tags, REAL_TIME))
             self._bare.append(_bare(judgement))
             self._rules[judgement.scenario.key] = rule_results(judgement)
-            self._rows[judgement.scenario.key] = beside.submit(self._row, judgement)
+            if self._is_here:  # a thread beside would run on the virtual time of this one
+                done: Future[RowResult] = Future()
+                self._rows[judgement.scenario.key] = done
+                done.set_result(self._row(judgement))
+            else:
+                self._rows[judgement.scenario.key] = beside.submit(self._row, judgement)
             progress.end(judgement, who)
             if time.monotonic() - self._kept_s > KEEP_EVERY_S:
                 self._keep()
@@ -250,22 +258,33 @@ class _Run:
         """The scenarios that have not ended."""
         return [item for item in self.chosen if item.key not in self._rows]
 
-    def judge_here(self, console: Console) -> None:
-        """Judge a client on virtual time that can run in this process; what is left is for processes."""
+    def judge_here(self, console: Console, *, is_named: bool) -> None:
+        """Judge a client on virtual time that can run in this process; what is left is for processes.
+
+        Args:
+            is_named: Whether what is said of it begins with its name.
+        """
         order = self.order
         if order.here is None or order.target or current_thread() is not main_thread():
             return
-        judge = HereJudge(order.here, order.seed, self._known)
+        judge = HereJudge(order.here, order.seed, self._known, order.meter)
         hello = judge.hello(order.protocol)
-        self._known.check_client(order.expect, order.client, hello)
+        try:
+            self._known.check_client(order.expect, order.client, hello)
+        except UsageError as error:
+            self.runner.refused = error
+            return
         self._hello.append(hello)
         begun_s = time.monotonic()
+        self._is_here = True
         for judgement in judge.judged(self.chosen, journals_for(order, self._hello)):
             self.runner.take(judgement)
+        self._is_here = False
         self._needs_process = judge.left
         seconds = time.monotonic() - begun_s
+        who = f"{order.client}: " if is_named else ""
         console.print(
-            f"{len(self._rows)} of {len(self.chosen)} rows on virtual time in {seconds:.0f} s; "
+            f"{who}{len(self._rows)} of {len(self.chosen)} rows on virtual time in {seconds:.0f} s; "
             f"{len(judge.left)} need a process, in real time",
             highlight=False,
         )
@@ -332,6 +351,7 @@ def _bare(judgement: Judgement) -> RowResult:
         seconds=round(judgement.seconds, 3),
         reason=judgement.reason,
         revision=item.revision,
+        how=judgement.how,
     )
 
 

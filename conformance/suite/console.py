@@ -147,6 +147,8 @@ def print_failure(console: Console, row: RowResult) -> None:
         )
     for step in steps:
         _print_step(console, step)
+    if row.how:
+        _say(console, "judged", row.how)
     _say(console, "again", row.replay)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import redirect_stderr
+from contextlib import AbstractContextManager, nullcontext, redirect_stderr
 from typing import Any
 
 import msgspec
@@ -15,8 +15,9 @@ from conformance.clients.adapter.host import ClientHost
 from conformance.clients.adapter.inprocess import InProcessAdapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.adapter.messages import Hello
+from conformance.coverage.meter import CoverageMeter, row
 from conformance.known.defects import KnownDefects
-from conformance.results import Verdict
+from conformance.results import ON_VIRTUAL_TIME, Verdict
 from conformance.run import simulated
 from conformance.run.simulated import NeedsProcess
 from conformance.run.stuck import Stuck, run_or_stuck
@@ -28,8 +29,7 @@ from fakebrokers.journal import RunJournal
 from fakebrokers.server import FakeServer
 from fakebrokers.simulation import SimulationLoop
 
-STUCK_S = 5.0  #: of the processor, after which a scenario is left to a process
-NOTE = "judged on virtual time"
+STUCK_S = 5.0  #: of the processor, in which no virtual time passes: such a scenario is left to a process
 
 OpenRun = Callable[[Scenario], RunJournal]
 
@@ -41,15 +41,24 @@ class HereJudge:
         client: Its adapter class.
         seed: Of the fakes.
         known: What is known of it.
+        meter: Measures what of it is executed.
 
     Attributes:
         left: Scenarios that need a process, each with the reason.
     """
 
-    def __init__(self, client: type[AdapterBase], seed: int, known: KnownDefects) -> None:
+    def __init__(
+        self,
+        client: type[AdapterBase],
+        seed: int,
+        known: KnownDefects,
+        meter: CoverageMeter | None = None,
+    ) -> None:
         self._client = client
         self._seed = seed
         self._known = known
+        self._meter = meter
+        self._clock: Callable[[], float] = lambda: 0.0  #: of the loop that runs
         self.left: dict[Key, str] = {}
 
     async def _greeted(self, protocol: str) -> Hello:
@@ -69,21 +78,22 @@ class HereJudge:
             open_run: Opens the journal on disk for a run; None writes none.
         """
         for item in items:
-            judgement = self._try(item, None)
-            if judgement is None:
-                continue
-            if open_run is not None:  # the same run once more: a journal is kept of what stands
-                judgement = self._try(item, open_run(item))
+            note = None if open_run is None else open_run(item)
+            judgement = self._try(item, note)
             if judgement is not None:
                 yield judgement
+            elif note is not None:  # the process that judges it writes one of its own
+                note.discard()
 
     def _try(self, item: Scenario, note: RunJournal | None) -> Judgement | None:
         why = "it is about the process" if item.process or item.alone else self._why_sockets(item)
         found: list[Judgement] = []
         if not why:
             try:
-                with redirect_stderr(io.StringIO()):
-                    run_or_stuck(self._run(item, note, found), STUCK_S, run=simulated.run)
+                with redirect_stderr(io.StringIO()), self._measured(item):
+                    self._clock = lambda: 0.0
+                    work = self._run(item, note, found)
+                    run_or_stuck(work, STUCK_S, run=simulated.run, reached=self._reached)
             except (NeedsProcess, Stuck, AdapterFailed) as error:
                 why = str(error)
         if not why and not found:
@@ -92,7 +102,13 @@ class HereJudge:
         if why:
             self.left[item.key] = why
             return None
-        return msgspec.structs.replace(found[0], notes=(*found[0].notes, NOTE))
+        return msgspec.structs.replace(found[0], how=ON_VIRTUAL_TIME)
+
+    def _reached(self) -> float:
+        return self._clock()
+
+    def _measured(self, item: Scenario) -> AbstractContextManager[None]:
+        return nullcontext() if self._meter is None else self._meter.doing(row(item.id))
 
     @staticmethod
     def _why_sockets(item: Scenario) -> str:
@@ -101,6 +117,7 @@ class HereJudge:
     async def _run(self, item: Scenario, note: RunJournal | None, found: list[Judgement]) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SimulationLoop)
+        self._clock = loop.time
         loop.set_exception_handler(lambda *_: None)  # a process only writes such things to stderr
         host = ClientHost(loop)
         adapter = InProcessAdapter(self._client, item.protocol, host)
@@ -122,6 +139,6 @@ class HereJudge:
             return judgement.reason or str(judgement.verdict)
         foreseen = foresee(self._known, judgement)
         if foreseen is False or (foreseen is None and judgement.verdict is not Verdict.PASS):
-            return f"{judgement.verdict} on virtual time: {judgement.reason}"
+            return f"{judgement.verdict} {ON_VIRTUAL_TIME}: {judgement.reason}"
         broken = news(self._known, judgement)
-        return f"on virtual time: {broken[0].name}: {broken[0].detail}" if broken else ""
+        return f"{ON_VIRTUAL_TIME}: {broken[0].name}: {broken[0].detail}" if broken else ""

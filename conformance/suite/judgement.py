@@ -40,6 +40,7 @@ class Judgement(msgspec.Struct):
         is_starved: Whether that is so long that it may be the reason; see `lag`.
         findings: What the rules for all runs have found, what the client's contract allows among it.
         doubted: Names of the rules whose findings the machine may have made.
+        how: On virtual time or in real time, of a client that can be judged on both; see `RowResult`.
     """
 
     scenario: Scenario
@@ -70,6 +71,7 @@ class Judgement(msgspec.Struct):
     is_starved: bool = False
     findings: tuple[Finding, ...] = ()
     doubted: frozenset[str] = frozenset()
+    how: str = ""
 
     @property
     def broken(self) -> list[Finding]:

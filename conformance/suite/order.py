@@ -13,6 +13,7 @@ import msgspec
 from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.adapter.messages import Hello
+from conformance.coverage.meter import CoverageMeter
 from conformance.results import Results
 from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.op_journal import open_run
@@ -40,6 +41,7 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
             leaves that, marked as not complete.
         here: The adapter class of a stock client that is judged in this process first; see `here`.
         parallel: How many scenarios at once; None: as many as the machine carries.
+        meter: Measures what of the client is executed; None: nobody does.
     """
 
     client: str
@@ -57,6 +59,7 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
     keep: Callable[[Results], None] | None = None
     here: type[AdapterBase] | None = None
     parallel: int | None = None
+    meter: CoverageMeter | None = None
     who: tuple[str, ...] = ()
 
 

@@ -75,6 +75,7 @@ def to_result(
         else (),
         began_at=round(judgement.began_at, 3),
         by_hand=tuple(by_hand(judgement.records)),
+        how=judgement.how,
     )
     return msgspec.convert(_readable(msgspec.to_builtins(result)), RowResult)
 

@@ -320,6 +320,15 @@ class RunJournal:
         except OSError as error:
             self._broke_off(self._ops, error, "what the client did and the verdict are not written down")
 
+    def discard(self) -> None:
+        """The run is not kept: its files go, whatever was written so far."""
+        self._closed = self._ops_end = True
+        for blocks in (self._wire, self._ops):
+            blocks.abandon()
+        if self._folder is not None:
+            for path in segments_of(self._folder, self.run):
+                path.unlink()
+
     def log(self) -> RunLog:
         """Everything so far. Only where nothing is written to disk."""
         if not (isinstance(self._wire, _Memory) and isinstance(self._ops, _Memory)):

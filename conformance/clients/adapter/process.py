@@ -32,6 +32,7 @@ from conformance.clients.adapter.messages import (
 
 OWN_BUG_CODE = 3  #: exit code
 EOF_GRACE_S = 2.0  #: from EOF to exit
+MEASURED = "COVERAGE_PROCESS_START"  #: of the environment: the process measures its own coverage
 STDERR_BYTES_MAX = 1 << 20
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 #: In the environment of each adapter and of all that it starts, with a value of its own.
@@ -141,6 +142,11 @@ class ProcessAdapter(Adapter):
         return code if in_time else None
 
     async def kill(self) -> None:
+        if (
+            MEASURED in self._env and self.alive
+        ):  # it writes down what it has executed, and ends by the signal
+            self._signal(signal.SIGTERM)
+            await self._exit_within(EOF_GRACE_S)
         await self._finish()
 
     async def _exit_within(self, seconds: float) -> bool:

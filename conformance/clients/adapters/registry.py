@@ -51,6 +51,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     In `command` and `install`, ``{python}`` and ``{folder}`` are filled in. One that is `nightly` takes
     minutes to judge: ``ci/conform`` does it with ``--full``, or where it is named. One that is
     `simulated` does everything through asyncio's running loop, so that it also runs on virtual time.
+    `protocol_modules` are the library's modules or packages of which coverage is measured.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     aliases: list[str] = []
     nightly: bool = False
     simulated: bool = False
+    protocol_modules: list[str] = []
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -78,6 +80,7 @@ class Client(msgspec.Struct, frozen=True):
         packages: The folder of the version that was asked for; empty for that of this environment.
         package: The library, as its package manager knows it.
         simulated: It also runs on the loop of a simulation; see `stock`.
+        protocol_modules: Of which coverage is measured; see `conformance.coverage`.
     """
 
     name: str
@@ -95,6 +98,7 @@ class Client(msgspec.Struct, frozen=True):
     nightly: bool = False
     package: Package = Package("", "", "", "")
     simulated: bool = False
+    protocol_modules: list[str] = []
 
     @property
     def asked(self) -> str:
@@ -172,6 +176,7 @@ def _client(path: Path) -> Client:
         nightly=described.nightly,
         package=_package(described, folder),
         simulated=described.simulated,
+        protocol_modules=described.protocol_modules,
     )
 
 

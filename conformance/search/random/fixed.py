@@ -41,7 +41,7 @@ class FixedSeeds(Fixed[Schedule, ChaosCase]):
         setting = Setting(protocol, is_process=True)
         schedules = [draw(setting, seed) for seed in known.seeds]
         super().__init__(client, protocol, schedules, known.found_in(Part.CHAOS), out)
-        self.subject = ChaosClient(protocol, client.name)
+        self.subject = ChaosClient(protocol, client.asked, stock_in_memory=True)
 
     async def judged(self, spec: Schedule) -> tuple[ChaosCase, list[Finding]]:
         case, verdict = await self.subject.judge_live(spec, expected=self.expected)
@@ -49,6 +49,12 @@ class FixedSeeds(Fixed[Schedule, ChaosCase]):
             return case, verdict.found
         self.found.unclear += 1
         return case, [one for one in verdict.found if self.expected.cause_of(one, spec)]
+
+    def found_here(self, spec: Schedule) -> list[Finding] | None:
+        if not self.subject.is_confirmed:
+            return None
+        verdict = verdict_on(self.subject.run(spec))
+        return None if verdict.word is Word.INCONCLUSIVE else verdict.found
 
     def page(self, case: ChaosCase, finding: Finding, news: list[Finding], folder: Path) -> Path:
         verdict = verdict_on(case)

@@ -10,6 +10,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from conformance.coverage.meter import CoverageMeter
+from conformance.coverage.meter import spec as label_of
 from conformance.known.defects import KnownFindings
 from conformance.rules import Finding, judge
 from conformance.run.case import Case
@@ -72,6 +74,7 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         again: Begin anew instead of where the last sweep has stopped.
         specs: Run these, instead of drawing any.
         processes: How many runs at once; 0: one of a client in this process, `SIDE_BY_SIDE` of others.
+        meter: Measures what of the client is executed, which steers the order of specs in this process.
 
     Attributes:
         kinds: Of failures, so far.
@@ -91,6 +94,7 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         again: bool = False,
         specs: Sequence[Spec] = (),
         processes: int = 0,
+        meter: CoverageMeter | None = None,
     ) -> None:
         lanes = processes or (SIDE_BY_SIDE if subject.is_process else 1)
         super().__init__(subject, folder, expected, lanes)
@@ -100,7 +104,8 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         self.clean: list[Spec] = []  #: of a child process: what has shown no news, and quickly
         self.kinds = 0
         self.left: int | None = None
-        self._sweep = Sweep(subject.run, self.expected)
+        self.meter = meter
+        self._sweep = Sweep(subject.run if meter is None else partial(self._measured, meter), self.expected)
         self._order: DrawOrder | None = None
         self._on_run: Callable[[SweepCampaign], None] = lambda _: None
 
@@ -133,6 +138,16 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         if self._sweep.needs_process and subject.child is not None:
             for run in subject.child.run_all(self._sweep.needs_process, seconds * LOOK_SHARE):
                 self._sweep.keep(*run)
+
+    def _measured(self, meter: CoverageMeter, spec: Spec) -> Case:
+        """Run a spec; what is near one that has executed what none had before comes soon."""
+        label = label_of(spec.base, spec.acts)
+        try:
+            with meter.doing(label):
+                return self.subject.run(spec)
+        finally:
+            if meter.news(label) and self._order is not None:
+                self._order.favour()
 
     def _live(self, seconds: float) -> None:
         """First the bases without faults, which show what there is to disturb; then as many faults as fit."""

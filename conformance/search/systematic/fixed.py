@@ -12,12 +12,13 @@ import msgspec
 
 from conformance.clients.adapters.registry import Client
 from conformance.known.defects import Part
-from conformance.rules import Finding
+from conformance.rules import Finding, judge
 from conformance.run.acts import ACTS
 from conformance.run.case import Case
 from conformance.run.material import material_of
 from conformance.run.specs import Spec, from_json, to_json
 from conformance.search.fixed import Fixed, known_of
+from conformance.search.systematic.campaign import SweptClient
 from conformance.search.systematic.children import Child
 from conformance.search.systematic.page import write_page
 from conformance.search.systematic.replay import replay_of
@@ -58,10 +59,14 @@ class Listed(Fixed[Spec, Case]):
         known = known_of(client, folder, Part.SWEEP)
         specs = load_specs(folder / f"{client.name}{SPECS}", protocol)
         super().__init__(client, protocol, specs, known.found_in(Part.SWEEP), out)
-        self.child = Child.of(protocol, client.command, client.env)
+        self.subject = SweptClient(protocol, client.asked, in_memory=False, stock_in_memory=True)
+        self.child = self.subject.child or Child.of(protocol, client.command, client.env)
 
     async def judged(self, spec: Spec) -> tuple[Case, list[Finding]]:
         return await self.child.judged(spec)
+
+    def found_here(self, spec: Spec) -> list[Finding] | None:
+        return judge(self.subject.run(spec)) if self.subject.is_confirmed else None
 
     def page(self, case: Case, finding: Finding, news: list[Finding], folder: Path) -> Path:
         findings = sorted(news, key=lambda one: one.name != finding.name)

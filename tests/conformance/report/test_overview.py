@@ -17,7 +17,7 @@ pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
 
 from conformance.printing import console_for_all
 from conformance.report.done import done_to
-from conformance.report.overview import exit_of, judged_against, tally
+from conformance.report.overview import exit_of, judged_against, tally, timed
 from conformance.report.write import write_report
 from conformance.results import Results, RowResult, RuleResult, Verdict
 from conformance.rules.sentences import rules
@@ -170,3 +170,18 @@ def test_the_page_of_a_pass_tells_which_code_the_client_was_sent(tmp_path: Path)
     done_to_it = page[page.index("Done to the client, in detail") :].partition("</section>")[0]
     assert "by hand: PublishError (1, code 999) on c1" in done_to_it
     assert "confirms are lost" in done_to_it and "drop" in done_to_it
+
+
+def test_a_client_that_can_be_judged_on_virtual_time_says_which_rows_were(tmp_path: Path) -> None:
+    rows = [
+        row(1, Verdict.PASS, how="on virtual time"),
+        row(2, Verdict.PASS, how="in a process, in real time: fail on virtual time: too late"),
+        row(3, Verdict.PASS, how="in a process, in real time: it needs sockets"),
+        row(4, Verdict.PASS, how="on virtual time"),
+    ]
+    assert timed(rows) == (
+        "2 scenarios judged on virtual time, 2 in processes, in real time: 1 because on virtual time they "
+        "showed what nobody knew, 1 because they need a process"
+    )
+    assert timed([row(1, Verdict.PASS)]) == ""
+    assert "2 scenarios judged on virtual time" in overview(tmp_path, run(*rows))

@@ -86,3 +86,32 @@ async def catches_everything() -> None:
 def test_however_the_loop_comes_to_its_end_it_was_stuck(work: Work) -> None:
     with pytest.raises(Stuck, match="of processor time"):
         run_or_stuck(work(), 0.1)
+
+
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize(("steps", "times"), [(1.0, stuck.MOST_TIMES), (0.0, 1)])
+def test_what_goes_on_gets_more_of_the_processor(steps: float, times: int) -> None:
+    asked: list[float] = []
+
+    def reached() -> float:
+        asked.append(len(asked) * steps)
+        return asked[-1]
+
+    said = f"not done after {0.1 * times:g} s of processor time"
+    with pytest.raises(Stuck, match=said):
+        run_or_stuck(loop_for_good(), 0.1, reached=reached)
+
+
+@pytest.mark.parametrize(("steps", "goes_on"), [(1.0, True), (0.0, False)])
+def test_what_goes_on_may_wait_for_the_processor(steps: float, goes_on: bool) -> None:
+    asked: list[float] = []
+
+    def reached() -> float:
+        asked.append(len(asked) * steps)
+        return asked[-1]
+
+    with suppress(Stuck), alarm_after(LONG_S, reached=reached) as said:
+        for _ in range(3):
+            signal.raise_signal(signal.SIGALRM)
+    assert (not said) == goes_on
+    assert len(asked) == (4 if goes_on else 2)  # at the beginning, and whenever the alarm rings

@@ -15,11 +15,14 @@ from conformance.clients.mutants.registry import find_mutant
 from conformance.clients.reference.registry import reference
 from conformance.known.defects import KnownDefects, Part
 from conformance.known.files import load
-from conformance.results import Verdict
-from conformance.suite.conform import SuiteRequest, conform
-from conformance.suite.here import NOTE, HereJudge
+from conformance.results import ON_VIRTUAL_TIME, Results, Verdict
+from conformance.suite.conform import SuiteRequest, conform, conform_all
+from conformance.suite.here import HereJudge
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.scenario import Scenario
+from fakebrokers.interrupts import Interrupts
+from fakebrokers.journal import RunJournal
+from fakebrokers.journal.reader import runs_in
 
 PROTOCOL = "rabbitmq-stream"
 Reference: Any = reference(PROTOCOL)
@@ -48,7 +51,7 @@ def test_what_passes_stands() -> None:
     here = judge(Reference)
     found = list(here.judged(items("RMQS-3.01", "RMQS-3.02", "NET-1.01")))
     assert [one.verdict for one in found] == [Verdict.PASS] * 3
-    assert all(NOTE in one.notes for one in found)
+    assert [one.how for one in found] == [ON_VIRTUAL_TIME] * 3
     assert here.left == {}
 
 
@@ -126,7 +129,8 @@ def test_the_others_are_judged_elsewhere_and_say_what_virtual_time_has_shown() -
     assert "1 of 2 rows on virtual time" in said
     assert [row.verdict for row in rows.values()] == [Verdict.PASS] * 2  # of the client that was made
     assert (rows["RMQS-3.01"].tags, rows["RMQS-3.02"].tags) == ((), ("real-time",))
-    assert rows["RMQS-3.02"].actual.startswith("judged in real time: fail on virtual time: ")
+    assert rows["RMQS-3.01"].how == ON_VIRTUAL_TIME
+    assert rows["RMQS-3.02"].how.startswith("in a process, in real time: fail on virtual time: ")
     assert "    RMQS-3.02: fail on virtual time: " in said
 
 
@@ -134,3 +138,49 @@ def test_without_a_class_nothing_is_judged_here() -> None:
     results, started, said = conformed(None, "RMQS-3.01")
     assert (len(results.results), bool(started)) == (1, True)
     assert "virtual time" not in said
+
+
+def test_a_client_of_another_version_keeps_none_from_being_judged_here(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "known.toml"
+    path.write_text(KNOWN.replace('"1"', '"0.1"'))
+    refused: list[str] = []
+    found: dict[str, Results] = {}
+    orders = [
+        SuiteRequest(
+            client=name,
+            protocol=PROTOCOL,
+            make_adapter=lambda: InProcessAdapter(Reference, PROTOCOL),
+            which="full",
+            ids=("RMQS-3.01", "RMQS-3.02"),
+            here=Reference,
+            expect=expect,
+        )
+        for name, expect in (("toy", path), ("other", None))
+    ]
+    conform_all(
+        orders,
+        Console(quiet=True),
+        Interrupts(),
+        parallel=2,
+        on_done=lambda order, results: found.update({order.client: results}),
+        on_refused=lambda order, error: refused.append(order.client),
+    )
+    assert refused == ["toy"]
+    assert [row.how for row in found["other"].results] == [ON_VIRTUAL_TIME] * 2
+
+
+def test_the_journal_has_one_run_of_each_row_and_none_of_what_does_not_stand(tmp_path: Path) -> None:
+    mutant: Any = find_mutant(PROTOCOL, "confirm-by-position").adapter
+    here = judge(mutant)
+    opened: list[RunJournal] = []
+
+    def open_run(item: Scenario) -> RunJournal:
+        opened.append(RunJournal(tmp_path, item.id, traces=True))
+        return opened[-1]
+
+    stands = [one.scenario.id for one in here.judged(items("RMQS-3.01", "RMQS-3.02"), open_run)]
+    assert (stands, len(opened)) == (["RMQS-3.01"], 2)
+    assert runs_in(tmp_path) == [opened[0].run]
+    assert not list(tmp_path.glob(f"{opened[1].run}*"))

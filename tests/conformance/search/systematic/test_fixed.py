@@ -13,8 +13,10 @@ from rich.console import Console
 from conformance.campaign import ConformCampaign
 from conformance.clients.adapters.registry import Client, bundled
 from conformance.report import write_report
+from conformance.rules import Finding, judge
 from conformance.run.case import Case
 from conformance.run.inprocess import runner
+from conformance.run.simulated import NeedsProcess
 from conformance.run.specs import Injection, Spec, to_json
 from conformance.search import fixed
 from conformance.search.fixed import KNOWN, Swept, run_lists
@@ -132,6 +134,41 @@ def test_what_is_known_of_another_act_is_news(tmp_path: Path, client: Client) ->
 def test_expectations_of_another_version_are_refused(tmp_path: Path, client: Client) -> None:
     with pytest.raises(UsageError, match=r"is about reference-rabbitmq-stream 0\.0"):
         listed(tmp_path, client, [CLEAN(LOST)], DEFECT.format(version="0.0", act="lost"))
+
+
+class Here(Listed):
+    """What virtual time shows of a spec: findings of this case; None: it needs a process."""
+
+    shown: Case | None = None
+
+    def found_here(self, spec: Spec) -> list[Finding] | None:
+        if self.shown is None:
+            raise NeedsProcess("a thread")
+        return judge(self.shown)
+
+
+@pytest.mark.parametrize(
+    ("shown", "known", "runs", "here"),
+    [
+        (CLEAN(LOST), "", 0, 1),
+        (BROKEN(LOST), "", 1, 0),  # and the process shows nothing
+        (BROKEN(LOST), "lost", 0, 1),
+        (None, "", 1, 0),
+    ],
+)
+def test_what_virtual_time_shows_needs_a_process_only_if_it_is_news(
+    shown: Case | None, known: str, runs: int, here: int, tmp_path: Path, client: Client
+) -> None:
+    save_specs(tmp_path / f"{client.name}{SPECS}", [LOST])
+    if known:
+        text = DEFECT.format(version=client.version, act=known).replace("ack-needs-confirm", "*")
+        (tmp_path / f"{client.name}{KNOWN}").write_text(text)
+    found = Here(client, PROTOCOL, tmp_path, tmp_path / "report")
+    found.shown, found.child = shown, Scripted([CLEAN(LOST)])
+    found.run_here()
+    asyncio.run(run_lists([found], lanes=1))
+    assert (found.child.runs, found.found.here, found.found.new) == (runs, here, [])
+    assert [cause for cause, _ in found.found.causes] == ["confirms are counted"] * bool(known)
 
 
 def test_what_there_is_no_time_for_is_counted(tmp_path: Path, client: Client) -> None:

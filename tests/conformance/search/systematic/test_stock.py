@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -23,6 +25,7 @@ from conformance.search.systematic import campaign as campaigns
 from conformance.search.systematic.campaign import SweepCampaign, SweptClient
 from conformance.search.systematic.replay import replay_of
 from conformance.search.systematic.stock import stock_universe
+from conformance.search.systematic.universe import DrawableSpec
 
 PROTOCOL = "rabbitmq-stream"
 NAME = "rstream"
@@ -180,6 +183,49 @@ def test_several_processes_find_what_one_does(tmp_path: Path) -> None:
     one, _ = swept(tmp_path, lambda _: False, specs)
     assert campaign.runs == one.runs == 3
     assert campaign.unconfirmed == one.unconfirmed
+
+
+class Meter:
+    """Stands for one that finds the first run, and no other, to be news."""
+
+    def __init__(self) -> None:
+        self.labels: list[str] = []
+
+    @contextmanager
+    def doing(self, label: str) -> Iterator[None]:
+        self.labels.append(label)
+        yield
+
+    def news(self, label: str) -> int:
+        return len(self.labels) == 1
+
+
+def test_what_is_near_a_spec_that_is_news_to_the_meter_runs_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [
+        DrawableSpec(("rst", f"kind{kind}", ""), Spec(PROTOCOL, "ask", (Injection("c1", "out", nth, "rst"),)))
+        for kind in range(4)
+        for nth in range(10 * kind, 10 * kind + 3)
+    ]
+    subject, meter = SweptClient(PROTOCOL, NAME, stock_in_memory=True), Meter()
+    ran: list[Spec] = []
+
+    def passes(spec: Spec) -> Case:
+        ran.append(spec)
+        case = copy(ready)
+        case.spec = spec
+        return case
+
+    assert subject.made is not None
+    ready = run(subject.made, PASSES)
+    monkeypatch.setattr(subject, "run", passes)
+    monkeypatch.setattr(campaigns, "stock_universe", lambda *_: items)
+    campaign = SweepCampaign(subject, tmp_path, meter=cast(Any, meter))
+    campaign.go(300.0)
+    kinds = [spec.injections[0].nth // 10 for spec in ran]
+    assert [kind == kinds[0] for kind in kinds[:4]] == [True, True, False, True]
+    assert meter.labels == ["spec:ask:rst"] * len(items)
 
 
 def test_errors_that_nobody_has_seen_are_read_from_stderr() -> None:
