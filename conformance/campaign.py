@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.cli.analyze import analyze_journals, tally
-from conformance.cli.coverage import FOLDER as COVERAGE
-from conformance.cli.coverage import coverage_option, deliver
+from conformance.cli.measured import FOLDER as COVERAGE
+from conformance.cli.measured import coverage_option, deliver
 from conformance.cli.replay import real_time_option
 from conformance.clients.adapters.registry import Client, bundled
 from conformance.clients.mutants.matrix import matrix

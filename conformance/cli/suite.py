@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from conformance.cli.completion import client_names, scenario_ids
-from conformance.cli.coverage import coverage_option, deliver, meter_for
 from conformance.cli.folders import with_folders
+from conformance.cli.measured import coverage_option, deliver, meter_for
 from conformance.cli.replay import real_time_option
 from conformance.printing import console_for_all
 from conformance.results import Results

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from conformance.cli.completion import client_names
-from conformance.cli.coverage import coverage_option, deliver, meter_for
+from conformance.cli.measured import coverage_option, deliver, meter_for
 from conformance.cli.replay import command_of, protocol_of, real_time_option
 from conformance.printing import SafeConsole
 from fakebrokers.commands import ExitCode, reserve

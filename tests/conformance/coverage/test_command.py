@@ -15,7 +15,7 @@ from rich.console import Console
 
 pytest.importorskip("coverage", reason="missing: coverage (pip install 'fakebrokers[coverage]')")
 
-from conformance.cli.coverage import deliver, meter_for
+from conformance.cli.measured import deliver, meter_for
 from conformance.cli.suite import contract_json
 from conformance.cli.sweep import sweep_command
 from conformance.clients.adapters.registry import find
