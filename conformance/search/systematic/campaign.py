@@ -74,7 +74,7 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         again: Begin anew instead of where the last sweep has stopped.
         specs: Run these, instead of drawing any.
         processes: How many runs at once; 0: one of a client in this process, `SIDE_BY_SIDE` of others.
-        meter: Measures what of the client is executed, which steers the order of specs in this process.
+        meter: Measures what of the client is executed.
 
     Attributes:
         kinds: Of failures, so far.
@@ -140,14 +140,13 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
                 self._sweep.keep(*run)
 
     def _measured(self, meter: CoverageMeter, spec: Spec) -> Case:
-        """Run a spec; what is near one that has executed what none had before comes soon."""
+        """Run a spec, and count what it has executed that none had before."""
         label = label_of(spec.base, spec.acts)
         try:
             with meter.doing(label):
                 return self.subject.run(spec)
         finally:
-            if meter.news(label) and self._order is not None:
-                self._order.favour()
+            meter.news(label)
 
     def _live(self, seconds: float) -> None:
         """First the bases without faults, which show what there is to disturb; then as many faults as fit."""

@@ -70,8 +70,6 @@ class DrawOrder:
         self._bases: Counter[str] = Counter()
         self._groups: dict[tuple[str, ...], dict[str, deque[Spec]]] = {}
         self._drawn: deque[str] = deque()  # the groups of specs that were not run yet
-        self._soon: deque[tuple[tuple[str, ...], str]] = deque()  #: groups and bases that come out of turn
-        self._last: tuple[tuple[str, ...], str] = ((PLAIN,), "")
         self.left = 0  #: specs that were not run
         for group, spec in items:
             self.left += 1
@@ -83,16 +81,6 @@ class DrawOrder:
                 specs.clear()
                 specs.extend(mixed)
         self.left = max(0, self.left - sum(self.ledger.drawn.values()))
-
-    def favour(self) -> None:
-        """The last spec has done what none had done before: what is near it comes soon.
-
-        Near are the same disturbance in the same base at another place, and in other bases. They take every
-        second turn, so that the others are not forgotten.
-        """
-        name, base = self._last
-        if name[0] != PLAIN:
-            self._soon.extend([(name, base), (name, "")])
 
     def ran(self) -> None:
         """The next one of the specs that were drawn has been run."""
@@ -106,25 +94,13 @@ class DrawOrder:
         if not self._by_name:
             self._random.shuffle(names)
         skip = {name: self.ledger.drawn.get(_words(name), 0) for name in names}
-        for name, base in self._turns(names):
-            spec = self._take(name, base)
+        for name in self._names(names):
+            spec = self._take(name)
             if skip[name] > 0:
                 skip[name] -= 1
                 continue
             self._drawn.append(_words(name))
-            self._last = name, spec.base
             yield spec
-
-    def _turns(self, names: list[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Groups that have specs left, each with the base to take; "" for whichever was drawn least."""
-        for name in self._names(names):
-            if name in self._groups:
-                yield name, ""
-            while self._soon:
-                near, base = self._soon.popleft()
-                if near in self._groups and base in ("", *self._groups[near]):
-                    yield near, base
-                    break
 
     def _names(self, names: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
         """The groups to take a spec of: base scripts without faults first, then one act after the other."""
@@ -140,10 +116,10 @@ class DrawOrder:
                     if found is not None:
                         yield found
 
-    def _take(self, name: tuple[str, ...], base: str = "") -> Spec:
-        """The next spec of a group, of this base, or of the one that was drawn least."""
+    def _take(self, name: tuple[str, ...]) -> Spec:
+        """The next spec of a group: that of the base that was drawn least."""
         by_base = self._groups[name]
-        base = base or min(by_base, key=lambda each: (self._bases[each], each))
+        base = min(by_base, key=lambda each: (self._bases[each], each))
         self._bases[base] += 1
         spec = by_base[base].popleft()
         if not by_base[base]:

@@ -77,29 +77,3 @@ def test_another_universe_begins_anew(tmp_path: Path) -> None:
     assert Ledger.load(tmp_path / "ledger.json", 11).drawn == {}
     (tmp_path / "ledger.json").write_text("nonsense")
     assert Ledger.load(tmp_path / "ledger.json", 10).drawn == {}
-
-
-def test_what_is_near_a_spec_that_was_favoured_comes_every_second_turn() -> None:
-    universe = items(groups=10)
-    order = DrawOrder(universe)
-    drawn, specs = [], iter(order)
-    for number in range(5):
-        drawn.append(next(specs))
-        order.ran()
-        if number == 0:
-            order.favour()
-    kinds = kinds_of(drawn, universe)
-    assert [kind == kinds[0] for kind in kinds] == [True, True, False, True, False]
-    assert (drawn[0].base == drawn[1].base, drawn[0].base == drawn[3].base) == (True, False)
-
-
-def test_favour_leaves_nothing_out_and_draws_nothing_twice() -> None:
-    universe = items()
-    order = DrawOrder(universe)
-    drawn = []
-    for spec in order:
-        drawn.append(spec)
-        order.ran()
-        order.favour()
-    assert sorted(map(id, drawn)) == sorted(id(item.spec) for item in universe)
-    assert order.left == 0
