@@ -7,7 +7,7 @@ from typing import Any
 from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.blazingmq.codes import Category, Compression
 from fakebrokers.blazingmq.properties import Property, PropertyType
-from fakebrokers.faults import reply
+from fakebrokers.faults import reply, rewrite
 from scenarios.blazingmq.sweep._shared import (
     EVENTS,
     FANOUT,
@@ -149,4 +149,38 @@ async def older(context: ScriptContext) -> None:
     await context.sleep(0.5)
     await watched(context, "m3")
     await shut(context)
+    await finale(context)
+
+
+@base(role="consumer", server=RARELY, injections=False)
+async def resubscribed(context: ScriptContext) -> None:
+    """A queue stays open while its callback goes and another one comes, and messages come all the time."""
+    await context.connect()
+    await writer(context)
+    await reader(context, "c0", R, SETTLED)
+    for number in range(3):
+        put(context, f"with{number}")
+        await context.sleep(1)
+        await context.op("unsubscribe", sub=f"c{number}")
+        put(context, f"without{number}", f"again{number}")
+        await context.sleep(1)
+        await subscribed(context, f"c{number + 1}", R, SETTLED)
+    await watched(context, "last")
+    await finale(context)
+
+
+@base(role="consumer", server=RARELY, injections=False)
+async def partly_readable(context: ScriptContext) -> None:
+    """Events of which one message is not packed as it says: the first, one in the middle, the last."""
+    for number in range(3):
+        put(context, *[f"m{number}{i}" for i in range(3)], uri=PRIORITY + f"r{number}")
+    await context.connect()
+    for number in range(3):
+        lie = {f"messages.{number}.compression": Compression.ZLIB}
+        context.broker.faults.add(rewrite(lie, kind="PUSH", nth=1))
+        await reader(context, f"c{number}", PRIORITY + f"r{number}", EVENTS)
+        await context.sleep(1)
+        context.broker.faults.clear()
+    await writer(context)
+    await watched(context, "last", PRIORITY + "r0")
     await finale(context)
