@@ -51,6 +51,14 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     windows,
     wraps,
 )
+from scenarios.rabbitmq_stream.sweep.sharing import (
+    begun_inside,
+    crowded_window,
+    late_confirm,
+    stored_last,
+    together,
+    two_super_streams,
+)
 from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
 __all__ = [
@@ -60,6 +68,7 @@ __all__ = [
     "UNLIMITED",
     "WALKS",
     "ask",
+    "begun_inside",
     "bodies",
     "both",
     "brisk",
@@ -69,6 +78,7 @@ __all__ = [
     "closing",
     "consume",
     "crowd",
+    "crowded_window",
     "deleted",
     "elsewhere",
     "foreign_batches",
@@ -77,6 +87,7 @@ __all__ = [
     "in_the_turn",
     "large_answers",
     "large_chunks",
+    "late_confirm",
     "lazy",
     "limits",
     "names",
@@ -97,8 +108,11 @@ __all__ = [
     "slow",
     "stalled",
     "stood_still",
+    "stored_last",
+    "together",
     "turned_away",
     "two_sessions",
+    "two_super_streams",
     "windows",
     "wraps",
     "wrong_clock",
