@@ -12,7 +12,7 @@ from conformance.clients.mutants.rabbitmq_stream.deaf import DeafConnection
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Callbacks, ClientError
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
-from conformance.clients.reference.rabbitmq_stream.subscription import Message, Subscription
+from conformance.clients.reference.rabbitmq_stream.subscription import Message, Report, Subscription
 from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.codes import Compression
 from fakebrokers.rabbitmq_stream.frames import Deliver
@@ -217,3 +217,23 @@ class BadChunksAreLoggedOnly(Callbacks):
             print(f"WARNING {error.text}", file=sys.stderr)
         else:
             super().trouble(where, error)
+
+
+@mutant("whole-batch-at-the-start", tag="data", breaks=["R9", "R10"])
+class WholeBatchAtTheStart(Subscription):
+    """Delivers all of a batch in whose middle it begins."""
+
+    has_batch = False
+
+    def messages(self, chunk: Chunk, report: Report) -> list[Message]:
+        self.has_batch = False
+        return super().messages(chunk, report)
+
+    def open_batch(
+        self, compression: int, count: int, plain_size: int, data: bytes, report: Report
+    ) -> list[bytes]:
+        self.has_batch = True
+        return super().open_batch(compression, count, plain_size, data, report)
+
+    def is_wanted(self, offset: int) -> bool:
+        return self.has_batch or super().is_wanted(offset)
