@@ -6,7 +6,7 @@ from conformance.run.bases import ScriptContext, base, text
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, put, watched
 
 NEXT = {"offset": {"type": "next"}, "credit": 3}
-NOBODY = 9  #: a port at which nobody listens
+NOBODY = 0xFFFF  #: a port at which nobody listens; fakes in memory have small ones
 
 
 @base(role="consumer", injections=False)

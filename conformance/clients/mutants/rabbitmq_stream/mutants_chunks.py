@@ -12,7 +12,7 @@ from conformance.clients.mutants.rabbitmq_stream.deaf import DeafConnection
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Callbacks, ClientError
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
-from conformance.clients.reference.rabbitmq_stream.subscription import Message, Report, Subscription
+from conformance.clients.reference.rabbitmq_stream.subscription import Message, Subscription
 from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.codes import Compression
 from fakebrokers.rabbitmq_stream.frames import Deliver

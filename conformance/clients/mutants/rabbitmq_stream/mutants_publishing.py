@@ -271,7 +271,7 @@ class RoomForWhoHasLeft(Publishing):
 
     def _next_turn(self, publisher: Publisher) -> None:
         line = self._turns.get(publisher)
-        if line and line[0].done():
+        if line and line[0].done() and self.may_send(publisher):
             line.popleft()
         else:
             super()._next_turn(publisher)

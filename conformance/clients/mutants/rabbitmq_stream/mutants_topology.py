@@ -187,7 +187,7 @@ class StreamNeverReconnects(Recovery):
 
 @mutant("one-user-moves-with-its-stream", tag="data", breaks=["R17", "R18"])
 class OneUserMovesWithItsStream(Recovery):
-    """When a stream has moved, brings back the first of its consumers and the first of its publishers only."""
+    """When a stream has moved, brings back one of its consumers and one of its publishers only."""
 
     def users_of(self, link: Link, stream: str | None = None) -> list[User]:
         found = super().users_of(link, stream)
