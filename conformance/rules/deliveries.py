@@ -10,7 +10,7 @@ from conformance.rules.logs import DUE_S, Log, is_body
 from conformance.rules.registry import May, Violation, invariant
 from conformance.rules.subscriptions import subscriptions
 from conformance.run.case import Case
-from conformance.run.facts import Record
+from conformance.run.facts import Record, Should
 from conformance.run.reported import ReportedEvent
 from conformance.run.showing import shown
 from conformance.run.trace import Position
@@ -108,6 +108,33 @@ def stores_by_order(case: Case) -> Iterator[Violation]:
                 f"the position {noted.position} of {noted.target} was stored for {shown(noted.name)} unasked"
             )
             yield May("stores_positions", text), noted.at
+
+
+@invariant("stores-by-order")
+def stored_before_the_end(case: Case) -> Iterator[Violation]:
+    """The position that was stored last is with the broker when the client has closed without a fault."""
+    delivery = case.traits.delivery
+    last = {delivery.stores(done.args)[:2]: done for done in case.ops if done.op in delivery.storing}
+    closed = next((done for done in case.done("close") if done.result is not None and done.result.ok), None)
+    if closed is None or closed.ended is None or case.notes.has_several_sessions:
+        return
+    noted = {(one.target, one.name, str(one.position)) for one in case.facts.noted}
+    for (target, name), done in last.items():
+        if done.result is None or not done.result.ok or done.begun > closed.begun:
+            continue
+        position = delivery.stores(done.args)[2]
+        if not _was_cut_off(case, closed.ended) and (target, name, str(position)) not in noted:
+            text = f"the position {position} of {target} was stored for {shown(name)}, and nothing was sent"
+            yield Should(text), done.begun, closed.ended
+
+
+def _was_cut_off(case: Case, until: Position) -> bool:
+    """Whether a connection was lost by then, and not because the client had parted."""
+    for conn in case.conns.values():
+        lost, parting = conn.lost(), conn.client_closing
+        if lost is not None and lost < until and (parting is None or lost < parting):
+            return True
+    return False
 
 
 @invariant("damage-is-told")

@@ -9,7 +9,7 @@ from conformance.rules.registry import May, Violation, invariant
 from conformance.rules.requests import AT_ONCE_S, SLACK_S, asked_by_ops, has_rival, has_twin
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.facts import Question
+from conformance.run.facts import Question, Should
 from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Malformed, Role
@@ -211,7 +211,8 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
         if case.traits.connecting.unseen_connections and _has_lost(case, done):
             continue  # what it had of its own may have been lost with them, before it was in the trace
         if sound(case, done.begun, done.ended):
-            yield f"{done.op} failed: {result}, and all connections are open", done.begun, done.ended
+            text = f"{done.op} failed: {result}, and all connections are open"
+            yield Should(text) if case.notes.partly_unreachable else text, done.begun, done.ended
 
 
 def _has_lost(case: Case, done: RunOp) -> bool:

@@ -11,7 +11,7 @@ from conformance.clients.adapter.messages import body_bytes
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.facts import Record, Window
+from conformance.run.facts import Record, Should, Window
 from conformance.run.reported import ReportedEvent, bodies_of
 from conformance.run.showing import counted, message, shown
 from conformance.run.trace import Position
@@ -87,6 +87,43 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
                     where = shown(record.position)
                     yield f"message {where} came, and was not delivered to the application", at
                     break
+
+
+@invariant("delivers-what-came")
+def delivers_what_came_meanwhile(case: Case) -> Iterator[Violation]:
+    """What comes for an open queue between two callbacks is delivered to the later one."""
+    if case.traits.delivery.is_log or case.traits.settlement.redelivers:
+        return
+    for target, before, after in _handed_on(case):
+        heard = [one for one in case.heard("message") if one["target"] == target]
+        slow_s = sum(_pause_s(done) for done in case.done("subscribe") if done.args["target"] == target)
+        rows = [row for row in _come(case, target) if before < row[0] < after.begun]
+        latest_s = after.begun.t + DUE_S + slow_s * len(_come(case, target)) + case.slack_s
+        for at, window, record in rows:
+            is_there = any(_same(one, record) for one in heard)
+            if not is_there and _was_due(case, after, window, latest_s):
+                text = (
+                    f"message {shown(record.position)} came between two callbacks, and was delivered to none"
+                )
+                yield Should(text), at, after.begun
+
+
+def _handed_on(case: Case) -> Iterator[tuple[str, Position, RunOp]]:
+    """Targets without a callback for a while: since when, and the subscription that ended it."""
+    ends = {
+        done.args["sub"]: done.ended
+        for done in case.done("unsubscribe")
+        if done.result is not None and done.result.ok
+    }
+    last: dict[str, RunOp] = {}
+    for done in case.done("subscribe"):
+        if done.result is None or not done.result.ok:
+            continue
+        before = last.get(done.args["target"])
+        last[done.args["target"]] = done
+        ended = ends.get(before.args["sub"]) if before is not None else None
+        if ended is not None and ended < done.begun:
+            yield done.args["target"], ended, done
 
 
 def _not_due(heard: ReportedEvent, come: list[Come]) -> str:

@@ -10,7 +10,7 @@ from conformance.rules.registry import May, Violation, invariant
 from conformance.run.case import Case
 from conformance.run.facts import Written
 from conformance.run.reported import bodies_of
-from conformance.run.showing import message
+from conformance.run.showing import message, shown
 from conformance.run.trace import Position
 
 
@@ -54,6 +54,27 @@ def written_once(case: Case) -> Iterator[Violation]:
             has_answer = False  # it has waited in the transport, for nobody knows how long
         if first is not one and (has_answer or not case.traits.settlement.repeats):
             yield May("repeats", f"{message(one.body)} was written again"), one.at
+
+
+@invariant("writes-what-was-given")
+def written_where_it_leads(case: Case) -> Iterator[Violation]:
+    """A message for a target that leads to others is written to one of those that the server names for it."""
+    counts = Counter(body for done in case.done("publish", "publish_many") for body in bodies_of(done))
+    targets = {
+        body: done.args["target"]
+        for done in case.done("publish", "publish_many")
+        if case.traits.delivery.spreads(done.args)
+        for body in bodies_of(done)
+    }
+    for one in case.facts.written:
+        if one.body is None or counts[one.body] != 1 or one.body in case.published_besides:
+            continue
+        target = targets.get(one.body)
+        there = case.facts.leads_to.get(target) if target is not None else None
+        if there and one.place[0] not in there:
+            where = shown(sorted(there))
+            text = f"{message(one.body)} for {target} was written to {one.place[0]}"
+            yield f"{text}, the server names {where} for it", one.at
 
 
 @invariant("written-in-order", level="SHOULD")

@@ -5,6 +5,7 @@ Everything has a position in the trace, so that a finding can point at its evide
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -324,6 +325,7 @@ class Facts:
         deaf: Where the client does not listen to what is sent to it; with a sentence.
         needless: Where the client asks what it had been given, and no op wants it; with a sentence that says
             whom.
+        leads_to: Where messages for a target may be written that leads to others, as the server has said.
         wrong: Answers of the client that do not say what the server has asked for; with a sentence.
     """
 
@@ -351,6 +353,7 @@ class Facts:
     sent: list[Sent] = field(default_factory=list)
     announced: list[Announced] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
+    leads_to: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def unwrap(self, content: Callable[[bytes], bytes]) -> None:
         """Take bodies out of the format in which the client puts them."""

@@ -25,6 +25,7 @@ class Notes(msgspec.Struct, kw_only=True):
         silent: A peer does not answer.
         stopped: The client's process or the broker stood still.
         unreachable: The broker was away for a while.
+        partly_unreachable: Of several brokers one cannot be reached for a while, and the others can.
         unheard: A frame by which the client asked for messages was lost.
     """
 
@@ -43,6 +44,7 @@ class Notes(msgspec.Struct, kw_only=True):
     silent: bool = False
     stopped: bool = False
     unreachable: bool = False
+    partly_unreachable: bool = False
     unheard: bool = False
 
     def order_reconnect(self, wanted: bool) -> None:

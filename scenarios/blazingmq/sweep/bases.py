@@ -5,8 +5,10 @@ from scenarios.blazingmq.sweep.consuming import (
     consume,
     late_callback,
     older,
+    partly_readable,
     read_first,
     refused_again,
+    resubscribed,
     several,
 )
 from scenarios.blazingmq.sweep.lives import (
@@ -22,7 +24,18 @@ from scenarios.blazingmq.sweep.lives import (
     turned_away,
     two_sessions,
 )
-from scenarios.blazingmq.sweep.publishing import batched, bodies, both, crowd, full, publish, unwaited, wraps
+from scenarios.blazingmq.sweep.options import early_posts, late_steps, reordered, tiers
+from scenarios.blazingmq.sweep.publishing import (
+    batched,
+    bodies,
+    both,
+    crowd,
+    full,
+    hollow,
+    publish,
+    unwaited,
+    wraps,
+)
 from scenarios.blazingmq.sweep.walking import WALKS
 
 __all__ = [
@@ -37,22 +50,29 @@ __all__ = [
     "configured",
     "consume",
     "crowd",
+    "early_posts",
     "full",
     "herd",
+    "hollow",
     "in_the_turn",
     "late_callback",
+    "late_steps",
     "odd",
     "older",
     "outage",
+    "partly_readable",
     "plain",
     "publish",
     "queues",
     "read_first",
     "refused_again",
     "refused_options",
+    "reordered",
+    "resubscribed",
     "rounds",
     "several",
     "stopped",
+    "tiers",
     "turned_away",
     "two_sessions",
     "unwaited",

@@ -6,6 +6,7 @@ from typing import Any
 
 from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.blazingmq.codes import Category, Compression
+from fakebrokers.blazingmq.message import Message
 from fakebrokers.blazingmq.properties import Property, PropertyType
 from fakebrokers.faults import reply
 from scenarios.blazingmq.sweep._shared import (
@@ -149,4 +150,51 @@ async def older(context: ScriptContext) -> None:
     await context.sleep(0.5)
     await watched(context, "m3")
     await shut(context)
+    await finale(context)
+
+
+@base(role="consumer", server=RARELY, injections=False)
+async def resubscribed(context: ScriptContext) -> None:
+    """A queue stays open while its callback goes and another one comes, and messages come all the time."""
+    await context.connect()
+    await writer(context)
+    await reader(context, "c0", R, SETTLED)
+    for number in range(3):
+        put(context, f"with{number}")
+        await context.sleep(1)
+        await context.op("unsubscribe", sub=f"c{number}")
+        put(context, f"without{number}", f"again{number}")
+        await context.sleep(1)
+        await subscribed(context, f"c{number + 1}", R, SETTLED)
+    await watched(context, "last")
+    await finale(context)
+
+
+def put_unreadable(context: ScriptContext, uri: str) -> None:
+    """A message of a publisher that packs otherwise than it says; no broker looks into it."""
+
+    def act() -> None:
+        broker, now = context.broker.broker, context.broker.engine.now
+        message = Message(broker.guids.new(now), b"no zlib at all", False, 0, Compression.ZLIB, now)
+        broker.make_queue(uri).post(message)
+
+    context.broker.call(act)
+
+
+@base(role="consumer", server=RARELY, injections=False)
+async def partly_readable(context: ScriptContext) -> None:
+    """Events of which one message cannot be read: the first, one in the middle, the last."""
+    uris = [PRIORITY + f"r{number}" for number in range(3)]
+    for number, uri in enumerate(uris):
+        for place in range(3):
+            if place == number:
+                put_unreadable(context, uri)
+            put(context, f"m{number}{place}", uri=uri)
+    put_unreadable(context, uris[-1])
+    await context.connect()
+    for number, uri in enumerate(uris):
+        await reader(context, f"c{number}", uri, EVENTS)
+        await context.sleep(1)
+    await writer(context)
+    await watched(context, "last", uris[0])
     await finale(context)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.run.facts import Facts
+from conformance.run.showing import shown
 from conformance.run.trace import Position
 
 Options = Mapping[str, Any]
@@ -35,7 +36,8 @@ def other_settings(facts: Facts, ops: Sequence[Any]) -> Iterator[tuple[Position,
     for one in facts.configured:
         wanted = ordered(ops, one.target, one.at)
         if wanted and not any(_agree(each, one.options) for each in wanted):
-            yield one.at, f"{one.target} is configured with {one.options}, ordered was {wanted[-1]}"
+            given, last = shown(one.options), shown(dict(wanted[-1]))
+            yield one.at, f"{one.target} is configured with {given}, ordered was {last}"
 
 
 def _agree(wanted: Options, given: Mapping[str, int]) -> bool:

@@ -141,6 +141,34 @@ async def bodies(context: ScriptContext) -> None:
     await context.finale("publish", body=text("probe"), **given)
 
 
+HOLLOW: dict[str, Any] = {
+    "b": {"type": "bool", "value": "false"},
+    "c": {"type": "char", "value": {"b64": "AA=="}},
+    "h": {"type": "short", "value": "0"},
+    "i": {"type": "int32", "value": "0"},
+    "l": {"type": "int64", "value": "0"},
+    "s": {"type": "string", "value": ""},
+    "x": {"type": "binary", "value": {"text": ""}},
+}
+
+
+@base(role="publisher", server=RARELY, injections=False)
+async def hollow(context: ScriptContext) -> None:
+    """Properties that are 0, false or empty, singly and together, there and back."""
+    await context.connect()
+    uri = PRIORITY + "both"
+    await context.op("bmq.open_queue", target=uri, uri=uri, flags=["read", "write"])
+    await context.op("subscribe", sub="c1", target=uri, on_message=SETTLED)
+    given: dict[str, Any] = {"target": uri, "wait": True}
+    for name, value in HOLLOW.items():
+        await context.op("publish", body=text(name), properties={name: value}, **given)
+    await context.op("publish", body=text("all"), properties=HOLLOW, **given)
+    await context.op("publish", body=text("mixed"), properties={**PROPERTIES, "s": HOLLOW["s"]}, **given)
+    packed = {"gen": "zero", "len": 3000}
+    await context.op("publish", body=packed, properties=HOLLOW, compression="zlib", **given)
+    await context.finale("publish", body=text("probe"), **given)
+
+
 @base(role="consumer", server=RARELY)
 async def both(context: ScriptContext) -> None:
     """Publishes and consumes on one session, whose connection the server resets once."""

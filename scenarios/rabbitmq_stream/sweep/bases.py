@@ -2,6 +2,7 @@
 
 from scenarios.rabbitmq_stream.sweep.asking import ask, cancelled, large_answers
 from scenarios.rabbitmq_stream.sweep.consuming import (
+    begun_inside,
     both,
     consume,
     deleted,
@@ -13,6 +14,7 @@ from scenarios.rabbitmq_stream.sweep.consuming import (
     several,
     single_active,
     slow,
+    stored_last,
 )
 from scenarios.rabbitmq_stream.sweep.lives import (
     BEATING,
@@ -33,6 +35,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     two_sessions,
     wrong_clock,
 )
+from scenarios.rabbitmq_stream.sweep.places import one_node_away, together, two_super_streams
 from scenarios.rabbitmq_stream.sweep.publishing import (
     UNLIMITED,
     bodies,
@@ -51,6 +54,7 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     windows,
     wraps,
 )
+from scenarios.rabbitmq_stream.sweep.sharing import crowded_window, late_confirm
 from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
 __all__ = [
@@ -60,6 +64,7 @@ __all__ = [
     "UNLIMITED",
     "WALKS",
     "ask",
+    "begun_inside",
     "bodies",
     "both",
     "brisk",
@@ -69,6 +74,7 @@ __all__ = [
     "closing",
     "consume",
     "crowd",
+    "crowded_window",
     "deleted",
     "elsewhere",
     "foreign_batches",
@@ -77,6 +83,7 @@ __all__ = [
     "in_the_turn",
     "large_answers",
     "large_chunks",
+    "late_confirm",
     "lazy",
     "limits",
     "names",
@@ -84,6 +91,7 @@ __all__ = [
     "nodes",
     "numbers",
     "older",
+    "one_node_away",
     "outage",
     "packed",
     "plain",
@@ -97,8 +105,11 @@ __all__ = [
     "slow",
     "stalled",
     "stood_still",
+    "stored_last",
+    "together",
     "turned_away",
     "two_sessions",
+    "two_super_streams",
     "windows",
     "wraps",
     "wrong_clock",

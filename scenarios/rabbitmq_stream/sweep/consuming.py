@@ -231,3 +231,34 @@ async def lazy(context: ScriptContext) -> None:
     await context.op("subscribe", sub="c1", target="S", options=options, on_message=sleepy)
     await context.sleep(20)
     await context.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer", injections=False)
+async def begun_inside(context: ScriptContext) -> None:
+    """Subscriptions that begin at each message of chunks with batches."""
+    context.broker.create_stream("S")
+    inner = [record(context, f"m{i}") for i in range(1, 5)]
+    put_entries(context, batch_entry(inner, Compression.GZIP), 1, 4)
+    more = [record(context, f"m{i}") for i in range(6, 8)]
+    mixed = simple_entries([record(context, "m5")]) + batch_entry(more, Compression.NONE)
+    put_entries(context, mixed + simple_entries([record(context, "m8")]), 3, 4)
+    await context.connect()
+    for offset in range(9):
+        options = {"offset": {"type": "offset", "value": offset}, "credit": 2}
+        await context.op("subscribe", sub=f"c{offset}", target="S", options=options, on_message=EVENTS)
+        await context.sleep(1)
+        await context.op("unsubscribe", sub=f"c{offset}")
+    await context.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer", injections=False)
+async def stored_last(context: ScriptContext) -> None:
+    """Offsets that are stored right before the client is closed."""
+    context.broker.create_stream("S")
+    put(context, "m0", "m1", "m2")
+    await context.connect()
+    await context.op("rmqs.query_sequence", **ASK)
+    for name in ("app", "other"):
+        for offset in range(3):
+            await context.op("rmqs.store_offset", target="S", name=name, offset=offset)
+    await context.close()

@@ -39,10 +39,14 @@ from fakebrokers.rabbitmq_stream.frames import (
     MetadataResponse,
     MetadataUpdate,
     Open,
+    Partitions,
+    PartitionsResponse,
     PeerProperties,
     Publish,
     PublishConfirm,
     PublishError,
+    Route,
+    RouteResponse,
     SaslAuthenticate,
     SaslHandshake,
     StoreOffset,
@@ -73,6 +77,7 @@ class Tracking:
         self._ids: dict[tuple[str, int], IdUse] = {}
         self._windows: dict[int, Window] = {}
         self._asked: dict[int, Window] = {}  #: by correlation id
+        self._supers: dict[int, str] = {}  #: by the request for its partitions
         self._challenge: Question | None = None  #: of the login, the last one
         self._steps: dict[type, Callable[[Any, Position], None]] = {
             Close: self._close,
@@ -82,9 +87,13 @@ class Tracking:
             Deliver: self._deliver,
             ExchangeCommandVersions: self._exchange,
             MetadataUpdate: self._moved,
+            Partitions: self._ask_partitions,
+            PartitionsResponse: self._partitions,
             Publish: self._publish,
             PublishConfirm: self._confirm,
             PublishError: self._refuse,
+            Route: self._ask_partitions,
+            RouteResponse: self._partitions,
             SaslAuthenticate: self._authenticate,
             StoreOffset: self._store,
             Subscribe: self._subscribe,
@@ -174,6 +183,13 @@ class Tracking:
             if window.target == frame.stream and window.opened is not None:
                 window.closed = window.closed or at
                 self._free(SUBSCRIPTION, number, at)
+
+    def _ask_partitions(self, frame: Partitions | Route, at: Position) -> None:
+        self._supers[frame.correlation_id] = frame.super_stream
+
+    def _partitions(self, frame: PartitionsResponse | RouteResponse, at: Position) -> None:
+        if frame.correlation_id in self._supers:
+            self.facts.leads_to[self._supers[frame.correlation_id]].update(frame.streams)
 
     # publishing
 

@@ -174,3 +174,30 @@ class CallbackErrorsEndDeliveries(Deliveries):
                 await callback(delivery)
             except Exception:
                 self.is_over = True
+
+
+@mutant("without-a-callback-is-dropped", tag="data", breaks=["B13", "X1"])
+class WithoutACallbackIsDropped(Deliveries):
+    """Drops what comes after a callback was taken away and before there is another one."""
+
+    async def deliver_message(self, delivery: Delivery) -> None:
+        if delivery.queue.callback is not None or not delivery.queue.__dict__.get("had_callback"):
+            await super().deliver_message(delivery)
+
+    def subscribe(self, queue: Queue) -> None:
+        queue.__dict__["had_callback"] = True
+        super().subscribe(queue)
+
+
+@mutant("unreadable-ends-its-event", tag="data", breaks=["B13", "B19", "X9"])
+class UnreadableEndsItsEvent(Deliveries):
+    """Reads nothing of a PUSH event after a message that cannot be read."""
+
+    def pushed(self, frame: Push) -> None:
+        for message in frame.messages:
+            try:
+                self.contents.unpack(message)
+            except WireError as error:
+                self.trouble(f"an event that cannot be read: {error}")
+                return
+            self.take(message)

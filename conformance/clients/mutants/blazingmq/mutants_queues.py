@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from conformance.clients.reference.blazingmq.queues import LIMITS, Queue, Queues
 from conformance.clients.reference.blazingmq.requests import Make, Requests
 from conformance.clients.reference.kit import ClientError
 from fakebrokers.blazingmq.codes import QueueFlag
-from fakebrokers.blazingmq.frames import CloseQueue, Response
+from fakebrokers.blazingmq.frames import CloseQueue, ConfigureStream, Response
 from fakebrokers.blazingmq.schema import HandleParameters, SubQueueId
 
 HOURS_S = 10_000.0
@@ -253,3 +254,44 @@ class ReopenRefusalsGoUntold(Queues):
                 continue
             finally:
                 queue.ready.set()
+
+
+@mutant("each-step-has-all-the-time", tag="life-cycle", breaks=["B18", "X8"])
+class EachStepHasAllTheTime(Queues):
+    """Gives each of the two requests of an open the time that is for both."""
+
+    given_s = 0.0
+
+    async def ask_open(self, queue: Queue, timeout: float) -> None:
+        self.given_s = timeout
+        await super().ask_open(queue, timeout)
+
+    async def begin(self, queue: Queue, deadline: float) -> None:
+        await super().begin(queue, self.client.runtime.clock.deadline(self.given_s))
+
+
+@mutant("tiers-are-left-out", tag="wire", breaks=["B4"])
+class TiersAreLeftOut(Queues):
+    """Opens the queue of that name in the domain without its tier."""
+
+    def parameters(self, queue: Queue) -> HandleParameters:
+        found = super().parameters(queue)
+        return replace(found, uri=re.sub(r"[.]~[^/]+/", "/", found.uri))
+
+
+@mutant("priorities-begin-at-zero", tag="wire", breaks=["B4"])
+class PrioritiesBeginAtZero(Queues):
+    """Sends a negative consumer priority as 0."""
+
+    def newer(self, queue: Queue, options: Mapping[str, int] | None) -> Callable[[int], ConfigureStream]:
+        if options is not None:
+            options = {**options, "consumer_priority": max(0, options["consumer_priority"])}
+        return super().newer(queue, options)
+
+
+@mutant("posts-before-the-queue-is-open", tag="data", breaks=["B9", "X6"])
+class PostsBeforeTheQueueIsOpen(Queues):
+    """Posts at once after a reconnect, to a broker that does not know the queue yet."""
+
+    def lost(self) -> None:
+        return

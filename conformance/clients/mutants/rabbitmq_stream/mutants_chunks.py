@@ -217,3 +217,23 @@ class BadChunksAreLoggedOnly(Callbacks):
             print(f"WARNING {error.text}", file=sys.stderr)
         else:
             super().trouble(where, error)
+
+
+@mutant("whole-batch-at-the-start", tag="data", breaks=["R9", "R10"])
+class WholeBatchAtTheStart(Subscription):
+    """Delivers all of a batch in whose middle it begins."""
+
+    has_batch = False
+
+    def messages(self, chunk: Chunk, report: Report) -> list[Message]:
+        self.has_batch = False
+        return super().messages(chunk, report)
+
+    def open_batch(
+        self, compression: int, count: int, plain_size: int, data: bytes, report: Report
+    ) -> list[bytes]:
+        self.has_batch = True
+        return super().open_batch(compression, count, plain_size, data, report)
+
+    def is_wanted(self, offset: int) -> bool:
+        return self.has_batch or super().is_wanted(offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from conformance.clients.mutants.registry import mutant
@@ -128,3 +129,32 @@ class OneReferenceForAllOffsets(StreamClient):
     ) -> None:
         self.first_reference = self.first_reference or reference
         await super().store_offset(stream, self.first_reference, offset, timeout)
+
+
+@mutant("offsets-are-stored-later", tag="data", breaks=["R12", "X7"])
+class OffsetsAreStoredLater(StreamClient):
+    """Sends an offset half a second after it was stored, and not at all if it is closed before."""
+
+    async def store_offset(
+        self, stream: str, reference: str, offset: int, timeout: float | None = None
+    ) -> None:
+        self._waiting[stream, reference] = offset
+        self.runtime.tasks.spawn(self._later(stream, reference))
+
+    async def query_offset(self, stream: str, reference: str, timeout: float | None = None) -> int:
+        await self._flush(stream, reference)
+        return await super().query_offset(stream, reference, timeout)
+
+    @property
+    def _waiting(self) -> dict[tuple[str, str], int]:
+        found: dict[tuple[str, str], int] = self.__dict__.setdefault("waiting", {})
+        return found
+
+    async def _later(self, stream: str, reference: str) -> None:
+        await asyncio.sleep(0.5)
+        await self._flush(stream, reference)
+
+    async def _flush(self, stream: str, reference: str) -> None:
+        offset = self._waiting.pop((stream, reference), None)
+        if offset is not None:
+            await super().store_offset(stream, reference, offset)

@@ -263,3 +263,15 @@ class PublishesOvertake(Publishing):
     def __init__(self, client: StreamClient) -> None:
         super().__init__(client)
         self._lines = defaultdict(_NoQueue)
+
+
+@mutant("room-for-who-has-left", tag="life-cycle", breaks=["R7", "X8"])
+class RoomForWhoHasLeft(Publishing):
+    """Gives room in the window to a publish that was cancelled, and wakes nobody else."""
+
+    def _next_turn(self, publisher: Publisher) -> None:
+        line = self._turns.get(publisher)
+        if line and line[0].done() and self.may_send(publisher):
+            line.popleft()
+        else:
+            super()._next_turn(publisher)

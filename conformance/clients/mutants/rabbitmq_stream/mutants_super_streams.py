@@ -177,3 +177,11 @@ class RoutesNeedTheTopBit(Connection):
     def receive(self, data: bytes, now: float) -> None:
         if data[4:6] not in (b"\0\x18", b"\0\x19"):
             super().receive(data, now)
+
+
+@mutant("partitions-of-the-first", tag="data", breaks=["R19"])
+class PartitionsOfTheFirst(SuperStreams):
+    """Hashes the keys of all super streams to the partitions of the first one."""
+
+    async def hashed(self, super_stream: str, key: str, deadline: float) -> list[str]:
+        return await super().hashed(next(iter(self._hashed), super_stream), key, deadline)

@@ -183,3 +183,23 @@ class StreamNeverReconnects(Recovery):
 
     async def reconnect(self) -> None:
         self.runtime.callbacks.report("reconnecting")
+
+
+@mutant("one-user-moves-with-its-stream", tag="data", breaks=["R17", "R18"])
+class OneUserMovesWithItsStream(Recovery):
+    """When a stream has moved, brings back one of its consumers and one of its publishers only."""
+
+    def users_of(self, link: Link, stream: str | None = None) -> list[User]:
+        found = super().users_of(link, stream)
+        return found if stream is None else list({type(user): user for user in reversed(found)}.values())
+
+
+@mutant("first-replica-only", tag="life-cycle", breaks=["R14", "R18"])
+class FirstReplicaOnly(Locator):
+    """Consumes from the first replica that Metadata names, and from no other member."""
+
+    async def reader_link(self, stream: str, deadline: float) -> Link:
+        where = await self.locate(stream, deadline)
+        if not where.replicas:
+            return await super().reader_link(stream, deadline)
+        return await self.link_to(where.replicas[0], deadline)

@@ -1,0 +1,73 @@
+"""Base scripts about where things are: the nodes of a stream, the partitions of a super stream."""
+
+from __future__ import annotations
+
+from conformance.run.bases import ScriptContext, base, text
+from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, put, watched
+
+NEXT = {"offset": {"type": "next"}, "credit": 3}
+NOBODY = 0xFFFF  #: a port at which nobody listens; fakes in memory have small ones
+
+
+@base(role="consumer", injections=False)
+async def together(context: ScriptContext) -> None:
+    """Several consumers and publishers of one stream, which gets another leader again and again."""
+    context.broker.create_stream("S")
+    await context.connect()
+    names = (None, "p", "q")
+    for number in range(3):
+        await context.op("subscribe", sub=f"c{number}", target="S", options=NEXT, on_message=EVENTS)
+    for number in range(3):
+        calls = [
+            context.begin("publish", 8.0, body=text(f"a{number}{name}"), target="S", name=name, wait=True)
+            for name in names
+        ]
+        await context.ended(calls)
+        context.broker.restart_stream("S")
+        await context.sleep(10)
+        put(context, f"m{number}")
+        await context.sleep(2)
+    await watched(context, "last")
+    await context.finale("publish", **PROBE)
+
+
+SUPERS = {"orders": ("orders-0", "orders-1", "orders-2"), "bills": ("bills-0", "bills-1", "bills-2")}
+
+
+@base(role="publisher", injections=False, needs=["super_streams"])
+async def two_super_streams(context: ScriptContext) -> None:
+    """Messages of the same keys for two super streams, by their hash and by the key itself, in turns."""
+    context.broker.create_stream("S")
+    for name, partitions in SUPERS.items():
+        context.broker.create_super_stream(name, partitions, ["a", "b", "c"])
+    await context.connect()
+    for number, by in enumerate(("hash", "key", "hash")):
+        for key in ("a", "b", "c"):
+            for name in SUPERS:
+                routing = {"by": by, "key": key}
+                body = text(f"{name}{key}{number}")
+                await context.op("publish", target=name, body=body, routing=routing, wait=True)
+        context.kill()
+        await context.sleep(5)
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", server={"nodes": 3}, injections=False)
+async def one_node_away(context: ScriptContext) -> None:
+    """Each of the replicas in turn cannot be reached, while the others can."""
+    context.broker.create_stream("S")
+    context.notes.partly_unreachable = True
+    await context.connect()
+    for number, node in enumerate(context.broker.nodes[1:]):
+        port, node.port = node.port, NOBODY
+        for attempt in range(2):
+            options = {"offset": {"type": "next"}, "credit": 2}
+            sub = f"c{number}{attempt}"
+            await context.op("subscribe", 8.0, sub=sub, target="S", options=options, on_message=EVENTS)
+            put(context, f"m{number}{attempt}")
+            await context.sleep(5)
+            context.kill()
+            await context.sleep(20)
+        node.port = port
+    await watched(context, "last")
+    await context.finale("rmqs.query_sequence", **ASK)

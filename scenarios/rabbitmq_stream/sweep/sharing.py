@@ -1,0 +1,47 @@
+"""Base scripts about what publishers share: a window of unconfirmed messages, and ids."""
+
+from __future__ import annotations
+
+from conformance.run.bases import ScriptContext, base, text
+from fakebrokers.faults import delay, latency
+from scenarios.rabbitmq_stream.sweep._shared import PROBE, PUBLISH
+
+LARGE, MANY, FEW = 1_000_000, 17, 40  #: of a message, bytes; how many fill a window; how many wait for room
+
+
+@base(role="publisher", injections=False, needs=["cancel"])
+async def crowded_window(context: ScriptContext) -> None:
+    """Many messages wait for room behind large ones without confirms, and most of them are cancelled."""
+    context.broker.create_stream("S")
+    await context.connect()
+    await context.op("publish", body=text("first"), **PUBLISH)
+    context.broker.faults.add(latency(2.0, role="confirm", direction="out"))
+    for number in range(MANY):
+        body = {"gen": "zero", "len": LARGE + number}
+        context.begin("publish", 20.0, body=body, **PUBLISH)
+    await context.sleep(1)
+    waiting = [context.begin("publish", 20.0, body=text(f"w{i}"), **PUBLISH) for i in range(FEW)]
+    await context.sleep(0.1)
+    for call in waiting[: 3 * FEW // 4]:
+        await context.adapter.cancel(call)
+    await context.ended(waiting)
+    await context.finale("publish", **PROBE)
+
+
+@base(role="publisher", injections=False)
+async def late_confirm(context: ScriptContext) -> None:
+    """The confirm of a publisher that was deleted comes while a new one waits for its own, which is lost."""
+    for name in ("S", "S2"):
+        context.broker.create_stream(name)
+    await context.connect()
+    context.broker.faults.add(delay(1.0, kind="PublishConfirm", nth=1))
+    context.broker.faults.add(delay(3.0, kind="Publish", direction="in", nth=2))
+    await context.op("publish", body=text("old"), target="S", wait=False)
+    await context.sleep(0.1)
+    await context.op("rmqs.delete_publisher", target="S", name=None)
+    new = context.begin("publish", 8.0, body=text("new"), target="S2", wait=True)
+    await context.sleep(2)
+    context.kill()
+    await new
+    await context.sleep(5)
+    await context.finale("publish", **PROBE)
