@@ -143,27 +143,38 @@ def _has_late(case: Case, at: Position) -> bool:
 
 @invariant("no-growth")
 def no_growth(case: Case) -> Iterator[Violation]:
-    """What a client holds does not grow with every loss from which it has recovered.
+    """What a client holds does not grow with every loss from which it has recovered, nor with what it has
+    done and finished.
 
     Why:
-        A service that runs for weeks on an unsteady network dies of memory, threads or sockets.
+        A service that runs for weeks, on an unsteady network or on a good one, dies of memory, threads or
+        sockets.
 
     Rests on:
-        common sense: after a recovery the client is what it was before.
+        common sense: after a recovery the client is what it was before, and so it is after a request.
 
     Example:
         tasks grows with every round: [4, 5, 6, 7].
     """
-    looks = [done.result for done in case.done("stats") if done.phase == "rounds"]
-    rows = [look.value for look in looks if look is not None and look.ok]
+    looks = [done for done in case.done("stats") if done.phase == "rounds"]
+    rows = [
+        {**look.result.value, "connections": _standing(case, look.begun)}
+        for look in looks
+        if look.result is not None and look.result.ok
+    ]
     if len(rows) < ROUNDS:
         return
-    for name in ("tasks", "timers", "pending", "buffered_bytes", "threads"):
+    for name in ("tasks", "timers", "pending", "buffered_bytes", "threads", "connections"):
         values = [row.get(name) for row in rows]
         if all(isinstance(value, int) for value in values):
             steps = [later - former for former, later in pairwise(values)]
             if sum(1 for step in steps if step > 0) >= len(steps) - 1 and values[-1] > values[0]:
                 yield f"{name} grows with every round: {shown(values)}", None
+
+
+def _standing(case: Case, at: Position) -> int:
+    """How many connections the client has."""
+    return sum(1 for conn in case.conns.values() if conn.stands(at))
 
 
 @invariant("limit-exact")
