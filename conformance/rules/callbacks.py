@@ -31,7 +31,7 @@ def callbacks_apart(case: Case) -> Iterator[Violation]:
         message "tea" of quick was delivered 4.5 s after it had come, as a callback of slow was running.
 
     Level:
-        SHOULD: a library may run all callbacks in one thread, if its documentation says so.
+        SHOULD: a library may run all callbacks in one thread, if its documentation states so.
     """
     if case.notes.stopped:
         return

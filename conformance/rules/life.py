@@ -313,6 +313,21 @@ def tells_what_it_offers(case: Case) -> Iterator[Violation]:
                 return
 
 
+@invariant("tells-what-it-offers")
+def offers_nothing_after_its_end(case: Case) -> Iterator[Violation]:
+    """A node that stops, and has announced that it offers nothing any more, announces nothing else."""
+    closes = [done.begun for done in case.done("close")]
+    if case.notes.has_several_sessions or not closes:
+        return
+    since = max(closes)
+    said = [one for one in case.facts.announced if one.at > since]
+    ends = [one for one in said if not any(one.what)]
+    for one in said:
+        if ends and one.conn is ends[0].conn and one.at > ends[0].at and any(one.what):
+            text = f"{one.conn.name}: the client stops, and announced {_offer(one.what)} once more"
+            yield text, ends[0].at, one.at
+
+
 def _offer(what: Iterable[Iterable[str]]) -> str:
     """Names of actions and patterns of events, as announced."""
     return ", ".join(sorted(name for names in what for name in names)) or NOTHING
