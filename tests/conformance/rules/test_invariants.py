@@ -110,8 +110,6 @@ OF_QUEUES = [
 
 #: The same of queues, which logs have not.
 FOUND_OF_QUEUES = [
-    ("narconi", "asks-once-it-can", "dead-connection-is-kept", "idle"),
-    ("narconi", "callbacks-apart", "one-callback-at-a-time", "one-is-slow"),
     ("answer-counts", "unknown-ack-ends-its-event", "batched", None),
     ("comes-back", "refusal-ends-the-restore", "refused-again", None),
     ("confirms-by-order", "confirms-thrice", "late-callback", None),
