@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from conformance.suite import Client, Expect
+from fakebrokers.core.watch import Watcher
 from fakebrokers.faults.match import Direction
 from fakebrokers.journal import Record, Tap
 from fakebrokers.server import FakeServer
@@ -25,13 +26,17 @@ UNHANDLED = ("unhandled", "uncaught", "panic", "never retrieved")
 
 
 @contextmanager
-def second_fake(broker: FakeServer, **settings: Any) -> Iterator[Any]:
+def second_fake(broker: FakeServer, watcher: Watcher | None = None, **settings: Any) -> Iterator[Any]:
     """Another fake of the same protocol, joined to clients in the same way.
 
     What it says is in its own journal only; that of `broker` notes that there is such a one.
+
+    Args:
+        watcher: Gets what passes between it and its clients.
     """
     broker.call(broker.journal.state, broker.now, "", "second fake")
     other = type(broker)(memory=broker.in_memory, **settings)
+    other._watcher = watcher
     other.start()
     try:
         yield other

@@ -5,10 +5,12 @@ facts, never of a protocol. What faults excuse is excused by what is in the trac
 """
 
 from conformance.rules import (
+    callbacks,
     closing,
     connections,
     definite,
     deliveries,
+    draining,
     giving_up,
     handshakes,
     heartbeats,
@@ -41,10 +43,12 @@ __all__ = [
     "Finding",
     "Invariant",
     "May",
+    "callbacks",
     "closing",
     "connections",
     "definite",
     "deliveries",
+    "draining",
     "findings",
     "giving_up",
     "handshakes",

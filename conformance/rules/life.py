@@ -143,27 +143,38 @@ def _has_late(case: Case, at: Position) -> bool:
 
 @invariant("no-growth")
 def no_growth(case: Case) -> Iterator[Violation]:
-    """What a client holds does not grow with every loss from which it has recovered.
+    """What a client holds does not grow with every loss from which it has recovered, nor with what it has
+    done and finished.
 
     Why:
-        A service that runs for weeks on an unsteady network dies of memory, threads or sockets.
+        A service that runs for weeks, on an unsteady network or on a good one, dies of memory, threads or
+        sockets.
 
     Rests on:
-        common sense: after a recovery the client is what it was before.
+        common sense: after a recovery the client is what it was before, and so it is after a request.
 
     Example:
         tasks grows with every round: [4, 5, 6, 7].
     """
-    looks = [done.result for done in case.done("stats") if done.phase == "rounds"]
-    rows = [look.value for look in looks if look is not None and look.ok]
+    looks = [done for done in case.done("stats") if done.phase == "rounds"]
+    rows = [
+        {**look.result.value, "connections": _standing(case, look.begun)}
+        for look in looks
+        if look.result is not None and look.result.ok
+    ]
     if len(rows) < ROUNDS:
         return
-    for name in ("tasks", "timers", "pending", "buffered_bytes", "threads"):
+    for name in ("tasks", "timers", "pending", "buffered_bytes", "threads", "connections"):
         values = [row.get(name) for row in rows]
         if all(isinstance(value, int) for value in values):
             steps = [later - former for former, later in pairwise(values)]
             if sum(1 for step in steps if step > 0) >= len(steps) - 1 and values[-1] > values[0]:
                 yield f"{name} grows with every round: {shown(values)}", None
+
+
+def _standing(case: Case, at: Position) -> int:
+    """How many connections the client has."""
+    return sum(1 for conn in case.conns.values() if conn.stands(at))
 
 
 @invariant("limit-exact")
@@ -300,6 +311,21 @@ def tells_what_it_offers(case: Case) -> Iterator[Violation]:
                     conn.ready,
                 )
                 return
+
+
+@invariant("tells-what-it-offers")
+def offers_nothing_after_its_end(case: Case) -> Iterator[Violation]:
+    """A node that stops, and has announced that it offers nothing any more, announces nothing else."""
+    closes = [done.begun for done in case.done("close")]
+    if case.notes.has_several_sessions or not closes:
+        return
+    since = max(closes)
+    said = [one for one in case.facts.announced if one.at > since]
+    ends = [one for one in said if not any(one.what)]
+    for one in said:
+        if ends and one.conn is ends[0].conn and one.at > ends[0].at and any(one.what):
+            text = f"{one.conn.name}: the client stops, and announced {_offer(one.what)} once more"
+            yield text, ends[0].at, one.at
 
 
 def _offer(what: Iterable[Iterable[str]]) -> str:

@@ -53,7 +53,7 @@ def _come(case: Case, target: str | None = None) -> list[Come]:
     return sorted(rows, key=lambda row: row[0])
 
 
-def _pause_s(done: RunOp) -> float:
+def pause_s(done: RunOp) -> float:
     return float((done.args.get("on_message") or {}).get("sleep_ms", 0)) / 1000
 
 
@@ -62,7 +62,7 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
     """The application gets every message that was delivered, as often as it was, in order, and no other."""
     if case.traits.delivery.is_log or case.traits.settlement.redelivers:
         return
-    slow_s = sum(_pause_s(done) for done in case.done("subscribe"))
+    slow_s = sum(pause_s(done) for done in case.done("subscribe"))
     times = [at.t for at, _, _ in _come(case)]
     for done in _subscribed(case):
         come = _come(case, done.args["target"])
@@ -178,10 +178,11 @@ def _same_properties(case: Case, heard: ReportedEvent, record: Record) -> Iterat
 
 @invariant("writes-what-was-given")
 def writes_what_was_given(case: Case) -> Iterator[Violation]:
-    """A message on the wire is one that the application has published, with its properties.
+    """A message on the wire is one that the application has published, with its properties, and goes where
+    the application has sent it.
 
     Why:
-        Receivers get other data than was sent, and no checksum notices it.
+        Receivers get other data than was sent, and no checksum notices it; or others get it.
 
     Rests on:
         all: bodies are opaque bytes to client and broker.
@@ -197,9 +198,11 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
     given: dict[bytes, list[Any]] = defaultdict(list)
+    targets: dict[bytes, set[str]] = defaultdict(set)
     for done in case.done("publish", "publish_many"):
         for body in bodies_of(done):
             given[body].append(plain(case.traits.settlement.properties_given(done.args)))
+            targets[body].add("" if case.traits.delivery.spreads(done.args) else done.args["target"])
     for one in case.facts.written:
         if one.body is None or one.body in case.published_besides:
             continue
@@ -209,6 +212,9 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
             got, wanted = plain(one.properties), given[one.body][0]
             text = f"{message(one.body)} was written with {_differing(got, wanted)}"
             yield f"{text}, the application gave {_differing(wanted, got)}", one.at
+        elif one.place[0] not in targets[one.body] and "" not in targets[one.body]:
+            named = ", ".join(sorted(targets[one.body]))
+            yield f"{message(one.body)} was written to {one.place[0]}, the application named {named}", one.at
 
 
 def _differing(one: Any, other: Any) -> str:
@@ -245,8 +251,8 @@ def _orders(case: Case) -> Iterator[tuple[Name, Position, float, bool]]:
     }
     for heard in case.heard("message"):
         if heard["sub"] in settling and heard["position"] is not None:  # what has no name cannot be confirmed
-            pause_s = _pause_s(settling[heard["sub"]])
-            yield (heard["target"], heard["position"]), heard.at, pause_s, not case.notes.raises
+            takes_s = pause_s(settling[heard["sub"]])
+            yield (heard["target"], heard["position"]), heard.at, takes_s, not case.notes.raises
 
 
 @invariant("confirms-by-order")
@@ -323,63 +329,3 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
         if confirmed[name] < wanted[name]:
             text = f"{_key(name[1])} of {name[0]} was confirmed {counted(confirmed[name], 'time')}"
             yield f"{text}, not {wanted[name]}", at
-
-
-@invariant("drains-before-the-end")
-def drains_before_the_end(case: Case) -> Iterator[Violation]:
-    """A graceful end sends that no more is wanted, and is over when all that came has been confirmed.
-
-    Why:
-        Messages that were being processed at a deployment are processed a second time by the next instance.
-
-    Rests on:
-        Narconi: an empty message stops deliveries, confirms still work, then the client closes
-            (docs/protocols/narconi.md, "consume").
-
-    Example:
-        orders was ended, and messages ["5", "6"] were not confirmed.
-
-    Judges:
-        narconi
-    """
-    words = case.traits.delivery.last_words
-    for done in case.done("unsubscribe") if words is not None else ():
-        if not done.args.get("drain") or done.result is None or not done.result.ok or done.ended is None:
-            continue
-        window = _window_of(case, done)
-        if window is None or _was_cut_off(window, done.ended):
-            continue
-        if not any(type(seen.frame) is words and seen.at > done.begun for seen in window.conn.of("in")):
-            text = f"{window.target} was ended, and nothing was sent that asks the server to stop"
-            yield text, done.ended
-        if (left := _not_confirmed(case, window)) and not _acks_many(case):
-            yield f"{window.target} was ended, and messages {shown(left)} were not confirmed", done.ended
-
-
-def _window_of(case: Case, done: RunOp) -> Window | None:
-    """What an op ends on the wire; None where one cannot tell which it is."""
-    targets = {one.args["target"] for one in case.done("subscribe") if one.args["sub"] == done.args["sub"]}
-    windows = [
-        one
-        for one in case.facts.windows
-        if one.target in targets and one.opened and one.opened < done.begun and one.conn.serves(done.begun)
-    ]
-    return windows[0] if len(windows) == len(targets) == 1 else None
-
-
-def _was_cut_off(window: Window, ended: Position) -> bool:
-    """Whether its connection was lost by then, and not because the client had parted."""
-    lost, client_closing = window.conn.lost(), window.conn.client_closing
-    return lost is not None and lost < ended and (client_closing is None or lost < client_closing)
-
-
-def _not_confirmed(case: Case, window: Window) -> list[Any]:
-    """The keys of messages that came more often than they were confirmed."""
-    came = Counter(record.position for arrival in window.arrivals for record in arrival.records)
-    confirmed = Counter(one.key for one in case.facts.confirmed if one.conn is window.conn)
-    return [key for key in came if key is not None and came[key] > confirmed[key]]
-
-
-def _acks_many(case: Case) -> bool:
-    """Whether the application has confirmed several messages by one word."""
-    return any(done.args.get("how") == "ack_to" for done in case.done("settle"))

@@ -335,12 +335,13 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
         moleculer
     """
     for done, _, questions in asked_by_ops(case):
-        given_s = done.args.get("timeout_ms", 0) / 1000
-        for one in questions if given_s and not has_twin(case, done) else ():
+        given_ms = done.args.get("timeout_ms")
+        for one in questions if given_ms is not None and not has_twin(case, done) else ():
             reported_s = case.traits.questions.deadline_of(one.frame)
-            differs = reported_s is not None and abs(reported_s - given_s) > SLACK_S
+            differs = reported_s is not None and abs(reported_s - given_ms / 1000) > SLACK_S
             if differs:
-                yield f"{done.op} has {given_s:g} s, its request {reported_s:g} s", one.asked
+                has = f"{given_ms / 1000:g} s" if given_ms else "no time-out"
+                yield f"{done.op} has {has}, its request {reported_s:g} s", one.asked
 
 
 def _is_same_under_way(case: Case, asks: Asks, done: RunOp, other: RunOp) -> bool:

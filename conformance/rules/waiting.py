@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from conformance.rules.giving_up import sound
 from conformance.rules.registry import Violation, invariant
-from conformance.rules.requests import asked_by_ops
+from conformance.rules.requests import AT_ONCE_S, asked_by_ops
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question
@@ -57,6 +57,24 @@ def writes_once_it_can(case: Case) -> Iterator[Violation]:
             continue
         if all(one.answered is not None and one.answered < early for one in _asked_by(case, late)):
             yield f"{reported} was not written, and there was a connection", early, late
+
+
+@invariant("asks-once-it-can")
+def connects_once_it_can(case: Case) -> Iterator[Violation]:
+    """Where connections are made as they are needed, an op whose connection has ended makes another."""
+    if not case.traits.connecting.connects_late or case.hits or case.notes.unreachable:
+        return
+    ends = [conn.ended for conn in case.conns.values()]
+    for done, _, questions in asked_by_ops(case):
+        result, begun, ended = done.result, done.begun, done.ended
+        if result is None or result.word not in ("timeout", "hang", "connection") or questions:
+            continue
+        came = [conn.accepted for conn in case.conns.values()]
+        before = [end for at, end in zip(came, ends, strict=True) if at < begun]
+        if any(begun < at and (ended is None or at < ended) for at in came) or not before:
+            continue
+        if all(end is not None and end.t + AT_ONCE_S + case.slack_s < begun.t for end in before):
+            yield f"{done.op} was not sent, and no connection was made for it ({result})", begun, ended
 
 
 def _nothing_holds_up(case: Case) -> bool:

@@ -34,7 +34,7 @@ from fakebrokers.pzq.codec import (
 )
 from fakebrokers.pzq.frames import Delivery, MonitorReply, MonitorRequest, ProduceAck, ProduceNack
 from fakebrokers.pzq.pieces import borders, pieces
-from scenarios.pzq.sweep.tracking import QUEUE, place, tell_sessions_apart, track
+from scenarios.pzq.sweep.tracking import QUEUE, place, tell_instances_apart, tell_sessions_apart, track
 
 #: The decoders at both ends of each of the fake's sockets.
 CODECS: Mapping[tuple[str, str], type[PzqCodec]] = {
@@ -117,6 +117,7 @@ class PzqReading(Reading):
 
     def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
         tell_sessions_apart(ops, facts)
+        tell_instances_apart(facts)
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         return {QUEUE: [(message.key, joined(message.body)) for message in broker.messages()]}

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base
-from fakebrokers.moleculer.services import Stream
-from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
+from fakebrokers.moleculer.services import Service, Stream
+from scenarios.moleculer.sweep._shared import NODE, begin, heard, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
+
+#: Patterns, and names of events that fit some of them, or none though they look like it.
+NEAR = (
+    *("order.created", "order.*", "a+b.c?"),
+    *("order.created", "order-created", "order.created.at", "xorder.created", "order.a", "orders.a"),
+    *("a+b.cd", "aab.cd", "a+b.c", "Order.created"),
+)
 
 
 @base(role="service", handshake=True)
@@ -119,4 +126,73 @@ async def chunks(context: ScriptContext) -> None:
     for packet in ({"id": "no-params", "action": "s.value"}, {"id": "no-action"}, {"id": "odd", "action": 7}):
         node.send("REQ", NODE, **packet)
     await context.sleep(0.5)
+    await probed(context)
+
+
+@base(role="service", injections=False)
+async def dotted(context: ScriptContext) -> None:
+    """Services whose names have dots, such as those with a version, are called, and taken back."""
+    node = peer(context)
+    await joined(context)
+    for name in ("v2.s", "a.b.s"):
+        await context.op("mol.serve", service=name, actions=ACTIONS)
+    await context.sleep(1)
+    for number in range(2):
+        for name in ("v2.s", "a.b.s"):
+            for action in ("echo", "fail", "value", "nowhere"):
+                node.start_call(f"{name}.{action}", {"n": number}, target=NODE, timeout=5.0)
+        await context.sleep(1)
+    await context.op("mol.unserve", service="a.b.s")
+    await context.sleep(1)
+    node.start_call("v2.s.echo", {"n": "left"}, target=NODE, timeout=5.0)
+    await probed(context)
+
+
+@base(role="service", server={"bus": {"max_payload": 8192}}, injections=False)
+async def large_answers(context: ScriptContext) -> None:
+    """Answers around the largest message that the server takes; one that is larger becomes an error."""
+    node = peer(context)
+    await joined(context)
+    sizes = {f"of-{size}": {"return": "x" * size} for size in (7000, 8192, 20_000, 10)}
+    await context.op("mol.serve", service="s", actions=sizes)
+    await context.sleep(1)
+    for action in sizes:
+        node.start_call(f"s.{action}", {}, target=NODE, timeout=5.0)
+        await context.sleep(0.5)
+    await context.sleep(5)
+    await probed(context)
+
+
+@base(role="listener", injections=False)
+async def near_events(context: ScriptContext) -> None:
+    """Events whose names differ little from those that are listened to, on both sides."""
+    node = context.broker.node("other", [Service("o", {}, dict.fromkeys(NEAR[:3], heard))], heartbeat_s=10.0)
+    peer(context)
+    await joined(context)
+    for pattern in NEAR[:3]:
+        await context.op("mol.listen", sub=pattern, event=pattern, on_message={"mode": "event"})
+    await context.sleep(1)
+    for event in NEAR[3:]:
+        await context.op("mol.emit", event=event, data={"of": event})
+        await context.op("mol.broadcast", event=event, data={"to all": event})
+        node.emit(event, {"other": event})
+        node.send("EVENT", NODE, id=f"to-{event}", event=event, data={"sent": event}, broadcast=True)
+        await context.sleep(0.3)
+    await probed(context)
+
+
+@base(role="listener", injections=False)
+async def one_is_slow(context: ScriptContext) -> None:
+    """Two listeners, one of which takes its time; the events of the other one come meanwhile."""
+    node = peer(context)
+    await joined(context)
+    slow = {"mode": "event", "sleep_ms": 5000}
+    await context.op("mol.listen", sub="slow", event="slow.*", on_message=slow)
+    await context.op("mol.listen", sub="quick", event="quick.*", on_message={"mode": "event"})
+    await context.sleep(1)
+    node.emit("slow.a", {"n": "long"})
+    for number in range(3):
+        await context.sleep(0.5)
+        node.emit("quick.a", {"n": number})
+    await context.sleep(10)
     await probed(context)

@@ -1,8 +1,20 @@
 """The base scripts of Moleculer; see `conformance.run.bases`."""
 
-from scenarios.moleculer.sweep.answering import chunks, events, joining, namespaces, serve, uploads
+from scenarios.moleculer.sweep.answering import (
+    chunks,
+    dotted,
+    events,
+    joining,
+    large_answers,
+    namespaces,
+    near_events,
+    one_is_slow,
+    serve,
+    uploads,
+)
 from scenarios.moleculer.sweep.calling import (
     balanced,
+    balanced_again,
     both,
     bulk,
     call,
@@ -11,6 +23,7 @@ from scenarios.moleculer.sweep.calling import (
     in_the_turn,
     limits,
     odd_answers,
+    own_limits,
     peers,
     silence,
     spread,
@@ -18,7 +31,16 @@ from scenarios.moleculer.sweep.calling import (
     two_nodes,
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
-from scenarios.moleculer.sweep.lives import again, closing, herd, outage, rounds, stopped
+from scenarios.moleculer.sweep.lives import (
+    again,
+    at_rest,
+    closing,
+    herd,
+    late_service,
+    outage,
+    rounds,
+    stopped,
+)
 from scenarios.moleculer.sweep.streaming import (
     broken_off,
     called_off,
@@ -53,7 +75,9 @@ __all__ = [
     "CARRIERS",
     "RAISING",
     "again",
+    "at_rest",
     "balanced",
+    "balanced_again",
     "balanced_events",
     "both",
     "broken_off",
@@ -66,6 +90,7 @@ __all__ = [
     "closing",
     "crowd",
     "deserted",
+    "dotted",
     "downloads",
     "emitting",
     "events",
@@ -75,14 +100,19 @@ __all__ = [
     "herd",
     "in_the_turn",
     "joining",
+    "large_answers",
     "large_streams",
+    "late_service",
     "limits",
     "metas",
     "namespaces",
+    "near_events",
     "no_server_yet",
     "odd_answers",
     "offered_again",
+    "one_is_slow",
     "outage",
+    "own_limits",
     "peers",
     "rounds",
     "sent_to",

@@ -181,6 +181,38 @@ async def balanced(context: ScriptContext) -> None:
     await probed(context)
 
 
+@base(role="service", needs=["disable_balancer"])
+async def balanced_again(context: ScriptContext) -> None:
+    """The server chooses who answers, before and after a loss."""
+    node = peer(context, disable_balancer=True)
+    await joined(context, disable_balancer=True)
+    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await context.op("mol.listen", sub="one", event="mine.a", group="g", on_message={"mode": "event"})
+    await context.sleep(1)
+    for number in range(2):
+        node.start_call("s.echo", {"n": number}, timeout=5.0)
+        node.emit("mine.a", {"n": number})
+        await begin(context, "p.echo", {"n": number})
+        context.kill()
+        await context.sleep(5)
+    node.start_call("s.echo", {"n": "last"}, timeout=5.0)
+    await probed(context)
+
+
+@base(role="caller", injections=False)
+async def own_limits(context: ScriptContext) -> None:
+    """Calls with a time-out of their own, none or a long one, where the node has a short one for all."""
+    node = peer(context)
+    await joined(context, request_timeout_ms=1000)
+    for own in ({"timeout_ms": 0}, {"timeout_ms": 6000}):
+        call = context.begin("mol.call", 8.0, action="p.wait", params=own, **own)
+        await context.sleep(3)
+        for request in node.requests[-1:]:
+            node.send("RES", NODE, id=request.id, meta={}, success=True, data="late")
+        await call
+    await probed(context)
+
+
 @base(role="caller", server={"bus": {"max_payload": 8192}}, injections=False)
 async def limits(context: ScriptContext) -> None:
     """Messages around the largest one that the server takes, and values at the ends of their ranges."""

@@ -91,6 +91,27 @@ async def rounds(context: ScriptContext) -> None:
     await probed(context)
 
 
+@base(role="caller", injections=False)
+async def at_rest(context: ScriptContext) -> None:
+    """The same ops again and again: what the node holds after them must not grow."""
+    node = peer(context)
+    await joined(context)
+    context.mark("rounds")
+    for number in range(6):
+        await context.op("mol.serve", service="s", actions=ACTIONS)
+        await context.sleep(1)
+        node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0)
+        for action in ("p.echo", "p.fail", "p.nowhere"):
+            await begin(context, action, {"n": number})
+        await begin(context, "p.wait", {"n": number}, 0.5)
+        await context.op("mol.ping", node="peer")
+        await context.op("mol.emit", event="news.a", data={"n": number})
+        await context.op("mol.unserve", service="s")
+        await context.sleep(1)
+        await context.op("stats")
+    await probed(context)
+
+
 @base(role="caller")
 async def again(context: ScriptContext) -> None:
     """A service is offered through several losses; it is announced to all nodes again."""
@@ -106,3 +127,14 @@ async def again(context: ScriptContext) -> None:
         node.emit("mine.a", {"n": number})
         await begin(context, "p.echo", {"n": number})
     await probed(context)
+
+
+@base(role="service", injections=False)
+async def late_service(context: ScriptContext) -> None:
+    """A node is closed right after it has begun to offer something that takes its time to stop."""
+    peer(context)
+    await joined(context)
+    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await context.sleep(1)
+    await context.op("mol.serve", service="late", actions={"echo": "echo", "stop": {"special": "slow_stop"}})
+    await context.close(timeout=10.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.decoders.moleculer import topic_parts
@@ -89,10 +89,23 @@ def unheard(conns: Iterable[Conn], facts: Facts, *, balances: bool) -> Iterator[
             if sent.conn is conn and isinstance(sent.frame, Info) and sent.to == "INFO":
                 actions = announced_by(sent.frame)[0] if _lasts(conn, sent.at.t) else ()
                 wanted |= {(own.separator.join([own.prefix, "REQB", name]), sent.at) for name in actions}
+                lasts = _lasts(conn, sent.at.t)
+                for group, event in _listeners(sent.frame) if lasts else ():
+                    wanted.add((own.separator.join([own.prefix, "EVENTB", group, event]), sent.at))
         there = {one.topic: one.at.t for one in reversed(topics)}
         for topic, since in sorted(wanted):
             if there.get(topic, since.t + 2 * LISTENS_S) > since.t + LISTENS_S:
                 yield since, f"{conn.name}: the client has not subscribed to {topic}"
+
+
+def _listeners(info: Info) -> Iterator[tuple[str, str]]:
+    """The groups and the events that a node listens to, without patterns, which servers write differently."""
+    for service in info.services if isinstance(info.services, list) else ():
+        events = service.get("events") if isinstance(service, Mapping) else None
+        for event, listener in (events if isinstance(events, Mapping) else {}).items():
+            group = (listener.get("group") if isinstance(listener, Mapping) else None) or service.get("name")
+            if "*" not in event and not str(service.get("name")).startswith("$"):
+                yield str(group), event
 
 
 def _lasts(conn: Conn, since_s: float) -> bool:

@@ -1,18 +1,23 @@
 """What a node has to answer to what it is asked, as far as base scripts say what their actions do.
 
-The service is called ``s`` in all of them, and its actions by what they do (docs/protocols/moleculer.md, 4).
+The service is called ``s`` in all of them, if with something before it, and its actions by what they do
+(docs/protocols/moleculer.md, 4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import UNSET
 
+from conformance.run.bases import RunOp
+from conformance.run.facts import Facts
 from conformance.run.showing import shown
+from conformance.run.trace import Position
 from fakebrokers.core.frames import Frame
 from fakebrokers.moleculer.packets import Info, Ping, Pong, Request, Response
+from scenarios.moleculer.sweep.contents import code_of
 
 ACTIONS: Mapping[str, Any] = {
     "echo": "echo",
@@ -21,6 +26,7 @@ ACTIONS: Mapping[str, Any] = {
     "value": {"return": {"text": "äöü€", "large": 2**53 + 1, "none": None}},
 }
 FAILED, NOT_FOUND, TOO_LATE = 422, 404, 504
+CHANGE_S = 5.0  #: what an announcement may come after what it announces
 SLACK_S = 0.3  #: what may lie between the question as it was written and as it was read
 
 
@@ -61,6 +67,7 @@ def _wrong_response(asked: Request, answer: Response) -> str:
     if not isinstance(asked.action, str):
         return ""
     service, _, action = asked.action.rpartition(".")
+    service = service.rpartition(".")[2]  # a name may have dots, as that of a service with a version has
     if (isinstance(asked.timeout, int | float) and 0 < asked.timeout < 1000) or service != "s":
         return _late(asked, answer) if service == "s" and action == "slow" else ""
     wanted = {"echo": asked.params, "slow": "slept", "value": ACTIONS["value"]["return"]}
@@ -79,3 +86,28 @@ def _wrong_response(asked: Request, answer: Response) -> str:
     if answer.success is not False or code not in codes:
         return f"{asked.action} was answered with success {shown(answer.success)} and code {shown(code)}"
     return ""
+
+
+def refused_offers(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:
+    """Requests that the client has answered with "not found", and it had announced what they ask for.
+
+    Args:
+        ops: What the application has taken back, it may be about to say so.
+    """
+    plain = {
+        f"{done.args['service']}.{name}"
+        for done in ops
+        if done.op == "mol.serve"
+        for name, what in done.args["actions"].items()
+        if what == "echo" or (isinstance(what, Mapping) and "return" in what)
+    }
+    ends = [done.begun for done in ops if done.op in ("mol.unserve", "close", "abort")]
+    for one in facts.asked_back:
+        action, answer = getattr(one.frame, "action", None), one.answer
+        if action not in plain or not isinstance(answer, Response) or code_of(answer) != NOT_FOUND:
+            continue
+        announced = [said for said in facts.announced if said.conn is one.conn and said.at < one.asked]
+        if not announced or action not in announced[-1].what[0] or one.answered is None:
+            continue
+        if not any(announced[-1].at.t - CHANGE_S < end.t and end < one.answered for end in ends):
+            yield one.answered, f"{action} was not found, and the client had announced it"

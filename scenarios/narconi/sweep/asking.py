@@ -28,6 +28,20 @@ async def ask(context: ScriptContext) -> None:
     await context.finale("narc.ensure_queue", target="P")
 
 
+@base(role="http", injections=False)
+async def idle(context: ScriptContext) -> None:
+    """The server ends the connection that is kept, while no request needs it; the next one works."""
+    queues(context, "P")
+    await context.connect(auto_reconnect=True)
+    for how in ("fin", "rst"):
+        await context.op("narc.ensure_queue", target="P")
+        context.kill(how)
+        await context.sleep(1)
+        await context.op("narc.post", target="P", body=text(f"after {how}"))
+        await context.op("narc.take", target="P")
+    await context.finale("narc.ensure_queue", target="P")
+
+
 @base(role="http")
 async def crowd(context: ScriptContext) -> None:
     """Many requests at a time, ok and refused ones mixed."""

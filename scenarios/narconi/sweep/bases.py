@@ -1,19 +1,27 @@
 """The base scripts of Narconi; see `conformance.run.bases`."""
 
-from scenarios.narconi.sweep.asking import ask, cancelled, crowd
+from scenarios.narconi.sweep.asking import (
+    ask,
+    cancelled,
+    crowd,
+    idle,
+)
 from scenarios.narconi.sweep.consuming import (
     at_once,
     consume,
     deleted,
     drained,
     drained_by_hand,
+    drained_of_many,
     encodings,
     largest,
+    one_is_slow,
     settle,
     settled_below,
 )
 from scenarios.narconi.sweep.lives import (
     RAISING,
+    at_rest,
     both,
     closing,
     herd,
@@ -23,7 +31,16 @@ from scenarios.narconi.sweep.lives import (
     stopped,
     two_sessions,
 )
-from scenarios.narconi.sweep.publishing import alone, newcomers, publish, refused, sizes, unwaited
+from scenarios.narconi.sweep.publishing import (
+    alone,
+    largest_sent,
+    near_names,
+    newcomers,
+    publish,
+    refused,
+    sizes,
+    unwaited,
+)
 from scenarios.narconi.sweep.troubles import (
     complained,
     for_once,
@@ -45,6 +62,7 @@ __all__ = [
     "alone",
     "ask",
     "at_once",
+    "at_rest",
     "both",
     "cancelled",
     "closing",
@@ -54,20 +72,25 @@ __all__ = [
     "deleted",
     "drained",
     "drained_by_hand",
+    "drained_of_many",
     "encodings",
     "flood",
     "for_once",
     "herd",
+    "idle",
     "in_the_turn",
     "kept_alive",
     "largest",
+    "largest_sent",
     "left_alone",
     "many_messages",
     "messages",
     "mixed_words",
     "names",
+    "near_names",
     "newcomers",
     "no_pongs",
+    "one_is_slow",
     "outage",
     "posts",
     "publish",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base
-from scenarios.narconi.sweep._shared import EVENTS, PROBE, SETTLING, put, queues, watched
+from scenarios.narconi.sweep._shared import EVENTS, LOOK_S, PROBE, SETTLING, put, queues, watched
 from scenarios.narconi.traits import PROJECT
 
 RICH = {"content_type": "text/plain", "headers": {"x-msg-x-trace": "ä1", "x-msg-x-n": "2"}}
@@ -158,4 +158,36 @@ async def drained_by_hand(context: ScriptContext) -> None:
     await context.op("subscribe", sub="c3", target="C", options=options, on_message=SETTLING)
     await context.sleep(1)
     await watched(context, "C", "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", injections=False)
+async def one_is_slow(context: ScriptContext) -> None:
+    """Two queues, one of whose callbacks takes its time; the messages of the other one come meanwhile."""
+    queues(context, "P", "C", "D")
+    await context.connect(auto_reconnect=True)
+    slow = {**SETTLING, "sleep_ms": 5000}
+    await context.op("subscribe", sub="slow", target="D", options={"ack": True}, on_message=slow)
+    await context.op("subscribe", sub="quick", target="C", options={"ack": True}, on_message=SETTLING)
+    put(context, "D", "long")
+    for number in range(3):
+        await context.sleep(0.5)
+        put(context, "C", f"m{number}")
+    await context.sleep(LOOK_S)
+    await watched(context, "C", "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", injections=False)
+async def drained_of_many(context: ScriptContext) -> None:
+    """A graceful end after several messages were acknowledged by one word: there is nothing to wait for."""
+    queues(context, "P", "C")
+    put(context, "C", *[f"m{i}" for i in range(3)])
+    await context.connect(auto_reconnect=True)
+    await context.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=EVENTS)
+    await context.sleep(0.5)
+    refs = [event["ref"] for event in context.adapter.events if event.event == "message"]
+    for ref in refs[-1:]:
+        await context.op("settle", sub="c1", ref=ref, how="ack_to")
+    await context.op("unsubscribe", 5.0, sub="c1", drain=True)
     await context.finale("publish", **PROBE)

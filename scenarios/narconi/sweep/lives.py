@@ -149,6 +149,28 @@ async def rounds(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="publisher", injections=False)
+async def at_rest(context: ScriptContext) -> None:
+    """The same ops again and again: what the client holds after them must not grow."""
+    queues(context, "P", "C")
+    await context.connect(auto_reconnect=True)
+    context.mark("rounds")
+    for number in range(6):
+        await context.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await context.op("publish", target="nowhere", body=text(f"n{number}"), wait=True)
+        await context.op("narc.ensure_queue", target=f"N{number}")
+        await context.op("narc.post", target="P", body=text(f"h{number}"))
+        await context.op("narc.take", target="P")
+        await context.op("narc.delete_queue", target=f"N{number}")
+        await context.op("subscribe", sub=f"c{number}", target="C", on_message=EVENTS)
+        put(context, "C", f"m{number}")
+        await context.sleep(0.5)
+        await context.op("unsubscribe", sub=f"c{number}")
+        await context.sleep(2)
+        await context.op("stats")
+    await context.finale("publish", **PROBE)
+
+
 def raising(callback: str, times: int) -> Base:
     """Callbacks of the application that fail, and messages after them."""
 

@@ -84,3 +84,32 @@ async def sizes(context: ScriptContext) -> None:
         await context.op("publish", body={"gen": "rand", "seed": size, "len": size}, **PUBLISH)
     await context.op("publish", body={"b64": "AP+AfwoN"}, **PUBLISH)
     await context.finale("publish", **PROBE)
+
+
+@base(role="publisher", injections=False)
+async def largest_sent(context: ScriptContext) -> None:
+    """Messages of the largest size that the server takes, and of one byte less."""
+    queues(context)
+    await context.connect(auto_reconnect=True)
+    most = context.broker.config.max_message_size
+    for size in (most - 1, most):
+        for op, args in (("publish", PUBLISH), ("narc.post", {"target": "P"})):
+            context.notes.fits.append((len(context.ops), True))
+            await context.op(op, body={"gen": "rand", "seed": len(context.ops), "len": size}, **args)
+    await context.finale("publish", **PROBE)
+
+
+@base(role="publisher", injections=False)
+async def near_names(context: ScriptContext) -> None:
+    """Queues whose names differ little: each gets what is for it, over both ways."""
+    near = ("orders", "Orders", "orders ", "orders-1", "orders_1", "orders.1", "order")
+    queues(context, "P", *near)
+    await context.connect(auto_reconnect=True)
+    for number in range(2):
+        for name in near:
+            await context.op("publish", target=name, body=text(f"w{number} {name}"), wait=True)
+            await context.op("narc.post", target=name, body=text(f"h{number} {name}"))
+    for name in near[:2]:
+        await context.op("subscribe", sub=name, target=name, on_message={"mode": "event"})
+    await context.sleep(1)
+    await context.finale("publish", **PROBE)

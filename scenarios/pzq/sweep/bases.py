@@ -9,12 +9,15 @@ from scenarios.pzq.sweep.consuming import (
     flood,
     given_back,
     in_time,
+    one_is_slow,
     several,
     slow,
+    two_instances,
     unsubscribed,
 )
 from scenarios.pzq.sweep.lives import (
     ask,
+    at_rest,
     both,
     closing,
     odd_counters,
@@ -24,12 +27,23 @@ from scenarios.pzq.sweep.lives import (
     turned_away,
     two_sessions,
 )
-from scenarios.pzq.sweep.producing import bodies, bulk, cancelled, ids, refused, unwaited, waited
+from scenarios.pzq.sweep.producing import (
+    blank_ids,
+    bodies,
+    bulk,
+    cancelled,
+    ids,
+    refused,
+    unwaited,
+    waited,
+)
 from scenarios.pzq.sweep.walking import WALKS
 
 __all__ = [
     "WALKS",
     "ask",
+    "at_rest",
+    "blank_ids",
     "bodies",
     "both",
     "bulk",
@@ -45,6 +59,7 @@ __all__ = [
     "ids",
     "in_time",
     "odd_counters",
+    "one_is_slow",
     "outage",
     "refused",
     "rounds",
@@ -52,6 +67,7 @@ __all__ = [
     "slow",
     "stood_still",
     "turned_away",
+    "two_instances",
     "two_sessions",
     "unsubscribed",
     "unwaited",

@@ -10,6 +10,7 @@ from scenarios.pzq.sweep._shared import (
     PROBE,
     QUICK,
     put,
+    second_instance,
     settle_all,
     subscribed,
     watched,
@@ -164,3 +165,35 @@ async def unsubscribed(context: ScriptContext) -> None:
     await context.sleep(3)
     await watched(context, "last")
     await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", injections=False)
+async def one_is_slow(context: ScriptContext) -> None:
+    """Two consumers, one of whose callbacks takes its time; the messages of the other one come meanwhile."""
+    await context.connect()
+    await subscribed(context, {**ACKING, "sleep_ms": 3000}, "slow")
+    put(context, "long")
+    await context.sleep(0.5)
+    await subscribed(context, ACKING, "quick")
+    for number in range(4):
+        put(context, f"m{number}")
+        await context.sleep(0.2)
+    await context.sleep(15)
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", needs=["endpoints"], injections=False)
+async def two_instances(context: ScriptContext) -> None:
+    """A consumer at two instances, each of which delivers while a callback runs for the other one."""
+    with second_instance(context) as other:
+        here = context.endpoint["send"]
+        await context.connect(endpoints={**context.endpoint, "send": [here, other.send_url]})
+        await subscribed(context, {**ACKING, "sleep_ms": 1000})
+        await context.sleep(1)
+        for number in range(2):
+            put(context, f"one {number}")
+            await context.sleep(0.5)
+            other.publish(f"two {number}".encode())
+            await context.sleep(0.7)
+        await context.sleep(8)
+        await context.finale("publish", **PROBE)

@@ -115,6 +115,24 @@ async def rounds(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="publisher", injections=False)
+async def at_rest(context: ScriptContext) -> None:
+    """The same ops again and again: what the client holds after them must not grow."""
+    await context.connect()
+    context.mark("rounds")
+    for number in range(6):
+        await context.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await context.op("publish", target="", wait=False, body=text(f"u{number}"))
+        await context.op("pzq.monitor")
+        await subscribed(context, ACKING, f"c{number}")
+        put(context, f"m{number}")
+        await context.sleep(0.5)
+        await context.op("unsubscribe", sub=f"c{number}")
+        await context.sleep(2)
+        await context.op("stats")
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher", injections=False, server=SLOW)
 async def stood_still(context: ScriptContext) -> None:
     """The process is stopped for a while, twice; after that everything is as before."""

@@ -56,6 +56,18 @@ async def ids(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="publisher", needs=["caller_key"], injections=False)
+async def blank_ids(context: ScriptContext) -> None:
+    """Ids that begin or end with white space, or that differ in nothing else."""
+    await context.connect()
+    keys = ("order 7\n", "\torder", " order ", "order", "order\r\n", {"b64": "AG8A"}, "Order")
+    for number, key in enumerate(keys):
+        await context.op("publish", body=text(f"a{number}"), key=key, **PUBLISH)
+    calls = [context.begin("publish", body=text(f"b{key}"), key=key, **PUBLISH) for key in ("q", "q ", "Q")]
+    await context.ended(calls)
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher")
 async def refused(context: ScriptContext) -> None:
     """Messages that the broker does not store, between some that it does."""

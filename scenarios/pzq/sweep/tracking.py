@@ -23,6 +23,7 @@ from fakebrokers.pzq.frames import (
 )
 
 QUEUE = ""  #: the only target there is
+SECOND = "second-"  #: what the names of connections of a second instance begin with
 
 
 def track(conn: Conn, facts: Facts) -> None:
@@ -92,6 +93,18 @@ def tell_sessions_apart(ops: Sequence[RunOp], facts: Facts) -> None:
 
     facts.written[:] = [one._replace(place=told(one)) for one in facts.written]
     facts.settled[:] = [one._replace(place=told(one)) for one in facts.settled]
+
+
+def tell_instances_apart(facts: Facts) -> None:
+    """Note acknowledgements for an instance that has not delivered the message, where another one has."""
+    keys = {is_second: set[bytes]() for is_second in (False, True)}
+    for one in facts.handed:
+        keys[one.conn.name.startswith(SECOND)].add(one.key)
+    for word in facts.answered:
+        is_second = word.conn.name.startswith(SECOND)
+        if word.key in keys[not is_second] - keys[is_second]:
+            text = f"an acknowledgement of message {shown(word.key)} to an instance that has not delivered it"
+            facts.misused.append((word.at, text))
 
 
 def _settled(conn: Conn, at: Position, frame: ProduceAck | ProduceNack) -> Settled:

@@ -91,17 +91,26 @@ FOUND = [
 
 #: Those of queues: protocol, invariant, mutant, base.
 OF_QUEUES = [
+    ("narconi", "asks-once-it-can", "dead-connection-is-kept", "idle"),
+    ("narconi", "callbacks-apart", "one-callback-at-a-time", "one-is-slow"),
     ("narconi", "comes-back", "encoded-bodies-are-too-large", "largest"),
     ("narconi", "confirms-by-order", "acks-on-arrival", "settle"),
+    ("narconi", "drains-before-the-end", "waits-for-those-below", "drained-of-many"),
     ("narconi", "gone-is-reported", "gone-queue-is-tried-for-ever", "deleted"),
     ("narconi", "uses-what-it-has", "settles-only-the-last", "settled-below"),
     ("rabbitmq-stream", "gone-is-reported", "subscription-ends-quietly", "deleted"),
     ("narconi", "both-sides-end", "end-unanswered", "for-once"),
+    ("narconi", "no-growth", "each-request-keeps-a-connection", "at-rest"),
     ("narconi", "not-in-step", "reconnects-in-step", "herd"),
+    ("moleculer", "answers-what-was-asked", "names-end-at-the-first-dot", "dotted"),
+    ("moleculer", "hears-what-is-for-it", "balanced-topics-are-lost", "balanced-again"),
+    ("moleculer", "tells-its-deadline", "no-time-out-is-the-default", "own-limits"),
+    ("moleculer", "tells-what-it-offers", "announces-while-it-stops", "late-service"),
     ("moleculer", "not-in-step", "reconnects-in-step", "herd"),
     ("narconi", "lives", "a-pause-ends-the-process", "stopped"),
     ("narconi", "confirms-what-was-ordered", "ack-to-means-all", "settle"),
     ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
+    ("narconi", "writes-what-was-given", "names-without-capitals", "near-names"),
     ("narconi", "written-in-order", "newcomers-overtake", "newcomers"),
 ]
 
@@ -129,24 +138,19 @@ ELSEWHERE = "this protocol has nothing of the kind; tests/conformance/search/sys
 
 #: Those that no mutant of this client violates alone or at a known place; sweeps may.
 WITHOUT = {
-    "answers-what-was-asked": ELSEWHERE,
     "knows-who-is-there": ELSEWHERE,
     "surfaces-what-came": ELSEWHERE,
-    "tells-its-deadline": ELSEWHERE,
     "asks-what-it-does-not-know": ELSEWHERE,
     "streams-wait": ELSEWHERE,
-    "tells-what-it-offers": ELSEWHERE,
     "sends-what-it-was-given": ELSEWHERE,
     "streams-are-whole": ELSEWHERE,
     "silent-behind-its-goodbye": ELSEWHERE,
     "failures-are-told": ELSEWHERE,
     "greets-on-every-connection": ELSEWHERE,
-    "hears-what-is-for-it": ELSEWHERE,
     "heeds-goodbyes": "a client made for it; tests/conformance/search/systematic/test_narconi.py",
     "spreads-its-questions": ELSEWHERE,
     "complaints-are-told": "tests/conformance/search/systematic/test_narconi.py",
     "definite-for-a-reason": "tests/conformance/search/systematic/test_narconi.py",
-    "drains-before-the-end": "tests/conformance/search/systematic/test_narconi.py",
     "adapter-protocol": "no mutant of the client is a mutant of its adapter",
     "live-id": "needs a place of its own",
     "no-delivery-behind-the-end": "needs a place of its own",

@@ -45,6 +45,7 @@ def test_what_is_asked_for_the_sake_of_others_is_a_should_and_has_its_reason() -
     should = {name for name, rule in rules().items() if rule.level == "SHOULD"}
     assert should == {
         "asks-what-it-does-not-know",
+        "callbacks-apart",
         "gone-is-reported",
         "no-storm",
         "not-in-step",

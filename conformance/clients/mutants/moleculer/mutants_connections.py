@@ -11,6 +11,7 @@ from conformance.clients.reference.kit import Backoff, ClientError, Wire
 from conformance.clients.reference.moleculer.bus import Bus
 from conformance.clients.reference.moleculer.caller import Caller
 from conformance.clients.reference.moleculer.client import MoleculerClient
+from conformance.clients.reference.moleculer.mesh import Mesh
 
 CROWDED = 100
 PAUSE_S = 2.0
@@ -160,3 +161,30 @@ class MoleculerAPauseIsTheEnd(MoleculerClient):
             if clock.now() - begun > PAUSE_S:
                 self.runtime.callbacks.trouble("other", ClientError("closed", "the clock has jumped"))
                 self.abort()
+
+
+@mutant("balanced-topics-are-lost", tag="life-cycle", breaks=["M8"])
+class BalancedTopicsAreLost(MoleculerClient):
+    """After a loss it does not subscribe again to the topics whose receiver the server chooses."""
+
+    async def report_all(self) -> None:
+        bus = self.post.bus
+        if bus is None or not bus.is_open or self._joins < 2:
+            await super().report_all()
+        else:
+            self.send_info("", self.infos())
+
+    _joins = 0
+
+    async def enter(self, bus: Bus | Mesh) -> None:
+        self._joins += 1
+        await super().enter(bus)
+
+
+@mutant("announces-while-it-stops", tag="life-cycle", breaks=["M8"])
+class AnnouncesWhileItStops(MoleculerClient):
+    """Lets an announcement that is under way come after the one that it offers nothing any more."""
+
+    async def send_close(self, patience_s: float) -> None:
+        self._announcing = None
+        await super().send_close(patience_s)

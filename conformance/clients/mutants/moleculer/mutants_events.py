@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from fnmatch import fnmatchcase
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Feed
 from conformance.clients.reference.moleculer.events import Events, Listener
+from conformance.clients.reference.moleculer.registry import Registry
 
 Json = dict[str, Any]
 
@@ -100,3 +102,18 @@ class BroadcastsOverTheBalancer(Events):
         for group in self._registry.listeners(event):
             packet = self.packet(event, data, groups=[group], broadcast=True)
             self._post.send("EVENTB", f"{group}.{event}", packet)
+
+
+@mutant("dots-fit-everything", tag="data", breaks=["M6"])
+class DotsFitEverything(Registry):
+    """Takes a dot in the name of an event for any character, when it looks for those who listen to it."""
+
+    def listeners(self, event: str) -> dict[str, list[str]]:
+        found = super().listeners(event)
+        for peer in self:
+            for service in peer.services if peer.available else ():
+                for pattern, what in (service.get("events") or {}).items():
+                    nodes = found.setdefault((what or {}).get("group") or service["name"], [])
+                    if "*" not in pattern and re.fullmatch(pattern, event) and peer.id not in nodes:
+                        nodes.append(peer.id)
+        return {group: nodes for group, nodes in found.items() if nodes}

@@ -12,7 +12,7 @@ from conformance.clients.reference.moleculer.caller import Caller, Pending
 from conformance.clients.reference.moleculer.client import MoleculerClient
 from conformance.clients.reference.moleculer.context import ActionError, Context
 from conformance.clients.reference.moleculer.registry import Registry
-from conformance.clients.reference.moleculer.serving import Handler, Server
+from conformance.clients.reference.moleculer.serving import Handler, Server, Service
 from conformance.clients.reference.moleculer.streams import Incoming, remote
 
 Json = dict[str, Any]
@@ -186,3 +186,32 @@ class IgnoresMaxPayload(Bus):
 
     def publish(self, topic: str, payload: bytes) -> None:
         self.write(self.codec.publish(topic, payload))
+
+
+@mutant("no-time-out-is-the-default", tag="life-cycle", breaks=["M9"])
+class NoTimeOutIsTheDefault(Caller):
+    """Takes a time-out of 0, which means none, for one that was not given."""
+
+    async def call(
+        self, action: str, params: Any = None, *, timeout: float | None = None, **more: Any
+    ) -> tuple[Any, Pending]:
+        return await super().call(action, params, timeout=timeout or None, **more)
+
+
+@mutant("large-answers-are-dropped", tag="data", breaks=["M5"])
+class LargeAnswersAreDropped(Server):
+    """Sends no answer at all where the one that it has is larger than the server takes."""
+
+    def reply(self, packet: Json, fields: Json) -> None:
+        try:
+            self._post.send("RES", packet["sender"], {"id": packet["id"], **fields})
+        except ClientError as error:
+            self._runtime.callbacks.trouble("write", error)
+
+
+@mutant("names-end-at-the-first-dot", tag="data", breaks=["M5"])
+class NamesEndAtTheFirstDot(Server):
+    """Finds no action of a service whose name has a dot."""
+
+    def find(self, action: Any) -> tuple[Service, Handler] | None:
+        return None if isinstance(action, str) and action.count(".") > 1 else super().find(action)

@@ -79,3 +79,19 @@ class APauseEndsTheProcess(NarconiClient):
             await asyncio.sleep(0.5)
             if loop.time() - asleep > PAUSE_S:
                 os._exit(1)
+
+
+@mutant("one-callback-at-a-time", tag="life-cycle", breaks=["X10"])
+class OneCallbackAtATime(NarconiClient):
+    """Runs the callbacks of all subscriptions one after the other: a slow one holds up every other queue."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.turn = asyncio.Lock()
+
+    async def subscribe(self, queue: str, callback: Callback, **more: Any) -> Subscription:
+        async def in_turn(delivery: Delivery) -> None:
+            async with self.turn:
+                await callback(delivery)
+
+        return await super().subscribe(queue, in_turn, **more)

@@ -10,6 +10,7 @@ import msgspec
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError, Tasks
+from conformance.clients.reference.kit.ordered import OrderedSet
 from conformance.clients.reference.narconi.api import HttpApi
 from conformance.clients.reference.narconi.channels import Publishers
 from conformance.clients.reference.narconi.connection import HttpConnection
@@ -258,3 +259,26 @@ class HeaderCaseMatters(HttpApi):
     def delivery(self, response: Response) -> Delivery:
         kept = [pair for pair in response.headers if not pair[0].startswith("X-Msg")]
         return super().delivery(response._replace(headers=kept))
+
+
+# connections that are kept
+
+
+@mutant("each-request-keeps-a-connection", tag="life-cycle", breaks=["X9"])
+class EachRequestKeepsAConnection(HttpApi):
+    """Opens a connection for each request, and lets go of none before the end."""
+
+    async def _connection(self) -> HttpConnection:
+        idle, self._idle = self._idle, []
+        found = await super()._connection()
+        self._busy |= OrderedSet(idle)
+        return found
+
+
+@mutant("dead-connection-is-kept", tag="life-cycle", breaks=["X6"])
+class DeadConnectionIsKept(HttpConnection):
+    """Does not notice that the server has ended a connection while no request was on it."""
+
+    def _ended(self, text: str) -> None:
+        if self._answer is not None:
+            super()._ended(text)

@@ -112,3 +112,12 @@ class ConfirmedIsRepeated(Publishers):
     async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
         await super().publish(queue, body, headers)
         self.kept.append((headers, body))
+
+
+@mutant("names-without-capitals", tag="data", breaks=["N19"])
+class NamesWithoutCapitals(Publishers):
+    """Looks for the publishing connection of a queue by its name in small letters, and so finds another's."""
+
+    async def publisher(self, queue: str) -> Publishing:
+        other = next((name for name in self.by_queue if name.lower() == queue.lower()), queue)
+        return await super().publisher(other)

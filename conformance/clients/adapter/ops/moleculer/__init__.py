@@ -92,7 +92,7 @@ class Call(Arguments, frozen=True):
     """Call an action and wait for its answer; a remote error is `refused` with `code`, `text` and `type`.
 
     Attributes:
-        timeout_ms: The call's own; without it the library's default.
+        timeout_ms: The call's own, 0 for none; without it the library's default.
         node: The only node that may answer.
         stream: What is uploaded.
         chunk: Bytes of a piece of it; each is made when it is asked for.
