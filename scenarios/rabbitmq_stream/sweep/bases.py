@@ -33,6 +33,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     two_sessions,
     wrong_clock,
 )
+from scenarios.rabbitmq_stream.sweep.logins import own_login
 from scenarios.rabbitmq_stream.sweep.publishing import (
     UNLIMITED,
     bodies,
@@ -85,6 +86,7 @@ __all__ = [
     "numbers",
     "older",
     "outage",
+    "own_login",
     "packed",
     "plain",
     "positions",
