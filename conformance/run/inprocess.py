@@ -110,7 +110,7 @@ def run_in_memory(
         NeedsProcess: The client has asked for something real.
     """
     found: list[C] = []
-    complaints = io.StringIO()
+    complaints, log = io.StringIO(), io.StringIO()
     stock = is_stock(client)
     hosts: list[ClientHost] = []
 
@@ -127,12 +127,13 @@ def run_in_memory(
         trace.clock = loop.time
         found.append(await work(TracedClient(client, protocol, trace, host)))
 
-    with redirect_stderr(io.StringIO() if stock else complaints):
+    with redirect_stderr(log if stock else complaints):
         run_or_stuck(whole(), limit_s, run=simulated.run if stock else virtual.run)
         for host in hosts:
             host.bury()
     case = found[0]
     case.complaints = complaints.getvalue()
+    case.log += log.getvalue()
     case.slack_s = SLACK_S if stock else 0.0
     return case
 
@@ -164,6 +165,7 @@ async def running(adapter: Adapter, broker: Any, trace: Trace, case: Case) -> As
         broker.stop()
         case.events = [ReportedEvent(event) for event in adapter.events]
         case.violations = list(adapter.violations)
+        case.log = adapter.stderr()
         case.last_words = "" if adapter.alive else last_words(adapter.stderr())
         case.rows = list(trace.rows)  # what comes of ending both is no part of the run
         await adapter.kill()

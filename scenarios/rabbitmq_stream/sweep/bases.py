@@ -35,6 +35,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     two_sessions,
     wrong_clock,
 )
+from scenarios.rabbitmq_stream.sweep.logins import own_login
 from scenarios.rabbitmq_stream.sweep.places import one_node_away, together, two_super_streams
 from scenarios.rabbitmq_stream.sweep.publishing import (
     UNLIMITED,
@@ -93,6 +94,7 @@ __all__ = [
     "older",
     "one_node_away",
     "outage",
+    "own_login",
     "packed",
     "plain",
     "positions",

@@ -57,6 +57,7 @@ FOUND = [
      Injection("c1", "out", 7, "field", [["streams", 0, 1], 99])),
     ("gone-for-a-reason", "moved-stream-is-closed", "nodes", None),
     ("handshake-first", "heartbeat-before-login", "ask", None),
+    ("keeps-secrets", "password-in-errors", "own-login", None),
     ("limit-exact", "zero-frame-max-is-small", "unlimited-0-None", None),
     ("loss-ends-close", "loss-unnoticed", "outage", None),
     ("loss-ends-requests", "handshake-refusal-waits", "turned-away", None),

@@ -255,3 +255,15 @@ class PublishesVersion2(Connection):
         if isinstance(frame, Publish) and frame.version == 1 and not frame.batches:
             frame = msgspec.structs.replace(frame, version=2, filter_values=(None,) * frame.count)
         super().send(frame)
+
+
+@mutant("password-in-errors", tag="wording", breaks=["R2"])
+class PasswordInErrors(Handshake):
+    """Shows the whole login in the error of one that was refused, with the password."""
+
+    def is_ok(self, answer: Any, kind: str = "refused") -> bool:
+        if answer.code != Code.OK:
+            login = f"{self.settings.user}:{self.settings.password}@{self.settings.vhost}"
+            text = f"{type(answer).__name__} for {login} with code {answer.code}"
+            self.connection.end(ClientError(kind, text, code=answer.code))
+        return bool(answer.code == Code.OK)
