@@ -10,6 +10,7 @@ from conformance.run.showing import shown
 from conformance.run.trace import Position
 
 Options = Mapping[str, Any]
+LONG = 200  #: of options as a sentence shows them
 OPS = ("bmq.open_queue", "bmq.configure_queue")
 
 
@@ -36,7 +37,7 @@ def other_settings(facts: Facts, ops: Sequence[Any]) -> Iterator[tuple[Position,
     for one in facts.configured:
         wanted = ordered(ops, one.target, one.at)
         if wanted and not any(_agree(each, one.options) for each in wanted):
-            given, last = shown(one.options), shown(dict(wanted[-1]))
+            given, last = shown(one.options, LONG), shown(dict(wanted[-1]), LONG)
             yield one.at, f"{one.target} is configured with {given}, ordered was {last}"
 
 
