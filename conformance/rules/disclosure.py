@@ -92,7 +92,7 @@ def _texts(case: Case) -> Iterator[tuple[str, str, Position | None]]:
             yield f"the {what} of {done.op}", "\n".join(_strings(said)), done.ended
     for heard in case.events:
         yield f"an event {heard.what}", "\n".join(_strings(heard.event.fields)), heard.at
-    yield "what the client wrote to stderr", f"{case.log}\n{case.complaints}\n{case.last_words}", None
+    yield "what the client wrote to stderr", f"{case.client_log}\n{case.complaints}\n{case.last_words}", None
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -96,7 +96,7 @@ def delivers_what_came_meanwhile(case: Case) -> Iterator[Violation]:
         return
     for target, before, after in _handed_on(case):
         heard = [one for one in case.heard("message") if one["target"] == target]
-        slow_s = sum(_pause_s(done) for done in case.done("subscribe") if done.args["target"] == target)
+        slow_s = sum(pause_s(done) for done in case.done("subscribe") if done.args["target"] == target)
         rows = [row for row in _come(case, target) if before < row[0] < after.begun]
         latest_s = after.begun.t + DUE_S + slow_s * len(_come(case, target)) + case.slack_s
         for at, window, record in rows:

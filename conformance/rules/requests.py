@@ -336,7 +336,9 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
     """
     for done, _, questions in asked_by_ops(case):
         given_ms = done.args.get("timeout_ms")
-        for one in questions if given_ms is not None and not has_twin(case, done) else ():
+        if given_ms is None or has_twin(case, done):
+            continue
+        for one in questions:
             reported_s = case.traits.questions.deadline_of(one.frame)
             differs = reported_s is not None and abs(reported_s - given_ms / 1000) > SLACK_S
             if differs:

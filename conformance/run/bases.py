@@ -361,7 +361,7 @@ class ScriptContext:
         self,
         session: str = "s1",
         timeout: float = 5.0,
-        endpoints: Sequence[str] | None = None,
+        endpoints: Sequence[str] | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> Result:
         """Connect; a fault in the handshake may end an attempt or two, the third one meets none."""

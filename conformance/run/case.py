@@ -34,7 +34,7 @@ class Case:
         hits: How often a fault acted.
         stored: What the broker has at the end, by target: position and body.
         complaints: What was written to stderr or got to the loop's handler of exceptions.
-        log: What the client has written to stderr, where it may log what it wants.
+        client_log: What the client has written to stderr, where it may log what it wants.
         violations: How the adapter broke its protocol.
         last_words: What a client that has ended wrote to stderr about that.
         error: Why the run has no end: the client did not let the base go on.
@@ -64,7 +64,7 @@ class Case:
         self.hits = 0
         self.stored: dict[str, list[tuple[Any, bytes]]] = {}
         self.complaints = ""
-        self.log = ""
+        self.client_log = ""
         self.violations: list[str] = []
         self.last_words = ""
         self.error = ""

@@ -133,7 +133,7 @@ def run_in_memory(
             host.bury()
     case = found[0]
     case.complaints = complaints.getvalue()
-    case.log += log.getvalue()
+    case.client_log += log.getvalue()
     case.slack_s = SLACK_S if stock else 0.0
     return case
 
@@ -165,7 +165,7 @@ async def running(adapter: Adapter, broker: Any, trace: Trace, case: Case) -> As
         broker.stop()
         case.events = [ReportedEvent(event) for event in adapter.events]
         case.violations = list(adapter.violations)
-        case.log = adapter.stderr()
+        case.client_log = adapter.stderr()
         case.last_words = "" if adapter.alive else last_words(adapter.stderr())
         case.rows = list(trace.rows)  # what comes of ending both is no part of the run
         await adapter.kill()

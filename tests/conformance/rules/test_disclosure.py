@@ -36,7 +36,7 @@ def names(case: Case) -> list[str]:
     ids=["plain", "in a URL", "hex", "SASL", "Basic"],
 )
 def test_a_form_of_the_password_is_found_in_the_log(case: Case, shown: str) -> None:
-    case.log = f"cannot log in with {shown}, giving up"
+    case.client_log = f"cannot log in with {shown}, giving up"
     assert names(case) == ["keeps-secrets"]
 
 
@@ -47,21 +47,21 @@ def test_it_is_found_in_an_event(case: Case) -> None:
 
 @pytest.mark.parametrize("login", ["app", "nobody", "guest", "password", "SaslAuthenticate", PASSWORD[:-1]])
 def test_what_is_no_password_is_not(case: Case, login: str) -> None:
-    case.log = f"cannot log in with {login}, giving up"
+    case.client_log = f"cannot log in with {login}, giving up"
     assert names(case) == []
 
 
 def test_a_password_that_is_a_name_too_is_not(case: Case) -> None:
     for done in case.done("connect"):
         done.args = {**done.args, "options": {**done.args["options"], "user": PASSWORD}}
-    case.log = f"{PASSWORD} cannot log in"
+    case.client_log = f"{PASSWORD} cannot log in"
     assert names(case) == []
 
 
 def test_a_password_in_an_address_is_one(case: Case) -> None:
     done = next(case.done("connect"))
     done.args = {**done.args, "endpoints": ["tcp://app:0ther%2Fpassword@127.0.0.1:1"]}
-    case.log = "cannot connect to 127.0.0.1:1"
+    case.client_log = "cannot connect to 127.0.0.1:1"
     assert names(case) == []
-    case.log = "cannot log in at 127.0.0.1:1 with 0ther/password"
+    case.client_log = "cannot log in at 127.0.0.1:1 with 0ther/password"
     assert names(case) == ["keeps-secrets"]
