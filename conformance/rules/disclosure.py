@@ -23,7 +23,7 @@ def keeps_secrets(case: Case) -> Iterator[Violation]:
     """The password that the application gave is in no text that the client reports or logs.
 
     Why:
-        Logs and error reports are read by many, and are kept: whoever reads them can log in.
+        Logs and error reports are read by many, and are kept: each of their readers can log in.
 
     Rests on:
         common sense: credentials in logs are a known weakness (CWE-532), and the application has no way to
