@@ -88,19 +88,24 @@ def _wrong_response(asked: Request, answer: Response) -> str:
     return ""
 
 
-def refused_offers(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:
-    """Requests that the client has answered with "not found", and it had announced what they ask for.
-
-    Args:
-        ops: What the application has taken back, it may be about to say so.
-    """
-    plain = {
+def _plain_actions(ops: Sequence[RunOp]) -> set[str]:
+    """The actions that answer in any case, with what came or with what they were given."""
+    return {
         f"{done.args['service']}.{name}"
         for done in ops
         if done.op == "mol.serve"
         for name, what in done.args["actions"].items()
         if what == "echo" or (isinstance(what, Mapping) and "return" in what)
     }
+
+
+def refused_offers(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:
+    """Requests that the client has answered with "not found", and it had announced what they ask for.
+
+    Args:
+        ops: What the application has taken back, it may be about to say so.
+    """
+    plain = _plain_actions(ops)
     ends = [done.begun for done in ops if done.op in ("mol.unserve", "close", "abort")]
     for one in facts.asked_back:
         action, answer = getattr(one.frame, "action", None), one.answer
