@@ -87,7 +87,7 @@ def test_only_loopback_without_a_warning() -> None:
         warnings.simplefilter("error")
         for host in ("127.0.0.1", "::1", "localhost", "127.5.0.1"):
             Toy(host=host)
-    with pytest.warns(UserWarning, match="whoever reaches this address"):
+    with pytest.warns(UserWarning, match="all who reach this address"):
         Toy(host="0.0.0.0")
 
 

@@ -14,6 +14,7 @@ from conformance.clients.adapter.process import MEASURED
 from conformance.clients.adapters.registry import Client
 from conformance.coverage.document import ClientCoverage, Executed, document_of
 from fakebrokers.errors import UsageError
+from fakebrokers.extras import installing
 
 DATA = ".coverage"
 SETTINGS = "coveragerc"
@@ -155,7 +156,7 @@ def _coverage_of(client: Client) -> Any:
         import coverage
     except ModuleNotFoundError:
         raise UsageError(
-            "--coverage takes the package coverage: pip install 'fakebrokers[coverage]'"
+            f"--coverage takes the package coverage: {installing('coverage', here=True)}"
         ) from None
     return coverage
 

@@ -123,7 +123,7 @@ def test_a_crash_that_forgets_is_no_fault_of_the_client() -> None:
 
 
 def test_attempts_to_reach_a_broker_that_is_down_leave_no_trace() -> None:
-    schedule = draw(Setting("moleculer", Realism.ENVIRONMENT, (SCRIPT,)), "2318")
+    schedule = draw(Setting("moleculer", Realism.ENVIRONMENT, (SCRIPT,)), "2327")
     assert "crash" in [step.kind for step in schedule.steps]
     case = runner("moleculer")(schedule)
     assert case.notes.unreachable
