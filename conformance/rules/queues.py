@@ -212,7 +212,7 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
             got, wanted = plain(one.properties), given[one.body][0]
             text = f"{message(one.body)} was written with {_differing(got, wanted)}"
             yield f"{text}, the application gave {_differing(wanted, got)}", one.at
-        elif one.place[0] and one.place[0] not in targets[one.body] and "" not in targets[one.body]:
+        elif one.place[0] != "" and one.place[0] not in targets[one.body] and "" not in targets[one.body]:
             named = ", ".join(sorted(targets[one.body]))
             yield f"{message(one.body)} was written to {one.place[0]}, the application named {named}", one.at
 
