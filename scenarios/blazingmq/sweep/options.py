@@ -19,7 +19,7 @@ from scenarios.blazingmq.sweep._shared import (
     writer,
 )
 
-LAST = -(2**31) + 1  #: the lowest priority; the one below says that there is no consumer
+LAST = -(2**30)  #: the lowest priority that the C++ SDK takes
 
 
 @base(role="consumer", server=RARELY, injections=False)
