@@ -113,8 +113,8 @@ def id_of_another_message(case: Case) -> Iterator[Violation]:
     former: dict[object, Written] = {}
     for one in case.facts.written:
         key = one.conn.name, one.place
-        before = former.get(key)
-        former[key] = one
+        before = former.get((*key, one.producer))
+        former[*key, one.producer] = one
         if before is None or one.body is None or before.body in (None, one.body) or not settled[key]:
             continue  # or the server speaks of no message by this id: it is none
         if not any(before.at < at < one.at for at in [*settled[key], *reported[one.place]]):

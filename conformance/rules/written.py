@@ -113,7 +113,7 @@ def written_in_order(case: Case) -> Iterator[Violation]:
         begun, index = given[one.body]
         if (case.traits.settlement.repeats or one.is_deduplicated) and begun < one.conn.accepted:
             continue  # it may have been written on an earlier connection, and lost on its way
-        line = (one.conn.name, *one.place[:-1])
+        line = (one.conn.name, one.producer, *one.place[:-1])
         before = latest.get(line)
         if before is not None and (
             case.before(begun, before[0]) or (begun == before[0] and index < before[1])

@@ -51,6 +51,7 @@ class Written(NamedTuple):
         body: As it is on the wire; None where it is packed with others.
         is_deduplicated: Whether the broker tells a second copy from a first.
         properties: What goes with the body, in the words of the adapter protocol; None: not to be compared.
+        producer: Its number on the connection, where producers have one: two without a name have one place.
     """
 
     conn: Conn
@@ -59,6 +60,7 @@ class Written(NamedTuple):
     body: bytes | None = None
     is_deduplicated: bool = False
     properties: Any = None
+    producer: Hashable = None
 
 
 class Settled(NamedTuple):

@@ -215,7 +215,9 @@ class Tracking:
         for one, entry in zip(publishing_ids(frame.publishing_ids), entries_in(frame.entries), strict=True):
             body = frame.entries[entry.body : entry.end] if entry.compression is None else None
             place = self._place(frame.publisher_id, one)
-            self.facts.written.append(Written(self.conn, at, place, body, is_named))
+            self.facts.written.append(
+                Written(self.conn, at, place, body, is_named, producer=frame.publisher_id)
+            )
 
     def _settle(self, publisher_id: int, one: int, at: Position, code: int | None) -> None:
         if publisher_id in self._names:

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.rules import judge
 from conformance.run.inprocess import runner
-from conformance.run.specs import ConcurrentAction, Injection, Spec
+from conformance.run.specs import ArgumentChange, ConcurrentAction, Injection, Spec
 from conformance.search.systematic.order import DrawOrder
 from conformance.search.systematic.sweep import Sweep
 from conformance.search.systematic.universe import universe
@@ -52,6 +52,7 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: st
     [
         Spec("rabbitmq-stream", "closing", (
          Injection("c1", "out", 12, "unasked", ["ConsumerUpdate", None]),)),
+        Spec("rabbitmq-stream", "crowd", changes=(ArgumentChange(5, "name", ""),)),
         Spec("rabbitmq-stream", "single-active", ops=2, concurrent=(ConcurrentAction(2, "close", 2),)),
         Spec("rabbitmq-stream", "closing", ops=6, concurrent=(ConcurrentAction(6, "twice", 2),)),
         Spec(
