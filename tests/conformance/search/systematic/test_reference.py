@@ -60,7 +60,7 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: st
             (Injection("c2", "out", 7, "field", [["streams", 0, 1], {"add": 5}]),),
         ),
     ],
-    ids=["asked behind its goodbye", "made active", "an op amid the close", "told another"],
+    ids=["asked behind its goodbye", "an empty name", "made active", "an op amid the close", "told another"],
 )  # fmt: skip
 def test_what_the_whole_sweep_has_shown(spec: Spec) -> None:
     assert judge(runner(spec.protocol)(spec)) == []
