@@ -31,6 +31,9 @@ settings.load_profile("fakebrokers")
 for wait in (FakeServer.wait_for, FakeServer.wait_for_async):
     wait.__kwdefaults__["timeout"] = PATIENCE_S
 
+# Nothing of what is imported and collected is garbage; `pytest_collection_finish` goes on with it.
+gc.disable()
+
 real_time.guard()
 marked.guard()
 
@@ -56,6 +59,7 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays: no garbage collection has to walk through it again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 #: Files with the password of the tests; what the workers of xdist have found comes with them.

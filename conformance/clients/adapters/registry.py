@@ -8,6 +8,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ class Client(msgspec.Struct, frozen=True):
 
 def bundled(protocol: str | None = None, folder: Path = HERE) -> list[Client]:
     """All bundled clients by name, or those for one protocol."""
-    described = [_client(path) for path in sorted(folder.glob("*/adapter*.toml"))]
+    described = [_client(path) for path in _files(folder)]
     return [client for client in described if protocol is None or protocol in client.protocols]
 
 
@@ -136,12 +137,28 @@ def find(name: str) -> Client:
     Raises `UsageError` with the names that there are.
     """
     name, pins, version = name.partition("==")
-    clients = bundled()
-    for client in clients:
-        if name in {client.name, *client.aliases}:
+    descriptions = {path: _described(path.read_text("utf-8")) for path in _files(HERE)}
+    for path, described in descriptions.items():
+        if name in {described.name, *described.aliases}:
+            client = _client(path)
             return _pinned(client, version) if pins else client
-    names = (client.name for client in clients)
+    names = (described.name for described in descriptions.values())
     raise UsageError(f"there is no bundled client {name!r}{instead_of(name, names)}")
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/adapter*.toml"))
+
+
+@cache
+def _described(text: str) -> Description:
+    return msgspec.convert(tomllib.loads(text), Description)
+
+
+@cache
+def _locked(text: str) -> dict[str, str]:
+    """Versions of crates by name, of a ``Cargo.lock``."""
+    return {crate["name"]: crate["version"] for crate in tomllib.loads(text)["package"]}
 
 
 def _pinned(client: Client, version: str) -> Client:
@@ -155,7 +172,7 @@ def _pinned(client: Client, version: str) -> Client:
 
 
 def _client(path: Path) -> Client:
-    described = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Description)
+    described = _described(path.read_text("utf-8"))
     folder = path.parent
     fill = {"{python}": sys.executable, "{folder}": str(folder)}
     installed = _installed(described, folder)
@@ -223,8 +240,7 @@ def _installed(described: Description, folder: Path) -> dict[str, str]:
         required = _dependencies(folder / "pom.xml")
         found |= {name: required[name] for name in described.needs.maven if name in required}
     if described.needs.cargo:
-        locked = tomllib.loads((folder / "Cargo.lock").read_text("utf-8"))["package"]
-        versions = {crate["name"]: crate["version"] for crate in locked}
+        versions = _locked((folder / "Cargo.lock").read_text("utf-8"))
         found |= {name: versions[name] for name in described.needs.cargo if name in versions}
     return found
 
