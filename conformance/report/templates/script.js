@@ -27,7 +27,7 @@ const inflated = (text) => {
     if (!page.firstChild) page.innerHTML = texts[[...pack.children].indexOf(page)];
   };
 
-  // One scenario's page at a time, by the address behind the #.
+  // One scenario's page at a time, by the address after the #.
   const show = async () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const page = target && target.classList.contains("page") ? target : null;

@@ -143,18 +143,15 @@
   };
 
   const kinds = { comparison, faults };
-  // Drawn when a reader comes near: until then it would only make the page slower to appear. Before it is printed all
-  // is drawn: paper has no reader who comes near.
+  // Drawn once the page is there and has nothing else to do: at once it would only make the page slower to appear. Not
+  // later: a browser that prints does not wait for what is still to be unpacked.
   const waiting = new Set(document.querySelectorAll(".packed-table"));
   const drawn = (table) => {
-    near.unobserve(table);
     if (waiting.delete(table)) inflated(table.dataset.content).then((document) => kinds[table.dataset.kind](table, document));
   };
-  const near = new IntersectionObserver((entries) => {
-    entries.filter((entry) => entry.isIntersecting).forEach(({ target: table }) => drawn(table));
-  }, { rootMargin: "800px" });
-  waiting.forEach((table) => near.observe(table));
   const all = () => [...waiting].forEach(drawn);
+  const later = window.requestIdleCallback || ((act) => setTimeout(act, 200));
+  addEventListener("load", () => later(all, { timeout: 1000 }));
   addEventListener("beforeprint", all);
   addEventListener("keydown", ({ key, ctrlKey, metaKey }) => { if (key === "p" && (ctrlKey || metaKey)) all(); });  // earlier
 })();
