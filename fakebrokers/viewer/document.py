@@ -159,7 +159,6 @@ def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
         said.append(record.note.removeprefix(f"{record.kind} "))
     details = {
         "connection": record.connection,
-        "seen": tap,
         "role": "" if record.role == record.kind else str(record.role),
         "inside of": record.envelope,
         "peer": record.peer,

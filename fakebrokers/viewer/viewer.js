@@ -364,6 +364,7 @@ class Viewer {
       did: "done to the broker", event: "reported by the client", bytes: "bytes", rule: "violated rule", failure: "the test"};
     if (run.data.lanes[row[LANE]].kind === "test") Object.assign(words, {op: "the test calls", end: "the call ended"});
     const list = make("dl", {}, make("dt", {}, "what"), make("dd", {}, words[row[WHAT]] || row[WHAT]), make("dt", {}, "at"), make("dd", {}, row[T].toFixed(6) + " s"));
+    if (TAPS[row[TAP]]) list.append(make("dt", {}, "by a fault"), make("dd", {}, TAPS[row[TAP]]));
     for (const [label, text] of row[DETAILS]) {
       if (label === "hex") list.append(make("pre", {}, hexdump(text)));
       else if (label === "fields") list.append(make("pre", {}, pretty(text)));
