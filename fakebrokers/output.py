@@ -37,6 +37,11 @@ def plain(text: str, *, lines: bool = False) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def cut(text: str, longest: int) -> str:
+    """The text, or so much of it and how long it is."""
+    return text if len(text) <= longest else f"{text[:longest]}... ({len(text):,} characters)"
+
+
 class Inert:
     """Turns text into lines that no runner of CI takes for a command.
 

@@ -8,6 +8,9 @@ from rich.console import Console
 
 from conformance.search.campaign import Campaign
 from conformance.search.client import SearchClient
+from fakebrokers.output import cut
+
+LONGEST = 500  #: characters of what happened; its page and its file have all
 
 
 def say_why_process(client: SearchClient, console: Console) -> None:
@@ -31,13 +34,12 @@ def print_failures(campaign: Campaign[Any, Any, Any], console: Console) -> None:
         seed = f"seed {failure.seed}: " if failure.seed else ""
         console.print(f"{seed}{failure.replay.about}", markup=False)
         for name, text in failure.replay.found.items():
-            console.print(f"    {name}: {text}", markup=False)
+            console.print(f"    {name}: {cut(text, LONGEST)}", markup=False)
         if failure.steady is False:
             console.print("    not steady: it did not fail each time", markup=False)
         console.print(f"    fakebrokers replay {failure.path}", markup=False)
     if campaign.unconfirmed:
         console.print("on virtual time only, so these count for nothing:")
     for one in campaign.unconfirmed.values():
-        console.print(
-            f"{one.about}\n    {one.name}: {one.detail}\n    in real time: {one.real}", markup=False
-        )
+        console.print(f"{one.about}\n    {one.name}: {cut(one.detail, LONGEST)}", markup=False)
+        console.print(f"    in real time: {cut(one.real, LONGEST)}", markup=False)

@@ -6,7 +6,10 @@ from typing import Any
 
 import msgspec
 
+from fakebrokers.output import cut
+
 PLAIN, ORDER = "plain", "order"  #: in place of acts: no fault, and another argument of an op
+LONGEST = 200  #: characters of a value that are shown
 EVERY = "*"  #: in place of a connection: all of them, until the faults are cleared
 
 
@@ -28,7 +31,7 @@ class Injection(msgspec.Struct, frozen=True, array_like=True):
     param: Any = None
 
     def __str__(self) -> str:
-        more = "" if self.param is None else f" {self.param}"
+        more = "" if self.param is None else f" {cut(str(self.param), LONGEST)}"
         return f"{self.act}{more} at {self.connection} {self.direction} {self.nth}"
 
 
@@ -83,7 +86,7 @@ class Spec(
 
     def __str__(self) -> str:
         said = [str(injection) for injection in self.injections]
-        said += [f"op {change.op} with {change.path} = {change.value!r}" for change in self.changes]
+        said += [f"op {each.op} with {each.path} = {cut(repr(each.value), LONGEST)}" for each in self.changes]
         said += [str(action) for action in self.concurrent]
         if self.ops is not None:
             said.append(f"its first {self.ops} ops")

@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from conformance.rules.answers import difference
 from conformance.run.showing import counted, frame_at, message, named, shown
+from conformance.run.specs import LONGEST, ArgumentChange, Injection, Spec
 from conformance.run.trace import Position
 from conformance.run.traits import AnyOrder
 from conformance.run.view import Conn, SeenFrame
@@ -66,3 +67,11 @@ def test_a_frame_by_its_moment() -> None:
 )
 def test_where_answer_and_result_differ(got: Any, said: Any, where: tuple[str, Any, Any]) -> None:
     assert difference(got, said) == where
+
+
+def test_a_long_value_of_a_spec_is_cut() -> None:
+    spec = Spec("moleculer", "calls", changes=(ArgumentChange(3, "group", "x" * 70_000),))
+    assert str(spec) == f"calls: op 3 with group = '{'x' * (LONGEST - 1)}... (70,002 characters)"
+    assert (
+        str(Spec("pzq", "both", (Injection("c1", "in", 2, "silent", 3.0),))) == "both: silent 3.0 at c1 in 2"
+    )

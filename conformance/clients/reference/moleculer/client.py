@@ -354,7 +354,8 @@ class MoleculerClient:
     def serve(self, service: Service) -> None:
         """Offer a service; all nodes get it soon. Raises `ClientError` (invalid, closed)."""
         self.check_open()
-        for name in (service.name, *service.actions, *service.events):
+        groups = [group for group in service.events.values() if group]
+        for name in (service.name, *service.actions, *service.events, *groups):
             if not 0 < len(name.encode()) <= NAME_MAX:
                 raise ClientError("invalid", f"a name of {len(name)} characters", definite=True)
         self.server.services[service.name] = service

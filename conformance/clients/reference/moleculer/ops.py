@@ -151,8 +151,8 @@ class MoleculerOps:
 
         self._listeners += 1
         name = f"listener-{self._listeners}"
-        node.events.listen(event, group or name, delivered)
         node.serve(Service(name, events={event: group}))
+        node.events.listen(event, group or name, delivered)
 
 
 REFERENCE = Reference(

@@ -55,12 +55,15 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: st
         Spec("rabbitmq-stream", "crowd", changes=(ArgumentChange(5, "name", ""),)),
         Spec("rabbitmq-stream", "single-active", ops=2, concurrent=(ConcurrentAction(2, "close", 2),)),
         Spec("rabbitmq-stream", "closing", ops=6, concurrent=(ConcurrentAction(6, "twice", 2),)),
+        Spec("moleculer", "balanced-again", changes=(ArgumentChange(3, "group", "x" * 4096),)),
+        Spec("narconi", "drained", (Injection("c1", "out", 6, "lost", None),)),
         Spec(
             "rabbitmq-stream", "two-sessions",
             (Injection("c2", "out", 7, "field", [["streams", 0, 1], {"add": 5}]),),
         ),
     ],
-    ids=["asked behind its goodbye", "an empty name", "made active", "an op amid the close", "told another"],
+    ids=["asked behind its goodbye", "an empty name", "made active", "an op amid the close",
+         "a group longer than a line of NATS", "a drain whose pong is lost", "told another"],
 )  # fmt: skip
 def test_what_the_whole_sweep_has_shown(spec: Spec) -> None:
     assert judge(runner(spec.protocol)(spec)) == []
