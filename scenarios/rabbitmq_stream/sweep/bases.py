@@ -36,7 +36,12 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     wrong_clock,
 )
 from scenarios.rabbitmq_stream.sweep.logins import own_login
-from scenarios.rabbitmq_stream.sweep.places import one_node_away, together, two_super_streams
+from scenarios.rabbitmq_stream.sweep.places import (
+    one_link_for_both,
+    one_node_away,
+    together,
+    two_super_streams,
+)
 from scenarios.rabbitmq_stream.sweep.publishing import (
     UNLIMITED,
     bodies,
@@ -50,6 +55,7 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     packed,
     publish,
     publish_named,
+    raising_in_a_batch,
     refused,
     stalled,
     windows,
@@ -92,6 +98,7 @@ __all__ = [
     "nodes",
     "numbers",
     "older",
+    "one_link_for_both",
     "one_node_away",
     "outage",
     "own_login",
@@ -100,6 +107,7 @@ __all__ = [
     "positions",
     "publish",
     "publish_named",
+    "raising_in_a_batch",
     "refused",
     "rounds",
     "several",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base, text
-from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, put, watched
+from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
 
 NEXT = {"offset": {"type": "next"}, "credit": 3}
 NOBODY = 0xFFFF  #: a port at which nobody listens; fakes in memory have small ones
@@ -71,3 +71,21 @@ async def one_node_away(context: ScriptContext) -> None:
         node.port = port
     await watched(context, "last")
     await context.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="publisher", server={"nodes": 2}, injections=False)
+async def one_link_for_both(context: ScriptContext) -> None:
+    """A publisher and a consumer of a stream at another node, of which one goes and the other goes on."""
+    context.broker.create_stream("S", initial_cluster_size=1)
+    context.broker.create_stream("S2", initial_cluster_size=1)
+    node = context.broker.nodes[1]
+    await context.connect(endpoints=[f"{node.host}:{node.port}"])
+    await context.op("subscribe", sub="c1", target="S2", options=NEXT, on_message=EVENTS)
+    await context.op("publish", body=text("a"), **PUBLISH)
+    await context.op("unsubscribe", sub="c1")
+    await context.sleep(1)
+    await context.op("publish", body=text("b"), **PUBLISH)
+    await context.op("subscribe", sub="c2", target="S", options=NEXT, on_message=EVENTS)
+    await context.op("rmqs.delete_publisher", target="S", name=None)
+    await watched(context, "last")
+    await context.finale("publish", **PROBE)

@@ -36,6 +36,21 @@ async def publish(context: ScriptContext) -> None:
     await publishing(context, None)
 
 
+@base(role="publisher", injections=False, needs=["callback_raise"])
+async def raising_in_a_batch(context: ScriptContext) -> None:
+    """The callback of one message raises, and those of others come with it in one confirm or refusal."""
+    context.broker.create_stream("S")
+    context.notes.raises = True
+    await context.connect()
+    for number in range(2):
+        await context.op("raise_next", callback="confirm", times=1)
+        many = [{"body": text(f"{number}{i}")} for i in range(4)]
+        await context.op("publish_many", messages=many, wait=number > 0, target="S")
+        await context.sleep(5)
+    await context.op("raise_next", callback="confirm", times=0)
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher", injections=False)
 async def newcomers(context: ScriptContext) -> None:
     """Messages that come at every moment of the way on which the first one gets its publisher."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.pzq.inquirer import Inquirer, Values
@@ -63,3 +65,27 @@ class ValuesAreNumbers(Inquirer):
 
     def value(self, text: str) -> int | str:
         return int(text)
+
+
+@mutant("one-question-at-a-time", tag="life-cycle", breaks=["P12"])
+class OneQuestionAtATime(Inquirer):
+    """Keeps one place for who waits: an answer goes to the question that was asked last."""
+
+    async def ask(self, timeout: float | None = None) -> Values:
+        answered: asyncio.Future[Parts] = asyncio.get_running_loop().create_future()
+        self.waiting.clear()
+        self.waiting.add(answered)
+        socket = self.connector.connect(self.endpoint, self.kind, self._answer)
+        socket.send(*self.request())
+        try:
+            return self.read(await asyncio.wait_for(answered, timeout))
+        except TimeoutError:
+            raise ClientError("timeout", "the monitor did not answer") from None
+        finally:
+            self.waiting.discard(answered)
+            socket.close()
+
+    def _answer(self, parts: Parts) -> None:
+        for answered in self.waiting:
+            if not answered.done():
+                answered.set_result(parts)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -182,3 +183,21 @@ class StreamSessionsShareAFate(Recovery):
             for other in list(everybody):
                 for one in list(other.links.all):
                     one.drop(ClientError("connection", "another session was lost"))
+
+
+class _Raising(Callbacks):
+    """Lets an error of the application's callback for an outcome through, once it was reported."""
+
+    def failed(self, callback: str, error: Exception) -> None:
+        super().failed(callback, error)
+        if callback == "confirm":
+            raise error
+
+
+@mutant("raising-ends-the-confirm", tag="life-cycle", breaks=["X10"], also=[_Raising])
+class RaisingEndsTheConfirm(Publisher):
+    """Leaves the rest of a confirm aside once the callback of a message in it has raised."""
+
+    def confirmed(self, ids: Sequence[int]) -> None:
+        with suppress(RuntimeError):
+            super().confirmed(ids)

@@ -203,3 +203,12 @@ class FirstReplicaOnly(Locator):
         if not where.replicas:
             return await super().reader_link(stream, deadline)
         return await self.link_to(where.replicas[0], deadline)
+
+
+@mutant("last-publisher-ends-the-connection", tag="life-cycle", breaks=["R14"])
+class LastPublisherEndsTheConnection(Locator):
+    """Ends a connection to another node with its last publisher, subscriptions on it or not."""
+
+    def leave(self, link: Link) -> None:
+        if link is not self.links.control and link.is_open and not link.core.publishers:
+            self.runtime.tasks.spawn(self._part(link))
