@@ -46,7 +46,7 @@ def _key(heard: ReportedEvent) -> bytes:
     return key_bytes(heard["position"]) or b""
 
 
-def _delivered(case: Case) -> list[tuple[ReportedEvent, bytes, int]]:
+def delivered(case: Case) -> list[tuple[ReportedEvent, bytes, int]]:
     """What the application got: the event, the key, and its ordinal in its subscription."""
     if "surfaced" not in case.shared:
         counts: Counter[str] = Counter()
@@ -54,8 +54,8 @@ def _delivered(case: Case) -> list[tuple[ReportedEvent, bytes, int]]:
         for heard in case.heard("message"):
             counts[heard["sub"]] += 1
             found.append((heard, _key(heard), counts[heard["sub"]]))
-    delivered: list[tuple[ReportedEvent, bytes, int]] = case.shared["surfaced"]
-    return delivered
+    rows: list[tuple[ReportedEvent, bytes, int]] = case.shared["surfaced"]
+    return rows
 
 
 def _sleep_s(plan: dict[str, Any], ordinal: int) -> float:
@@ -83,7 +83,7 @@ def _orders_of(case: Case) -> list[SettleDecision]:
         if key is not None and done.result is not None:
             how = done.args.get("how", "ack")
             found.append(SettleDecision(key, how == "ack", done.begun, done.begun.t, done.result.ok))
-    for heard, key, ordinal in _delivered(case):
+    for heard, key, ordinal in delivered(case):
         plan = plans.get(heard["sub"], {})
         at_s = heard.at.t + _sleep_s(plan, ordinal)
         if plan.get("auto_settle") == "ack":
@@ -114,11 +114,13 @@ def _stands(case: Case, begun_s: float, until_s: float) -> bool:
     )
 
 
-def _whole(case: Case) -> list[Handed]:
+def whole(case: Case) -> list[Handed]:
+    """What was delivered to the client with all that belongs to a delivery."""
     return [one for one in case.facts.handed if not one.damaged]
 
 
-def _filters(case: Case) -> bool:
+def filters(case: Case) -> bool:
+    """Whether the application wants nothing that has expired."""
     return any((done.args.get("options") or {}).get("filter_expired") for done in case.done("subscribe"))
 
 
@@ -128,9 +130,9 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
     if not case.traits.settlement.redelivers:
         return
     left: dict[bytes, list[Handed]] = defaultdict(list)
-    for one in _whole(case):
+    for one in whole(case):
         left[one.key].append(one)
-    for heard, key, _ in _delivered(case):
+    for heard, key, _ in delivered(case):
         body = _body(heard)
         fits = [one for one in left[key] if one.at < heard.at and body in (None, one.body)]
         if not fits:
@@ -140,10 +142,10 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
                 continue
             yield f"message {shown(key)} was delivered unasked, again, or changed", heard.at
             return
-        exact = [one for one in fits if _reports(heard, one)]
+        exact = [one for one in fits if reports(heard, one)]
         if not exact:
             wanted = fits[0].details
-            names = [name for name in wanted if name in heard["meta"] and not _reports(heard, fits[0], name)]
+            names = [name for name in wanted if name in heard["meta"] and not reports(heard, fits[0], name)]
             got = {name: heard["meta"][name] for name in names}
             text = f"message {shown(key)} was delivered with {shown(got)}"
             yield f"{text}, it has {shown({name: wanted[name] for name in names})}", heard.at
@@ -158,7 +160,7 @@ def _body(heard: ReportedEvent) -> bytes | None:
     return None if any("sha256" in part for part in parts) else joined(body_parts(body))
 
 
-def _reports(heard: ReportedEvent, one: Handed, *names: str) -> bool:
+def reports(heard: ReportedEvent, one: Handed, *names: str) -> bool:
     """Whether an event agrees with a delivery in these details, or in all that it has."""
     meta = heard["meta"]
     return all(str(meta[name]) == str(one.details[name]) for name in names or one.details if name in meta)
@@ -169,20 +171,20 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
     """The application gets all that was delivered to the client, but for what it has settled, or what is
     stale.
     """
-    plans, delivered = _plans(case), _delivered(case)
+    plans, came = _plans(case), delivered(case)
     if not case.traits.settlement.redelivers or not plans:
         return
-    may_be_stale = _filters(case) and (case.hits > 0 or not case.is_truthful)
+    may_be_stale = filters(case) and (case.hits > 0 or not case.is_truthful)
     settled: dict[bytes, Position] = {}
     for order in _orders(case):
         if order.positive:
             settled.setdefault(order.key, order.at)
     got: dict[bytes, list[Position]] = defaultdict(list)
-    for heard, key, _ in delivered:
+    for heard, key, _ in came:
         got[key].append(heard.at)
     due: Counter[bytes] = Counter()
     busy_s = 0.0  #: the callbacks for this one and for all that came before
-    for ordinal, one in enumerate(_whole(case), 1):
+    for ordinal, one in enumerate(whole(case), 1):
         busy_s += max(_sleep_s(plan, ordinal) for plan in plans.values())
         until_s = one.at.t + DUE_S + busy_s + case.slack_s
         if may_be_stale and not _stays_fresh(case, one, until_s):
@@ -224,15 +226,15 @@ def surfaced_in_order(case: Case) -> Iterator[Violation]:
     Judges:
         pzq
     """
-    if not case.traits.settlement.redelivers or len(list(case.done("subscribe"))) != 1 or _filters(case):
+    if not case.traits.settlement.redelivers or len(list(case.done("subscribe"))) != 1 or filters(case):
         return
     if len({one.conn.name for one in case.facts.handed}) != 1:
         return
     first: dict[bytes, int] = {}
-    for number, one in enumerate(_whole(case)):
+    for number, one in enumerate(whole(case)):
         first.setdefault(one.key, number)
     last = -1
-    for heard, key, _ in _delivered(case):
+    for heard, key, _ in delivered(case):
         at = first.pop(key, None)
         if at is not None:
             if at < last:
@@ -264,12 +266,12 @@ def settled_for_good(case: Case) -> Iterator[Violation]:
     for order in _orders(case):
         if order.positive and order.is_sure:
             first.setdefault(order.key, order)
-    for heard, key, _ in _delivered(case):
+    for heard, key, _ in delivered(case):
         if key in first and heard.at.t > first[key].at_s + DUE_S and heard.at > first[key].at:
             text = f"message {shown(key)} was delivered again, and had been settled"
             yield May("dedup", text), heard.at
     slow_s = max((_sleep_s(plan, 1) for plan in _plans(case).values()), default=0.0) * len(case.facts.handed)
-    for one in _whole(case):
+    for one in whole(case):
         until_s = one.at.t + WRITE_S + slow_s + case.slack_s
         if one.key not in first or one.at.t < first[one.key].at_s + DUE_S:
             continue
@@ -337,7 +339,7 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
         if not any(one.at < at and at.t < until_s for at in reported):
             yield "a delivery was damaged, and no error was reported", one.at
     plans = _plans(case)
-    for heard, _, ordinal in _delivered(case):
+    for heard, _, ordinal in delivered(case):
         plan = plans.get(heard["sub"], {})
         until_s = heard.at.t + _sleep_s(plan, ordinal) + WRITE_S + case.slack_s
         if ordinal not in plan.get("raise_on", ()) or _is_over(case, heard.at, until_s):

@@ -60,8 +60,11 @@ def _are_accepted(case: Case, own: list[RunOp], questions: list[Question]) -> bo
         return False
     due_s = min(done.begun.t + done.timeout_s for done in own) - SLACK_S - case.slack_s
     begun = min(done.begun for done in own)
+    apt = case.traits.questions.ops[own[0].op].apt
     for one in questions:
         if one.answered is None or not one.accepted or one.answered.t > due_s:
+            return False
+        if apt is not None and not apt(own[0].args, one.answer):
             return False
         if not one.conn.serves(one.answered) or case.may_be_unread(one.conn, one.answered):
             return False

@@ -130,6 +130,24 @@ class ExpiresEarly(Consumer):
         return super().is_expired(delivery._replace(timeout_us=delivery.timeout_us // 3))
 
 
+@mutant("expiry-on-arrival", tag="data", breaks=["P7"])
+class ExpiryOnArrival(Consumer):
+    """Looks at the time of a delivery when it comes, and not when its callback begins."""
+
+    def receive(self, parts: Parts) -> None:
+        if not self.is_stale(parts):
+            super().receive(parts)
+
+    def is_stale(self, parts: Parts) -> bool:
+        try:
+            return super().is_expired(self.read(parts))
+        except ClientError:
+            return False
+
+    def is_expired(self, delivery: Delivery) -> bool:
+        return False
+
+
 @mutant("expired-is-acknowledged", tag="data", breaks=["P7", "P9"])
 class ExpiredIsAcknowledged(Consumer):
     """Acknowledges the expired deliveries that it drops."""
