@@ -222,6 +222,8 @@ def failures_are_told(case: Case) -> Iterator[Violation]:
         kind, times = done.args["callback"], done.args.get("times", 1)
         if done.result is None or not done.result.ok or done.ended is None or kind not in CALLED or not times:
             continue
+        if not done.result.value.get("armed", True):
+            continue  # a client without such a callback
         ends = [
             other.begun for other in case.done("raise_next", "close", "abort")
             if other.begun > done.begun and other.args.get("callback", kind) == kind

@@ -94,3 +94,12 @@ def test_a_confirm_without_a_delimiter_may_be_one(parts: tuple[type, ...]) -> No
     case = run(client, Spec("pzq", "unwaited", (Injection("c1", "out", 2, "part", ["digits", 2]),)))
     assert [one.is_open for one in case.facts.settled].count(False) == 1
     assert judge(case) == []
+
+
+def test_a_client_need_not_have_every_kind_of_callback() -> None:
+    class OnlyMessages(without_sockets(adapter_of(definition("narconi")))):  # type: ignore[misc]
+        callbacks = ("message",)
+
+    case = run(OnlyMessages, Spec("narconi", "raising-session-1"))
+    assert [done.result.value for done in case.done("raise_next") if done.result] == [{"armed": False}] * 2
+    assert judge(case) == []
