@@ -26,7 +26,8 @@ from conformance.cli.replay import real_time_option
 from conformance.clients.adapters.registry import Client, bundled
 from conformance.clients.mutants.matrix import matrix
 from conformance.clients.reference.registry import protocols
-from conformance.coverage.meter import CoverageMeter, meter_of
+from conformance.coverage.languages import meter_of
+from conformance.coverage.meter import CoverageMeter
 from conformance.findings import write_findings
 from conformance.pipeline.comparison import load_baseline
 from conformance.printing import console_for_all, plain

@@ -28,7 +28,7 @@ def meter_for(client: str | None, report: Path | None) -> CoverageMeter:
         UsageError: It cannot be measured, and why.
     """
     from conformance.clients.adapters.registry import find
-    from conformance.coverage.meter import meter_of
+    from conformance.coverage.languages import meter_of
 
     if client is None:
         raise UsageError("--coverage is for bundled clients: their adapter.toml names what is measured")

@@ -2,5 +2,5 @@
 
 ``protocol_modules`` in ``adapter.toml`` names the library's modules that count. A language is one module with
 a `CoverageMeter`: ``python`` (in this process and in others), ``node`` and ``go``, whose processes are told
-apart by ``processes``, and whose files are put together by ``blocks``. ``meter.meter_of`` chooses.
+apart by ``processes``, and whose files are put together by ``blocks``. ``languages.meter_of`` chooses.
 """

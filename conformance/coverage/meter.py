@@ -9,7 +9,6 @@ from pathlib import Path
 
 from conformance.clients.adapters.registry import Client
 from conformance.coverage.document import ClientCoverage
-from fakebrokers.errors import UsageError
 
 ROW, SPEC, PROCESS = "row", "spec", "process"  #: what a label begins with
 BESIDE = ""  #: the label of what is executed between runs, such as imports
@@ -44,28 +43,6 @@ class CoverageMeter(ABC):
     @abstractmethod
     def document(self) -> ClientCoverage:
         """All that was executed, also in processes that have ended."""
-
-
-def meter_of(client: Client, folder: Path) -> CoverageMeter:
-    """Measures a bundled client. Nothing of its library has been imported before.
-
-    Raises:
-        UsageError: It cannot be measured, and why.
-    """
-    from conformance.coverage.go import GoMeter
-    from conformance.coverage.node import NodeMeter
-    from conformance.coverage.python import PythonMeter
-
-    meters: dict[str, type[PythonMeter | NodeMeter | GoMeter]] = {
-        "python": PythonMeter,
-        "javascript": NodeMeter,
-        "go": GoMeter,
-    }
-    if client.language not in meters:
-        raise UsageError(f"{client.name} is a client in {client.language.title()}: that is not measured")
-    if not client.protocol_modules:
-        raise UsageError(f"{client.name}: its adapter.toml names no protocol_modules")
-    return meters[client.language](client, folder)
 
 
 def row(name: str) -> str:

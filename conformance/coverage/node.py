@@ -39,7 +39,7 @@ _NAME = re.compile(r"coverage-(\d+)-\d+-\d+\.json")
 Span = tuple[int, int]
 
 
-class Range(msgspec.Struct, rename="camel"):
+class V8Range(msgspec.Struct, rename="camel"):
     """A part of a function, in UTF-16 code units of the file, and how often it was executed."""
 
     start_offset: int
@@ -47,30 +47,30 @@ class Range(msgspec.Struct, rename="camel"):
     count: int
 
 
-class Function(msgspec.Struct, rename="camel"):
+class V8Function(msgspec.Struct, rename="camel"):
     """A function; its first range is all of it, the others differ from what is around them."""
 
     function_name: str
-    ranges: list[Range]
+    ranges: list[V8Range]
 
 
-class Script(msgspec.Struct):
+class V8Script(msgspec.Struct):
     """A file."""
 
     url: str
-    functions: list[Function]
+    functions: list[V8Function]
 
 
-class Profile(msgspec.Struct):
+class V8Profile(msgspec.Struct):
     """One file of V8's."""
 
-    result: list[Script]
+    result: list[V8Script]
 
 
 FunctionKey = tuple[str, int, int]
 
 
-class Source(NamedTuple):
+class JavaScriptSource(NamedTuple):
     """What is known of a file: its functions with the blocks in them, and by label what was executed.
 
     Attributes:
@@ -103,7 +103,7 @@ class NodeMeter(ProcessMeter):
         return int(found[1]) if found else None
 
     def document(self) -> ClientCoverage:
-        sources: dict[Path, Source] = {path: Source({}, {}) for path in self._all_files()}
+        sources: dict[Path, JavaScriptSource] = {path: JavaScriptSource({}, {}) for path in self._all_files()}
         for label, paths in self.by_label().items():
             for path in paths:
                 self._add(label, path, sources)
@@ -124,9 +124,9 @@ class NodeMeter(ProcessMeter):
                     yield path
 
     @staticmethod
-    def _add(label: str, path: Path, sources: Mapping[Path, Source]) -> None:
+    def _add(label: str, path: Path, sources: Mapping[Path, JavaScriptSource]) -> None:
         try:
-            profile = msgspec.json.decode(path.read_bytes(), type=Profile)
+            profile = msgspec.json.decode(path.read_bytes(), type=V8Profile)
         except msgspec.DecodeError:
             return  # the process was killed while it wrote
         for script in profile.result:
@@ -135,7 +135,9 @@ class NodeMeter(ProcessMeter):
                 add_script(label, script, source)
 
 
-def _arcs(sources: Mapping[Path, Source], blocks: Mapping[Path, Sequence[Block]]) -> dict[str, set[Branch]]:
+def _arcs(
+    sources: Mapping[Path, JavaScriptSource], blocks: Mapping[Path, Sequence[Block]]
+) -> dict[str, set[Branch]]:
     """Blocks that were executed, by label."""
     return {
         label: {
@@ -162,7 +164,7 @@ def _path_of(url: str) -> Path:
     return Path(unquote(parts.path)) if parts.scheme == "file" else Path()
 
 
-def add_script(label: str, script: Script, source: Source) -> None:
+def add_script(label: str, script: V8Script, source: JavaScriptSource) -> None:
     """Add what one profile has of a file."""
     for function in script.functions:
         whole = function.ranges[0]
@@ -173,10 +175,10 @@ def add_script(label: str, script: Script, source: Source) -> None:
     source.spans[label] = union([*source.spans.get(label, ()), *executed_spans(ranges)])
 
 
-def executed_spans(ranges: Iterable[Range]) -> Iterator[Span]:
+def executed_spans(ranges: Iterable[V8Range]) -> Iterator[Span]:
     """What was executed: of ranges that lie in each other the innermost counts."""
     at = 0
-    around: list[Range] = []
+    around: list[V8Range] = []
 
     def until(end: int) -> Iterator[Span]:
         nonlocal at
@@ -217,7 +219,7 @@ def _overlaps(spans: Sequence[Span], start: int, end: int) -> bool:
     return found >= 0 and spans[found][1] > start
 
 
-def _file(path: Path, source: Source) -> tuple[FileCoverage, list[Block]]:
+def _file(path: Path, source: JavaScriptSource) -> tuple[FileCoverage, list[Block]]:
     """A file, and all blocks in it."""
     texts = path.read_text("utf-8", errors="replace").splitlines(keepends=True)
     starts, at = [], 0

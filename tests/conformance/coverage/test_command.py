@@ -19,7 +19,8 @@ from conformance.cli.measured import deliver, meter_for
 from conformance.cli.suite import contract_json
 from conformance.cli.sweep import sweep_command
 from conformance.clients.adapters.registry import find
-from conformance.coverage.meter import meter_of, row
+from conformance.coverage.languages import meter_of
+from conformance.coverage.meter import row
 from conformance.results import Results
 from fakebrokers.errors import UsageError
 

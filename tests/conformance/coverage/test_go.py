@@ -12,7 +12,7 @@ from rich.console import Console
 from conformance.clients.adapters.registry import find
 from conformance.coverage.document import SECTION
 from conformance.coverage.go import GoMeter, blocks_of, files_of
-from conformance.coverage.meter import meter_of
+from conformance.coverage.languages import meter_of
 from conformance.suite import clients
 from conformance.suite.conform import SuiteRequest, conform
 from fakebrokers.errors import UsageError

@@ -14,7 +14,7 @@ from conformance.cli.measured import meter_for
 from conformance.clients.adapters.registry import Client, find
 from conformance.coverage.document import FAULT, SECTION, ClientCoverage
 from conformance.coverage.meter import row, spec
-from conformance.coverage.node import NodeMeter, Range, executed_spans, union
+from conformance.coverage.node import NodeMeter, V8Range, executed_spans, union
 from conformance.coverage.page import sentence, write_coverage
 from conformance.suite import clients
 from conformance.suite.conform import SuiteRequest, conform
@@ -134,9 +134,15 @@ def test_the_page_says_that_there_are_no_branches(client: Client, tmp_path: Path
 
 
 def test_the_innermost_range_decides() -> None:
-    ranges = [Range(0, 100, 1), Range(10, 60, 0), Range(20, 30, 2), Range(70, 80, 1), Range(70, 75, 0)]
+    ranges = [
+        V8Range(0, 100, 1),
+        V8Range(10, 60, 0),
+        V8Range(20, 30, 2),
+        V8Range(70, 80, 1),
+        V8Range(70, 75, 0),
+    ]
     assert union(executed_spans(ranges)) == [(0, 10), (20, 30), (60, 70), (75, 100)]
-    assert list(executed_spans([Range(5, 9, 0)])) == []
+    assert list(executed_spans([V8Range(5, 9, 0)])) == []
 
 
 def test_a_profile_that_was_cut_off_is_left_out(client: Client, tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ pytest.importorskip("coverage", reason="missing: coverage (pip install 'fakebrok
 from conformance.clients.adapter.process import ProcessAdapter
 from conformance.clients.adapters.registry import Client, find
 from conformance.coverage.document import BASE, FAULT, SECTION, ClientCoverage
-from conformance.coverage.meter import meter_of, row, spec
+from conformance.coverage.languages import meter_of
+from conformance.coverage.meter import row, spec
 from conformance.coverage.page import sentence, write_coverage
 from conformance.coverage.python import PythonMeter
 from fakebrokers.errors import UsageError
