@@ -56,6 +56,13 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     wraps,
 )
 from scenarios.rabbitmq_stream.sweep.sharing import crowded_window, late_confirm
+from scenarios.rabbitmq_stream.sweep.spread import (
+    filtered,
+    many_publishers,
+    many_subscriptions,
+    read_super_stream,
+    sections,
+)
 from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
 __all__ = [
@@ -78,6 +85,7 @@ __all__ = [
     "crowded_window",
     "deleted",
     "elsewhere",
+    "filtered",
     "foreign_batches",
     "given_up",
     "handed_over",
@@ -87,6 +95,8 @@ __all__ = [
     "late_confirm",
     "lazy",
     "limits",
+    "many_publishers",
+    "many_subscriptions",
     "names",
     "newcomers",
     "nodes",
@@ -100,8 +110,10 @@ __all__ = [
     "positions",
     "publish",
     "publish_named",
+    "read_super_stream",
     "refused",
     "rounds",
+    "sections",
     "several",
     "single_active",
     "slow",
