@@ -26,6 +26,7 @@ from conformance.cli.replay import real_time_option
 from conformance.clients.adapters.registry import Client, bundled
 from conformance.clients.mutants.matrix import matrix
 from conformance.clients.reference.registry import protocols
+from conformance.coverage.languages import meter_of
 from conformance.coverage.meter import CoverageMeter
 from conformance.findings import write_findings
 from conformance.pipeline.comparison import load_baseline
@@ -112,7 +113,7 @@ class ConformCampaign:
     def _order(self, client: Client, protocol: str) -> SuiteRequest:
         known = FOLDER / f"{client.name}.toml"
         meter = self._meter(client, protocol)  # before the library is imported
-        who = under_test.speaking(client, protocol, {} if meter is None else meter.env)
+        who = under_test.speaking(client if meter is None else meter.client, protocol)
         return SuiteRequest(
             client=client.name,
             protocol=protocol,
@@ -132,7 +133,7 @@ class ConformCampaign:
             return None
         if client.name not in self.meters:
             try:
-                meter = CoverageMeter(client, self.report / f"{client.name}-{protocol}" / COVERAGE)
+                meter = meter_of(client, self.report / f"{client.name}-{protocol}" / COVERAGE)
             except UsageError as error:
                 self.left_out.append(f"coverage: {error}")
                 return None

@@ -28,12 +28,12 @@ def meter_for(client: str | None, report: Path | None) -> CoverageMeter:
         UsageError: It cannot be measured, and why.
     """
     from conformance.clients.adapters.registry import find
-    from conformance.coverage.meter import CoverageMeter
+    from conformance.coverage.languages import meter_of
 
     if client is None:
         raise UsageError("--coverage is for bundled clients: their adapter.toml names what is measured")
     folder = report or Path(".fakebrokers", FOLDER, client)
-    return CoverageMeter(find(client), folder / FOLDER)
+    return meter_of(find(client), folder / FOLDER)
 
 
 def deliver(meter: CoverageMeter, console: Console) -> dict[str, Any]:
@@ -43,6 +43,6 @@ def deliver(meter: CoverageMeter, console: Console) -> dict[str, Any]:
     found = meter.document()
     page = write_coverage(found, meter.folder)
     console.print(f"{sentence(found)}\n    {page}", markup=False, highlight=False)
-    names = ("lines", "executed_lines", "branches", "executed")
+    names = ("unit", "lines", "executed_lines", "branches", "executed")
     idle = [f"{each.kind} {each.name}" for each in found.idle]
     return {**{name: getattr(found, name) for name in names}, "idle": idle, "page": str(page)}

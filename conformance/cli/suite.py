@@ -26,6 +26,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
+    from conformance.clients.adapters.registry import Client
     from conformance.coverage.meter import CoverageMeter
     from conformance.suite.clients import ClientUnderTest
 
@@ -186,7 +187,7 @@ def _run(
     from conformance.suite.folder import keep_in
 
     meter = given.get("meter")
-    who = _who(client, adapter, given["protocol"], None if meter is None else meter.env)
+    who = _who(client, adapter, given["protocol"], None if meter is None else meter.client)
     given = {**given, "protocol": who.protocol}
     real_time = given.pop("real_time")
     if who.why_process and not real_time:
@@ -204,13 +205,13 @@ def _run(
 
 
 def _who(
-    client: str | None, adapter: str | None, protocol: str | None, env: Mapping[str, str] | None = None
+    client: str | None, adapter: str | None, protocol: str | None, measured: Client | None = None
 ) -> ClientUnderTest:
     from conformance.suite import clients
 
     if client is None:
         return clients.command(adapter or "", protocol)
-    return clients.bundled(client, protocol, env=env or {})
+    return clients.bundled(client, protocol, measured=measured)
 
 
 def _judge_one(

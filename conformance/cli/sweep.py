@@ -109,7 +109,7 @@ def sweep_command(
         mutant or "",
         command_of(adapter),
         stock_in_memory=not real_time,
-        more_env=meter.env if meter is not None else {},
+        measured=None if meter is None else meter.client,
     )
     known = load(expect, Part.SWEEP).found_in(Part.SWEEP) if expect is not None else None
     listed = load_specs(specs, subject.protocol) if specs is not None else []

@@ -1,5 +1,6 @@
 """What of a client's library was executed: files, functions and branches, by what was done meanwhile.
 
-``protocol_modules`` in ``adapter.toml`` names the library's modules that count. They are measured with the
-package ``coverage``: in this process for clients that run in it, in the others by what it has for that.
+``protocol_modules`` in ``adapter.toml`` names the library's modules that count. A language is one module with
+a `CoverageMeter`: ``python`` (in this process and in others), ``node`` and ``go``, whose processes are told
+apart by ``processes``, and whose files are put together by ``blocks``. ``languages.meter_of`` chooses.
 """

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from conformance.clients.adapters.registry import Client
 
-_PARTS = re.compile(r"site-packages/|dist-packages/")
+_PARTS = re.compile(r"site-packages/|dist-packages/|node_modules/")
+BRANCHES, BLOCKS = "branches", "blocks"  #: what is counted, where a language has branches, and where not
 SECTION, FAULT, BASE = "section", "fault", "base"
 
 Branch = tuple[str, int, int]
@@ -21,7 +21,7 @@ class Executed(NamedTuple):
     """What was executed under one label.
 
     Attributes:
-        arcs: File, and two lines that were executed after each other.
+        arcs: File, and two lines that were executed after each other; of blocks, where each begins and ends.
         added: How many of them nothing had executed before; None where nobody has counted.
     """
 
@@ -36,7 +36,8 @@ class FunctionCoverage(msgspec.Struct, frozen=True):
 
     Attributes:
         line: Its first one.
-        missing: Branches that were never taken, as two lines; a negative one is an end of the function.
+        missing: Branches that were never taken, as two lines; a negative one is an end of the function. Of
+            blocks, the first and the last line.
         missing_lines: Lines that were never executed.
         is_entered: Whether anything of it was executed.
     """
@@ -83,6 +84,8 @@ class ClientCoverage(msgspec.Struct, frozen=True):
     Attributes:
         modules: What ``adapter.toml`` names.
         compiled: Modules of these that cannot be traced.
+        unit: What `branches` and `executed` count: ``branches`` or ``blocks``.
+        note: What has to be known of how it was measured.
     """
 
     client: str
@@ -95,6 +98,8 @@ class ClientCoverage(msgspec.Struct, frozen=True):
     files: tuple[FileCoverage, ...]
     groups: tuple[GroupCoverage, ...]
     compiled: tuple[str, ...] = ()
+    unit: str = BRANCHES
+    note: str = ""
 
     @property
     def share(self) -> float:
@@ -112,19 +117,20 @@ class ClientCoverage(msgspec.Struct, frozen=True):
 
 
 def document_of(
-    client: Client, report: Mapping[str, Any], executed: Sequence[Executed], compiled: Sequence[str]
+    client: Client,
+    files: Sequence[FileCoverage],
+    executed: Sequence[Executed],
+    branches: set[Branch],
+    *,
+    compiled: Sequence[str] = (),
+    unit: str = BRANCHES,
+    note: str = "",
 ) -> ClientCoverage:
     """All about one client.
 
     Args:
-        report: As ``coverage json`` writes it.
+        branches: Those that were executed at all.
     """
-    files = tuple(_file(path, found) for path, found in sorted(report["files"].items()))
-    branches = {
-        (os.path.realpath(path), *arc)
-        for path, found in report["files"].items()
-        for arc in map(tuple, found["executed_branches"])
-    }
     return ClientCoverage(
         client=client.name,
         version=client.version or "",
@@ -133,40 +139,19 @@ def document_of(
         executed_lines=sum(each.executed_lines for each in files),
         branches=sum(each.branches for each in files),
         executed=sum(each.executed for each in files),
-        files=files,
+        files=tuple(files),
         groups=tuple(
             group for kind, name_of in _KINDS.items() for group in _groups(kind, name_of, executed, branches)
         ),
         compiled=tuple(compiled),
+        unit=unit,
+        note=note,
     )
 
 
-def _file(path: str, found: Mapping[str, Any]) -> FileCoverage:
-    functions = []
-    for name, each in found["functions"].items():
-        missing = tuple((first, second) for first, second in each["missing_branches"])
-        executed, lines = len(each["executed_branches"]), tuple(each["missing_lines"])
-        if each["summary"]["num_statements"]:
-            functions.append(
-                FunctionCoverage(
-                    name,
-                    each["start_line"],
-                    executed + len(missing),
-                    executed,
-                    missing,
-                    lines,
-                    bool(each["executed_lines"]),
-                )
-            )
-    counts = found["summary"]
-    return FileCoverage(
-        _PARTS.split(path)[-1],
-        counts["num_statements"],
-        counts["covered_lines"],
-        counts["num_branches"],
-        counts["covered_branches"],
-        tuple(sorted(functions, key=lambda each: each.line)),
-    )
+def shown_path(path: str) -> str:
+    """A file of a library by its path from where packages are installed."""
+    return _PARTS.split(path)[-1]
 
 
 def _section(label: str) -> str:

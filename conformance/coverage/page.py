@@ -44,7 +44,7 @@ def sentence(found: ClientCoverage) -> str:
     functions = [each for file in found.files for each in file.functions if each.name]
     never = sum(not each.is_entered for each in functions)
     return (
-        f"coverage of {found.client} {found.version}: {found.executed} of {found.branches} branches "
+        f"coverage of {found.client} {found.version}: {found.executed} of {found.branches} {found.unit} "
         f"({found.share:.0%}), {found.executed_lines} of {found.lines} lines; "
         f"{never} function{'s' * (never != 1)} never entered"
     )
@@ -57,11 +57,13 @@ def _parts(found: ClientCoverage) -> Iterator[str]:
     yield f"<p>Measured are the modules {escape(', '.join(found.modules))}.</p>"
     if found.compiled:
         yield f"<p>Machine code, which cannot be traced: {escape(', '.join(found.compiled))}.</p>"
+    if found.note:
+        yield f"<p>{escape(found.note)}</p>"
     yield "<h2>By file and function</h2>"
     for file in sorted(found.files, key=lambda each: each.executed - each.branches):
-        yield from _file(file)
+        yield from _file(file, found.unit)
     for kind, heading in HEADINGS.items():
-        yield from _table(heading, found.of(kind))
+        yield from _table(heading, found.of(kind), found.unit)
     if found.idle:
         yield "<h2>What has added nothing</h2>"
         yield "<p>Each was run, and executed nothing that had not been executed before:</p><ul>"
@@ -71,21 +73,22 @@ def _parts(found: ClientCoverage) -> Iterator[str]:
         yield "</ul>"
 
 
-def _file(file: FileCoverage) -> Iterator[str]:
+def _file(file: FileCoverage, unit: str) -> Iterator[str]:
     functions = [each for each in file.functions if each.missing or each.missing_lines]
     yield (
-        f"<details><summary><b>{escape(file.path)}</b> {file.executed} of {file.branches} branches, "
+        f"<details><summary><b>{escape(file.path)}</b> {file.executed} of {file.branches} {unit}, "
         f"{file.executed_lines} of {file.lines} lines</summary>"
     )
     if functions:
-        yield "<table><tr><th>Function<th>Branches<th>of<th>Never executed</tr>"
-        yield from map(_function, sorted(functions, key=lambda each: (each.is_entered, each.line)))
+        yield f"<table><tr><th>Function<th>{unit.capitalize()}<th>of<th>Never executed</tr>"
+        for each in sorted(functions, key=lambda each: (each.is_entered, each.line)):
+            yield _function(each, unit)
         yield "</table>"
     yield "</details>"
 
 
-def _function(each: FunctionCoverage) -> str:
-    where = "never entered" if not each.is_entered else _never(each)
+def _function(each: FunctionCoverage, unit: str) -> str:
+    where = "never entered" if not each.is_entered else _never(each, unit)
     name = escape(each.name or "(the module itself)")
     return (
         f"<tr><td>{name}, line {each.line}<td>{each.executed}<td>{each.branches}"
@@ -93,21 +96,21 @@ def _function(each: FunctionCoverage) -> str:
     )
 
 
-def _never(each: FunctionCoverage) -> str:
+def _never(each: FunctionCoverage, unit: str) -> str:
     branches = [f"{first} to {second if second > 0 else 'its end'}" for first, second in each.missing]
     lines = list(map(str, each.missing_lines))
     parts = [
         f"{what} {', '.join(some[:MOST_LINES])}{', …' * (len(some) > MOST_LINES)}"
-        for what, some in (("lines", lines), ("branches", branches))
+        for what, some in (("lines", lines), (unit, branches))
         if some
     ]
     return "; ".join(parts)
 
 
-def _table(heading: str, groups: Sequence[GroupCoverage]) -> Iterator[str]:
+def _table(heading: str, groups: Sequence[GroupCoverage], unit: str) -> Iterator[str]:
     if not groups:
         return
-    yield f"<h2>{heading}</h2><table><tr><th>Name<th>Runs<th>Branches<th>Only here</tr>"
+    yield f"<h2>{heading}</h2><table><tr><th>Name<th>Runs<th>{unit.capitalize()}<th>Only here</tr>"
     for each in sorted(groups, key=lambda each: (-each.only, -each.branches)):
         yield f"<tr><td>{escape(each.name)}<td>{each.runs}<td>{each.branches}<td>{each.only}</tr>"
     yield "</table>"

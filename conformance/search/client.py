@@ -10,7 +10,7 @@ from it, is known within `SLACK_S`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,7 +34,6 @@ REFERENCE = "reference"  #: the name of the reference client of whatever protoco
 
 Command = Sequence[str]
 Environment = dict[str, str] | None
-NO_MORE: Mapping[str, str] = {}
 C = TypeVar("C", bound=Case)
 
 
@@ -80,7 +79,7 @@ class SearchClient:
         command: Of the adapter of the user's.
         in_memory: The reference client runs in this process; False: it is a process like all others.
         stock_in_memory: So does a stock client that can.
-        more_env: Of the environment of processes of a bundled client.
+        measured: The bundled client of that name, as it is started where it is measured.
 
     Attributes:
         made: The class that is run in this process, or None.
@@ -99,7 +98,7 @@ class SearchClient:
         *,
         in_memory: bool = True,
         stock_in_memory: bool = False,
-        more_env: Mapping[str, str] = NO_MORE,
+        measured: registry.Client | None = None,
     ) -> None:
         self.protocol = protocol
         self.name = name
@@ -117,8 +116,8 @@ class SearchClient:
         elif mutant:
             raise UsageError(f"only `--client {REFERENCE}` has mutants")
         elif command is None:
-            found = registry.find(name)
-            self._command, self._env = found.command, {**found.env, **more_env}
+            found = measured or registry.find(name)
+            self._command, self._env = found.command, found.env
             if stock_in_memory and found.runnable:
                 self._find_here()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +16,6 @@ from conformance.clients.adapter.process import ProcessAdapter
 from conformance.clients.adapters import registry
 from conformance.clients.adapters.stock import NotHere, adapter_class
 from fakebrokers.errors import UsageError
-
-NO_MORE: Mapping[str, str] = {}
 
 
 class ClientUnderTest(NamedTuple):
@@ -43,23 +41,23 @@ class ClientUnderTest(NamedTuple):
 
 
 def bundled(
-    name: str, protocol: str | None, *, asked: str = "--protocol", env: Mapping[str, str] = NO_MORE
+    name: str, protocol: str | None, *, asked: str = "--protocol", measured: registry.Client | None = None
 ) -> ClientUnderTest:
     """A client that comes along. `UsageError` if it cannot run here, or does not speak the protocol.
 
     Args:
         asked: Where the protocol may be given, for the error.
-        env: More of the environment of its processes.
+        measured: The same client, as it is started where it is measured.
     """
-    found = registry.find(name)
+    found = measured or registry.find(name)
     if not found.runnable:
         raise UsageError(f"{found.name} cannot run here: {'; '.join(found.missing)}")
     spoken = _spoken(found.name, found.protocols, protocol, asked)
-    return speaking(found, spoken, env)
+    return speaking(found, spoken)
 
 
-def speaking(found: registry.Client, protocol: str, env: Mapping[str, str] = NO_MORE) -> ClientUnderTest:
-    """A bundled client that can run here, with a protocol that it speaks; for `env` see `bundled`."""
+def speaking(found: registry.Client, protocol: str) -> ClientUnderTest:
+    """A bundled client that can run here, with a protocol that it speaks."""
     here, why = None, ""
     try:
         here = adapter_class(found.asked)
@@ -68,7 +66,7 @@ def speaking(found: registry.Client, protocol: str, env: Mapping[str, str] = NO_
     return ClientUnderTest(
         found.name,
         protocol,
-        lambda: ProcessAdapter(found.command, protocol, env={**found.env, **env}),
+        lambda: ProcessAdapter(found.command, protocol, env=found.env),
         ("--client", found.asked),
         here=here,
         why_process=why,

@@ -13,8 +13,11 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
+from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.messages import Hello
+from conformance.clients.adapter.process import ProcessAdapter
 from conformance.clients.adapter.profile import missing_ops
+from conformance.coverage.meter import row
 from conformance.known.defects import KnownDefects, Part
 from conformance.known.files import load
 from conformance.results import Results, RowResult, RuleResult, summarize
@@ -246,12 +249,18 @@ class _Run:
         pool = RecordingPool(self.order.make_adapter, greeted)
         options: dict[str, Any] = {
             "known": self._known,
+            "on_served": self._count,
             "on_begin": begin,
             "on_again": lambda item: progress.again(item, who),
             "on_end": end,
         }
         self.runner = runner_for(self.order, pool, self._hello, options)
         return self.runner
+
+    def _count(self, item: Scenario, adapter: Adapter) -> None:
+        """What the process has executed was executed by this row."""
+        if self.order.meter is not None and isinstance(adapter, ProcessAdapter) and adapter.pid is not None:
+            self.order.meter.served(row(item.id), adapter.pid)
 
     @property
     def open_items(self) -> list[Scenario]:

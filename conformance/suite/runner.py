@@ -46,6 +46,7 @@ class Runner:
         parallel: How many scenarios at once; None: as many as the machine carries (`room`). The adapter's
             limit ``processes`` may be lower.
         known: What is known of the client. What is as known needs no second opinion.
+        on_served: Called with a scenario and the adapter that has served it, which was reset or has ended.
         on_begin, on_again, on_end: For progress and reports; called on the runner's loop. Where a scenario is
             judged again later, the second of them ends the first.
 
@@ -64,6 +65,7 @@ class Runner:
         target: bool = False,
         open_run: Callable[[Scenario], RunJournal] | None = None,
         known: KnownDefects | None = None,
+        on_served: Callable[[Scenario, Adapter], None] = lambda _, __: None,
         on_begin: Callable[[Scenario], None] = lambda _: None,
         on_again: Callable[[Scenario], None] = lambda _: None,
         on_end: Callable[[Judgement], None] = lambda _: None,
@@ -76,6 +78,7 @@ class Runner:
         self._target = target
         self._open_run = open_run
         self._known = known or KnownDefects()
+        self._on_served = on_served
         self._on_begin = on_begin
         self._on_again = on_again
         self._on_end = on_end
@@ -275,6 +278,7 @@ class Runner:
             if adapter is not None:
                 healthy = judgement is not None and judgement.verdict in GOOD
                 await self._pool.give_back(adapter, healthy=healthy)
+                self._on_served(item, adapter)
         return judgement
 
 

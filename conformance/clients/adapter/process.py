@@ -32,7 +32,9 @@ from conformance.clients.adapter.messages import (
 
 OWN_BUG_CODE = 3  #: exit code
 EOF_GRACE_S = 2.0  #: from EOF to exit
-MEASURED = "COVERAGE_PROCESS_START"  #: of the environment: the process measures its own coverage
+#: Of the environment: the process measures its own coverage. It writes that down at SIGTERM in Python, and
+#: where it ends by itself in the others.
+MEASURED, V8_MEASURED, GO_MEASURED = "COVERAGE_PROCESS_START", "NODE_V8_COVERAGE", "GOCOVERDIR"
 STDERR_BYTES_MAX = 1 << 20
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 #: In the environment of each adapter and of all that it starts, with a value of its own.
@@ -142,12 +144,19 @@ class ProcessAdapter(Adapter):
         return code if in_time else None
 
     async def kill(self) -> None:
-        if (
-            MEASURED in self._env and self.alive
-        ):  # it writes down what it has executed, and ends by the signal
-            self._signal(signal.SIGTERM)
-            await self._exit_within(EOF_GRACE_S)
+        if self.alive and {MEASURED, V8_MEASURED, GO_MEASURED} & self._env.keys():
+            await self._let_it_write()
         await self._finish()
+
+    async def _let_it_write(self) -> None:
+        """Let the process write down what it has executed."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        if MEASURED in self._env:
+            self._signal(signal.SIGTERM)
+        else:
+            self._process.stdin.close()
+        await self._exit_within(EOF_GRACE_S)
 
     async def _exit_within(self, seconds: float) -> bool:
         assert self._process is not None
@@ -180,6 +189,11 @@ class ProcessAdapter(Adapter):
     @property
     def alive(self) -> bool:
         return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that was started last."""
+        return None if self._process is None else self._process.pid
 
     @property
     def exit_code(self) -> int | None:

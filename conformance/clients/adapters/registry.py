@@ -82,6 +82,7 @@ class Client(msgspec.Struct, frozen=True):
         package: The library, as its package manager knows it.
         simulated: It also runs on the loop of a simulation; see `stock`.
         protocol_modules: Of which coverage is measured; see `conformance.coverage`.
+        more_env: Of the environment of the command, besides what its language takes.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Client(msgspec.Struct, frozen=True):
     package: Package = Package("", "", "", "")
     simulated: bool = False
     protocol_modules: list[str] = []
+    more_env: dict[str, str] = {}
 
     @property
     def asked(self) -> str:
@@ -115,9 +117,9 @@ class Client(msgspec.Struct, frozen=True):
     def env(self) -> dict[str, str]:
         """What to add to the environment of the command."""
         if self.language != "python":
-            return {}
+            return self.more_env
         paths = (self.packages, str(ROOT), os.environ.get("PYTHONPATH"))
-        return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+        return {"PYTHONPATH": os.pathsep.join(path for path in paths if path), **self.more_env}
 
     def as_json(self) -> dict[str, Any]:
         """A row of ``fakebrokers clients --json``."""

@@ -105,6 +105,8 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         self.kinds = 0
         self.left: int | None = None
         self.meter = meter
+        if meter is not None and subject.is_process and subject.child is not None:
+            subject.child.on_served = lambda spec, pid: meter.served(label_of(spec.base, spec.acts), pid)
         self._sweep = Sweep(subject.run if meter is None else partial(self._measured, meter), self.expected)
         self._order: DrawOrder | None = None
         self._on_run: Callable[[SweepCampaign], None] = lambda _: None

@@ -36,6 +36,7 @@ class Child:
 
     Attributes:
         lanes: How many runs go on at once.
+        on_served: Called with a spec and the process that has served it, which has ended.
     """
 
     lanes = SIDE_BY_SIDE
@@ -49,6 +50,7 @@ class Child:
         hears: bool = False,
     ) -> None:
         self.protocol = protocol
+        self.on_served: Callable[[Spec, int], None] = lambda _, __: None
         self._hears = hears
         self._make = make
         self._pause_s = pause_s
@@ -67,7 +69,10 @@ class Child:
         def broken() -> Case:
             return Case(spec, material_of(spec.protocol), trace.rows, [], ())
 
-        return await run_live(adapter, work, broken, LONGEST_S, hears=self._hears)
+        case = await run_live(adapter, work, broken, LONGEST_S, hears=self._hears)
+        if adapter.pid is not None:
+            self.on_served(spec, adapter.pid)
+        return case
 
     async def judged(self, spec: Spec) -> tuple[Case, list[Finding]]:
         """Run and judge a spec, while other runs go on."""

@@ -62,6 +62,13 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     wraps,
 )
 from scenarios.rabbitmq_stream.sweep.sharing import crowded_window, late_confirm
+from scenarios.rabbitmq_stream.sweep.spread import (
+    filtered,
+    many_publishers,
+    many_subscriptions,
+    read_super_stream,
+    sections,
+)
 from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
 __all__ = [
@@ -84,6 +91,7 @@ __all__ = [
     "crowded_window",
     "deleted",
     "elsewhere",
+    "filtered",
     "foreign_batches",
     "given_up",
     "handed_over",
@@ -93,6 +101,8 @@ __all__ = [
     "late_confirm",
     "lazy",
     "limits",
+    "many_publishers",
+    "many_subscriptions",
     "names",
     "newcomers",
     "nodes",
@@ -108,8 +118,10 @@ __all__ = [
     "publish",
     "publish_named",
     "raising_in_a_batch",
+    "read_super_stream",
     "refused",
     "rounds",
+    "sections",
     "several",
     "single_active",
     "slow",

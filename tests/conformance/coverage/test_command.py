@@ -19,7 +19,8 @@ from conformance.cli.measured import deliver, meter_for
 from conformance.cli.suite import contract_json
 from conformance.cli.sweep import sweep_command
 from conformance.clients.adapters.registry import find
-from conformance.coverage.meter import CoverageMeter, row
+from conformance.coverage.languages import meter_of
+from conformance.coverage.meter import row
 from conformance.results import Results
 from fakebrokers.errors import UsageError
 
@@ -51,7 +52,7 @@ def test_the_end_has_a_line_for_people_and_a_part_for_scripts(
     (tmp_path / "measured_by_command.py").write_text(LIBRARY)
     monkeypatch.syspath_prepend(tmp_path)
     client = msgspec.structs.replace(find("rstream"), protocol_modules=["measured_by_command"])
-    meter = CoverageMeter(client, tmp_path / "report" / "coverage")
+    meter = meter_of(client, tmp_path / "report" / "coverage")
     with meter.doing(row("TOY-1.01")):
         import_module("measured_by_command").used()
     out = io.StringIO()
@@ -63,6 +64,7 @@ def test_the_end_has_a_line_for_people_and_a_part_for_scripts(
     results = Results("toy", "1", "0", 0, "", 0.0, ())
     document = json.loads(contract_json(results, covered))
     assert document["coverage"] == {
+        "unit": "branches",
         "lines": 4,
         "executed_lines": 3,
         "branches": 0,

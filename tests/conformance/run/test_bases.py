@@ -6,6 +6,8 @@ import asyncio
 from typing import Any, cast
 
 from conformance.run.bases import ScriptContext
+from conformance.run.inprocess import client_of, run, runner
+from conformance.run.specs import Spec
 from tests.eventually import takes_at_least
 
 
@@ -38,3 +40,21 @@ def test_a_process_is_stopped_where_time_is_real() -> None:
 
     asyncio.run(work())
     assert process.steps == ["pause", "resume"]
+
+
+def test_a_base_asks_for_what_it_expects_of_a_loss() -> None:
+    """A library may reconnect by default, or not, or for producers alone."""
+    case = runner("rabbitmq-stream")(Spec("rabbitmq-stream", "publish"))
+    connects = [done for done in case.ops if done.op == "connect"]
+    assert case.reconnects
+    assert [done.args["options"]["auto_reconnect"] for done in connects] == [True]
+
+
+def test_a_base_does_not_ask_a_client_that_cannot_reconnect() -> None:
+    class Unable(client_of("rabbitmq-stream")):  # type: ignore[misc] # made where it is asked for
+        caps = client_of("rabbitmq-stream").caps.replace("auto_reconnect ", "")
+
+    case = run(Unable, Spec("rabbitmq-stream", "publish"))
+    [connect] = [done for done in case.ops if done.op == "connect"]
+    assert not case.reconnects
+    assert "auto_reconnect" not in connect.args["options"]

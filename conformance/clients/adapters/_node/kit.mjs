@@ -12,6 +12,7 @@
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { Socket } from "node:net"
+import { takeCoverage } from "node:v8"
 
 export const VERSION = 1
 const INLINE_BYTES_MAX = 4096
@@ -247,6 +248,7 @@ export class AdapterBase {
     const cancelled = new Promise((resolve) => this.#cancels.set(request.id, resolve))
     const answer = await Promise.race([this.attempt(request), cancelled])
     this.#cancels.delete(request.id)
+    if (request.op === "hello" || request.op === "reset") takeCoverage() // nothing without NODE_V8_COVERAGE
     this.#write({ id: request.id, ...answer })
     if (request.op === "shutdown") process.exit(0)
   }

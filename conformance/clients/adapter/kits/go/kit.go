@@ -340,6 +340,9 @@ func (a *Adapter) answer(c *Call, answer Fields) {
 		return
 	}
 	answer["id"] = c.ID
+	if c.Op == "hello" || c.Op == "reset" {
+		writeCoverage()
+	}
 	a.write(answer)
 	if c.Op == "shutdown" {
 		leave(0)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/coverage"
 	"syscall"
 	"time"
 )
@@ -47,6 +48,15 @@ func (a *Adapter) Run() {
 	case <-time.After(goodbye):
 	}
 	leave(0)
+}
+
+// writeCoverage writes down what has been executed since it was last called, where this program is measured: it was
+// built with -cover -covermode=atomic, and GOCOVERDIR is set. Otherwise there is nothing to write.
+func writeCoverage() {
+	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
+		_ = coverage.WriteCountersDir(dir) // an error for a program that is not measured
+		_ = coverage.ClearCounters()
+	}
 }
 
 func leave(code int) { os.Exit(code) }

@@ -19,8 +19,10 @@ pytest.importorskip("coverage", reason="missing: coverage (pip install 'fakebrok
 from conformance.clients.adapter.process import ProcessAdapter
 from conformance.clients.adapters.registry import Client, find
 from conformance.coverage.document import BASE, FAULT, SECTION, ClientCoverage
-from conformance.coverage.meter import CoverageMeter, row, spec
+from conformance.coverage.languages import meter_of
+from conformance.coverage.meter import row, spec
 from conformance.coverage.page import sentence, write_coverage
+from conformance.coverage.python import PythonMeter
 from fakebrokers.errors import UsageError
 
 LIBRARY = """
@@ -52,7 +54,7 @@ def client_of(*modules: str) -> Client:
 
 
 def test_branches_are_counted_by_section_fault_and_base(library: str, tmp_path: Path) -> None:
-    meter = CoverageMeter(client_of(library), tmp_path / "out")
+    meter = PythonMeter(client_of(library), tmp_path / "out")
     sign = import_module(library).sign
     sign(0)  # between runs, so nothing that the client was tried with
     for label, number in ((row("TOY-1.01"), -1), (row("TOY-1.02"), -2), (spec("open", ["rst"]), 1)):
@@ -69,7 +71,7 @@ def test_branches_are_counted_by_section_fault_and_base(library: str, tmp_path: 
 
 
 def test_what_was_never_executed_is_named_by_file_and_function(library: str, tmp_path: Path) -> None:
-    meter = CoverageMeter(client_of(library), tmp_path / "out")
+    meter = PythonMeter(client_of(library), tmp_path / "out")
     with meter.doing(row("TOY-1.01")):
         import_module(library).sign(1)
     found = meter.document()
@@ -84,17 +86,17 @@ def test_what_was_never_executed_is_named_by_file_and_function(library: str, tmp
 
 
 def test_news_are_what_no_run_before_has_executed(library: str, tmp_path: Path) -> None:
-    meter = CoverageMeter(client_of(library), tmp_path / "out")
-    new = []
-    for number in (1, 1, -1, 1):
-        with meter.doing(spec("open", ["rst"])):
+    meter = PythonMeter(client_of(library), tmp_path / "out")
+    for base, number in (("first", 1), ("same", 1), ("other", -1), ("again", 1)):
+        with meter.doing(spec(base, ["rst"])):
             import_module(library).sign(number)
-        new.append(meter.news(spec("open", ["rst"])))
-    assert [bool(each) for each in new] == [True, False, True, False]
+        meter.news(spec(base, ["rst"]))
+    added = {each.name: bool(each.added) for each in meter.document().of(BASE)}
+    assert added == {"first": True, "same": False, "other": True, "again": False}
 
 
 def test_a_base_that_has_added_nothing_is_named(library: str, tmp_path: Path) -> None:
-    meter = CoverageMeter(client_of(library), tmp_path / "out")
+    meter = PythonMeter(client_of(library), tmp_path / "out")
     for base, act in (("open", "rst"), ("again", "rst"), ("again", "fin")):
         with meter.doing(spec(base, [act])):
             import_module(library).sign(1)
@@ -105,9 +107,9 @@ def test_a_base_that_has_added_nothing_is_named(library: str, tmp_path: Path) ->
 
 
 def test_processes_measure_themselves(library: str, tmp_path: Path) -> None:
-    meter = CoverageMeter(client_of(library), tmp_path / "out")
+    meter = PythonMeter(client_of(library), tmp_path / "out")
     words = [sys.executable, "-c", f"import {library}; {library}.sign(-1)"]
-    env = {**os.environ, **meter.env, "PYTHONPATH": str(tmp_path)}
+    env = {**os.environ, **meter.client.more_env, "PYTHONPATH": str(tmp_path)}
     subprocess.run(words, env=env, check=True)
     found = meter.document()
     assert found.executed == 1
@@ -124,10 +126,10 @@ for line in sys.stdin:
 
 
 def test_a_process_that_is_ended_writes_down_what_it_has_executed(library: str, tmp_path: Path) -> None:
-    meter = CoverageMeter(client_of(library), tmp_path / "out")
+    meter = PythonMeter(client_of(library), tmp_path / "out")
     path = tmp_path / "adapter.py"
     path.write_text(ADAPTER.format(library=library))
-    env = {**meter.env, "PYTHONPATH": str(tmp_path)}
+    env = {**meter.client.more_env, "PYTHONPATH": str(tmp_path)}
 
     async def ended() -> None:
         adapter = ProcessAdapter([sys.executable, str(path)], "toy", env=env)
@@ -141,7 +143,7 @@ def test_a_process_that_is_ended_writes_down_what_it_has_executed(library: str, 
 
 
 def test_the_page_escapes_names_and_leads_from_the_report(library: str, tmp_path: Path) -> None:
-    meter = CoverageMeter(client_of(library), tmp_path / "out")
+    meter = PythonMeter(client_of(library), tmp_path / "out")
     with meter.doing(spec("<open>", ["rst"])):
         import_module(library).sign(1)
     page = write_coverage(meter.document(), tmp_path / "out")
@@ -157,10 +159,10 @@ def test_the_page_escapes_names_and_leads_from_the_report(library: str, tmp_path
     ("changed", "why"),
     [
         ({"protocol_modules": []}, "its adapter.toml names no protocol_modules"),
-        ({"language": "go"}, "is no client in Python"),
+        ({"language": "rust"}, "a client in Rust: that is not measured"),
     ],
 )
 def test_what_cannot_be_measured_says_why(changed: dict[str, Any], why: str, tmp_path: Path) -> None:
     client = msgspec.structs.replace(client_of("asyncio"), **changed)
     with pytest.raises(UsageError, match=why):
-        CoverageMeter(client, tmp_path)
+        meter_of(client, tmp_path)
