@@ -14,6 +14,7 @@ import msgspec
 from conformance.gate import WORSE, Change, GateRow, change_of, finding_of, rule_rows, rules_changed
 from conformance.results import Results, Verdict
 from conformance.suite.verdicts import PRECEDENCE
+from conformance.versions.blame import is_adapters
 from fakebrokers.commands import ExitCode
 
 #: What reports show of a row; a row that was not judged in one of the two says nothing about the client.
@@ -29,6 +30,8 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
         findings: The rows that differ, the worse first.
         worse: How many of them stop one: of what is used.
         better: How many fail in the older version alone.
+        unjudged: How many rows say nothing, of what is used: the adapter, which is for another version, calls
+            what one of the two does not have.
         answer: A sentence.
         exit_code: 0: nothing gets worse; 4: something does; 2 or 3: a run says too little.
     """
@@ -39,6 +42,7 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[GateRow, ...]
     worse: int
     better: int
+    unjudged: int = 0
     answer: str
     exit_code: int
 
@@ -59,7 +63,10 @@ def upgrade(older: Results, newer: Results, uses: Sequence[str] = ()) -> Upgrade
     now = {row.key: row for row in newer.results}
     rules = rules_changed([rule_rows(newer)], older, levels=())
     findings = [found for found in rules if found.change in _TOLD]
+    silent = {row.key for row in (*older.results, *newer.results) if is_adapters(row)}
     for key in [*now, *(key for key in then if key not in now)]:
+        if key in silent:
+            continue
         # no level is one at which failures are not tolerated: what failed before is no news
         change = change_of(now.get(key), then.get(key), has_baseline=True, levels=())
         if change in _TOLD:
@@ -68,7 +75,8 @@ def upgrade(older: Results, newer: Results, uses: Sequence[str] = ()) -> Upgrade
     findings.sort(key=lambda found: list(Change).index(found.change))
     worse = sum(found.change in WORSE and _is_used(found.id, uses) for found in findings)
     better = sum(found.change is Change.FIXED for found in findings)
-    code = _code((older, newer), worse)
+    unjudged = sum(_is_used(key[0], uses) for key in silent)
+    code = _code((older, newer), worse, unjudged)
     return Upgrade(
         client=newer.client,
         older=older.client_version,
@@ -76,14 +84,15 @@ def upgrade(older: Results, newer: Results, uses: Sequence[str] = ()) -> Upgrade
         findings=tuple(findings),
         worse=worse,
         better=better,
-        answer=_answer(older, newer, worse, better, code, uses),
+        unjudged=unjudged,
+        answer=_answer(older, newer, worse, better, unjudged, code, uses),
         exit_code=int(code),
     )
 
 
-def _code(runs: Sequence[Results], worse: int) -> ExitCode:
+def _code(runs: Sequence[Results], worse: int, unjudged: int) -> ExitCode:
     codes = {ExitCode.REGRESSION} if worse else set()
-    if not all(run.complete for run in runs):
+    if unjudged or not all(run.complete for run in runs):
         codes.add(ExitCode.INCONCLUSIVE)
     codes |= {ExitCode(run.exit_code) for run in runs} & {ExitCode.HARNESS, ExitCode.INCONCLUSIVE}
     return next((each for each in PRECEDENCE if each in codes), ExitCode.OK)
@@ -95,11 +104,19 @@ def _is_used(id: str, uses: Sequence[str]) -> bool:
 
 
 def _answer(
-    older: Results, newer: Results, worse: int, better: int, code: ExitCode, uses: Sequence[str]
+    older: Results,
+    newer: Results,
+    worse: int,
+    better: int,
+    unjudged: int,
+    code: ExitCode,
+    uses: Sequence[str],
 ) -> str:
     """For people."""
     question = f"May I upgrade {newer.client} from {older.client_version} to {newer.client_version}?"
     counts = f"{_rows(worse)}{' that you use' if uses else ''} worse, {_rows(better)} better"
+    if unjudged:
+        counts += f"; {_rows(unjudged)} not judged: the adapter calls what one of the versions does not have"
     if code in (ExitCode.HARNESS, ExitCode.INCONCLUSIVE):
         return f"{question} Not known, too little could be judged: {counts}"
     return f"{question} {'No' if worse else 'Yes'}: {counts}"
