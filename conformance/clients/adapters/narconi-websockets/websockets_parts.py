@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from inspect import signature
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -14,6 +15,9 @@ from conformance.clients.adapters._narconi.library_sockets import CLOSE_WAIT_S, 
 from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.narconi.websocket import Message
 from fakebrokers.narconi.websocket import BINARY, TEXT
+
+#: A proxy of the environment has no part in tests; before 15.0 the library asks for none.
+NO_PROXY = {"proxy": None} if "proxy" in signature(connect.__init__).parameters else {}
 
 
 def problem(error: Exception) -> ClientError:
@@ -70,7 +74,7 @@ class Sockets(LibrarySockets):
 
     async def dial(self, target: str, protocol: str) -> tuple[Any, str | None]:
         network = self.runtime.network
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = dict(NO_PROXY)
         if network.tls:
             options["ssl"] = network.tls
             if network.server_name:
@@ -84,7 +88,6 @@ class Sockets(LibrarySockets):
                 ping_timeout=keepalive_s,
                 open_timeout=None,  # the adapter has its own
                 close_timeout=CLOSE_WAIT_S,
-                proxy=None,  # that of the environment has no part in tests
                 **options,
             )
         except (InvalidHandshake, OSError, ValueError) as error:
