@@ -6,8 +6,8 @@ both versions stops nobody.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from itertools import pairwise, zip_longest
 
 import msgspec
 
@@ -15,6 +15,7 @@ from conformance.gate import WORSE, Change, GateRow, change_of, finding_of, rule
 from conformance.results import Results, Verdict
 from conformance.suite.verdicts import PRECEDENCE
 from conformance.versions.blame import is_adapters
+from conformance.versions.differences import Differences
 from fakebrokers.commands import ExitCode
 
 #: What reports show of a row; a row that was not judged in one of the two says nothing about the client.
@@ -32,6 +33,7 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
         better: How many fail in the older version alone.
         unjudged: How many rows say nothing, of what is used: the adapter, which is for another version, calls
             what one of the two does not have.
+        behaviour: What differs besides, in generated runs; None if that was not asked for.
         answer: A sentence.
         exit_code: 0: nothing gets worse; 4: something does; 2 or 3: a run says too little.
     """
@@ -43,21 +45,31 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
     worse: int
     better: int
     unjudged: int = 0
+    behaviour: Differences | None = None
     answer: str
     exit_code: int
 
 
-def upgrades(runs: Sequence[Results], uses: Sequence[str] = ()) -> list[Upgrade]:
+def upgrades(
+    runs: Sequence[Results],
+    uses: Sequence[str] = (),
+    behaviours: Iterable[Differences | None] = (),
+) -> list[Upgrade]:
     """From each version to the next one, in the order in which they were asked for; see `upgrade`."""
-    return [upgrade(older, newer, uses) for older, newer in pairwise(runs)]
+    pairs = zip_longest(pairwise(runs), behaviours)
+    return [upgrade(older, newer, uses, behaviour) for (older, newer), behaviour in pairs]
 
 
-def upgrade(older: Results, newer: Results, uses: Sequence[str] = ()) -> Upgrade:
+def upgrade(
+    older: Results, newer: Results, uses: Sequence[str] = (), behaviour: Differences | None = None
+) -> Upgrade:
     """Compare two versions of one client, row by row.
 
     Args:
         uses: Ids, sections (``RMQS-3``), families (``NET``) and rules that somebody relies on: nothing else
             stops them. Without any, everything does.
+        behaviour: What differs in generated runs; a rule that only the newer version violates there stops
+            them, too.
     """
     then = {row.key: row for row in older.results}
     now = {row.key: row for row in newer.results}
@@ -76,7 +88,10 @@ def upgrade(older: Results, newer: Results, uses: Sequence[str] = ()) -> Upgrade
     worse = sum(found.change in WORSE and _is_used(found.id, uses) for found in findings)
     better = sum(found.change is Change.FIXED for found in findings)
     unjudged = sum(_is_used(key[0], uses) for key in silent)
-    code = _code((older, newer), worse, unjudged)
+    swept = [each.rule for each in behaviour.findings if each.is_worse] if behaviour is not None else []
+    broken = [rule for rule in swept if _is_used(rule, uses)]
+    code = _code((older, newer), worse + len(broken), unjudged)
+    counts = _counts(worse, better, unjudged, broken, is_part=bool(uses))
     return Upgrade(
         client=newer.client,
         older=older.client_version,
@@ -85,7 +100,8 @@ def upgrade(older: Results, newer: Results, uses: Sequence[str] = ()) -> Upgrade
         worse=worse,
         better=better,
         unjudged=unjudged,
-        answer=_answer(older, newer, worse, better, unjudged, code, uses),
+        behaviour=behaviour,
+        answer=_answer(older, newer, counts, code),
         exit_code=int(code),
     )
 
@@ -103,23 +119,21 @@ def _is_used(id: str, uses: Sequence[str]) -> bool:
     return not uses or any(each.upper() in words for each in uses)
 
 
-def _answer(
-    older: Results,
-    newer: Results,
-    worse: int,
-    better: int,
-    unjudged: int,
-    code: ExitCode,
-    uses: Sequence[str],
-) -> str:
-    """For people."""
-    question = f"May I upgrade {newer.client} from {older.client_version} to {newer.client_version}?"
-    counts = f"{_rows(worse)}{' that you use' if uses else ''} worse, {_rows(better)} better"
+def _counts(worse: int, better: int, unjudged: int, broken: Sequence[str], *, is_part: bool) -> str:
+    counts = f"{_rows(worse)}{' that you use' if is_part else ''} worse, {_rows(better)} better"
+    if broken:
+        counts += f"; in generated runs it violates what the older one kept: {', '.join(broken)}"
     if unjudged:
         counts += f"; {_rows(unjudged)} not judged: the adapter calls what one of the versions does not have"
+    return counts
+
+
+def _answer(older: Results, newer: Results, counts: str, code: ExitCode) -> str:
+    """For people."""
+    question = f"May I upgrade {newer.client} from {older.client_version} to {newer.client_version}?"
     if code in (ExitCode.HARNESS, ExitCode.INCONCLUSIVE):
         return f"{question} Not known, too little could be judged: {counts}"
-    return f"{question} {'No' if worse else 'Yes'}: {counts}"
+    return f"{question} {'No' if code is ExitCode.REGRESSION else 'Yes'}: {counts}"
 
 
 def _rows(count: int) -> str:
