@@ -6,13 +6,14 @@ both versions stops nobody.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise, zip_longest
 
 import msgspec
 
 from conformance.gate import WORSE, Change, GateRow, change_of, finding_of, rule_rows, rules_changed
 from conformance.results import Results, Verdict
+from conformance.suite.scenario import Key
 from conformance.suite.verdicts import PRECEDENCE
 from conformance.versions.blame import is_adapters
 from conformance.versions.differences import Differences
@@ -71,20 +72,8 @@ def upgrade(
         behaviour: What differs in generated runs; a rule that only the newer version violates there stops
             them, too.
     """
-    then = {row.key: row for row in older.results}
-    now = {row.key: row for row in newer.results}
-    rules = rules_changed([rule_rows(newer)], older, levels=())
-    findings = [found for found in rules if found.change in _TOLD]
     silent = {row.key for row in (*older.results, *newer.results) if is_adapters(row)}
-    for key in [*now, *(key for key in then if key not in now)]:
-        if key in silent:
-            continue
-        # no level is one at which failures are not tolerated: what failed before is no news
-        change = change_of(now.get(key), then.get(key), has_baseline=True, levels=())
-        if change in _TOLD:
-            failed = now[key].verdict is Verdict.FAIL if key in now else False
-            findings.append(finding_of(change, now.get(key), then.get(key), int(failed), 1))
-    findings.sort(key=lambda found: list(Change).index(found.change))
+    findings = _findings(older, newer, silent)
     worse = sum(found.change in WORSE and _is_used(found.id, uses) for found in findings)
     better = sum(found.change is Change.FIXED for found in findings)
     unjudged = sum(_is_used(key[0], uses) for key in silent)
@@ -104,6 +93,21 @@ def upgrade(
         answer=_answer(older, newer, counts, code),
         exit_code=int(code),
     )
+
+
+def _findings(older: Results, newer: Results, silent: Container[Key]) -> list[GateRow]:
+    """Rules and rows that differ, the worse first."""
+    then = {row.key: row for row in older.results if row.key not in silent}
+    now = {row.key: row for row in newer.results if row.key not in silent}
+    rules = rules_changed([rule_rows(newer)], older, levels=())
+    findings = [found for found in rules if found.change in _TOLD]
+    for key in [*now, *(key for key in then if key not in now)]:
+        # no level is one at which failures are not tolerated: what failed before is no news
+        change = change_of(now.get(key), then.get(key), has_baseline=True, levels=())
+        if change in _TOLD:
+            failed = now[key].verdict is Verdict.FAIL if key in now else False
+            findings.append(finding_of(change, now.get(key), then.get(key), int(failed), 1))
+    return sorted(findings, key=lambda found: list(Change).index(found.change))
 
 
 def _code(runs: Sequence[Results], worse: int, unjudged: int) -> ExitCode:
