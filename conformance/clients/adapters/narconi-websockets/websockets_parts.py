@@ -18,6 +18,8 @@ from fakebrokers.narconi.websocket import BINARY, TEXT
 
 #: A proxy of the environment has no part in tests; before 15.0 the library asks for none.
 NO_PROXY = {"proxy": None} if "proxy" in signature(connect.__init__).parameters else {}
+#: Before 14.0 it does not take the bytes of a text.
+TAKES_TEXT = "text" in signature(ClientConnection.send).parameters
 
 
 def problem(error: Exception) -> ClientError:
@@ -44,11 +46,14 @@ class Socket(LibrarySocket):
 
     @property
     def close_code(self) -> int | None:
-        return self.library_socket.close_code
+        return self.library_socket.protocol.close_code  # the connection itself has it from 14.1 on
 
     async def send_one(self, opcode: int, payload: bytes) -> None:
         try:
-            await self.library_socket.send(payload, text=opcode == TEXT)
+            if TAKES_TEXT:
+                await self.library_socket.send(payload, text=opcode == TEXT)
+            else:
+                await self.library_socket.send(payload.decode() if opcode == TEXT else payload)
         except ConnectionClosed as error:
             raise ClientError("connection", str(error), code=self.close_code, definite=False) from error
 
