@@ -221,9 +221,8 @@ def _search(
 
 
 def _word(outcome: VersionOutcome) -> str:
-    if outcome.steady:
-        return f"{outcome.word}: {outcome.detail}" if outcome.detail else outcome.word
-    return f"fails now and then, in {outcome.runs} runs: {outcome.detail}"
+    said = outcome.word if outcome.steady else f"fails now and then, in {outcome.runs} runs"
+    return f"{said}: {outcome.detail}" if outcome.detail else said
 
 
 def document(name: str, found: Bisection) -> dict[str, Any]:
