@@ -236,6 +236,7 @@ def document(name: str, found: Bisection) -> dict[str, Any]:
                 "steady": each.steady,
                 "runs": each.runs,
                 "reason": each.detail,
+                "criterion": each.by,
             }
             for version, each in found.judged.items()
         ],

@@ -201,15 +201,15 @@ def test_what_does_not_go_together(
     [
         (Verdict.PASS, (), Shown(0, 1)),
         (Verdict.NON_STRICT, ("flaky",), Shown(1, 2)),
-        (Verdict.FAIL, (), Shown(2, 0, "late")),
-        (Verdict.FAIL, ("flaky",), Shown(2, 1, "late")),
+        (Verdict.FAIL, (), Shown(2, 0, "late", "in-time")),
+        (Verdict.FAIL, ("flaky",), Shown(2, 1, "late", "in-time")),
         (Verdict.FAIL, ("adapter",), Skipped("its adapter: late")),
         (Verdict.HARNESS_ERROR, (), Skipped("harness error: late")),
         (Verdict.UNSUPPORTED, (), Skipped("skipped: unsupported: late")),
     ],
 )
 def test_what_a_row_says(verdict: Verdict, tags: tuple[str, ...], shown: Shown | Skipped) -> None:
-    row = RowResult("A-1", "p", "", "MUST", verdict, tags=tags, reason="late")
+    row = RowResult("A-1", "p", "", "MUST", verdict, tags=tags, reason="late", criterion="in-time")
     assert of_row(row) == (shown)
 
 
