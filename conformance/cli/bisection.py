@@ -221,9 +221,8 @@ def _search(
 
 
 def _word(outcome: VersionOutcome) -> str:
-    if outcome.steady:
-        return f"{outcome.word}: {outcome.detail}" if outcome.detail else outcome.word
-    return f"fails now and then, in {outcome.runs} runs: {outcome.detail}"
+    said = outcome.word if outcome.steady else f"fails now and then, in {outcome.runs} runs"
+    return f"{said}: {outcome.detail}" if outcome.detail else said
 
 
 def document(name: str, found: Bisection) -> dict[str, Any]:
@@ -237,6 +236,7 @@ def document(name: str, found: Bisection) -> dict[str, Any]:
                 "steady": each.steady,
                 "runs": each.runs,
                 "reason": each.detail,
+                "criterion": each.by,
             }
             for version, each in found.judged.items()
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from conformance.clients.adapters.registry import Client
     from conformance.coverage.meter import CoverageMeter
     from conformance.suite.clients import ClientUnderTest
+    from conformance.versions.differences import Differences
 
 PROTOCOL = click.Choice(protocol_names())
 
@@ -156,7 +157,22 @@ def conform_command(
         _deliver(results, folder, console, {}, as_json=False, is_shown=False)
         return results
 
-    return judge_versions(names, judge, report, console, as_json=as_json, uses=relied)
+    return judge_versions(
+        names,
+        judge,
+        report,
+        console,
+        as_json=as_json,
+        uses=relied,
+        differ=None if report is None or target is not None else _differ(protocol, seed),
+    )
+
+
+def _differ(protocol: str | None, seed: int) -> Callable[[str, str], Differences]:
+    from conformance.cli.replay import protocol_of
+    from conformance.versions.differences import differences
+
+    return lambda older, newer: differences(older, newer, protocol_of(newer, protocol), seed)
 
 
 def _relied_on(uses: str | None, versions: int) -> list[str]:

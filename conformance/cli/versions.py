@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ from conformance.results import Results
 from conformance.suite.folder import write_folder
 from conformance.suite.verdicts import PRECEDENCE
 from conformance.upgrade import Upgrade, upgrades
+from conformance.versions.differences import Differences
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
@@ -50,6 +52,7 @@ def judge_versions(
     *,
     as_json: bool,
     uses: Sequence[str] = (),
+    differ: Callable[[str, str], Differences] | None = None,
 ) -> int:
     """Judge each version, and say what each upgrade makes worse and better.
 
@@ -58,6 +61,7 @@ def judge_versions(
         judge: Runs one of them, and writes its report into the folder, if there is one.
         report: The folder of all of them; each has one of its own inside.
         uses: What one relies on; see `conformance.upgrade.upgrade`.
+        differ: Compares two of them, the older one first, in generated runs.
 
     Returns:
         The exit code: the worst of the upgrades', and 2 where a version could not be judged. What fails in
@@ -73,7 +77,12 @@ def judge_versions(
             console.print(plain(f"{name} could not be judged: {failed}"), markup=False, style="bold yellow")
             runs.append(_not_judged(name, failed, folder))
     judged = [each for each in runs if each.results]
-    found = upgrades(judged, uses)
+    behaviours = []
+    if differ is not None:
+        for older, newer in pairwise(name for name, each in zip(names, runs, strict=True) if each.results):
+            console.print(f"generated runs of {older} and {newer}", highlight=False)
+            behaviours.append(differ(older, newer))
+    found = upgrades(judged, uses, behaviours)
     if report is not None:
         _write(runs, found, report)
     if as_json:

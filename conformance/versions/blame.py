@@ -10,7 +10,7 @@ from conformance.results import RowResult
 #: attribute, or something is no function, may be a defect of the client as well.
 _UNKNOWN_CALL = re.compile(
     r"unexpected keyword argument|missing \d+ required positional argument|cannot import name"
-    r"|module '[\w.]+' has no attribute|NoSuchMethodError"
+    r"|module '?[\w.]+'? has no attribute|NoSuchMethodError"
 )
 
 

@@ -15,12 +15,14 @@ class VersionOutcome(msgspec.Struct, frozen=True):
         steady: Whether all runs were alike.
         detail: What happened, a sentence; empty where nothing did.
         runs: How many there were.
+        by: Of a failure that was the same in all of them, what tells it from others; else empty.
     """
 
     word: str
     steady: bool = True
     detail: str = ""
     runs: int = 1
+    by: str = ""
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -56,6 +58,7 @@ def search(
 ) -> Bisection:
     """Find the first version whose outcome is another than the oldest one's, if the newest one's is.
 
+    Where both fail, but not the same way, it is the first one that does not fail as the oldest one does.
     Where the outcome changes more than once, one of the changes is found. Many versions at an end that
     cannot be driven cost few tries.
 
@@ -74,19 +77,25 @@ def search(
     for end, other in ((low, high), (high, low)):
         if found.judged[versions[end]].steady and not found.judged[versions[other]].steady:
             ask.judged(end)
-    old = found.judged[versions[low]].word
-    if found.judged[versions[high]].word == old:
+    is_old = _same_as(found.judged[versions[low]], found.judged[versions[high]])
+    if is_old(found.judged[versions[high]]):
         return found
     while inner := [at for at in range(low + 1, high) if versions[at] not in found.skipped]:
         middle = inner[len(inner) // 2]
         outcome = ask.judged(middle)
-        if outcome is not None and outcome.word == old:
+        if outcome is not None and is_old(outcome):
             low = middle
         elif outcome is not None:
             high = middle
     found.before, found.changed_in = versions[low], versions[high]
     found.possible = tuple(versions[low + 1 : high])
     return found
+
+
+def _same_as(oldest: VersionOutcome, newest: VersionOutcome) -> Callable[[VersionOutcome], bool]:
+    if oldest.word == newest.word and oldest.by and newest.by and oldest.by != newest.by:
+        return lambda outcome: (outcome.word, outcome.by) == (oldest.word, oldest.by)
+    return lambda outcome: outcome.word == oldest.word
 
 
 class _Asker:

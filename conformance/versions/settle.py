@@ -23,11 +23,13 @@ class Shown(msgspec.Struct, frozen=True):
     Attributes:
         fails, passes: How many.
         detail: What happened, a sentence.
+        by: What tells the failure from others, such as a criterion.
     """
 
     fails: int = 0
     passes: int = 0
     detail: str = ""
+    by: str = ""
 
 
 class SettledJudge:
@@ -59,7 +61,8 @@ class SettledJudge:
         if fails and passes:
             self._look_for(fails / (fails + passes))
         word, steady = FAIL if fails else PASS, not (fails and passes)
-        return VersionOutcome(word, steady, detail, fails + passes)
+        ways = {each.by for each in shown}
+        return VersionOutcome(word, steady, detail, fails + passes, ways.pop() if len(ways) == 1 else "")
 
     def _is_enough(self, fails: int, passes: int) -> bool:
         runs = fails + passes

@@ -59,7 +59,7 @@ def of_row(row: RowResult) -> Shown | Skipped:
     if is_adapters(row):
         return Skipped(f"its adapter: {row.reason}")
     if row.verdict is Verdict.FAIL:
-        return Shown(2, int(flaky), row.reason)
+        return Shown(2, int(flaky), row.reason, row.criterion)
     if was_executed(row):
         return Shown(int(flaky), 2 if flaky else 1)
     return Skipped(f"{row.verdict}: {row.reason}" if row.reason else str(row.verdict))

@@ -98,6 +98,17 @@ def test_a_run_that_says_too_little_is_no_answer(fields: dict[str, Any], code: E
     assert "Not known" in found.answer
 
 
+def test_what_the_adapter_cannot_call_is_neither_better_nor_worse() -> None:
+    reason = "TypeError: connect() got an unexpected keyword argument 'proxy'"
+    older = run("0.9", row("A-1", "fail", reason=reason), row("A-2", "fail"), row("B-1", "pass"))
+    newer = run("1.0", row("A-1", "pass"), row("A-2", "pass"), row("B-1", "pass"))
+    found = upgrade(older, newer)
+    assert [each.id for each in found.findings] == ["A-2"]
+    assert (found.better, found.unjudged, found.exit_code) == (1, 1, ExitCode.INCONCLUSIVE)
+    assert "1 row not judged: the adapter calls what one of the versions does not have" in found.answer
+    assert upgrade(older, newer, ["B-1"]).exit_code == ExitCode.OK, "nothing that is used is affected"
+
+
 def test_each_version_is_compared_with_the_one_before() -> None:
     runs = [OLD, run("1.1", row("A-1", "fail"), *OLD.results[1:]), run("1.2", *OLD.results)]
     assert [(each.older, each.newer, each.exit_code) for each in upgrades(runs)] == [

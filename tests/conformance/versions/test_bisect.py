@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from conformance.cli import bisection
 from conformance.clients.mutants.registry import find_mutant
 from conformance.clients.packages.cache import output_of
 from conformance.clients.reference.registry import command
@@ -18,7 +19,7 @@ from conformance.results import RowResult, Verdict
 from conformance.run.specs import Spec
 from conformance.search.systematic.replay import Replay
 from conformance.versions import sources, subjects
-from conformance.versions.search import Skipped
+from conformance.versions.search import Skipped, VersionOutcome
 from conformance.versions.settle import Shown
 from conformance.versions.sources import Checkout, Source, in_a_line
 from conformance.versions.subjects import Once, of_row
@@ -200,16 +201,29 @@ def test_what_does_not_go_together(
     [
         (Verdict.PASS, (), Shown(0, 1)),
         (Verdict.NON_STRICT, ("flaky",), Shown(1, 2)),
-        (Verdict.FAIL, (), Shown(2, 0, "late")),
-        (Verdict.FAIL, ("flaky",), Shown(2, 1, "late")),
+        (Verdict.FAIL, (), Shown(2, 0, "late", "in-time")),
+        (Verdict.FAIL, ("flaky",), Shown(2, 1, "late", "in-time")),
         (Verdict.FAIL, ("adapter",), Skipped("its adapter: late")),
         (Verdict.HARNESS_ERROR, (), Skipped("harness error: late")),
         (Verdict.UNSUPPORTED, (), Skipped("skipped: unsupported: late")),
     ],
 )
 def test_what_a_row_says(verdict: Verdict, tags: tuple[str, ...], shown: Shown | Skipped) -> None:
-    row = RowResult("A-1", "p", "", "MUST", verdict, tags=tags, reason="late")
+    row = RowResult("A-1", "p", "", "MUST", verdict, tags=tags, reason="late", criterion="in-time")
     assert of_row(row) == (shown)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (VersionOutcome("pass"), "pass"),
+        (VersionOutcome("fail", detail="late"), "fail: late"),
+        (VersionOutcome("fail", steady=False, detail="late", runs=3), "fails now and then, in 3 runs: late"),
+        (VersionOutcome("fail", steady=False, runs=3), "fails now and then, in 3 runs"),
+    ],
+)
+def test_what_is_said_of_a_version(outcome: VersionOutcome, said: str) -> None:
+    assert bisection._word(outcome) == said
 
 
 def test_a_range_without_commits(repository: Path) -> None:

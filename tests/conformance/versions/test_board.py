@@ -132,6 +132,7 @@ def test_the_pages_are_whole_small_and_escaped(shown: ClientBoard, tmp_path: Pat
     [
         ("TypeError: connect() got an unexpected keyword argument 'proxy'", True),
         ("AttributeError: module 'rstream' has no attribute 'Route'", True),
+        ("AttributeError: module aiohttp has no attribute ClientWSTimeout", True),
         ("AttributeError: 'NoneType' object has no attribute 'close'", False),
         ("publish hang after 6251 ms", False),
     ],

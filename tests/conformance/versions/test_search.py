@@ -109,3 +109,20 @@ def test_an_end_that_fails_only_at_the_second_look_agrees() -> None:
     }
     found = search([*"ab"], lambda version: looks[version].pop(0), lambda _: "")
     assert (found.changed_in, found.judged["a"].word) == (None, "fail")
+
+
+def failing(*ways: str) -> Bisection:
+    """Of versions that all fail, each by what is given; empty where runs differ."""
+    versions = [str(number) for number in range(len(ways))]
+    return search(versions, lambda version: VersionOutcome("fail", by=ways[int(version)]), lambda _: "")
+
+
+def test_where_both_ends_fail_in_different_ways_the_first_other_failure_is_named() -> None:
+    found = failing("crash", "crash", "crash", "hang", "hang", "hang")
+    assert (found.before, found.changed_in) == ("2", "3")
+    assert failing("crash", "late", "hang").changed_in == "1", "any other failure is a change"
+
+
+def test_where_both_ends_fail_alike_they_agree() -> None:
+    for ways in (("hang", "late", "hang"), ("", "hang"), ("hang", "")):
+        assert failing(*ways).changed_in is None

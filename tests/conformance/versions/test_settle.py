@@ -75,3 +75,9 @@ def test_the_version_in_which_a_rare_defect_came_is_named(order: Callable[[str],
     found = search(versions, SettledJudge(runs, 3).judge, lambda _: "")
     assert (found.before, found.changed_in) == (versions[2], versions[3])
     assert not found.judged[versions[3]].steady or found.judged[versions[3]].word == "fail"
+
+
+def test_a_failure_is_told_from_others_where_all_runs_show_the_same() -> None:
+    late, hang = Shown(fails=1, by="late"), Shown(fails=1, by="hang")
+    assert SettledJudge(Runs(v=always(late)), 2).judge("v") == VersionOutcome("fail", runs=2, by="late")
+    assert SettledJudge(Runs(v=[late, hang]), 2).judge("v") == VersionOutcome("fail", runs=2)

@@ -102,6 +102,12 @@ class Socket(LibrarySocket):
         await self.library_socket.close(code=code)
 
 
+#: Before 3.11 the time-out of a close is a number.
+CLOSES_WITHIN: Any = CLOSE_WAIT_S
+if hasattr(aiohttp, "ClientWSTimeout"):
+    CLOSES_WITHIN = aiohttp.ClientWSTimeout(ws_close=CLOSE_WAIT_S)
+
+
 class Sockets(LibrarySockets):
     """WebSockets by aiohttp."""
 
@@ -117,7 +123,7 @@ class Sockets(LibrarySockets):
                 self.web.url(target),
                 protocols=(protocol,),
                 heartbeat=self.settings.keepalive_s,
-                timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_WAIT_S),
+                timeout=CLOSES_WITHIN,
                 **self.web.options,
             )
         except (aiohttp.ClientError, ValueError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from inspect import signature
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -14,6 +15,11 @@ from conformance.clients.adapters._narconi.library_sockets import CLOSE_WAIT_S, 
 from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.narconi.websocket import Message
 from fakebrokers.narconi.websocket import BINARY, TEXT
+
+#: A proxy of the environment has no part in tests; before 15.0 the library asks for none.
+NO_PROXY = {"proxy": None} if "proxy" in signature(connect.__init__).parameters else {}
+#: Before 14.0 it does not take the bytes of a text.
+TAKES_TEXT = "text" in signature(ClientConnection.send).parameters
 
 
 def problem(error: Exception) -> ClientError:
@@ -40,11 +46,14 @@ class Socket(LibrarySocket):
 
     @property
     def close_code(self) -> int | None:
-        return self.library_socket.close_code
+        return self.library_socket.protocol.close_code  # the connection itself has it from 14.1 on
 
     async def send_one(self, opcode: int, payload: bytes) -> None:
         try:
-            await self.library_socket.send(payload, text=opcode == TEXT)
+            if TAKES_TEXT:
+                await self.library_socket.send(payload, text=opcode == TEXT)
+            else:
+                await self.library_socket.send(payload.decode() if opcode == TEXT else payload)
         except ConnectionClosed as error:
             raise ClientError("connection", str(error), code=self.close_code, definite=False) from error
 
@@ -70,7 +79,7 @@ class Sockets(LibrarySockets):
 
     async def dial(self, target: str, protocol: str) -> tuple[Any, str | None]:
         network = self.runtime.network
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = dict(NO_PROXY)
         if network.tls:
             options["ssl"] = network.tls
             if network.server_name:
@@ -84,7 +93,6 @@ class Sockets(LibrarySockets):
                 ping_timeout=keepalive_s,
                 open_timeout=None,  # the adapter has its own
                 close_timeout=CLOSE_WAIT_S,
-                proxy=None,  # that of the environment has no part in tests
                 **options,
             )
         except (InvalidHandshake, OSError, ValueError) as error:
