@@ -33,6 +33,7 @@ from scenarios.moleculer.sweep.calling import (
 from scenarios.moleculer.sweep.carriers import CARRIERS
 from scenarios.moleculer.sweep.lives import (
     again,
+    another_instance,
     at_rest,
     closing,
     herd,
@@ -45,6 +46,7 @@ from scenarios.moleculer.sweep.streaming import (
     broken_off,
     called_off,
     downloads,
+    falsy_objects,
     large_streams,
     sent_to,
     sent_up,
@@ -67,6 +69,7 @@ from scenarios.moleculer.sweep.varied import (
     flood,
     heard_values,
     metas,
+    served_metas,
     served_values,
     values,
 )
@@ -75,6 +78,7 @@ __all__ = [
     "CARRIERS",
     "RAISING",
     "again",
+    "another_instance",
     "at_rest",
     "balanced",
     "balanced_again",
@@ -94,6 +98,7 @@ __all__ = [
     "downloads",
     "emitting",
     "events",
+    "falsy_objects",
     "flood",
     "given_up",
     "heard_values",
@@ -118,6 +123,7 @@ __all__ = [
     "sent_to",
     "sent_up",
     "serve",
+    "served_metas",
     "served_values",
     "several_servers",
     "silence",

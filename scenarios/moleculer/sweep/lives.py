@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from conformance.run.bases import ScriptContext, base
-from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed
+from fakebrokers.moleculer.services import Service
+from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, PEER, begin, echo, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 
@@ -138,3 +139,16 @@ async def late_service(context: ScriptContext) -> None:
     await context.sleep(1)
     await context.op("mol.serve", service="late", actions={"echo": "echo", "stop": {"special": "slow_stop"}})
     await context.close(timeout=10.0)
+
+
+@base(role="caller", injections=False)
+async def another_instance(context: ScriptContext) -> None:
+    """A node crashes and is back at once under its id, with other services, and counts from the beginning."""
+    node = context.broker.node(PEER, [Service("old", {"echo": echo})], heartbeat_s=10.0)
+    await joined(context)
+    await begin(context, "old.echo", {"n": 1})
+    node.kill()
+    peer(context)
+    await context.sleep(2)
+    await begin(context, "p.echo", {"n": 2})
+    await probed(context)

@@ -78,7 +78,9 @@ def _wrong_response(asked: Request, answer: Response) -> str:
         given = None if wanted[action] is UNSET else wanted[action]
         if given is None and said == {}:  # what an action makes of parameters that are not there
             return ""
-        return "" if said == given else f"{asked.action} was answered with {shown(said)}, not {shown(given)}"
+        if said != given:
+            return f"{asked.action} was answered with {shown(said)}, not {shown(given)}"
+        return _of_others(asked, answer)
     if action not in ("fail", "nowhere"):
         return ""
     code = answer.error.get("code") if isinstance(answer.error, Mapping) else None
@@ -86,6 +88,14 @@ def _wrong_response(asked: Request, answer: Response) -> str:
     if answer.success is not False or code not in codes:
         return f"{asked.action} was answered with success {shown(answer.success)} and code {shown(code)}"
     return ""
+
+
+def _of_others(asked: Request, answer: Response) -> str:
+    """The meta of an answer is that of its request, as these actions add nothing; ``$`` is the library's."""
+    if not isinstance(answer.meta, Mapping) or not isinstance(asked.meta, Mapping):
+        return ""
+    more = {key: answer.meta[key] for key in answer.meta if key not in asked.meta and key[:1] != "$"}
+    return f"{asked.action} was answered with meta {shown(more)}, which its request has not" if more else ""
 
 
 def _plain_actions(ops: Sequence[RunOp]) -> set[str]:

@@ -183,3 +183,18 @@ async def sent_to(context: ScriptContext) -> None:
     await context.sleep(1)
     peer(context, "second")
     await probed(context)
+
+
+@base(role="caller", needs=["streams"], injections=False)
+async def falsy_objects(context: ScriptContext) -> None:
+    """A stream of objects among which are 0, "", false and empty ones."""
+    node = peer(context)
+    await joined(context)
+    [call] = await asked(context, 1)
+    id = node.requests[-1].id if node.requests else ""
+    objects: tuple[Any, ...] = (None, 1, 0, "", False, [], {}, "last", None)
+    for seq, data in enumerate(objects):
+        more = {"stream": seq < len(objects) - 1, "seq": seq}
+        node.send("RES", NODE, id=id, success=True, data=data, **more, **marked(node, **{OBJECTS: True}))
+    await call
+    await probed(context)

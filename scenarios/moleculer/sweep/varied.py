@@ -69,6 +69,19 @@ async def metas(context: ScriptContext) -> None:
 
 
 @base(role="service", injections=False)
+async def served_metas(context: ScriptContext) -> None:
+    """Others ask with a meta of their own, and with none after that."""
+    node = peer(context)
+    await joined(context)
+    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await context.sleep(0.5)
+    for number, meta in enumerate((META, {}, {"own": 1}, {})):
+        node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0, meta=meta)
+        await context.sleep(0.5)
+    await probed(context)
+
+
+@base(role="service", injections=False)
 async def served_values(context: ScriptContext) -> None:
     """Others ask with every kind of parameters and meta, and some on behalf of others."""
     node = peer(context)

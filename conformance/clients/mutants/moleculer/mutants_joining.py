@@ -289,3 +289,11 @@ class WritesLatinLettersOnly(Post):
         data = super().written(command, packet)
         is_text = data.startswith(b"{")
         return data.decode().encode("latin-1", "replace").decode("latin-1").encode() if is_text else data
+
+
+@mutant("instances-do-not-count", tag="life-cycle", breaks=["M4"])
+class InstancesDoNotCount(Registry):
+    """Takes the INFO of another instance for old while its number is not higher."""
+
+    def counts(self, peer: Peer, seq: int, instance: Any) -> bool:
+        return not peer.available or seq > peer.seq

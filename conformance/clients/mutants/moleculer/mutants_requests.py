@@ -215,3 +215,18 @@ class NamesEndAtTheFirstDot(Server):
 
     def find(self, action: Any) -> tuple[Service, Handler] | None:
         return None if isinstance(action, str) and action.count(".") > 1 else super().find(action)
+
+
+@mutant("meta-of-all-callers", tag="data", breaks=["M5"])
+class MetaOfAllCallers(Server):
+    """Has one meta for all requests: an action gets what earlier callers have sent along."""
+
+    collected: dict[str, Any]
+
+    def context(self, packet: Json, service: Service, stream: Incoming | None) -> Context:
+        found = super().context(packet, service, stream)
+        if not hasattr(self, "collected"):
+            self.collected = {}
+        self.collected.update(found.meta)
+        found.meta = self.collected
+        return found

@@ -9,7 +9,7 @@ from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.moleculer.caller import Caller
 from conformance.clients.reference.moleculer.post import Post
 from conformance.clients.reference.moleculer.serving import Server
-from conformance.clients.reference.moleculer.streams import Incoming
+from conformance.clients.reference.moleculer.streams import Incoming, chunk_of
 
 Json = dict[str, Any]
 
@@ -122,3 +122,13 @@ class LateChunkRunsTheAction(Server):
             self.begin(packet, ended)
             return
         super().upload(packet)
+
+
+@mutant("falsy-objects-are-nothing", tag="data", breaks=["M13"])
+class FalsyObjectsAreNothing(Incoming):
+    """Skips objects of a stream that are 0, false or empty."""
+
+    def take(self, packet: Json) -> None:
+        is_object = self.opening is not None and packet.get("stream") is True
+        if not is_object or chunk_of(packet.get(self._payload)):
+            super().take(packet)
