@@ -64,6 +64,7 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
 from scenarios.rabbitmq_stream.sweep.sharing import crowded_window, late_confirm
 from scenarios.rabbitmq_stream.sweep.spread import (
     filtered,
+    half_a_super_stream,
     many_publishers,
     many_subscriptions,
     read_super_stream,
@@ -94,6 +95,7 @@ __all__ = [
     "filtered",
     "foreign_batches",
     "given_up",
+    "half_a_super_stream",
     "handed_over",
     "in_the_turn",
     "large_answers",

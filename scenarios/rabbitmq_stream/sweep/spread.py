@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base, text
+from fakebrokers.faults import reply
+from fakebrokers.rabbitmq_stream.codes import Code
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, record, watched
 from scenarios.rabbitmq_stream.sweep.records import with_sections
 
@@ -41,6 +43,22 @@ async def read_super_stream(context: ScriptContext) -> None:
     _fill(context, "c")
     await context.sleep(5)
     await context.op("close", session="s2")
+    await context.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer", injections=False, needs=["super_streams"])
+async def half_a_super_stream(context: ScriptContext) -> None:
+    """The second partition of a super stream is refused: the application has no subscription of either."""
+    context.broker.create_stream("S")
+    context.broker.create_super_stream("P", PARTITIONS, ["0", "1"])
+    await context.connect()
+    name = context.broker.faults.add(reply(Code.ACCESS_REFUSED, kind="Subscribe", nth=2))
+    options = {"offset": {"type": "first"}, "credit": 2, "super_stream": True}
+    await context.op("subscribe", 8.0, sub="c1", target="P", options=options, on_message=EVENTS)
+    context.broker.faults.remove(name)
+    _fill(context, "a")
+    await context.sleep(5)
+    context.mark("subscribed")
     await context.finale("rmqs.query_sequence", **ASK)
 
 

@@ -61,3 +61,17 @@ class SectionsAreOpened(Subscription):
             found = body.rfind(DATA) if body.startswith(HEADER) else -1
             size = body[found + len(DATA)] if found > 0 else 0
             yield offset, body[found + 5 : found + 5 + size] if found > 0 else body
+
+
+@mutant("partitions-before-a-refusal-stay", tag="life-cycle", breaks=["R19"])
+class PartitionsBeforeARefusalStay(SuperStreams):
+    """Goes on to read the partitions before the one that was refused, and reports the refusal."""
+
+    async def subscribe(self, *args: Any, **more: Any) -> list[Subscription]:
+        consuming: Any = self.client.consuming
+        drop = consuming.drop
+        consuming.drop = lambda one: None
+        try:
+            return await super().subscribe(*args, **more)
+        finally:
+            consuming.drop = drop
