@@ -163,7 +163,7 @@ def decide(
     code, reasons = _verdict(rows, findings, complete, executed, required, strict)
     if new := sum(row.new for run in runs for row in run.found):
         code = code if code is ExitCode.HARNESS else ExitCode.FAILED
-        reasons.append(f"sweep and chaos have found what was not expected, {new} times")
+        reasons.append(f"sweep and chaos: {new} new finding{'s' * (new != 1)}")
     return Decision(
         client=runs[0].client,
         client_version=runs[0].client_version,

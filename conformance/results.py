@@ -247,7 +247,7 @@ def with_found(results: Results, found: Sequence[Found]) -> Results:
     code, reasons = results.exit_code, results.reasons
     if new:
         code = code if code in (ExitCode.HARNESS, ExitCode.USAGE) else int(ExitCode.FAILED)
-        reasons = (*reasons, f"{new[0].stage} has found what was not expected, {len(new)} times")
+        reasons = (*reasons, f"{new[0].stage}: {len(new)} new finding{'s' * (len(new) != 1)}")
     return msgspec.structs.replace(results, found=(*results.found, *found), exit_code=code, reasons=reasons)
 
 
