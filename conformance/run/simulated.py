@@ -16,7 +16,7 @@ from fakebrokers.protocol import find_protocol
 from fakebrokers.server import FakeServer
 from fakebrokers.simulation import Simulation, SimulationLoop
 from fakebrokers.simulation.homes import housed, nodes_from
-from fakebrokers.simulation.tasks import close, in_order
+from fakebrokers.simulation.tasks import close, close_what_generators_await, in_order
 
 LAST_WORDS_S = 1.0  #: virtual seconds that tasks of the harness have for ending
 
@@ -45,6 +45,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     except SystemExit as end:
         raise NeedsProcess(f"the client has ended its process with status {end.code}") from None
     finally:
+        close_what_generators_await(loop)
         for task in in_order(asyncio.all_tasks(loop)):
             close(task)
         loop.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -55,3 +56,14 @@ def close(task: asyncio.Task[Any]) -> None:
             work.close()
     except Exception:  # what it tries there has nothing to act on
         return
+
+
+def close_what_generators_await(loop: asyncio.AbstractEventLoop) -> None:
+    """Close the coroutines in which asynchronous generators wait, while the loop is not closed.
+
+    Closing a task leaves them alone (before Python 3.13); what they do at their end would fail later.
+    """
+    for generator in tuple(loop._asyncgens):  # type: ignore[attr-defined] # of asyncio's base class
+        if isinstance(generator.ag_await, Coroutine):
+            with suppress(Exception):
+                generator.ag_await.close()

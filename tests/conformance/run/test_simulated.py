@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import MethodType
 from typing import Any
 
@@ -15,7 +15,7 @@ from conformance.clients.adapter.kit import AdapterBase, op
 from conformance.clients.mutants.registry import find_mutant
 from conformance.clients.reference.registry import reference, without_sockets
 from conformance.rules import judge
-from conformance.run import inprocess
+from conformance.run import inprocess, simulated
 from conformance.run.case import Case
 from conformance.run.inprocess import run, run_in_memory
 from conformance.run.material import material_of
@@ -237,3 +237,33 @@ def test_equal_runs_are_equal() -> None:
 def test_who_is_a_stock_client() -> None:
     assert is_stock(Reference)
     assert not is_stock(without_sockets(Reference))
+
+
+def test_a_generator_ends_with_a_run_that_was_given_up() -> None:
+    ended = []
+
+    async def waits() -> int:
+        more: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        try:
+            return await more
+        finally:
+            more.add_done_callback(lambda _: None)
+            more.cancel()  # a closed loop refuses to call back
+            ended.append(True)
+
+    async def messages() -> AsyncIterator[int]:
+        yield await waits()
+
+    async def read() -> None:
+        async for _ in messages():
+            raise AssertionError
+
+    async def work() -> None:
+        loop: Any = asyncio.get_running_loop()
+        reading = loop.create_task(read())
+        await asyncio.sleep(0.1)
+        raise loop.refuse(f"something real besides {reading}", "do without")
+
+    with pytest.raises(NeedsProcess):
+        simulated.run(work())
+    assert ended == [True]
