@@ -44,6 +44,7 @@ def drains_before_the_end(case: Case) -> Iterator[Violation]:
             yield text, done.ended
         if (left := _not_confirmed(case, window)) and not _acks_many(case):
             yield f"{window.target} was ended, and messages {shown(left)} were not confirmed", done.ended
+        yield from _not_delivered(case, done, window)
 
 
 @invariant("drains-before-the-end")
@@ -100,6 +101,19 @@ def _not_confirmed(case: Case, window: Window) -> list[Any]:
     came = Counter(record.position for arrival in window.arrivals for record in arrival.records)
     confirmed = Counter(one.key for one in case.facts.confirmed if one.conn is window.conn)
     return [key for key in came if key is not None and came[key] > confirmed[key]]
+
+
+def _not_delivered(case: Case, done: RunOp, window: Window) -> Iterator[Violation]:
+    """What came before the end was ordered has begun its callback when that is over."""
+    if window.conn.name in case.touched or case.notes.raises or done.ended is None:
+        return
+    until_s = done.begun.t - case.slack_s
+    came = sum(len(one.records) for one in window.arrivals if one.at < done.begun and one.at.t <= until_s)
+    heard = [one for one in case.heard("message") if one["sub"] == done.args["sub"]]
+    delivered = sum(1 for one in heard if window.asked < one.at < done.ended)
+    if delivered < came:
+        text = f"{window.target} was ended, and {came - delivered} of {came} messages that came were"
+        yield f"{text} not delivered", done.ended
 
 
 def _acks_many(case: Case) -> bool:

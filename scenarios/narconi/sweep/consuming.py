@@ -179,6 +179,19 @@ async def one_is_slow(context: ScriptContext) -> None:
 
 
 @base(role="consumer", injections=False)
+async def drained_unacknowledged(context: ScriptContext) -> None:
+    """A graceful end while messages that need no acknowledgement wait for a slow callback."""
+    queues(context, "P", "C")
+    put(context, "C", *[f"m{i}" for i in range(5)])
+    await context.connect(auto_reconnect=True)
+    lazy = {**EVENTS, "sleep_ms": 300}
+    await context.op("subscribe", sub="c1", target="C", on_message=lazy)
+    await context.sleep(0.4)
+    await context.op("unsubscribe", 8.0, sub="c1", drain=True)
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", injections=False)
 async def drained_of_many(context: ScriptContext) -> None:
     """A graceful end after several messages were acknowledged by one word: there is nothing to wait for."""
     queues(context, "P", "C")

@@ -95,3 +95,20 @@ class OneCallbackAtATime(NarconiClient):
                 await callback(delivery)
 
         return await super().subscribe(queue, in_turn, **more)
+
+
+@mutant("drained-is-what-was-acknowledged", tag="data", breaks=["N15"])
+class DrainedIsWhatWasAcknowledged(NarconiClient):
+    """A graceful end waits for acknowledgements, and not for callbacks."""
+
+    async def subscribe(self, queue: str, callback: Callback, **more: Any) -> Subscription:
+        made = await super().subscribe(queue, callback, **more)
+
+        async def drain() -> None:
+            made.core.stop()
+            await made.socket.barrier()
+            while made.core.outstanding and made.socket.is_open:
+                await asyncio.sleep(0.01)
+
+        made.drain = drain  # type: ignore[method-assign]
+        return made
