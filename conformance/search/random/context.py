@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +15,7 @@ from conformance.run.pace import Pace
 from conformance.run.trace import Trace
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.step_faults import rows_of
+from fakebrokers.errors import PlanError
 from fakebrokers.faults.disturbances import Row
 from fakebrokers.faults.plan import Plan
 from fakebrokers.faults.steps import Step
@@ -147,7 +149,7 @@ class ChaosContext(ScriptContext):
         step, band = self._standing.pop(name)
         band["end_s"] = self.now
         for each in self._added.pop(name, ()):
-            if each in self.broker.faults.names:  # it may be over, or a script may have cleared them all
+            with suppress(PlanError):  # it may be over by now, or a script may have cleared them all
                 self.broker.faults.remove(each)
         if step.kind in self._nemeses:
             self._nemeses[step.kind].heal(self, step)
