@@ -9,12 +9,15 @@ from fakebrokers.faults import truncate
 async def take_an_order(url):
     session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None))
 
+    reading = asyncio.Event()
+
     async def take():
         async with session.delete(url) as answer:  # its head has come, and 2 of 3 bytes
+            reading.set()
             return await answer.read()
 
     taking = asyncio.ensure_future(take())
-    await asyncio.sleep(0.5)
+    await reading.wait()
     await session.close()
     _, waiting = await asyncio.wait([taking], timeout=5)
     print("the request has ended:", not waiting)
