@@ -264,14 +264,18 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
 
 def _ends_its_op(case: Case, done: RunOp, asks: Asks, one: Question, answered: Position) -> bool:
     """Whether an answer came intact, in time, and for this op alone, before the application closed."""
+    return came_in_time(case, done, asks, one, answered) and not has_twin(case, done)
+
+
+def came_in_time(case: Case, done: RunOp, asks: Asks, one: Question, answered: Position) -> bool:
+    """Whether an answer came intact, while an op waited for it, before the application closed."""
     if not one.conn.serves(answered) or _is_unread(case, one):
         return False
     if asks.apt is not None and not asks.apt(done.args, one.answer):
         return False
     if any(done.begun < close.begun < answered for close in case.done("close", "abort")):
         return False
-    in_time = answered.t <= done.begun.t + done.timeout_s - SLACK_S - case.slack_s
-    return in_time and not has_twin(case, done)
+    return answered.t <= done.begun.t + done.timeout_s - SLACK_S - case.slack_s
 
 
 def has_twin(case: Case, done: RunOp) -> bool:

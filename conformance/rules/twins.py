@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from conformance.rules.registry import Violation, invariant
-from conformance.rules.requests import SLACK_S, asked_by_ops
+from conformance.rules.requests import asked_by_ops, came_in_time
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question
@@ -54,20 +54,12 @@ def _several(
 
 def _are_accepted(case: Case, own: list[RunOp], questions: list[Question]) -> bool:
     """Whether each has asked once, and all answers came intact before any of them was over."""
-    if len(questions) != len(own) or any(done.result is None or done.ended is None for done in own):
+    words = [done.result.word for done in own if done.result is not None and done.ended is not None]
+    if len(questions) != len(own) or len(words) != len(own) or any(word in ENDED_BY_ITSELF for word in words):
         return False
-    if any(done.result is not None and done.result.word in ENDED_BY_ITSELF for done in own):
-        return False
-    due_s = min(done.begun.t + done.timeout_s for done in own) - SLACK_S - case.slack_s
-    begun = min(done.begun for done in own)
-    apt = case.traits.questions.ops[own[0].op].apt
-    for one in questions:
-        if one.answered is None or not one.accepted or one.answered.t > due_s:
-            return False
-        if apt is not None and not apt(own[0].args, one.answer):
-            return False
-        if not one.conn.serves(one.answered) or case.may_be_unread(one.conn, one.answered):
-            return False
-        if any(begun < close.begun < one.answered for close in case.done("close", "abort")):
-            return False
-    return True
+    asks = case.traits.questions.ops[own[0].op]
+    return all(
+        one.accepted and one.answered is not None and came_in_time(case, done, asks, one, one.answered)
+        for one in questions
+        for done in own
+    )
