@@ -365,9 +365,7 @@ class ScriptContext:
         **options: Any,
     ) -> Result:
         """Connect; a fault in the handshake may end an attempt or two, the third one meets none."""
-        if self.adapter.hello.can("auto_reconnect"):  # by default a library may do it for producers alone
-            options = {"auto_reconnect": True, **options}
-        self.notes.order_reconnect(bool(options.get("auto_reconnect")))
+        options = self.notes.order_reconnect(options, can=self.adapter.hello.can("auto_reconnect"))
         own = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
         given = {"session": session, "endpoints": endpoints or own, "options": options}
         result = await self.op("connect", timeout, **given)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
 
@@ -47,10 +50,16 @@ class Notes(msgspec.Struct, kw_only=True):
     partly_unreachable: bool = False
     unheard: bool = False
 
-    def order_reconnect(self, wanted: bool) -> None:
-        """The session is ordered to connect again by itself, or not to; the first order counts."""
+    def order_reconnect(self, options: Mapping[str, Any], *, can: bool) -> dict[str, Any]:
+        """The options of a connect that orders the session to connect again by itself, or not to.
+
+        A client that can is asked for it: by default a library may do it for producers alone. The first
+        order counts.
+        """
+        ordered = {"auto_reconnect": True, **options} if can else dict(options)
         if self.reconnects is None:
-            self.reconnects = wanted
+            self.reconnects = can and bool(ordered.get("auto_reconnect"))
+        return ordered
 
     @property
     def has_several_sessions(self) -> bool:

@@ -202,8 +202,7 @@ class ChaosContext(ScriptContext):
         """
         result: Result | None = None
         own = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
-        can = self.adapter.hello.can("auto_reconnect")
-        self.notes.order_reconnect(bool(can and options.get("auto_reconnect", True)))
+        options = self.notes.order_reconnect(options, can=self.adapter.hello.can("auto_reconnect"))
         for attempt in range(RETRIES):
             if attempt:
                 await self.sleep(2.0)

@@ -1,9 +1,9 @@
 """What the suite makes of each planted defect: scenarios in memory, then sweep, then chaos, up to the first
-finding.
+finding, or with ``--on`` to the end of its time.
 
-``python -m tests.conformance.planted.measure OUT [--limit S] [--plain PROTOCOL ...] [ID ...]``: each defect
-has a process of its own in which ``plant()`` was called, and the correct client runs in another one, which
-confirms that a finding is the defect's. Times are of the processor. ``--plain`` measures the reference
+``python -m tests.conformance.planted.measure OUT [--limit S] [--on] [--plain PROTOCOL ...] [ID ...]``: each
+defect has a process of its own in which ``plant()`` was called, and the correct client runs in another one,
+which confirms that a finding is the defect's. Times are of the processor. ``--plain`` measures the reference
 client without any defect: nothing may be found.
 """
 
@@ -103,13 +103,17 @@ class Search:
     """Of one defect, in a process that has it already.
 
     Attributes:
-        row: What was found, and how much was tried.
+        row: What was found first, and how much was tried.
+        found: All that was found: the first finding may be a consequence, and a later one name the defect.
+        on: Whether the search goes on after the first finding.
     """
 
-    def __init__(self, name: str, limit_s: float, correct: Correct) -> None:
+    def __init__(self, name: str, limit_s: float, correct: Correct, *, on: bool = False) -> None:
         self.protocol = protocol_of(name)
         self.limit_s = limit_s
         self.correct = correct
+        self.on = on
+        self.found: list[dict[str, Any]] = []
         self.row: dict[str, Any] = {"id": name, "means": "", "scenarios": 0, "sweep": 0, "chaos": 0}
         self._begun = time.process_time()
 
@@ -119,9 +123,12 @@ class Search:
         return time.process_time() - self._begun
 
     def kept(self, means: str, what: str, criterion: str) -> bool:
-        """It was found."""
-        self.row |= {"means": means, "what": what, "criterion": criterion}
-        return True
+        """It was found: whether that is enough."""
+        found = {"means": means, "what": what, "criterion": criterion}
+        if not self.found:
+            self.row |= found | {"first_s": round(self.spent_s, 1)}
+        self.found.append(found | {"s": round(self.spent_s, 1)})
+        return not self.on
 
     def scenarios(self) -> bool:
         """Whether a scenario finds it that the correct client passes."""
@@ -135,7 +142,9 @@ class Search:
             again, _ = self.correct.ask("scenario", self.protocol, scenario.key)
             if again in ("pass", "non-strict"):
                 label = "/".join(part for part in (scenario.id, scenario.variant) if part)
-                return self.kept("scenarios", f"{label} {scenario.requirement.title}", f"{verdict}: {reason}")
+                title = f"{label} {scenario.requirement.title}"
+                if self.kept("scenarios", title, f"{verdict}: {reason}"):
+                    return True
         return False
 
     def sweep(self) -> bool:
@@ -160,10 +169,11 @@ class Search:
                     if findings
                     else set()
                 )
-                own = [each for each in findings if each.name not in excused]
-                if own and not excused & {ALIVE, HARNESS}:
-                    names = ", ".join(dict.fromkeys(each.name for each in own))
-                    return self.kept("sweep", f"{names} ({spec.base}: {','.join(spec.acts)})", own[0].detail)
+                own = [(each.name, each.detail) for each in findings if each.name not in excused]
+                if excused & {ALIVE, HARNESS}:
+                    continue
+                if self.rules("sweep", own, f"{spec.base}: {','.join(spec.acts)}"):
+                    return True
         return False
 
     def chaos(self) -> bool:
@@ -178,28 +188,38 @@ class Search:
             excused = (
                 {name for name, _ in self.correct.ask("chaos", self.protocol, schedule)} if names else set()
             )
-            own = [(name, detail) for name, detail in names if name not in excused]
-            if own:
-                found = ", ".join(name for name, _ in own)
-                return self.kept("chaos", f"{found} ({schedule.about})", own[0][1])
+            if self.rules("chaos", [each for each in names if each[0] not in excused], schedule.about):
+                return True
         return False
 
+    def rules(self, means: str, violated: list[tuple[str, str]], about: str) -> bool:
+        """Whether these violations are enough; a rule that was violated before is not reported twice."""
+        known = {name for each in self.found for name in each.get("rules", ())}
+        own = [each for each in violated if each[0] not in known]
+        if not own:
+            return False
+        names = list(dict.fromkeys(name for name, _ in own))
+        enough = self.kept(means, f"{', '.join(names)} ({about})", own[0][1])
+        self.found[-1]["rules"] = names
+        return enough
+
     def go(self, skip: list[str]) -> dict[str, Any]:
-        """One means after the other, up to the first finding."""
+        """One means after the other, up to what is enough."""
         for means in ("scenarios", "sweep", "chaos"):
             if means not in skip and getattr(self, means)():
                 break
             self.row[f"{means}_s"] = round(self.spent_s, 1)
-        return self.row | {"seconds": round(self.spent_s, 1)}
+        more = {"found": self.found} if self.on else {}
+        return self.row | more | {"seconds": round(self.spent_s, 1)}
 
 
-def one(name: str, limit_s: float, skip: list[str], pipe: Connection) -> None:
+def one(name: str, limit_s: float, skip: list[str], pipe: Connection, *, on: bool) -> None:
     """One defect, in this process."""
     correct = Correct()
     if not name.endswith("/plain"):
         import_module(module_of(name)).plant()
     try:
-        pipe.send(Search(name, limit_s, correct).go(skip))
+        pipe.send(Search(name, limit_s, correct, on=on).go(skip))
     except Exception as error:
         pipe.send({"id": name, "means": "BROKEN", "error": repr(error)})
     finally:
@@ -227,6 +247,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("--limit", type=float, default=TOTAL_S)
+    parser.add_argument("--on", action="store_true", help="Go on after a finding, to the end of the time.")
     parser.add_argument("--skip", action="append", default=[])
     parser.add_argument("--plain", action="append", default=[])
     parser.add_argument("--rest", type=float, default=TOTAL_S, help="At most so much after a first pass.")
@@ -256,7 +277,7 @@ def main() -> None:
         begun = time.monotonic()
         mine, other = FORK.Pipe()
         limit_s = min(given.rest, given.limit - spent.get(name, 0.0))
-        child = FORK.Process(target=one, args=(name, limit_s, given.skip, other))
+        child = FORK.Process(target=one, args=(name, limit_s, given.skip, other), kwargs={"on": given.on})
         child.start()
         other.close()
         try:
