@@ -13,6 +13,7 @@ from typing import Any
 
 from conformance.clients.adapter.base import Call
 from conformance.run.bases import Base, ScriptContext, base, text
+from fakebrokers.faults import latency
 
 LENGTH = 24  #: steps of a walk
 PAUSES_S = (0.0, 0.0, 0.0, 0.01, 0.1, 0.6)
@@ -65,12 +66,31 @@ class Walk:
         one = self.pick(None, *standing) if standing else None
         self.context.kill(self.pick(*KILLS), one)
 
+    async def outage(self) -> None:
+        """The server is away for a while."""
+        await self.context.outage(self.pick(0.5, 5.0))
+
+    async def slow(self) -> None:
+        """What the server sends takes its time for a while."""
+        name = self.context.broker.faults.add(latency(self.pick(0.2, 1.0), direction="out"))
+        await self.context.sleep(self.pick(0.5, 2.0))
+        self.context.broker.faults.remove(name)
+
+    async def cancel(self) -> None:
+        """One of the ops that are under way is given up."""
+        under_way = [call for call in self.calls if not call.done]
+        if under_way and self.context.adapter.hello.can("cancel"):
+            await self.context.adapter.cancel(self.pick(*under_way))
+
     async def rest(self) -> None:
         """Nothing happens for a while."""
         await self.context.sleep(self.pick(1.0, 5.0))
 
 
 Step = Callable[[Walk], Awaitable[None]]
+
+#: What disturbs an application, besides the losses that a protocol has among its steps.
+ROUGH: Sequence[tuple[int, Step]] = ((1, Walk.outage), (2, Walk.slow), (3, Walk.cancel))
 
 
 def walks(

@@ -24,7 +24,7 @@ from scenarios.blazingmq.sweep.lives import (
     turned_away,
     two_sessions,
 )
-from scenarios.blazingmq.sweep.options import early_posts, late_steps, reordered, tiers
+from scenarios.blazingmq.sweep.options import early_changes, early_posts, late_steps, reordered, tiers
 from scenarios.blazingmq.sweep.publishing import (
     batched,
     bodies,
@@ -50,6 +50,7 @@ __all__ = [
     "configured",
     "consume",
     "crowd",
+    "early_changes",
     "early_posts",
     "full",
     "herd",

@@ -99,3 +99,29 @@ async def early_posts(context: ScriptContext) -> None:
         await context.sleep(3)
     await watched(context, "m")
     await finale(context)
+
+
+@base(role="consumer", server=RARELY, injections=False)
+async def early_changes(context: ScriptContext) -> None:
+    """Readers are configured and closed before a new connection has opened their queues again."""
+    second = PRIORITY + "second"
+    await context.connect()
+    await writer(context)
+    await reader(context, "c1", R, SETTLED)
+    await reader(context, "c2", second, SETTLED)
+    context.broker.faults.add(delay(1.0, kind="openQueueResponse"))
+    for number in range(2):
+        mark = len(context.adapter.events)
+        context.kill("fin")
+        await context.adapter.event("session", timeout_s=20, after=mark, what="reconnected")
+        calls = []
+        for step in range(4):
+            options = {"max_unconfirmed_messages": 10 * number + step + 1}
+            calls.append(context.begin("bmq.configure_queue", 8.0, target=second, options=options))
+            await context.sleep(0.2)
+        if number:
+            calls.append(context.begin("bmq.close_queue", 8.0, target=second))
+        await context.ended(calls)
+        await context.sleep(3)
+    await watched(context, "m")
+    await finale(context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.run.walks import Walk, walks
+from conformance.run.walks import ROUGH, Walk, walks
 from scenarios.blazingmq.sweep._shared import (
     FANOUT,
     PRIORITY,
@@ -113,4 +113,6 @@ STEPS = (
     (8, publish), (1, packed), (3, open_reader), (2, configure), (1, close_reader), (3, open_others),
     (4, others), (4, settle), (2, Walk.kill), (1, Walk.rest), (3, Walk.ended),
 )  # fmt: skip
-WALKS = walks(30, STEPS, begin, end, role="publisher", server=RARELY)
+WALKS = walks(30, STEPS, begin, end, role="publisher", server=RARELY) + walks(
+    15, (*STEPS, *ROUGH), begin, end, role="publisher", server=RARELY, name="rough-walk"
+)

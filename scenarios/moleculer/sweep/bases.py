@@ -73,10 +73,12 @@ from scenarios.moleculer.sweep.varied import (
     served_values,
     values,
 )
+from scenarios.moleculer.sweep.walking import WALKS
 
 __all__ = [
     "CARRIERS",
     "RAISING",
+    "WALKS",
     "again",
     "another_instance",
     "at_rest",

@@ -55,11 +55,13 @@ from scenarios.narconi.sweep.troubles import (
     wrong_clock,
 )
 from scenarios.narconi.sweep.varied import KINDS, SERVERS, flood, many_messages, messages, names, posts
+from scenarios.narconi.sweep.walking import WALKS
 
 __all__ = [
     "KINDS",
     "RAISING",
     "SERVERS",
+    "WALKS",
     "alone",
     "ask",
     "at_once",

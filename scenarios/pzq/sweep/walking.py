@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.bases import text
-from conformance.run.walks import Walk, walks
+from conformance.run.walks import ROUGH, Walk, walks
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, QUICK, put, subscribed, watched
 
 
@@ -55,6 +55,8 @@ async def settle(walk: Walk) -> None:
 STEPS = (
     (6, publish), (2, ask), (4, others), (6, settle), (1, Walk.kill), (1, Walk.rest), (2, Walk.ended),
 )  # fmt: skip
-WALKS = walks(15, STEPS, begin, end, role="publisher") + walks(
-    15, STEPS, begin, end, role="publisher", name="brisk-walk", server=QUICK
+WALKS = (
+    walks(15, STEPS, begin, end, role="publisher")
+    + walks(15, STEPS, begin, end, role="publisher", name="brisk-walk", server=QUICK)
+    + walks(15, (*STEPS, *ROUGH), begin, end, role="publisher", name="rough-walk")
 )

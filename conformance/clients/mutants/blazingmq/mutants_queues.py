@@ -295,3 +295,11 @@ class PostsBeforeTheQueueIsOpen(Queues):
 
     def lost(self) -> None:
         return
+
+
+@mutant("changes-before-the-queue-is-open", tag="life-cycle", breaks=["B6", "X6"])
+class ChangesBeforeTheQueueIsOpen(Queues):
+    """Configures and closes a queue at once after a reconnect, before the broker knows it again."""
+
+    async def usable_again(self, queue: Queue, timeout: float) -> None:
+        return

@@ -186,8 +186,17 @@ class Queues:
         if not queue.read:
             raise ClientError("invalid", "the queue is not open for read")
         changed = {**LIMITS, **options}
-        await self.ask_configure(queue, changed, timeout)
+        deadline = self.client.runtime.clock.deadline(timeout)
+        await self.usable_again(queue, timeout)
+        await self.ask_configure(queue, changed, deadline - self.client.runtime.clock.now())
         queue.options = changed
+
+    async def usable_again(self, queue: Queue, timeout: float) -> None:
+        """Wait until a new connection has the queue; without any there is nothing to wait for."""
+        self.client.usable()
+        await queue.opened_again(timeout)
+        if queue not in self.by_name.values():
+            raise ClientError("closed", "the queue is closed", definite=True)
 
     async def ask_configure(self, queue: Queue, options: Mapping[str, int] | None, timeout: float) -> None:
         """Send the request that the broker knows; without options the reader takes nothing."""
@@ -217,7 +226,9 @@ class Queues:
     async def close(self, name: str, timeout: float) -> None:
         """Close a queue. Raises `ClientError`."""
         queue = self.find(name)
-        await self.shut(queue, timeout)
+        deadline = self.client.runtime.clock.deadline(timeout)
+        await self.usable_again(queue, timeout)
+        await self.shut(queue, deadline - self.client.runtime.clock.now())
         self.forget(queue)
 
     def forget(self, queue: Queue) -> None:
