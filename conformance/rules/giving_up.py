@@ -170,7 +170,10 @@ def _may_have_no_answer(case: Case, done: RunOp, questions: Sequence[Question], 
     another op has closed the same."""
     if case.notes.silent or (done.op in case.traits.delivery.closing and has_twin(case, done)):
         return True
-    if any(done.begun < dropped.at < ended for dropped in case.facts.dropped):
+    asked = {one.to for one in questions}
+    if any(
+        done.begun < dropped.at < ended and asked & {None, dropped.target} for dropped in case.facts.dropped
+    ):
         return True
     return any(
         case.traits.questions.is_silent(case, one, ended)

@@ -15,6 +15,7 @@ from conformance.run.facts import Question
 from conformance.run.showing import shown
 from conformance.run.trace import Position
 from conformance.run.traits import Asks
+from conformance.run.view import Conn
 from fakebrokers.core.frames import Role
 
 SLACK_S = 0.005
@@ -384,7 +385,12 @@ def untouched_works(case: Case) -> Iterator[Violation]:
     """
     if case.hits or case.touched or case.spec.changes or case.spec.concurrent or case.notes.oversized:
         return
-    if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
+    if case.notes.unreachable or case.notes.partly_unreachable:
+        return
+    if any(_was_lost(conn) or conn.turned_away for conn in case.conns.values()):
+        return
+    yield from _forgotten(case)
+    if any(conn.lost() for conn in case.conns.values()):
         return
     yield from _not_sent(case)
     yield from _not_written(case)
@@ -396,6 +402,12 @@ def untouched_works(case: Case) -> Iterator[Violation]:
             yield f"{done.op} did not end in time: {done.result}", done.ended
 
 
+def _was_lost(conn: Conn) -> bool:
+    """Whether a connection ended before the client had sent that it would."""
+    lost = conn.lost()
+    return lost is not None and (conn.client_closing is None or lost < conn.client_closing)
+
+
 def _not_sent(case: Case) -> Iterator[Violation]:
     """Ops that failed by themselves, and asked nothing."""
     for done, asks, questions in asked_by_ops(case):
@@ -404,6 +416,20 @@ def _not_sent(case: Case) -> Iterator[Violation]:
             continue
         if not any(_is_same_under_way(case, asks, done, other) for other in case.done(done.op)):
             yield f"{done.op} failed, and nothing was sent: {result}", done.ended
+
+
+def _forgotten(case: Case) -> Iterator[Violation]:
+    """Messages that ran out of time and were never written, while no other one waited for its outcome; all
+    that was asked had its answer."""
+    written = {one.body for one in case.facts.written}
+    is_odd = None in written or any(one.answer is None for one in case.facts.questions)
+    for reported in () if is_odd else case.reported:
+        result, begun = reported.done.result, reported.done.begun
+        if result is None or result.word != "timeout" or reported.body is None or reported.body in written:
+            continue
+        others = [other for other in case.reported if other.done is not reported.done]
+        if all(other.done.begun > begun or (other.at and other.at < begun) for other in others):
+            yield f"{reported}, and it was never written", reported.at
 
 
 def _not_written(case: Case) -> Iterator[Violation]:

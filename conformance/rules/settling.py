@@ -350,7 +350,7 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
 
 @invariant("writes-what-was-given")
 def writes_what_was_given(case: Case) -> Iterator[Violation]:
-    """A message on the wire is one that the application has published, under the id that it gave."""
+    """A message on the wire is one that the application has published."""
     if not case.traits.settlement.redelivers:
         return
     given: dict[bytes, list[RunOp]] = defaultdict(list)
@@ -360,17 +360,8 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
     for one in case.facts.written:
         if one.body is None or one.body in case.published_besides:
             continue
-        ops = given.get(one.body, [])
-        if not any(done.begun < one.at for done in ops):
+        if not any(done.begun < one.at for done in given.get(one.body, [])):
             yield f"{message(one.body)} was written, which the application did not publish", one.at
-        keys = [done.args.get("key") for done in ops]
-        if (
-            ops
-            and None not in keys
-            and one.place not in [case.traits.settlement.place(ops[0].args, key) for key in keys]
-        ):
-            text = f"{message(one.body)} was written with the id {shown(one.place[-1])}"
-            yield f"{text}, the application gave {shown(keys)}", one.at
 
 
 @invariant("asks-again")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
+from typing import Any
 
 from conformance.rules.outcomes import SLACK_S, settled_by_place
 from conformance.rules.registry import May, Violation, invariant
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Written
-from conformance.run.reported import bodies_of
+from conformance.run.reported import bodies_of, keys_of
 from conformance.run.showing import message, shown
 from conformance.run.trace import Position
 
@@ -75,6 +77,23 @@ def written_where_it_leads(case: Case) -> Iterator[Violation]:
             where = shown(sorted(there))
             text = f"{message(one.body)} for {target} was written to {one.place[0]}"
             yield f"{text}, the server names {where} for it", one.at
+
+
+@invariant("writes-what-was-given")
+def written_under_its_id(case: Case) -> Iterator[Violation]:
+    """A message to which the application has given an id is written under it."""
+    given: dict[bytes, list[tuple[RunOp, Any]]] = defaultdict(list)
+    for done in case.done("publish", "publish_many"):
+        for body, key in zip(bodies_of(done), keys_of(done), strict=True):
+            given[body].append((done, key))
+    for one in case.facts.written:
+        calls = given.get(one.body or b"", [])
+        keys = [key for _, key in calls]
+        if one.body is None or one.body in case.published_besides or not keys or None in keys:
+            continue
+        if one.place not in [case.traits.settlement.place(done.args, key) for done, key in calls]:
+            text = f"{message(one.body)} was written with the id {shown(one.place[-1])}"
+            yield f"{text}, the application gave {shown(keys)}", one.at
 
 
 @invariant("written-in-order", level="SHOULD")

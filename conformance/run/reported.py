@@ -163,6 +163,12 @@ def bodies_of(done: RunOp) -> list[bytes]:
     return bodies_in(done.op, done.args)
 
 
+def keys_of(done: RunOp) -> list[Any]:
+    """The ids that the application gave them; None for each that the library gives."""
+    messages = [done.args] if done.op == "publish" else done.args["messages"]
+    return [message.get("key") for message in messages]
+
+
 def bodies_in(op: str, args: Mapping[str, Any]) -> list[bytes]:
     """What a publish with these arguments is to publish."""
     if op == "publish":

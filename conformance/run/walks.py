@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.clients.adapter.base import Call
 from conformance.run.bases import Base, ScriptContext, base, text
-from fakebrokers.faults import latency
+from fakebrokers.faults import drop, latency
 
 LENGTH = 24  #: steps of a walk
 PAUSES_S = (0.0, 0.0, 0.0, 0.01, 0.1, 0.6)
@@ -76,6 +76,10 @@ class Walk:
         await self.context.sleep(self.pick(0.5, 2.0))
         self.context.broker.faults.remove(name)
 
+    async def lost(self) -> None:
+        """The next thing that the server sends is lost, on its way to whoever it is for."""
+        self.context.broker.faults.add(drop(direction="out", first=1))
+
     async def cancel(self) -> None:
         """One of the ops that are under way is given up."""
         under_way = [call for call in self.calls if not call.done]
@@ -91,6 +95,8 @@ Step = Callable[[Walk], Awaitable[None]]
 
 #: What disturbs an application, besides the losses that a protocol has among its steps.
 ROUGH: Sequence[tuple[int, Step]] = ((1, Walk.outage), (2, Walk.slow), (3, Walk.cancel))
+#: The same where a frame can get lost, and those after it still say whom they are for.
+LOSSY = (*ROUGH, (2, Walk.lost))
 
 
 def walks(

@@ -225,7 +225,7 @@ class MoleculerQuestions(Questions):
         return frame.timeout / 1000 if frame.timeout else None
 
     def is_silent(self, case: Any, question: Question, at: Position) -> bool:
-        return is_silent(case, at)
+        return is_silent(case, question.to, at)
 
     def opposite(self, frame: Any, code: Any) -> Frame | None:
         if not isinstance(frame, Response):

@@ -101,6 +101,21 @@ async def early_posts(context: ScriptContext) -> None:
     await finale(context)
 
 
+@base(role="publisher", server=RARELY, injections=False)
+async def two_waits(context: ScriptContext) -> None:
+    """A post first waits until its queue is open again, then for an ACK that never comes: all in its time."""
+    await context.connect()
+    await writer(context)
+    await context.op("publish", body=text("first"), **PUBLISH)
+    context.broker.faults.add(delay(2.0, kind="openQueueResponse"), drop(kind="ACK"))
+    for number in range(2):
+        context.kill("fin")
+        calls = [context.begin("publish", 4.0, body=text(f"b{number}/{i}"), **PUBLISH) for i in range(2)]
+        await context.ended(calls)
+        await context.sleep(1)
+    await finale(context)
+
+
 @base(role="consumer", server=RARELY, injections=False)
 async def early_changes(context: ScriptContext) -> None:
     """Readers are configured and closed before a new connection has opened their queues again."""

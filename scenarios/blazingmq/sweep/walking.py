@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.run.walks import ROUGH, Walk, walks
+from conformance.run.walks import LOSSY, Walk, walks
 from scenarios.blazingmq.sweep._shared import (
     FANOUT,
     PRIORITY,
@@ -114,5 +114,5 @@ STEPS = (
     (4, others), (4, settle), (2, Walk.kill), (1, Walk.rest), (3, Walk.ended),
 )  # fmt: skip
 WALKS = walks(30, STEPS, begin, end, role="publisher", server=RARELY) + walks(
-    15, (*STEPS, *ROUGH), begin, end, role="publisher", server=RARELY, name="rough-walk"
+    15, (*STEPS, *LOSSY), begin, end, role="publisher", server=RARELY, name="rough-walk"
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -128,10 +128,10 @@ def _options(case: Case) -> Mapping[str, Any]:
     return next((done.args.get("options") or {} for done in case.done("connect")), {})
 
 
-def is_silent(case: Case, at: Position) -> bool:
+def is_silent(case: Case, node: Hashable, at: Position) -> bool:
     """Whether a node that the client knew may be taken for gone by then."""
     there = members(case, at, _options(case).get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S))
-    return any(member is None or not member.available for member in there.values())
+    return any(member is None or not member.available for name, member in there.items() if name == node)
 
 
 def wrong_roster(case: Case, reported: Mapping[str, Any], begun: Position, ended: Position) -> str:

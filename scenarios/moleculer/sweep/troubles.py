@@ -14,11 +14,12 @@ async def no_server_yet(context: ScriptContext) -> None:
     """The server comes later than the node; the node waits for it."""
     node = peer(context)
     context.broker.crash()
-    call = context.begin("connect", 30.0, endpoints=[context.endpoint], options={"node_id": NODE})
+    can = context.adapter.hello.can("auto_reconnect")
+    options = context.notes.order_reconnect({"node_id": NODE}, can=can)
+    call = context.begin("connect", 30.0, endpoints=[context.endpoint], options=options)
     await context.sleep(5)
     context.broker.restart()
     await call
-    context.notes.order_reconnect(True)
     peer(context, "second") if not node.peers else None
     await context.sleep(MET_S)
     await begin(context, "p.echo", {"n": 1})

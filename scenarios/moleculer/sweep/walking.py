@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.run.walks import ROUGH, Walk, walks
+from conformance.run.walks import LOSSY, Walk, walks
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, NODE, peer, probed, service_of_peer
 from scenarios.moleculer.sweep.serving import ACTIONS
 
@@ -100,5 +100,5 @@ STEPS = (
     (1, Walk.rest), (3, Walk.ended),
 )  # fmt: skip
 WALKS = walks(15, STEPS, begin, end, role="caller") + walks(
-    15, (*STEPS, *ROUGH), begin, end, role="caller", name="rough-walk"
+    15, (*STEPS, *LOSSY), begin, end, role="caller", name="rough-walk"
 )

@@ -43,6 +43,7 @@ from scenarios.narconi.sweep.publishing import (
     unwaited,
 )
 from scenarios.narconi.sweep.troubles import (
+    busy_no_pongs,
     complained,
     for_once,
     kept_alive,
@@ -67,6 +68,7 @@ __all__ = [
     "at_once",
     "at_rest",
     "both",
+    "busy_no_pongs",
     "cancelled",
     "closing",
     "complained",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base, text
-from fakebrokers.faults import drop, latency
+from fakebrokers.faults import drop, latency, silent
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 from scenarios.narconi.traits import PROJECT
 
@@ -34,6 +34,21 @@ async def no_pongs(context: ScriptContext) -> None:
     context.broker.faults.add(drop(role="heartbeat", direction="out"))
     await context.sleep(90)
     await watched(context, "C", "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="publisher", needs=["keepalive"], injections=False)
+async def busy_no_pongs(context: ScriptContext) -> None:
+    """The server falls silent while the client goes on publishing, more often than it asks for a pong."""
+    queues(context)
+    await context.connect(auto_reconnect=True, keepalive_s=BEAT_S)
+    await context.op("publish", body=text("first"), **PUBLISH)
+    for name in list(context.broker.engine.connections):
+        context.broker.faults.add(silent(on="idle", after_s=0.05, connection=name))
+        context.killed.add(name)
+    for number in range(30):
+        context.begin("publish", 1.0, body=text(f"y{number}"), **PUBLISH)
+        await context.sleep(BEAT_S / 4)
     await context.finale("publish", **PROBE)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.bases import text
-from conformance.run.walks import ROUGH, Walk, walks
+from conformance.run.walks import LOSSY, Walk, walks
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, QUICK, put, subscribed, watched
 
 
@@ -58,5 +58,5 @@ STEPS = (
 WALKS = (
     walks(15, STEPS, begin, end, role="publisher")
     + walks(15, STEPS, begin, end, role="publisher", name="brisk-walk", server=QUICK)
-    + walks(15, (*STEPS, *ROUGH), begin, end, role="publisher", name="rough-walk")
+    + walks(15, (*STEPS, *LOSSY), begin, end, role="publisher", name="rough-walk")
 )

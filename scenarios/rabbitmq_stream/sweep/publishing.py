@@ -66,6 +66,21 @@ async def publish_named(context: ScriptContext) -> None:
     await publishing(context, "p")
 
 
+@base(role="publisher", needs=["named_publisher"], injections=False)
+async def own_ids(context: ScriptContext) -> None:
+    """The application gives publishing ids of its own, from 0 and with gaps, singly and many; then none."""
+    context.broker.create_stream("S")
+    await context.connect()
+    to: dict[str, Any] = {"target": "S", "name": "own", "wait": True}
+    for key in (0, 1, 5):
+        await context.op("publish", body=text(f"a{key}"), key=str(key), **to)
+    many = [{"body": text(f"b{key}"), "key": str(key)} for key in (6, 7, 2**53 + 1)]
+    await context.op("publish_many", messages=many, **to)
+    await context.op("publish", body=text("c"), **to)
+    await context.op("rmqs.query_sequence", target="S", name="own")
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher", needs=["subentry"])
 async def packed(context: ScriptContext) -> None:
     """Publishes batches of which each is one message for the broker, and plain messages in between."""

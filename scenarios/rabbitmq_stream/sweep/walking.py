@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.concurrent_actions import pass_turns
-from conformance.run.walks import ROUGH, Walk, walks
+from conformance.run.walks import LOSSY, Walk, walks
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, record, watched
 from scenarios.rabbitmq_stream.traits import UNASKED
 
@@ -126,5 +126,5 @@ CHATTERING = (*STEPS, (8, chatter))
 WALKS = (
     walks(30, STEPS, begin, end, role="publisher")
     + walks(10, CHATTERING, begin, end, role="publisher", name="chattering-walk")
-    + walks(15, (*STEPS, *ROUGH), begin, end, role="publisher", name="rough-walk")
+    + walks(15, (*STEPS, *LOSSY), begin, end, role="publisher", name="rough-walk")
 )

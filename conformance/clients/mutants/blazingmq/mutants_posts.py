@@ -217,3 +217,19 @@ class UnknownAckEndsItsEvent(Posts):
                 super().acknowledged(replace(frame, messages=frame.messages[: number + 1]))
                 return
         super().acknowledged(frame)
+
+
+@mutant("time-outs-begin-with-the-queue", tag="life-cycle", breaks=["B18", "X8"])
+class TimeOutsBeginWithTheQueue(Posts):
+    """A post that has waited for its queue has all its time once more for the ACK."""
+
+    given_s = 0.0
+
+    async def post(self, *args: Any, timeout: float, **more: Any) -> dict[str, Any]:
+        self.given_s = timeout
+        return await super().post(*args, timeout=timeout, **more)
+
+    async def acked(
+        self, number: int, answer: asyncio.Future[dict[str, Any]], timeout: float
+    ) -> dict[str, Any]:
+        return await super().acked(number, answer, self.given_s)

@@ -9,7 +9,7 @@ from weakref import WeakSet
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Backoff, ClientError, Wire
 from conformance.clients.reference.moleculer.bus import Bus
-from conformance.clients.reference.moleculer.caller import Caller
+from conformance.clients.reference.moleculer.caller import Caller, Pending
 from conformance.clients.reference.moleculer.client import MoleculerClient
 from conformance.clients.reference.moleculer.mesh import Mesh
 
@@ -188,3 +188,11 @@ class AnnouncesWhileItStops(MoleculerClient):
     async def send_close(self, patience_s: float) -> None:
         self._announcing = None
         await super().send_close(patience_s)
+
+
+@mutant("names-within-names-are-gone", tag="life-cycle", breaks=["M9", "X8"])
+class NamesWithinNamesAreGone(Caller):
+    """When a node leaves, calls to nodes fail whose ids contain its id."""
+
+    def concerns(self, pending: Pending, peer: str) -> bool:
+        return peer in pending.target or peer == pending.answered_by

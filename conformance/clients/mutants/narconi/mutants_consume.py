@@ -335,3 +335,12 @@ class SettlesOnlyTheLast(Consumer):
         before = list(self.outstanding)
         super().settle_to(ack_id)
         self.outstanding[:] = [each for each in before if each != ack_id]
+
+
+@mutant("frames-put-off-pings", tag="life-cycle", breaks=["N14"])
+class FramesPutOffPings(Socket):
+    """Each frame that is sent puts off the next ping, and the end of the wait for a pong."""
+
+    def send(self, opcode: int, payload: bytes) -> None:
+        super().send(opcode, payload)
+        self._schedule_ping()

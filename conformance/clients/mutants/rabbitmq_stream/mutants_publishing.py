@@ -275,3 +275,13 @@ class RoomForWhoHasLeft(Publishing):
             line.popleft()
         else:
             super()._next_turn(publisher)
+
+
+@mutant("id-zero-is-none", tag="data", breaks=["R6", "R7"])
+class IdZeroIsNone(Publisher):
+    """Takes the publishing id 0 of the application for none, and gives one of its own."""
+
+    def send(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            entry.publishing_id = entry.publishing_id or None
+        super().send(entries)
