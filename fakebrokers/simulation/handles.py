@@ -1,38 +1,64 @@
 """What a loop is going to call: asyncio's handles, where debug mode is off.
 
 A run makes some for each frame, and asyncio's own ask each time whether they have to note who asked for them.
+The loop makes these by hand: to call an `__init__` for each of them would cost as much as all the rest.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextvars import Context, copy_context
-from typing import Any
+from typing import Any, Protocol
+
+
+class Counting(Protocol):
+    """The loop of a timer.
+
+    Attributes:
+        _timer_cancelled_count: How many timers wait that were cancelled.
+    """
+
+    _timer_cancelled_count: int
 
 
 class Handle(asyncio.Handle):
-    """A callback."""
+    """A callback; None once it is cancelled."""
 
     __slots__ = ()
+    _callback: Any
+    _args: Any
+    _loop: Any
+    _context: Any
+    _repr = _source_traceback = None  # of debug mode
+    _cancelled: Any = property(lambda self: self._callback is None)
 
-    def __init__(
-        self,
-        callback: Callable[..., object],
-        args: tuple[Any, ...],
-        loop: asyncio.AbstractEventLoop,
-        context: Context | None,
-    ) -> None:
-        self._callback = callback
-        self._args = args
-        self._loop = loop
-        self._context = copy_context() if context is None else context
-        self._cancelled = False
-        self._repr = self._source_traceback = None
+    def cancel(self) -> None:
+        self._callback = self._args = None
 
 
 class TimerHandle(asyncio.TimerHandle):
-    """A callback for later; its time is set by who makes it."""
+    """A callback for later."""
 
     __slots__ = ()
-    __init__ = Handle.__init__  # it sets what both have
+    _callback: Any
+    _args: Any
+    _loop: Any
+    _context: Any
+    _scheduled: bool
+    _repr = _source_traceback = None
+    _cancelled: Any = Handle._cancelled
+
+    def cancel(self) -> None:
+        if self._callback is not None:
+            self._loop._timer_cancelled_count += self._scheduled
+            self._callback = self._args = None
+
+
+class Raising:
+    """In place of a handle's context: what its callback has raised, for asyncio to report."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def run(self, *_: object) -> None:
+        """Raise it."""
+        raise self._error
