@@ -93,7 +93,13 @@ class SimulationLoop(TurningLoop):
 
     async def _change_of(self, end: End) -> None:
         changed = self.create_future()
-        end.watch(lambda: None if changed.done() else changed.set_result(None))
+
+        def tell() -> None:
+            end.is_woken = False
+            if not changed.done():
+                changed.set_result(None)
+
+        end.watch(tell)
         try:
             await changed
         finally:
