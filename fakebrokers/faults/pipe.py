@@ -46,6 +46,11 @@ class Pipe(Lanes):
         injector.pipes[end.name] = self
         self.refresh()
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits in either lane."""
+        return self._in.idle and self._out.idle
+
     # which rules
 
     def refresh(self) -> None:

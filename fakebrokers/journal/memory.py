@@ -111,7 +111,7 @@ class Journal:
         self._entries.append(entry)
         if self._watchers:
             self._tell(entry)
-        if kind in self._envelopes and not envelope:
+        if self._envelopes and kind in self._envelopes and not envelope:
             if entry[5] is frame and self._trace is None and not self._watchers:
                 self._added = seq + 1  # while nobody looks, a place for what is inside
                 self._entries.append((seq + 1, now, connection, tap, _Closed, frame, [], size, fault))

@@ -57,6 +57,29 @@ class SimulationLoop(TurningLoop):
         host = self.network.at(sockaddr[0], self.network.here().host)
         return (sockaddr[0] if host is None else host.name, str(sockaddr[1]))
 
+    async def create_connection(  # type: ignore[override] # its overloads
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str | None = None,
+        port: int | None = None,
+        *,
+        ssl: Any = None,
+        **options: Any,
+    ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:
+        """Connect; where nothing else is asked for, without the socket that asyncio would make."""
+        if host is None or ssl is not None or options:
+            return await super().create_connection(protocol_factory, host, port, ssl=ssl, **options)
+        ((*_, place),) = await self.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        end = await self.network.connect(*place)
+        protocol, waiter = protocol_factory(), self.create_future()
+        transport = SimulatedTransport(self, end, protocol, waiter)
+        try:
+            await waiter
+        except BaseException:
+            transport.close()
+            raise
+        return transport, protocol
+
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
         """Connect; the socket of the operating system only stands for the connection."""
         host, port = address[:2]
