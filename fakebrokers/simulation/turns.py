@@ -9,7 +9,7 @@ import random
 import threading
 from asyncio import base_events
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from itertools import compress, count
 from typing import Any, TypeVar
@@ -89,13 +89,10 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
             self._let_time_pass()
         while self._scheduled and self._scheduled[0][0] <= self._now:
             ready.append(self._pop_timer())
-        turn, held_back = list(ready), ()
-        ready.clear()
-        if self._random is not None and len(turn) > 1:
-            turn, held_back = self._shuffle(turn, self._random)
-        rest = iter(turn)
-        for handle in rest:
-            callback = handle._callback
+        late = self._shuffle(self._random) if self._random is not None and len(ready) > 1 else ()
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            callback = handle._callback  # None where it was cancelled
             if callback is None or (network.has_lost_a_process and not _is_alive(handle)):
                 continue
             args = handle._args
@@ -107,36 +104,30 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
                 else:
                     handle._context.run(callback, *args)
             except BaseException as error:
-                self._report(handle, error, rest)
-        ready.extend(held_back)
-
-    def _report(self, handle: Any, error: BaseException, rest: Iterator[Any]) -> None:
-        """Let asyncio report what a callback has raised; what ends the program leaves `rest` for later."""
-        context, handle._context = handle._context, Raising(error)
-        try:
-            handle._run()
-        except BaseException:
-            self._ready.extendleft(reversed([*rest]))
-            raise
-        finally:
-            handle._context = context
+                _report(handle, error)
+        if late:
+            ready.extend(late)
 
     def _drop_timers(self) -> None:
         """Forget timers that nobody waits for any more."""
         if self._timer_cancelled_count > max(100, len(self._scheduled) // 2):
             for _, _, timer in self._scheduled:
-                timer._scheduled = not timer._cancelled
-            self._scheduled = [entry for entry in self._scheduled if not entry[2]._cancelled]
+                timer._scheduled = timer._callback is not None
+            self._scheduled = [entry for entry in self._scheduled if entry[2]._scheduled]
             heapq.heapify(self._scheduled)
             self._timer_cancelled_count = 0
-        while self._scheduled and (self._scheduled[0][2]._cancelled or not _is_alive(self._scheduled[0][2])):
+        while self._scheduled:
+            timer = self._scheduled[0][2]
+            if timer._callback is not None and _is_alive(timer):
+                break
             self._pop_timer()
 
     def _pop_timer(self) -> Any:
         """Take the timer that is due first out of the heap."""
         timer = heapq.heappop(self._scheduled)[2]
         timer._scheduled = False
-        self._timer_cancelled_count -= timer._cancelled
+        if timer._callback is None:
+            self._timer_cancelled_count -= 1
         return timer
 
     def _let_time_pass(self) -> None:
@@ -154,25 +145,27 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
             lines.append(f"  {task.process.host.name}: {task.get_name()} at {_where(task)}")
         return "\n".join(lines)
 
-    @staticmethod
-    def _shuffle(ready: list[Any], random: random.Random) -> tuple[list[Any], list[Any]]:
+    def _shuffle(self, random: random.Random) -> list[Any]:
         """Draw the order of the tasks that are ready, and which of them wait for the next turn.
 
         Callbacks come in the order in which they were asked for: asyncio promises that.
         """
+        ready = list(self._ready)
         moves = [isinstance(getattr(each._callback, "__self__", None), _MOVE) for each in ready]
         moved = list(compress(ready, moves))
+        if not moved:
+            return []
         if len(moved) > 1:
             random.shuffle(moved)
         order = iter(moved)
-        now: list[Any] = []
+        self._ready.clear()
         late: list[Any] = []
         for handle, may_move in zip(ready, moves, strict=True):
             if may_move:
-                (late if random.random() < HOLD_BACK else now).append(next(order))
+                (late if random.random() < HOLD_BACK else self._ready).append(next(order))
             else:
-                now.append(handle)
-        return now, late
+                self._ready.append(handle)
+        return late
 
     # callbacks
 
@@ -318,6 +311,15 @@ def _is_alive(handle: asyncio.Handle) -> bool:
     """Whether the process that a callback belongs to was not killed."""
     process = handle._context.get(PROCESS)  # type: ignore[attr-defined] # typeshed leaves it out
     return process is None or process.alive
+
+
+def _report(handle: Any, error: BaseException) -> None:
+    """Let asyncio report what a callback has raised, or raise it again where it ends the program."""
+    context, handle._context = handle._context, Raising(error)
+    try:
+        handle._run()
+    finally:
+        handle._context = context
 
 
 _new_handle: Any = Handle.__new__
