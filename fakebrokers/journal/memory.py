@@ -69,7 +69,8 @@ class Journal:
 
     def __init__(self, frames: FrameTable, *, limit: int = 100_000, body_limit: int = 1024) -> None:
         if not isinstance(frames, KnownFrames):
-            frames = KnownFrames({Malformed: MALFORMED_SPEC, **frames})
+            frames = KnownFrames(frames)
+            frames.setdefault(Malformed, MALFORMED_SPEC)
         self._frames = frames
         self._entries: deque[Entry] = deque(maxlen=limit)
         self._added = 0

@@ -7,21 +7,11 @@ The loop makes these by hand: to call an `__init__` for each of them would cost 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from typing import Any
 
 
-class Counting(Protocol):
-    """The loop of a timer.
-
-    Attributes:
-        _timer_cancelled_count: How many timers wait that were cancelled.
-    """
-
-    _timer_cancelled_count: int
-
-
-class Handle(asyncio.Handle):
-    """A callback; None once it is cancelled."""
+class _Light:
+    """What handles have in common; one without a callback was cancelled."""
 
     __slots__ = ()
     _callback: Any
@@ -35,17 +25,18 @@ class Handle(asyncio.Handle):
         self._callback = self._args = None
 
 
-class TimerHandle(asyncio.TimerHandle):
+class Handle(_Light, asyncio.Handle):
+    """A callback."""
+
+    __slots__ = ()
+
+
+class TimerHandle(_Light, asyncio.TimerHandle):
     """A callback for later."""
 
     __slots__ = ()
-    _callback: Any
-    _args: Any
-    _loop: Any
-    _context: Any
+    _when: float
     _scheduled: bool
-    _repr = _source_traceback = None
-    _cancelled: Any = Handle._cancelled
 
     def cancel(self) -> None:
         if self._callback is not None:

@@ -68,7 +68,11 @@ class SimulationLoop(TurningLoop):
     ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:
         """Connect; where nothing else is asked for, without the socket that asyncio would make."""
         if host is None or ssl is not None or options:
-            return await super().create_connection(protocol_factory, host, port, ssl=ssl, **options)
+            connect: Any = super().create_connection
+            made: tuple[asyncio.BaseTransport, asyncio.BaseProtocol] = await connect(
+                protocol_factory, host, port, ssl=ssl, **options
+            )
+            return made
         ((*_, place),) = await self.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         end = await self.network.connect(*place)
         protocol, waiter = protocol_factory(), self.create_future()

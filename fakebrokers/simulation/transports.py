@@ -74,12 +74,13 @@ class SimulatedTransport(transports._FlowControlMixin):
     # asyncio.BaseTransport
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self._protocol = protocol
+        self._protocol: Any = protocol
         self._end.is_secret = isinstance(protocol, sslproto.SSLProtocol)
         self._is_buffered = isinstance(protocol, asyncio.BufferedProtocol)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        return self._protocol
+        protocol: asyncio.BaseProtocol = self._protocol
+        return protocol
 
     def is_closing(self) -> bool:
         return self._closing
@@ -127,6 +128,8 @@ class SimulatedTransport(transports._FlowControlMixin):
             data = end.receive(READ_SIZE)
             try:  # what `_call` does, for most that comes
                 self._protocol.data_received(data)
+            except (SystemExit, KeyboardInterrupt):
+                raise
             except BaseException as error:
                 self._failed("data_received", error)
         if end.inbox or end.ended or end.error is not None:
@@ -154,13 +157,13 @@ class SimulatedTransport(transports._FlowControlMixin):
         """Call the protocol; an error there ends the connection."""
         try:
             return getattr(self._protocol, name)(*arguments)
+        except (SystemExit, KeyboardInterrupt):
+            raise
         except BaseException as error:
             self._failed(name, error)
             return True
 
     def _failed(self, name: str, error: BaseException) -> None:
-        if isinstance(error, SystemExit | KeyboardInterrupt):
-            raise
         self._fatal_error(error, f"Fatal error: protocol.{name}() call failed.")
 
     # writing

@@ -322,8 +322,8 @@ def _report(handle: Any, error: BaseException) -> None:
         handle._context = context
 
 
-_new_handle: Any = Handle.__new__
-_new_timer: Any = TimerHandle.__new__
+_new_handle: Callable[[type[Handle]], Handle] = Handle.__new__
+_new_timer: Callable[[type[TimerHandle]], TimerHandle] = TimerHandle.__new__
 
 #: Whose callbacks are the next step of a task, or work that would run in a thread.
 _MOVE = (SimulatedTask, _Work)
