@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from functools import cached_property
 
 from fakebrokers.core.session import HangUp
 from fakebrokers.core.timers import Timer
@@ -26,13 +27,12 @@ class Lane:
     def __init__(self, new_timer: Callable[[], Timer]) -> None:
         """
         Args:
-            new_timer: Makes what is set to the time at which something here is due; called when anything is.
+            new_timer: Makes the timer, when it is needed.
         """
         self.idle = True
         self.over = False
         self.size = 0
         self._new_timer = new_timer
-        self._timer: Timer | None = None
         self._queue: list[tuple[float, int, Parcel]] = []
         self._order = 0
         self._not_before = -math.inf  #: earliest time at which the next parcel in line may leave
@@ -47,10 +47,13 @@ class Lane:
             self._queue or self._holds or self._parked or self._gather or self._ends
         )
         due = self._next_due()
-        if self._timer is None and due < math.inf:
-            self._timer = self._new_timer()
-        if self._timer is not None:
-            self._timer.set(due)
+        if due < math.inf or "timer" in vars(self):
+            self.timer.set(due)
+
+    @cached_property
+    def timer(self) -> Timer:
+        """Set to the time at which something here is due."""
+        return self._new_timer()
 
     def put(self, parcel: Parcel, now: float) -> None:
         """Add a parcel; see `Parcel` for when it leaves. Bytes after a FIN are dropped."""
@@ -136,11 +139,9 @@ class Lane:
 
     def clear(self) -> None:
         """Lose everything that is on its way."""
-        timer = self._timer
+        if "timer" in vars(self):
+            self.timer.cancel()
         self.__init__(self._new_timer)  # type: ignore[misc]
-        if timer is not None:
-            timer.cancel()
-            self._timer = timer
 
     def rest(self) -> list[Parcel]:
         """Everything in line, whether due or not; what a fault holds or parked is left out."""
