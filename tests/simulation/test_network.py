@@ -113,6 +113,23 @@ def test_latency() -> None:
         assert simulation.run(test()) == (0.5, 0.5)
 
 
+def test_a_connect_makes_no_socket_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object, **options: object) -> None:
+        raise AssertionError("a socket")
+
+    async def test() -> None:
+        monkeypatch.setattr(socket, "socket", none)
+        line = await connect("shop", 80)
+        await ask(b"tea", *line)
+        monkeypatch.undo()
+        with pytest.raises(ValueError, match="server_hostname"):
+            await asyncio.open_connection("shop", 80, server_hostname="shop")
+
+    with Simulation() as simulation:
+        simulation.start(shop)
+        simulation.run(test())
+
+
 def test_a_question_and_its_answer_are_four_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each end of the line reads, and then each task goes on: nobody is called for nothing in between."""
     called = []
