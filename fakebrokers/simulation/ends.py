@@ -117,7 +117,9 @@ class End:
         if self._wants_room:
             size = max(0, room)
             data = data[:size]
-        if size:
+        if size and not self._line and self._between not in self._links.slow:
+            self.peer._take(bytes(data))  # as nearly always
+        elif size:
             self._put(bytes(data))
         return size
 
@@ -221,11 +223,14 @@ class End:
                 self._put(Sign.RST)  # nobody is going to read it
                 return
             self.inbox += what
-        elif what is Sign.RST:
+            if self._teller is not None and not self.is_woken:  # `wake`, which each arrival would have to call
+                self.is_woken = True
+                self._links.loop.call(self._teller)
+            return
+        if what is Sign.RST:
             self._break(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
             return
-        else:
-            self.ended = True
+        self.ended = True
         self.wake()
 
     def _break(self, error: OSError) -> None:
