@@ -223,7 +223,7 @@ class End:
                 self._put(Sign.RST)  # nobody is going to read it
                 return
             self.inbox += what
-            if self._teller is not None and not self.is_woken:  # `wake`, which each arrival would have to call
+            if self._teller is not None and not self.is_woken:  # `wake`, without the call
                 self.is_woken = True
                 self._links.loop.call(self._teller)
             return
