@@ -314,19 +314,13 @@ class Connection:
     def flush(self, now: float) -> None:
         """Hand everything that is due to the transport, in one write; end it if that is due."""
         self.dirty = False
-        if not self._is_free():
+        if self._pauses.blocked or self._receive_path.waiting or not self.pipe.idle:
             self._receive_path.read_on(now)
             self._send_path.drain(now)
             self._watch_lanes(now)
         if self._life.unsettled:
             self._settle(now)
         self._send_path.write()
-
-    def _is_free(self) -> bool:
-        """Whether nothing waits anywhere, so that a flush has only to write."""
-        lanes = self.pipe.lanes
-        waits = self._pauses.blocked or self._receive_path.waiting
-        return not waits and lanes["in"].idle and lanes["out"].idle
 
     def _settle(self, now: float) -> None:
         """Tell session and transport of an end, where what came before it has been handled."""

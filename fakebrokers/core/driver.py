@@ -59,12 +59,13 @@ class Driver:
 
     def finish_step(self) -> None:
         """End a step: write what is due, take it down, set the timer."""
+        engine = self.engine
         try:
-            self.engine.flush(self.loop.time())
-            self.engine.journal.flush()
+            engine.flush(self.loop.time())
+            engine.journal.flush()
         except Exception as error:
-            self.engine.keep_error(error, "at the end of a step")
-        deadline = self.engine.next_deadline()
+            engine.keep_error(error, "at the end of a step")
+        deadline = engine.timers.next_due
         if deadline < self._armed:
             if self._timer is not None:
                 self._timer.cancel()

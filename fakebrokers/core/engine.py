@@ -130,8 +130,12 @@ class Engine:
     def receive(self, connection: Connection, unit: Any, now: float) -> None:
         """A unit came."""
         self.now = now
-        self._guarded(connection, connection.receive, unit, now)
-        self.wake(connection)
+        try:
+            connection.receive(unit, now)
+        except Exception as error:
+            self._fail(connection, error)
+        if not connection.dirty:
+            self.wake(connection)
 
     def lost(self, connection: Connection, now: float, how: str = "closed by client") -> None:
         """The transport is gone."""
@@ -181,7 +185,10 @@ class Engine:
         self.broker.step_ended(now)
         while self._dirty:
             connection = self._dirty.pop()
-            self._guarded(connection, connection.flush, now)
+            try:
+                connection.flush(now)
+            except Exception as error:
+                self._fail(connection, error)
             if not connection.alive:
                 self._forget(connection)
             self.broker.step_ended(now)  # the flush may have read on
@@ -201,8 +208,11 @@ class Engine:
         try:
             act(*arguments)
         except Exception as error:
-            self.keep_error(error, f"on connection {connection.name} ({connection.address})")
-            connection.end_now(HangUp.RST, self.now)
+            self._fail(connection, error)
+
+    def _fail(self, connection: Connection, error: Exception) -> None:
+        self.keep_error(error, f"on connection {connection.name} ({connection.address})")
+        connection.end_now(HangUp.RST, self.now)
 
     def keep_error(self, error: BaseException, where: str) -> None:
         """Keep an error inside the fake for the test (`FakeServer.check`) and go on.

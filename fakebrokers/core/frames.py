@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -233,6 +234,25 @@ class Malformed(Frame, frozen=True, gc=False):
 FrameTable = Mapping[type[Frame], FrameSpec]
 
 MALFORMED_SPEC = Malformed.spec
+
+
+class KnownFrames(dict[type[Frame], FrameSpec]):
+    """A frame table with what a journal asks about each frame; fakes of a protocol share one."""
+
+    @cached_property
+    def bulky(self) -> frozenset[type[Frame]]:
+        """Those of which nothing has to be left out while they are small."""
+        return frozenset([kind for kind, spec in self.items() if spec.bulk and not spec.has_secrets])
+
+    @cached_property
+    def careful(self) -> frozenset[type[Frame]]:
+        """Those of which something may have to be left out."""
+        return frozenset([kind for kind, spec in self.items() if spec.bulk or spec.has_secrets])
+
+    @cached_property
+    def envelopes(self) -> Mapping[type[Frame], str]:
+        """Those that carry others, with their kinds."""
+        return {kind: kind_of(kind) for kind, spec in self.items() if spec.inside is not None}
 
 
 def kind_of(frame: Frame | type[Frame]) -> str:

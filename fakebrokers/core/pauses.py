@@ -44,7 +44,8 @@ class Pauses:
         self._resume = resume
         self.reasons: set[Reason] = set()
         self._stalls: dict[str, float] = {}
-        self._stall_timer = timer(self._end_stalls)
+        self._new_timer = timer
+        self._stall_timer: Timer | None = None
 
     def block(self, reason: Reason) -> None:
         """Read no more."""
@@ -68,6 +69,8 @@ class Pauses:
     def stall(self, fault: str, until: float) -> None:
         """Read no more until then, or until the fault is released."""
         self._stalls[fault] = until
+        if self._stall_timer is None:
+            self._stall_timer = self._new_timer(self._end_stalls)
         self._stall_timer.set(min(self._stalls.values()))
         self.block(Reason.FAULT)
 
@@ -81,6 +84,7 @@ class Pauses:
         """Forget the stalls that are over."""
         if self._stalls:
             self._stalls = {fault: until for fault, until in self._stalls.items() if until > now}
-        self._stall_timer.set(min(self._stalls.values(), default=None))
+        if self._stall_timer is not None:
+            self._stall_timer.set(min(self._stalls.values(), default=None))
         if not self._stalls:
             self.unblock(Reason.FAULT)

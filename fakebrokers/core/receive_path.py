@@ -78,7 +78,7 @@ class ReceivePath:
         self._pauses = pauses
         self._journal = journal
         self._recognise = recognise
-        self._turn = end.timer(self._next_turn)
+        self._turn: Timer | None = None
         self._frames_left = FRAMES_PER_TURN
         self._size = 0  #: of the frame that is being received
 
@@ -130,6 +130,7 @@ class ReceivePath:
             self._frames_left -= 1
             if self._frames_left <= 0:
                 pauses.block(Reason.TURN)
+                self._turn = self._turn or self._end.timer(self._next_turn)
                 self._turn.set(now)
             if pauses.blocked:
                 self.waiting.appendleft(frames)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, StrEnum
+from functools import cache
 from typing import NamedTuple
 
 
@@ -181,15 +182,16 @@ class Life:
 
     def _enter(self, output: Output, input: Input) -> None:
         self.output, self.input = output, input
-        row = OUTPUT[output]
-        self.sends = row.says is Says.SENT
-        self.ignores = row.says is Says.IGNORED
-        self.held_leaves = row.held_leaves
-        self.acts = row.acts
-        self.hears = INPUT[input].hears
-        self.closed = output is Output.CLOSED
-        self.ended = self.closed or output is Output.ENDED
-        self.unsettled = output in (Output.ENDED, Output.LOST) or input is Input.ENDING
+        (
+            self.sends,
+            self.ignores,
+            self.held_leaves,
+            self.acts,
+            self.hears,
+            self.closed,
+            self.ended,
+            self.unsettled,
+        ) = _what_holds(output, input)
 
     def on(self, event: Event) -> bool:
         """Something happens; returns whether a state has changed.
@@ -197,12 +199,35 @@ class Life:
         Raises:
             ImpossibleEvent: It cannot happen here; with state and event.
         """
-        of_output, of_input = OUTPUT[self.output], INPUT[self.input]
-        for state, row, events in ((self.output, of_output, OF_OUTPUT), (self.input, of_input, OF_INPUT)):
-            if event in events and not (event in row.next or event in row.stays):
-                raise ImpossibleEvent(f"{event!r} cannot happen with {state!r}")
-        output = of_output.next.get(event, self.output)
-        input = of_input.next.get(event, self.input)
-        changes = (output, input) != (self.output, self.input)
-        self._enter(output, input)
+        output, input = _after(self.output, self.input, event)
+        changes = output is not self.output or input is not self.input
+        if changes:
+            self._enter(output, input)
         return changes
+
+
+@cache
+def _what_holds(output: Output, input: Input) -> tuple[bool, ...]:
+    """What `Life` says in these states, in the order in which it takes it."""
+    row = OUTPUT[output]
+    closed = output is Output.CLOSED
+    return (
+        row.says is Says.SENT,
+        row.says is Says.IGNORED,
+        row.held_leaves,
+        row.acts,
+        INPUT[input].hears,
+        closed,
+        closed or output is Output.ENDED,
+        output in (Output.ENDED, Output.LOST) or input is Input.ENDING,
+    )
+
+
+@cache
+def _after(output: Output, input: Input, event: Event) -> tuple[Output, Input]:
+    """The states after an event."""
+    of_output, of_input = OUTPUT[output], INPUT[input]
+    for state, row, events in ((output, of_output, OF_OUTPUT), (input, of_input, OF_INPUT)):
+        if event in events and not (event in row.next or event in row.stays):
+            raise ImpossibleEvent(f"{event!r} cannot happen with {state!r}")
+    return of_output.next.get(event, output), of_input.next.get(event, input)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fakebrokers.core.frames import Frame, FrameTable, Role, frame_table, kind_of
+from fakebrokers.core.frames import Frame, FrameTable, KnownFrames, Role, frame_table, kind_of
 from fakebrokers.errors import PlanError, UsageError
 from fakebrokers.reading import field_value, one_of
 
@@ -136,9 +136,14 @@ class Wire:
         return self._kinds[kind](**values)
 
 
-def frames_of(wires: Iterable[Wire]) -> FrameTable:
+def frames_of(wires: Iterable[Wire]) -> KnownFrames:
     """The frames of several wires together."""
-    return {kind: spec for wire in wires for kind, spec in wire.frames.items()}
+    return _together(tuple(wires))
+
+
+@cache
+def _together(wires: tuple[Wire, ...]) -> KnownFrames:
+    return KnownFrames({kind: spec for wire in wires for kind, spec in wire.frames.items()})
 
 
 @cache

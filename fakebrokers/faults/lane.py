@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable
+from functools import cached_property
 
 from fakebrokers.core.session import HangUp
 from fakebrokers.core.timers import Timer
@@ -17,17 +19,20 @@ class Lane:
     delayed or parked too, and nothing comes after it. A reset waits for what is before it in line only.
 
     Attributes:
-        timer: Set to the time at which something here is due.
         idle: Whether a parcel that comes now could leave at once.
         over: Whether a FIN waits here or has left: bytes that come now never leave.
         size: Bytes of all parcels that wait here.
     """
 
-    def __init__(self, timer: Timer) -> None:
+    def __init__(self, new_timer: Callable[[], Timer]) -> None:
+        """
+        Args:
+            new_timer: Makes the timer, when it is needed.
+        """
         self.idle = True
         self.over = False
         self.size = 0
-        self.timer = timer
+        self._new_timer = new_timer
         self._queue: list[tuple[float, int, Parcel]] = []
         self._order = 0
         self._not_before = -math.inf  #: earliest time at which the next parcel in line may leave
@@ -41,7 +46,14 @@ class Lane:
         self.idle = self._not_before == -math.inf and not (
             self._queue or self._holds or self._parked or self._gather or self._ends
         )
-        self.timer.set(self._next_due())
+        due = self._next_due()
+        if due < math.inf or "timer" in vars(self):
+            self.timer.set(due)
+
+    @cached_property
+    def timer(self) -> Timer:
+        """Set to the time at which something here is due."""
+        return self._new_timer()
 
     def put(self, parcel: Parcel, now: float) -> None:
         """Add a parcel; see `Parcel` for when it leaves. Bytes after a FIN are dropped."""
@@ -127,8 +139,9 @@ class Lane:
 
     def clear(self) -> None:
         """Lose everything that is on its way."""
-        self.timer.cancel()
-        self.__init__(self.timer)  # type: ignore[misc]
+        if "timer" in vars(self):
+            self.timer.cancel()
+        self.__init__(self._new_timer)  # type: ignore[misc]
 
     def rest(self) -> list[Parcel]:
         """Everything in line, whether due or not; what a fault holds or parked is left out."""

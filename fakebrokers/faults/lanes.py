@@ -64,10 +64,13 @@ class Lanes:
     def __init__(self, end: PipeEnd, wire: Wire) -> None:
         self.end = end
         self.wire = wire
-        self.lanes = {"in": Lane(end.timer(end.drain)), "out": Lane(end.timer(end.drain))}
+        self.lanes = {"in": Lane(self._new_timer), "out": Lane(self._new_timer)}
         self.silenced_by = ""
         self._silent_until = -math.inf
         self._exempt: frozenset[str] = frozenset()
+
+    def _new_timer(self) -> Timer:
+        return self.end.timer(self.end.drain)
 
     def put(self, direction: str, parcel: Parcel, now: float) -> None:
         """Send something on its way, past the rules."""

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from fakebrokers.core.frames import Frame, Role, parts_of
+from fakebrokers.core.timers import Timer
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults.effect import Effect, EffectOnFake
 from fakebrokers.faults.injector import Injector
@@ -40,10 +41,15 @@ class Pipe(Lanes):
         self._idle_spent = False  #: one has fired in this silence, so that the next one begins anew for it
         self._rules: list[Rule] = []
         self._at_moments: dict[Moment, list[Rule]] = {}
-        self._idle_timer = end.timer(self._look_for_silence)
+        self._idle_timer: Timer | None = None
         self._relevant: dict[tuple[str, type[Frame]], tuple[Rule, ...]] = {}
         injector.pipes[end.name] = self
         self.refresh()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits in either lane."""
+        return self._in.idle and self._out.idle
 
     # which rules
 
@@ -51,7 +57,8 @@ class Pipe(Lanes):
         """The plan has changed."""
         self._rules = []
         self._at_moments = {}
-        self._idle_timer.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         self.extend(self.injector.at_work)
 
     def extend(self, rules: Iterable[Rule]) -> None:
@@ -240,6 +247,8 @@ class Pipe(Lanes):
         return self._last_out if direction == "out" else max(self._last_in, self._last_out)
 
     def _set_idle_timer(self) -> None:
+        if self._idle_timer is None:
+            self._idle_timer = self.end.timer(self._look_for_silence)
         self._idle_timer.set(min((at for at, _ in self._idle_deadlines()), default=None))
 
     def _look_for_silence(self, now: float) -> None:

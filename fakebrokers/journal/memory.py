@@ -13,6 +13,7 @@ from fakebrokers.core.frames import (
     Frame,
     FrameSpec,
     FrameTable,
+    KnownFrames,
     Malformed,
     Part,
     Role,
@@ -67,19 +68,16 @@ class Journal:
     """
 
     def __init__(self, frames: FrameTable, *, limit: int = 100_000, body_limit: int = 1024) -> None:
-        self._frames: dict[type[Frame], FrameSpec] = {Malformed: MALFORMED_SPEC, **frames}
+        if not isinstance(frames, KnownFrames):
+            frames = KnownFrames(frames)
+            frames.setdefault(Malformed, MALFORMED_SPEC)
+        self._frames = frames
         self._entries: deque[Entry] = deque(maxlen=limit)
         self._added = 0
         self._forgotten = 0
         self._started: float | None = None  #: on the clock of `now`; the first record's time if not set
         self._body_limit = body_limit
-        #: those of which nothing has to be left out while they are small
-        self._bulky = {kind for kind, spec in self._frames.items() if spec.bulk and not spec.has_secrets}
-        #: by class, with their kinds
-        self._envelopes = {
-            kind: kind_of(kind) for kind, spec in self._frames.items() if spec.inside is not None
-        }
-        self._careful = {kind for kind, spec in self._frames.items() if spec.bulk or spec.has_secrets}
+        self._bulky, self._careful, self._envelopes = frames.bulky, frames.careful, frames.envelopes
         self._watchers: list[Callable[[Record], None]] = []
         self._peers = Peers()
         self._sink: Sink | None = None
@@ -114,7 +112,7 @@ class Journal:
         self._entries.append(entry)
         if self._watchers:
             self._tell(entry)
-        if kind in self._envelopes and not envelope:
+        if self._envelopes and kind in self._envelopes and not envelope:
             if entry[5] is frame and self._trace is None and not self._watchers:
                 self._added = seq + 1  # while nobody looks, a place for what is inside
                 self._entries.append((seq + 1, now, connection, tap, _Closed, frame, [], size, fault))

@@ -55,6 +55,7 @@ class End:
         is_secret: TLS is spoken.
         options: What the program has set, by level and option.
         token: A socket of the operating system that stands for it and is never used.
+        is_woken: The watcher is going to be called; it takes this back.
         at_close: Called when it is closed, by the program or because that was killed.
     """
 
@@ -80,30 +81,26 @@ class End:
         self._giving_up: TimerHandle | None = None
         self._finished = False
         self._wants_room = False  #: not all could be sent
-        self._watcher: Callable[[], None] | None = None
         self._teller: Handle | None = None  #: calls the watcher, in its context
-        self._is_woken = False
+        self.is_woken = False
         owner.hold(self)
 
     # the program's side
 
     def watch(self, watcher: Callable[[], None] | None) -> None:
         """Tell the program, in its present context, when something has come or there is room again."""
-        self._watcher = watcher
-        self._teller = None if watcher is None else self._links.loop.handle(self._tell)
+        if self._teller is not None:
+            self._teller.cancel()
+        self._teller = None if watcher is None else self._links.loop.handle(watcher)
+        self.is_woken = False
         if self.inbox or self.ended or self.error is not None:
             self.wake()
 
     def wake(self) -> None:
         """Something has changed."""
-        if self._teller is not None and not self._is_woken:
-            self._is_woken = True
+        if self._teller is not None and not self.is_woken:
+            self.is_woken = True
             self._links.loop.call(self._teller)
-
-    def _tell(self) -> None:
-        self._is_woken = False
-        if self._watcher is not None:
-            self._watcher()
 
     def send(self, data: bytes | bytearray | memoryview) -> int:
         """Send as much as there is room for; how much.
@@ -115,13 +112,16 @@ class End:
             raise self.error
         if self._finished or not self.is_open:
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-        room = CAPACITY - self._under_way - len(self.peer.inbox)
-        self._wants_room = room < len(data)
+        size, room = len(data), CAPACITY - self._under_way - len(self.peer.inbox)
+        self._wants_room = room < size
         if self._wants_room:
-            data = data[: max(0, room)]
-        if data:
+            size = max(0, room)
+            data = data[:size]
+        if size and not self._line and self._between not in self._links.slow:
+            self.peer._take(bytes(data))  # as nearly always
+        elif size:
             self._put(bytes(data))
-        return len(data)
+        return size
 
     def receive(self, size: int) -> bytes | None:
         """Take what has arrived; b"" where nothing more comes, None if it may still come.
@@ -130,8 +130,12 @@ class End:
             OSError: The connection is broken.
         """
         if self.inbox:
-            data = bytes(self.inbox[:size] if len(self.inbox) > size else self.inbox)
-            del self.inbox[:size]
+            if len(self.inbox) > size:
+                data = bytes(self.inbox[:size])
+                del self.inbox[:size]
+            else:
+                data = bytes(self.inbox)
+                self.inbox.clear()
             if self.peer._wants_room:
                 self.peer.wake()
             return data
@@ -155,7 +159,7 @@ class End:
         elif self.error is None:
             self._put(Sign.RST)
         self.is_open = False
-        self._watcher = self._teller = None
+        self._teller = None
         self._owner.let_go(self)
         if self.token is not None:
             self.token.close()
@@ -212,18 +216,21 @@ class End:
         """Something has arrived here."""
         if self.error is not None:
             return
-        if isinstance(what, bytes):
+        if type(what) is bytes:
             if self._links.trace is not None and not (self.is_secret or self.peer.is_secret):
                 self._links.note(self.remote, self.local, what)  # ciphers never repeat
             if not self.is_open:
                 self._put(Sign.RST)  # nobody is going to read it
                 return
             self.inbox += what
-        elif what is Sign.RST:
+            if self._teller is not None and not self.is_woken:  # `wake`, without the call
+                self.is_woken = True
+                self._links.loop.call(self._teller)
+            return
+        if what is Sign.RST:
             self._break(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
             return
-        else:
-            self.ended = True
+        self.ended = True
         self.wake()
 
     def _break(self, error: OSError) -> None:

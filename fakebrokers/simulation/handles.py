@@ -1,38 +1,55 @@
 """What a loop is going to call: asyncio's handles, where debug mode is off.
 
 A run makes some for each frame, and asyncio's own ask each time whether they have to note who asked for them.
+The loop makes these by hand: to call an `__init__` for each of them would cost as much as all the rest.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextvars import Context, copy_context
 from typing import Any
 
 
-class Handle(asyncio.Handle):
+class _Light:
+    """What handles have in common; one without a callback was cancelled."""
+
+    __slots__ = ()
+    _callback: Any
+    _args: Any
+    _loop: Any
+    _context: Any
+    _repr = _source_traceback = None  # of debug mode
+    _cancelled: Any = property(lambda self: self._callback is None)
+
+    def cancel(self) -> None:
+        self._callback = self._args = None
+
+
+class Handle(_Light, asyncio.Handle):
     """A callback."""
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        callback: Callable[..., object],
-        args: tuple[Any, ...],
-        loop: asyncio.AbstractEventLoop,
-        context: Context | None,
-    ) -> None:
-        self._callback = callback
-        self._args = args
-        self._loop = loop
-        self._context = copy_context() if context is None else context
-        self._cancelled = False
-        self._repr = self._source_traceback = None
 
-
-class TimerHandle(asyncio.TimerHandle):
-    """A callback for later; its time is set by who makes it."""
+class TimerHandle(_Light, asyncio.TimerHandle):
+    """A callback for later."""
 
     __slots__ = ()
-    __init__ = Handle.__init__  # it sets what both have
+    _when: float
+    _scheduled: bool
+
+    def cancel(self) -> None:
+        if self._callback is not None:
+            self._loop._timer_cancelled_count += self._scheduled
+            self._callback = self._args = None
+
+
+class Raising:
+    """In place of a handle's context: what its callback has raised, for asyncio to report."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def run(self, *_: object) -> None:
+        """Raise it."""
+        raise self._error

@@ -57,6 +57,33 @@ class SimulationLoop(TurningLoop):
         host = self.network.at(sockaddr[0], self.network.here().host)
         return (sockaddr[0] if host is None else host.name, str(sockaddr[1]))
 
+    async def create_connection(  # type: ignore[override] # its overloads
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str | None = None,
+        port: int | None = None,
+        *,
+        ssl: Any = None,
+        **options: Any,
+    ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:
+        """Connect; where nothing else is asked for, without the socket that asyncio would make."""
+        if host is None or ssl is not None or options:
+            connect: Any = super().create_connection
+            made: tuple[asyncio.BaseTransport, asyncio.BaseProtocol] = await connect(
+                protocol_factory, host, port, ssl=ssl, **options
+            )
+            return made
+        ((*_, place),) = await self.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        end = await self.network.connect(*place)
+        protocol, waiter = protocol_factory(), self.create_future()
+        transport = SimulatedTransport(self, end, protocol, waiter)
+        try:
+            await waiter
+        except BaseException:
+            transport.close()
+            raise
+        return transport, protocol
+
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
         """Connect; the socket of the operating system only stands for the connection."""
         host, port = address[:2]
@@ -93,7 +120,13 @@ class SimulationLoop(TurningLoop):
 
     async def _change_of(self, end: End) -> None:
         changed = self.create_future()
-        end.watch(lambda: None if changed.done() else changed.set_result(None))
+
+        def tell() -> None:
+            end.is_woken = False
+            if not changed.done():
+                changed.set_result(None)
+
+        end.watch(tell)
         try:
             await changed
         finally:

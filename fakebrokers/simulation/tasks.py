@@ -14,10 +14,9 @@ T = TypeVar("T")
 
 
 class SimulatedFuture(asyncio.Future[T]):
-    """A future, of a process; `number` says how many tasks, futures and timers of its loop came before."""
+    """A future; `number` says how many tasks, futures and timers of its loop came before."""
 
     number = 0
-    process: Process
 
     def __hash__(self) -> int:
         return self.number

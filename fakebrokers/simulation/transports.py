@@ -74,12 +74,13 @@ class SimulatedTransport(transports._FlowControlMixin):
     # asyncio.BaseTransport
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self._protocol = protocol
+        self._protocol: Any = protocol
         self._end.is_secret = isinstance(protocol, sslproto.SSLProtocol)
         self._is_buffered = isinstance(protocol, asyncio.BufferedProtocol)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        return self._protocol
+        protocol: asyncio.BaseProtocol = self._protocol
+        return protocol
 
     def is_closing(self) -> bool:
         return self._closing
@@ -110,6 +111,7 @@ class SimulatedTransport(transports._FlowControlMixin):
 
     def _ready(self) -> None:
         """The end has something, or room."""
+        self._end.is_woken = False
         if self._buffer:
             self._flush()
         if not (self._closing or self._paused or self._eof_heard):
@@ -117,21 +119,31 @@ class SimulatedTransport(transports._FlowControlMixin):
 
     def _read(self) -> None:
         end = self._end
+        if not end.inbox:
+            self._read_end()
+            return
+        if self._is_buffered:
+            self._read_into()
+        else:
+            data = end.receive(READ_SIZE)
+            try:  # what `_call` does, for most that comes
+                self._protocol.data_received(data)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                self._failed("data_received", error)
+        if end.inbox or end.ended or end.error is not None:
+            end.wake()
+
+    def _read_end(self) -> None:
+        """There is nothing to read, and perhaps never will be."""
         try:
-            if end.inbox and self._is_buffered:
-                self._read_into()
-            elif data := end.receive(READ_SIZE):
-                self._call("data_received", data)
-            elif data is not None:
+            if self._end.receive(READ_SIZE) is not None:
                 self._eof_heard = True
                 if not self._call("eof_received"):
                     self.close()
-                return
         except OSError as error:
             self._fatal_error(error, "Fatal read error on socket transport")
-            return
-        if end.inbox or end.ended or end.error is not None:
-            end.wake()
 
     def _read_into(self) -> None:
         buffer = self._call("get_buffer", -1)
@@ -148,8 +160,11 @@ class SimulatedTransport(transports._FlowControlMixin):
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:
-            self._fatal_error(error, f"Fatal error: protocol.{name}() call failed.")
+            self._failed(name, error)
             return True
+
+    def _failed(self, name: str, error: BaseException) -> None:
+        self._fatal_error(error, f"Fatal error: protocol.{name}() call failed.")
 
     # writing
 

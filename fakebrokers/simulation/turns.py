@@ -10,13 +10,13 @@ import threading
 from asyncio import base_events
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextvars import Context
+from contextvars import Context, copy_context
 from itertools import compress, count
 from typing import Any, TypeVar
 
 from fakebrokers.core.virtual import VirtualTime
 from fakebrokers.errors import Deadlock
-from fakebrokers.simulation.handles import Handle, TimerHandle
+from fakebrokers.simulation.handles import Handle, Raising, TimerHandle
 from fakebrokers.simulation.hosts import PROCESS
 from fakebrokers.simulation.network import Network
 from fakebrokers.simulation.refusals import RealThings, refusing_to_wait, watch_for_real_things
@@ -64,6 +64,8 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         self._number = count(1).__next__  #: of the next task, future or timer
         self.network = Network(self)
         self.transports: dict[asyncio.Transport, None] = {}
+        #: Calls a handle at the next turn.
+        self.call: Callable[[asyncio.Handle], None] = self._ready.append
 
     # time
 
@@ -81,36 +83,51 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
 
     def _run_once(self) -> None:
         """One turn: call everything that is ready; if nothing is, let time pass."""
-        if not (self._ready or self._stopping):
+        ready, network = self._ready, self.network
+        if not (ready or self._stopping):
             self._drop_timers()
             self._let_time_pass()
         while self._scheduled and self._scheduled[0][0] <= self._now:
-            self._ready.append(self._pop_timer())
-        held_back = self._shuffle(self._random) if self._random is not None and len(self._ready) > 1 else ()
-        ready, network = self._ready, self.network
+            ready.append(self._pop_timer())
+        late = self._shuffle(self._random) if self._random is not None and len(ready) > 1 else ()
         for _ in range(len(ready)):
             handle = ready.popleft()
-            if not (handle._cancelled or (network.has_lost_a_process and not _is_alive(handle))):
-                handle._run()
-        if held_back:
-            ready.extend(held_back)
+            callback = handle._callback  # None where it was cancelled
+            if callback is None or (network.has_lost_a_process and not _is_alive(handle)):
+                continue
+            args = handle._args
+            try:
+                if not args:  # most have none or one, and to unpack them costs more than to call
+                    handle._context.run(callback)
+                elif len(args) == 1:
+                    handle._context.run(callback, args[0])
+                else:
+                    handle._context.run(callback, *args)
+            except BaseException as error:
+                _report(handle, error)
+        if late:
+            ready.extend(late)
 
     def _drop_timers(self) -> None:
         """Forget timers that nobody waits for any more."""
         if self._timer_cancelled_count > max(100, len(self._scheduled) // 2):
             for _, _, timer in self._scheduled:
-                timer._scheduled = not timer._cancelled
-            self._scheduled = [entry for entry in self._scheduled if not entry[2]._cancelled]
+                timer._scheduled = timer._callback is not None
+            self._scheduled = [entry for entry in self._scheduled if entry[2]._scheduled]
             heapq.heapify(self._scheduled)
             self._timer_cancelled_count = 0
-        while self._scheduled and (self._scheduled[0][2]._cancelled or not _is_alive(self._scheduled[0][2])):
+        while self._scheduled:
+            timer = self._scheduled[0][2]
+            if timer._callback is not None and _is_alive(timer):
+                break
             self._pop_timer()
 
     def _pop_timer(self) -> Any:
         """Take the timer that is due first out of the heap."""
         timer = heapq.heappop(self._scheduled)[2]
         timer._scheduled = False
-        self._timer_cancelled_count -= timer._cancelled
+        if timer._callback is None:
+            self._timer_cancelled_count -= 1
         return timer
 
     def _let_time_pass(self) -> None:
@@ -133,14 +150,15 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
 
         Callbacks come in the order in which they were asked for: asyncio promises that.
         """
-        ready = self._ready
+        ready = list(self._ready)
         moves = [isinstance(getattr(each._callback, "__self__", None), _MOVE) for each in ready]
         moved = list(compress(ready, moves))
         if not moved:
             return []
         if len(moved) > 1:
             random.shuffle(moved)
-        order, self._ready = iter(moved), deque()
+        order = iter(moved)
+        self._ready.clear()
         late: list[Any] = []
         for handle, may_move in zip(ready, moves, strict=True):
             if may_move:
@@ -157,17 +175,27 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         """Call it at the next turn."""
         if self._debug or self._closed:
             return super().call_soon(callback, *args, context=context)
-        handle = Handle(callback, args, self, context)
-        self._ready.append(handle)
+        handle = _new_handle(Handle)
+        handle._callback = callback
+        handle._args = args
+        handle._loop = self
+        handle._context = copy_context() if context is None else context
+        self.call(handle)
         return handle
 
     def handle(self, act: Callable[[], object]) -> Handle:
         """What `call` takes, as often as it is wanted; in the present context."""
-        return Handle(act, (), self, None)
+        handle = _new_handle(Handle)
+        handle._callback, handle._args, handle._loop, handle._context = act, (), self, copy_context()
+        return handle
 
-    def call(self, handle: asyncio.Handle) -> None:
-        """Call it at the next turn."""
-        self._ready.append(handle)
+    def call_later(  # type: ignore[override] # likewise
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> Any:
+        """Call it after so many seconds; see `call_at`."""
+        if self._debug or self._closed or delay is None:
+            return super().call_later(delay, callback, *args, context=context)
+        return self._set_timer(self._now + delay, callback, args, context)
 
     def call_at(  # type: ignore[override] # likewise
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -178,10 +206,21 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         self._check_closed()  # type: ignore[attr-defined] # typeshed leaves it out
         if self._debug:
             self._check_callback(callback, "call_at")  # type: ignore[attr-defined] # likewise
-            timer: Any = asyncio.TimerHandle(when, callback, args, self, context)
-        else:
-            timer = TimerHandle(callback, args, self, context)
-            timer._when = when
+            timer = asyncio.TimerHandle(when, callback, args, self, context)
+            timer._scheduled = True  # type: ignore[attr-defined] # likewise
+            heapq.heappush(self._scheduled, (when, self._number(), timer))
+            return timer
+        return self._set_timer(when, callback, args, context)
+
+    def _set_timer(
+        self, when: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
+    ) -> TimerHandle:
+        timer = _new_timer(TimerHandle)
+        timer._callback = callback
+        timer._args = args
+        timer._loop = self
+        timer._context = copy_context() if context is None else context
+        timer._when = when
         timer._scheduled = True
         heapq.heappush(self._scheduled, (when, self._number(), timer))
         return timer
@@ -192,7 +231,6 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
         """A future whose hash repeats."""
         future: SimulatedFuture[Any] = SimulatedFuture(loop=self)
         future.number = self._number()
-        future.process = self.network.here()
         return future
 
     def create_task(  # type: ignore[override] # older Pythons give no further options
@@ -274,6 +312,18 @@ def _is_alive(handle: asyncio.Handle) -> bool:
     process = handle._context.get(PROCESS)  # type: ignore[attr-defined] # typeshed leaves it out
     return process is None or process.alive
 
+
+def _report(handle: Any, error: BaseException) -> None:
+    """Let asyncio report what a callback has raised, or raise it again where it ends the program."""
+    context, handle._context = handle._context, Raising(error)
+    try:
+        handle._run()
+    finally:
+        handle._context = context
+
+
+_new_handle: Callable[[type[Handle]], Handle] = Handle.__new__
+_new_timer: Callable[[type[TimerHandle]], TimerHandle] = TimerHandle.__new__
 
 #: Whose callbacks are the next step of a task, or work that would run in a thread.
 _MOVE = (SimulatedTask, _Work)

@@ -24,7 +24,7 @@ MOVES = st.lists(
 
 
 def new_lane() -> Lane:
-    return Lane(Timers().new(lambda now: None))
+    return Lane(lambda: Timers().new(lambda now: None))
 
 
 def parcel(raw: str, size: int = 1, **how: float) -> Parcel:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakebrokers.core.timers import Timers
+from fakebrokers.core.timers import Timer, Timers
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import (
     Fault,
@@ -271,7 +271,15 @@ def test_a_frame_made_from_plain_values() -> None:
 
 
 def test_an_idle_lane_costs_nothing_and_says_so() -> None:
-    lane = Lane(Timers().new(lambda now: None))
+    made = []
+
+    def new_timer() -> Timer:
+        made.append(Timers().new(lambda now: None))
+        return made[-1]
+
+    lane = Lane(new_timer)
     assert lane.idle
-    assert lane.timer.due == float("inf")
     assert lane.take(1.0) == []
+    lane.clear()
+    assert made == []
+    assert lane.timer.due == float("inf")

@@ -7,10 +7,11 @@ import threading
 import msgspec
 
 from fakebrokers.core.frames import Frame, FrameSpec, Malformed, Role
+from fakebrokers.core.wire import frames_of
 from fakebrokers.journal import Journal, Record, Tap
 from tests.core.talk import Talk
 from tests.marked import PASSWORD, shown_in
-from tests.toy import FRAMES, Get, Hello, Put, Refused, Stored, Value
+from tests.toy import FRAMES, WIRE, Get, Hello, Put, Refused, Stored, Value
 
 
 def filled(count: int, **options: int) -> Journal:
@@ -18,6 +19,12 @@ def filled(count: int, **options: int) -> Journal:
     for number in range(count):
         journal.add(10.0 + number, "c1", Tap.IN, Get(str(number)), 6)
     return journal
+
+
+def test_fakes_of_a_protocol_share_what_their_journals_ask_of_frames() -> None:
+    known = frames_of([WIRE])
+    assert frames_of([WIRE]) is known
+    assert known.careful is frames_of([WIRE]).careful
 
 
 def test_records_have_what_the_frame_table_says() -> None:

@@ -70,6 +70,35 @@ def test_timers_for_one_time_come_in_the_order_in_which_they_were_set() -> None:
     assert run(work()) == list(range(20))
 
 
+def test_what_ends_the_program_leaves_the_rest_of_the_turn_for_the_next() -> None:
+    seen: list[object] = []
+
+    def leave() -> None:
+        raise SystemExit(3)
+
+    def fail(what: str) -> None:
+        raise ValueError(what)
+
+    loop = SimulationLoop()
+    loop.set_exception_handler(
+        lambda _, about: seen.append((about["message"][:27], repr(about["exception"])))
+    )
+    with contextlib.closing(loop):
+        loop.call_soon(fail, "first")
+        loop.call_soon(leave)
+        loop.call_soon(seen.append, "after")
+        cancelled = loop.call_soon(seen.append, "never")
+        cancelled.cancel()
+        with pytest.raises(SystemExit):
+            loop.run_forever()
+        reported = [("Exception in callback test_", "ValueError('first')")]
+        assert seen == reported
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+        assert seen == [*reported, "after"]
+        assert cancelled.cancelled()
+
+
 def test_a_deadlock_names_who_waits_and_where() -> None:
     async def waits() -> None:
         await asyncio.Event().wait()

@@ -113,14 +113,26 @@ def test_latency() -> None:
         assert simulation.run(test()) == (0.5, 0.5)
 
 
+def test_a_connect_makes_no_socket_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object, **options: object) -> None:
+        raise AssertionError("a socket")
+
+    async def test() -> None:
+        monkeypatch.setattr(socket, "socket", none)
+        line = await connect("shop", 80)
+        await ask(b"tea", *line)
+        monkeypatch.undo()
+        with pytest.raises(ValueError, match="server_hostname"):
+            await asyncio.open_connection("shop", 80, server_hostname="shop")
+
+    with Simulation() as simulation:
+        simulation.start(shop)
+        simulation.run(test())
+
+
 def test_a_question_and_its_answer_are_four_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each end of the line reads, and then each task goes on: nobody is called for nothing in between."""
     called = []
-    really_run = asyncio.Handle._run  # type: ignore[attr-defined] # typeshed leaves it out
-
-    def run(handle: Any) -> None:
-        called.append(handle)
-        really_run(handle)
 
     async def test() -> int:
         line = await connect("shop", 80)
@@ -132,7 +144,13 @@ def test_a_question_and_its_answer_are_four_callbacks(monkeypatch: pytest.Monkey
 
     with Simulation() as simulation:
         simulation.start(shop)
-        monkeypatch.setattr(asyncio.Handle, "_run", run)
+        really_call = simulation.loop.call
+
+        def call(handle: asyncio.Handle) -> None:
+            called.append(handle)
+            really_call(handle)
+
+        monkeypatch.setattr(simulation.loop, "call", call)
         assert simulation.run(test()) == 40
 
 
