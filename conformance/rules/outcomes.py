@@ -162,6 +162,20 @@ def _same(one: object, other: object) -> bool:
     return str(one).casefold() == str(other).casefold()
 
 
+@invariant("ok-needs-answer")
+def flush_needs_outcomes(case: Case) -> Iterator[Violation]:
+    """A flush is over once each message that was published before has its outcome."""
+    for done in case.done("flush"):
+        if done.result is None or not done.result.ok or done.ended is None:
+            continue
+        for reported in case.reported:
+            is_before = reported.done.begun < done.begun
+            until_s = done.ended.t + SLACK_S + case.slack_s
+            if is_before and (reported.at is None or reported.at.t > until_s):
+                text = f"flush was ok, and {message(reported.body)} had no outcome yet"
+                yield text, done.ended, reported.at
+
+
 @invariant("nack-needs-error")
 def nack_needs_error(case: Case) -> Iterator[Violation]:
     """A message is reported as refused with a code only after a refusal with this code.

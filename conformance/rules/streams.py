@@ -9,7 +9,7 @@ from conformance.clients.adapter.messages import same_body
 from conformance.rules.registry import Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.facts import Flow, Question
+from conformance.run.facts import Flow, Question, Should
 from conformance.run.showing import shown
 from conformance.run.traits import Asks
 
@@ -147,7 +147,12 @@ def streams_that_are_begun_are_ended(case: Case) -> Iterator[Violation]:
     if closing is None:
         return
     for done, flow in _flows(case, "in"):
-        assert flow.question is not None
+        assert flow.question is not None and done.result is not None
         over = done.ended is not None and done.ended.t + ENDS_S + case.slack_s < closing.t
         if over and flow.last is None and flow.question.conn.serves(closing):
             yield f"{done.op} ended {done.result}, and its stream was never ended", flow.begun, done.ended
+        elif over and done.ended is not None and flow.whole is not None and not case.touched:
+            late_s = flow.whole.t - done.ended.t
+            if late_s > ENDS_S + case.slack_s and not done.result.ok:
+                text = f"{done.op} ended {done.result}, and its stream was sent for {late_s:.1f} s after that"
+                yield Should(text), flow.whole

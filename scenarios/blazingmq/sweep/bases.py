@@ -24,7 +24,14 @@ from scenarios.blazingmq.sweep.lives import (
     turned_away,
     two_sessions,
 )
-from scenarios.blazingmq.sweep.options import early_changes, early_posts, late_steps, reordered, tiers, two_waits
+from scenarios.blazingmq.sweep.options import (
+    early_changes,
+    early_posts,
+    late_steps,
+    reordered,
+    tiers,
+    two_waits,
+)
 from scenarios.blazingmq.sweep.publishing import (
     batched,
     bodies,

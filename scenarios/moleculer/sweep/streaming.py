@@ -140,6 +140,17 @@ async def called_off(context: ScriptContext) -> None:
 
 
 @base(role="caller", needs=["streams"], injections=False)
+async def long_upload(context: ScriptContext) -> None:
+    """An upload that takes much longer than its call has time."""
+    peer(context)
+    await joined(context)
+    slow: dict[str, Any] = {"stream": {"text": "x" * 120}, "chunk": 1, "every_ms": 100}
+    await begin(context, "p.wait", {"n": 1}, 1.0, **slow)
+    await context.sleep(15)
+    await probed(context)
+
+
+@base(role="caller", needs=["streams"], injections=False)
 async def large_streams(context: ScriptContext) -> None:
     """Streams in pieces that no message takes, which have to be cut."""
     peer(context)

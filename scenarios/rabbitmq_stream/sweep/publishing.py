@@ -66,6 +66,21 @@ async def publish_named(context: ScriptContext) -> None:
     await publishing(context, "p")
 
 
+@base(role="publisher", injections=False)
+async def flushed(context: ScriptContext) -> None:
+    """A flush waits for all publishers, also where one of them has nothing under way."""
+    for name in ("S", "S2"):
+        context.broker.create_stream(name)
+    await context.connect()
+    for number, (slow, target) in enumerate((("S2", "S"), ("S", "S2"))):
+        await context.op("publish", body=text(f"a{number}"), target=target, wait=True)
+        context.broker.faults.add(delay(2.0, kind="PublishConfirm", nth=1))
+        await context.op("publish", body=text(f"b{number}"), target=slow, wait=False)
+        await context.op("flush", 8.0)
+        await context.sleep(3)
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher", needs=["named_publisher"], injections=False)
 async def own_ids(context: ScriptContext) -> None:
     """The application gives publishing ids of its own, from 0 and with gaps, singly and many; then none."""

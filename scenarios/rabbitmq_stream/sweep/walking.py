@@ -94,6 +94,11 @@ async def store(walk: Walk) -> None:
     walk.begin("rmqs.store_offset", 8.0, target="S", name="w", offset=walk.number)
 
 
+async def flush(walk: Walk) -> None:
+    """Wait for all confirms."""
+    await walk.context.op("flush", 8.0)
+
+
 async def drop(walk: Walk) -> None:
     """The end of a publisher, once its messages have their outcomes."""
     await walk.ended()
@@ -120,7 +125,7 @@ async def chatter(walk: Walk) -> None:
 
 STEPS = (
     (8, publish), (3, publish_many), (4, ask), (4, subscribe), (2, unsubscribe), (4, put), (1, store),
-    (1, drop), (2, move), (2, Walk.kill), (1, Walk.rest), (3, Walk.ended),
+    (1, drop), (1, flush), (2, move), (2, Walk.kill), (1, Walk.rest), (3, Walk.ended),
 )  # fmt: skip
 CHATTERING = (*STEPS, (8, chatter))
 WALKS = (

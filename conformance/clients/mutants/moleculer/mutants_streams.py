@@ -132,3 +132,11 @@ class FalsyObjectsAreNothing(Incoming):
         is_object = self.opening is not None and packet.get("stream") is True
         if not is_object or chunk_of(packet.get(self._payload)):
             super().take(packet)
+
+
+@mutant("uploads-outlive-their-calls", tag="data", breaks=["M13"])
+class UploadsOutliveTheirCalls(Caller):
+    """What a call uploads is sent to its end, also when the call has ended."""
+
+    async def send_up(self, *args: Any) -> None:
+        await asyncio.shield(self._runtime.tasks.spawn(super().send_up(*args)))

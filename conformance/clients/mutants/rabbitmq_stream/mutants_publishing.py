@@ -285,3 +285,12 @@ class IdZeroIsNone(Publisher):
         for entry in entries:
             entry.publishing_id = entry.publishing_id or None
         super().send(entries)
+
+
+@mutant("flush-waits-for-one", tag="data", breaks=["R6"])
+class FlushWaitsForOne(Publishing):
+    """A flush returns once one of several publishers has nothing under way."""
+
+    async def flush(self, timeout: float | None = None) -> None:
+        if all(publisher.pending for publisher in self.publishers.values()):
+            await super().flush(timeout)
