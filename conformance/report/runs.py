@@ -59,6 +59,7 @@ def _document(log: RunLog, row: RowResult) -> RunDocument:
     about: Sequence[tuple[str, str]] = [
         ("demanded", row.requirement),
         ("got", row.actual),
+        ("done", row.fault),
         ("again", row.replay),
     ]
     document.about = [*(each for each in about if each[1]), *document.about]

@@ -38,6 +38,7 @@ from fakebrokers.journal.reader import RunLog, assemble, segments_of
 from fakebrokers.journal.rows import MARK, TRACE, RunRow, TracedRow
 from fakebrokers.journal.secrets import REDACTED, redacted
 from fakebrokers.journal.segment import Segment
+from fakebrokers.journal.texts import as_json
 
 Outcome = Literal["invoke", "ok", "fail", "info", "event"]
 
@@ -347,7 +348,7 @@ class RunJournal:
         if self._body_limit is not None:
             for name in spec.bulk:
                 fields[name] = _shortened(fields[name], self._body_limit)
-        return msgspec.json.encode(fields, enc_hook=str).decode()
+        return as_json(fields).decode()
 
 
 def _segments(folder: Path, run: str) -> tuple[Segment, Segment]:
@@ -386,7 +387,7 @@ def value_id(body: bytes) -> str:
 
 
 def _shortened(body: Any, limit: int) -> Any:
-    data = body if isinstance(body, bytes) else msgspec.json.encode(body, enc_hook=str)
+    data = body if isinstance(body, bytes) else as_json(body)
     if len(data) <= limit:
         return body
     return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}

@@ -41,6 +41,13 @@ function pretty(text) {
   try { return JSON.stringify(JSON.parse(text), null, 1); } catch { return text; }
 }
 
+/** The leaves of a value by their paths: {"chunk.entries": 3}. */
+function leaves(value, path = "", found = {}) {
+  if (value === null || typeof value !== "object") found[path] = JSON.stringify(value);
+  else for (const [name, each] of Object.entries(value)) leaves(each, path ? `${path}.${name}` : name, found);
+  return found;
+}
+
 /** One run: a time line, heads of the lanes, and a list of which only what is seen is in the document. */
 class Run {
   constructor(data, viewer, number) {
@@ -112,6 +119,7 @@ class Run {
 
   /** What the wire and the broker had of messages after a row, and what had no answer yet. */
   upTo(at) {
+    let given = 0;
     const sums = new Map(), open = new Map(), owed = {p: new Map(), d: new Map()}, seen = new Set();
     for (let n = 0; n <= at; n++) {
       const row = this.rows[n], tap = row[TAP], lane = row[LANE];
@@ -120,6 +128,7 @@ class Run {
         else if (/^(closed|ended)/.test(row[NAME])) open.delete(lane);
         continue;
       }
+      if (row[WHAT] === "event" && /^(deliver|message)$/.test(row[NAME])) given++;
       if (row[WHAT] !== "in" && row[WHAT] !== "out") continue;
       const client = tap === "" || tap === "received" || tap === "sent", broker = tap === "" || tap === "heard" || tap === "said";
       for (const [role, count] of row[COUNTS] || []) {
@@ -135,7 +144,19 @@ class Run {
     }
     const answers = role => this.rows.some(row => (row[COUNTS] || []).some(each => each[0] === role));
     const listed = (group, has) => has ? [...new Set(owed[group].values())].map(link => "#" + link.slice(2)) : [];
-    return {sums, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", answers("ack"))};
+    return {sums, given, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", answers("ack"))};
+  }
+
+  /** What a fault has changed in a frame: [field, before, after]; the frame as it was is the last of its kind and text. */
+  altered(at) {
+    const fields = row => { try { return leaves(JSON.parse(row[DETAILS].find(detail => detail[0] === "fields")[1])); } catch { return null; } };
+    const row = this.rows[at], was = {sent: "said", heard: "received"}[row[TAP]], now = was && fields(row);
+    if (!now) return [];
+    const from = this.rows.slice(0, at).findLast(each => each[TAP] === was && each[LANE] === row[LANE] && each[NAME] === row[NAME] && each[LINKS].join() === row[LINKS].join());
+    const before = from && fields(from);
+    if (!before) return [];
+    const names = [...new Set([...Object.keys(before), ...Object.keys(now)])];
+    return names.filter(name => before[name] !== now[name]).map(name => [name, before[name] ?? "-", now[name] ?? "-"]);
   }
 
   /** What the broker knew after a row: text by name, and what it was before where the row has changed it. */
@@ -365,6 +386,7 @@ class Viewer {
     if (run.data.lanes[row[LANE]].kind === "test") Object.assign(words, {op: "the test calls", end: "the call ended"});
     const list = make("dl", {}, make("dt", {}, "what"), make("dd", {}, words[row[WHAT]] || row[WHAT]), make("dt", {}, "at"), make("dd", {}, row[T].toFixed(6) + " s"));
     if (TAPS[row[TAP]]) list.append(make("dt", {}, "by a fault"), make("dd", {}, TAPS[row[TAP]]));
+    for (const [name, before, after] of run.altered(run.picked).slice(0, FACTS_SHOWN)) list.append(make("dt", {}, "changed"), make("dd", {className: "altered"}, `${name}: ${before} \u2192 ${after}`));
     for (const [label, text] of row[DETAILS]) {
       if (label === "hex") list.append(make("pre", {}, hexdump(text)));
       else if (label === "fields") list.append(make("pre", {}, pretty(text)));
@@ -403,12 +425,14 @@ class Viewer {
   }
 
   soFar(run) {
-    const {sums, open, unconfirmed, unacked} = run.upTo(run.picked), parts = [];
-    const columns = run.data.is_of_the_wire ? ["on the wire"] : ["client", "broker"];
+    const {sums, given, open, unconfirmed, unacked} = run.upTo(run.picked), parts = [];
+    const columns = run.data.is_of_the_wire ? ["on the wire"] : ["at the client", "at the broker"];
     if (sums.size) parts.push(make("table", {className: "sums"},
       make("tr", {}, make("th", {}, ""), ...columns.map(name => make("th", {}, name))),
       ...Object.keys(WORDS).filter(role => sums.has(role)).map(role => make("tr", {}, make("td", {}, WORDS[role]),
         ...sums.get(role).slice(0, columns.length).map((n, at, both) => make("td", {className: both.length < 2 || both[0] === both[1] ? "" : "unlike"}, String(n)))))));
+    if (sums.has("deliver") && run.data.lanes.some(lane => lane.kind === "subscription"))
+      parts.push(make("p", {className: "given"}, `handed to the application: ${given}`));
     const list = (text, keys) => { if (keys.length) parts.push(make("p", {}, `${text}: ${keys.slice(0, KEYS_SHOWN).join(", ")}${keys.length > KEYS_SHOWN ? ` and ${keys.length - KEYS_SHOWN} more` : ""}`)); };
     list("published, and no answer yet", unconfirmed);
     list("delivered, and not acknowledged yet", unacked);
