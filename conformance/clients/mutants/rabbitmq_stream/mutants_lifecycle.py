@@ -182,7 +182,7 @@ class CloseEmptiesTheQueue(StreamClient):
 
 @mutant("surfaces-after-close", tag="data", breaks=["R9", "R17", "X7"])
 class SurfacesAfterClose(Consuming):
-    """Goes on surfacing what has come after it is closed."""
+    """Goes on delivering what has come after it is closed."""
 
     def stop(self, subscription: Subscription, drain: bool = False) -> None:
         super().stop(subscription, True)
