@@ -280,7 +280,9 @@ async def non_numeric_times(broker: PZQ, client: Client, expect: Expect) -> None
         mark, body = len(client.events), field.encode() + b" " + value
         broker.faults.add(rewrite({field: value}, role="deliver", scope="run", name="time"))
         broker.publish(body)
-        criterion = f"a delivery with {field} {value[:8]!r} is given to the application, or reported as an error"
+        criterion = (
+            f"a delivery with {field} {value[:8]!r} is given to the application, or reported as an error"
+        )
 
         def known(body: bytes = body, mark: int = mark) -> bool:
             return bool(with_body(client, body)) or any(e.event == "error" for e in client.events[mark:])
