@@ -24,22 +24,22 @@ commands = [
         (
             "compare",
             "compare:compare_command",
-            "Say the same commands to the fake and to a real server, and show where the answers differ.",
+            "Send the same commands to the fake and to a real server, and show where the answers differ.",
         ),
         (
             "conform",
             "suite:conform_command",
-            "Judge a client: run scenarios against it and say which requirements it meets.",
+            "Judge a client: run scenarios against it and report which requirements it meets.",
         ),
         (
             "explain",
             "list:explain_command",
-            "Say what scenarios or rules demand, where that comes from, and what is done to the client.",
+            "Explain what scenarios or rules demand, where that comes from, and what is done to the client.",
         ),
         (
             "gate",
             "gate:gate_command",
-            "Say whether a run may pass, against known failures and an earlier run.",
+            "Decide whether a run may pass, by known failures and an earlier run.",
         ),
         (
             "known",
@@ -51,12 +51,12 @@ commands = [
         (
             "replay",
             "replay:replay_command",
-            "Run what a sweep or chaos has written down, exactly.",
+            "Run a replay file of sweep or chaos again, exactly.",
         ),
         (
             "scoreboard",
             "scoreboard:scoreboard_command",
-            "Judge the last releases of clients, and write what each has mended and broken as static pages.",
+            "Judge the last releases of clients, and write static pages of what each has fixed and broken.",
         ),
         (
             "shrink",

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rule", metavar="NAME", help="Judge by this rule, in the runs of the rows (of the set smoke)."
 )
-@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client speaks several.")
+@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client has several.")
 @click.option("--variant", metavar="V", help="The transporter, profile or server version of the row.")
 @workload_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the row's random decisions.")

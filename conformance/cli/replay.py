@@ -101,7 +101,7 @@ def _run(client: Any, file: ReplayFile[Any, Any]) -> Callable[[Any], Case]:
 def replay_command(
     path: Path, client: str | None, adapter: str | None, mutant: str | None, workload: str, as_json: bool
 ) -> int:
-    """Run what a sweep or chaos has written down, exactly.
+    """Run a replay file of sweep or chaos again, exactly.
 
     Exit code 1: it fails again; 0: it does not; 2: the run was another one.
     """

@@ -67,7 +67,7 @@ class FaultRow(msgspec.Struct, frozen=True):
     """A fault at work.
 
     Attributes:
-        seen: Frames, messages or moments that fitted, whether or not it was their turn.
+        seen: Frames, messages or moments that matched, whether or not it was their turn.
         fired: How often it took place.
         fault: The fault, as a plan has it.
     """

@@ -181,7 +181,7 @@ class RunJournal:
                     lines.append(line)
             self._append(lines)
         except Exception as error:
-            lost = f"nothing from record {trace[0][0]} on is written down"
+            lost = f"nothing from record {trace[0][0]} on is recorded"
             raise self._broke_off(self._wire, error, lost) from error
 
     def _plan(self, kind: type[Frame], spec: FrameSpec, lines: list[tuple[Any, ...]]) -> _Plan:
@@ -281,7 +281,7 @@ class RunJournal:
             finally:
                 segment.close()
         except OSError as error:
-            lost = "what passed is not written down byte by byte"
+            lost = "what passed is not recorded byte by byte"
             self.failure = self.failure or JournalError(path, _problem(error), lost)
 
     def _note(self, line: tuple[Any, ...]) -> None:
@@ -291,7 +291,7 @@ class RunJournal:
             self._ops.append([line])
         except OSError as error:
             self._ops_end = True
-            self._broke_off(self._ops, error, "what the client did and the verdict are not all written down")
+            self._broke_off(self._ops, error, "what the client did and the verdict are not all recorded")
 
     def _broke_off(self, blocks: Blocks, error: Exception, lost: str) -> JournalError:
         """Keep what went wrong; nothing more is written there."""
@@ -311,7 +311,7 @@ class RunJournal:
         try:
             self._wire.close()
         except OSError as error:
-            self._broke_off(self._wire, error, "nothing that the fake saw is written down")
+            self._broke_off(self._wire, error, "nothing that the fake saw is recorded")
         if self.failure is None:
             self.attributes(**attributes, ended=True)
         else:
@@ -319,7 +319,7 @@ class RunJournal:
         try:
             self._ops.close()
         except OSError as error:
-            self._broke_off(self._ops, error, "what the client did and the verdict are not written down")
+            self._broke_off(self._ops, error, "what the client did and the verdict are not recorded")
 
     def discard(self) -> None:
         """The run is not kept: its files go, whatever was written so far."""
@@ -365,7 +365,7 @@ def _segments(folder: Path, run: str) -> tuple[Segment, Segment]:
             ops.path.unlink()
             raise
     except OSError as error:
-        raise JournalError(folder, _problem(error), "nothing is written down") from error
+        raise JournalError(folder, _problem(error), "nothing is recorded") from error
 
 
 def ensure_writable(folder: Path) -> None:

@@ -197,7 +197,7 @@ class Simulation:
         """
         if protocol == "pzq":
             raise UsageError(
-                "PZQ's clients speak through libzmq, which has threads and sockets of its own: it cannot be "
+                "PZQ's clients use libzmq, which has threads and sockets of its own: it cannot be "
                 "simulated; use the fixture pzq"
             )
         homes = self._homes(host, protocol, options.get("nodes", 1))

@@ -48,7 +48,7 @@ FOLDER = Path(".fakebrokers") / "simulate"
     "--coverage",
     multiple=True,
     metavar="MODULE",
-    help="Steer by lines of this module or package, and say which no seed reached; may be repeated.",
+    help="Steer by lines of this module or package, and list what no seed reached; may be repeated.",
 )
 @click.option("--twice", is_flag=True, help="Run every seed twice, not only each hundredth and what fails.")
 @click.option(
