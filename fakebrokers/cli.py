@@ -238,7 +238,7 @@ cli.add_command(
     Deferred(
         "simulate",
         "fakebrokers.simulation.search.command:simulate",
-        "Run a system on virtual time under faults drawn from seeds, and find the fewest that break it.",
+        "Find the fewest faults that break a system, on virtual time.",
     )
 )
 cli.add_command(
@@ -252,7 +252,7 @@ cli.add_command(
     Deferred(
         "trace",
         "fakebrokers.viewer.cli:trace",
-        "Make a page of a run: each frame, what the client was asked to do, where faults took place.",
+        "Make a page of a run: each frame, each call, each fault.",
     )
 )
 

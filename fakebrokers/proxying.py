@@ -88,7 +88,9 @@ def proxy(
     control: int | None,
     **given: Any,
 ) -> int:
-    """Forward what clients send to the server UPSTREAM (host:port), with faults on the way.
+    """Forward traffic to a real server, with faults on the way.
+
+    UPSTREAM is the server, host:port.
 
     Toxiproxy's clients control it on --api. As soon as it accepts connections it prints one line: READY, the
     protocol (or 'proxy'), the address for clients, and name=url for each further address.

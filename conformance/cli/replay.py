@@ -137,7 +137,10 @@ def replay_command(
 @workload_option
 @real_time_option
 def shrink_command(path: Path, workload: str, real_time: bool) -> int:
-    """Find the smallest spec or schedule that fails as a replay file does; it is written beside it."""
+    """Find the smallest spec or schedule that fails the same.
+
+    It is written beside the replay file FILE.
+    """
     from conformance.search.replay import shrunk
 
     file, _, kind = opened(path, workload)

@@ -118,7 +118,10 @@ def conform_command(
     as_json: bool,
     ids: tuple[str, ...],
 ) -> int:
-    """Judge a client: run scenarios against it and report which requirements it meets."""
+    """Judge a client: report which requirements it meets.
+
+    Scenarios run against it, one for each requirement.
+    """
     from conformance.cli.versions import judge_versions, versions_of
     from conformance.suite.conform import CutShort, NothingExecuted
 

@@ -84,7 +84,9 @@ def sweep_command(
     report: Path | None,
     as_json: bool,
 ) -> int:
-    """Disturb a client at every position and judge what it does by rules that always hold.
+    """Disturb a client at every position, and judge it by rules.
+
+    The rules hold in every run.
 
     A client in Python may run in this process, on virtual time. What it fails there counts if a process of
     its own fails it, too.

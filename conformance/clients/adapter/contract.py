@@ -17,7 +17,7 @@ CONTRACT: Mapping[str, str] = {
     "waits": "an op waits for the next connection, where there is none or where it was lost",
     "drains": "a close hands over first what has come",
     "own_credit": "it allows deliveries by a plan of its own, not one for each that has come",
-    "drops_idle": "it ends a connection that it no longer needs without a close frame, or before the answer to it",
+    "drops_idle": "it ends a connection that it no longer needs without a close frame, or the answer to one",
     "leaves_dropped": "what the broker has dropped (a target that moves) it leaves to the application",
     "own_deadline": "what has no answer is given up by a time-out of its own, not by that of the application",
     "own_keys": "it reports outcomes by keys, or has names for publishers, that are not those on the wire",

@@ -85,7 +85,9 @@ def simulate(
     report: Path,
     as_json: bool,
 ) -> int:
-    """Run a system on virtual time under faults drawn from seeds, and find the fewest that break it.
+    """Find the fewest faults that break a system, on virtual time.
+
+    Each seed draws faults.
 
     MODULE:FUNCTION is an async function that gets the simulation: it makes brokers, starts applications, and
     raises what is wrong at the end, after 'await simulation.healed()'.
