@@ -22,6 +22,7 @@ from conformance.suite.verdicts import executed_share
 
 PERIOD_S = 5.0  #: between two lines of progress where there is no terminal
 STORY_LINES = 12
+IN_A_LINE = 1  #: lines of stderr that the line of an inconclusive row has
 DIAGRAM_LINES = 14
 RULE_ROWS = 12  #: ids that are printed of the rows that violate a rule
 
@@ -255,7 +256,7 @@ def _print_open(console: Console, results: Results) -> None:
     """What is not clear, and what was expected to fail and did not."""
     for row in results.results:
         if row.verdict is Verdict.INCONCLUSIVE:
-            texts = [f"adapter: {text}" for text in brief(row.adapter)] + [row.reason]
+            texts = [f"adapter: {text}" for text in brief(row.adapter, IN_A_LINE)] + [row.reason]
             line = f"inconclusive {row.id} ({row.level}): {'; '.join(texts)}"
             console.print(plain(line), markup=False, highlight=False, style="magenta", soft_wrap=True)
         if "unexpected pass" in row.tags:

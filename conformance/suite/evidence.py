@@ -14,7 +14,7 @@ from fakebrokers.journal import Journal, Record
 
 LAST_WORDS = 20  #: lines of stderr that the report has; a traceback fits
 STDERR = "stderr: "
-BRIEF = 8  #: of them on the console
+BRIEF = 8  #: of them on the console, for a failure
 VIOLATIONS_SHOWN = 3
 
 
@@ -64,10 +64,10 @@ def trouble_of(adapter: Adapter, mark: int) -> tuple[str, ...]:
     return (*found, *(f"{STDERR}{line}" for line in words or said[-LAST_WORDS:]))
 
 
-def brief(trouble: Sequence[str]) -> list[str]:
+def brief(trouble: Sequence[str], lines: int = BRIEF) -> list[str]:
     """What went wrong in an adapter, for the console: of its stderr the last lines alone."""
     said = [text for text in trouble if text.startswith(STDERR)]
-    return [text for text in trouble if text not in said[:-BRIEF]]
+    return [text for text in trouble if text not in said[:-lines]]
 
 
 def end_of(adapter: Adapter, mark: int) -> str:

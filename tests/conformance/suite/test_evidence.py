@@ -66,6 +66,7 @@ def test_of_a_long_stderr_the_console_has_the_last_lines() -> None:
     trouble = ["ended with exit status 1", *(f"stderr: line {number}" for number in range(20))]
     assert brief(trouble) == [trouble[0], *trouble[-8:]]
     assert brief(trouble[:9]) == trouble[:9]
+    assert brief(trouble, 1) == [trouble[0], trouble[-1]]
 
 
 @pytest.mark.parametrize(
