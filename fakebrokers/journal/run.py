@@ -235,14 +235,14 @@ class RunJournal:
             key: The log: name of the stream, queue or topic.
             value: `value_id` of the body.
             offset: Position in the log, where positions are numbers that have an order.
-            wire_key: `key_text` of the correlation key, where the client tells it.
+            wire_key: `key_text` of the correlation key, where the client reports it.
             error: Kind of the error; ``hang`` if the runner gave up waiting.
         """
         line = (OP, now, process, op_id, f, outcome, key, value, offset, wire_key, error, note)
         self._note(line)
 
     def event(self, now: float, process: str, what: str, note: str = "") -> None:
-        """The client told something unasked: ``connection_lost``, ``reconnected`` ..."""
+        """The client reported something unasked: ``connection_lost``, ``reconnected`` ..."""
         self._note((EVENT, now, process, what, note))
 
     def did(self, now: float, text: str) -> None:

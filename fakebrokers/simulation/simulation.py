@@ -147,7 +147,7 @@ class Simulation:
             task.forget()
 
     def check(self) -> None:
-        """Raise what went wrong and nobody has seen: in applications, in brokers, and refused calls."""
+        """Raise what went wrong and no call has raised: in applications, in brokers, and refused calls."""
         errors: list[BaseException] = list(self.loop.refusals)
         self.loop.refusals = []
         failures = [each.failure for each in self.applications]

@@ -109,7 +109,7 @@ class ServerCloseIgnored(Connection):
 
 @mutant("server-close-untold", tag="life-cycle", breaks=["R17", "X7"])
 class ServerCloseUntold(Recovery):
-    """Tells nobody that the server has closed the connection, and does not come back."""
+    """Does not report that the server has closed the connection, and does not come back."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         if error.kind == "closed" and not self.runtime.is_closed:
