@@ -5,6 +5,7 @@ const HEIGHT = 22;
 const TAPS = {received: "never reached the broker", heard: "what the broker got instead", said: "meant, not sent", sent: "sent instead"};
 const ALWAYS = new Set(["rule", "failure"]);
 const WORDS = {publish: "published", confirm: "confirmed", reject: "refused", deliver: "delivered", ack: "acknowledged"};
+const ROOM = 25;  // percent of the width that the text of a frame takes
 const KEYS_SHOWN = 12, FACTS_SHOWN = 40;
 const NAMES = new Intl.Collator("en", {numeric: true});
 const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "did", "event"]], ["bytes", ["bytes"]]];
@@ -223,7 +224,9 @@ class Run {
       lanes.append(make("div", {className: "arrow" + (gone ? " gone" : ""), style: {left: from + "%", width: to - from + "%"}}));
       const tip = toRight ? {left: `calc(${to}% - 8px)`, borderLeftColor: "var(--in)"} : {left: `calc(${from}% - 2px)`, borderRightColor: "var(--out)"};
       lanes.append(make("div", {className: "head", style: tip}));
-      lanes.append(make("div", {className: "say", style: {left: `calc(${mine}% + 8px)`, right: `${Math.max(0, 100 - end)}%`}}, ...said));
+      const aside = end - mine < ROOM && mine > ROOM;  // near the broker an arrow is too short for its text
+      const place = aside ? {right: `calc(${100 - mine}% + 8px)`, maxWidth: mine + "%"} : {left: `calc(${mine}% + 8px)`, right: `${Math.max(0, 100 - end)}%`};
+      lanes.append(make("div", {className: "say", style: place}, ...said));
     } else {
       const late = mine > 60, style = late ? {right: `calc(${100 - mine}% + 6px)`, maxWidth: mine + "%"} : {left: `calc(${mine}% + 6px)`, maxWidth: 100 - mine + "%"};
       lanes.append(make("div", {className: "say chip", style}, ...said));
@@ -361,8 +364,8 @@ class Viewer {
   }
 
   move(by) {
-    const run = this.current, number = run.place.get(run.picked);
-    const next = number === undefined ? 0 : Math.min(run.visible.length - 1, Math.max(0, number + by));
+    const run = this.current, number = run.place.get(run.picked) ?? -1;
+    const next = Math.min(run.visible.length - 1, Math.max(0, number + by));
     if (run.visible.length) this.pick(run, run.visible[next]);
   }
 

@@ -152,6 +152,20 @@ def test_a_frame_that_a_fault_has_changed_says_which_fields(browser: Any, tmp_pa
         assert page.locator("aside .altered").count() == 0
 
 
+def test_frames_beside_the_broker_have_room_for_their_text_and_end_leads_to_the_last(
+    browser: Any, tmp_path: Path
+) -> None:
+    rows = [Row(0.1 * n, "in", n, "", "SaslAuthenticate", f"#{n}", "", [], 0, []) for n in range(12)]
+    lanes = [*(Lane(f"c{n}", "connection") for n in range(12)), Lane("broker", "broker")]
+    write_page(tmp_path / "run.html", [RunDocument("a run", [], lanes, rows)])
+    with opened(browser, (tmp_path / "run.html").as_uri(), 1280, 900) as page:
+        page.locator("body[data-ready]").wait_for()
+        page.keyboard.press("End")
+        assert picked(page) == "SaslAuthenticate #11"
+        cut = "rows => rows.filter(row => row.scrollWidth > row.clientWidth).length"
+        assert page.locator(".row .say").evaluate_all(cut) == 0
+
+
 def test_kinds_are_left_out(page: Any) -> None:
     page.get_by_label("ops").uncheck()
     assert page.locator(".row.op").count() == 0
