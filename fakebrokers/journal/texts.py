@@ -18,6 +18,8 @@ def as_json(value: Any) -> bytes:
         return msgspec.json.encode(value, enc_hook=str)
     except UnicodeEncodeError:
         return msgspec.json.encode(_escaped(msgspec.to_builtins(value, enc_hook=str)))
+    except RecursionError:
+        return b'"nested too deeply to be written"'
 
 
 def _escaped(value: Any) -> Any:

@@ -32,6 +32,15 @@ def test_any_text_becomes_json(value: object, text: bytes) -> None:
     assert as_json(value) == text
 
 
+def test_what_is_nested_too_deeply_is_called_so() -> None:
+    value: list[object] = []
+    for _ in range(100_000):
+        value = [value]
+    assert as_json(value) == b'"nested too deeply to be written"'
+    while value:  # let go of it level by level
+        value = value.pop()  # type: ignore[assignment]
+
+
 def test_a_page_holds_any_text(tmp_path: Path) -> None:
     row = Row(0.0, "in", 0, "", "Open", "\udcff", "", [], 0, [])
     write_page(tmp_path / "run.html", [RunDocument("hostile", [], [Lane("c1", "connection")], [row])])
