@@ -302,7 +302,7 @@ def verdicts(done: Sequence[Results]) -> Table:
     "--seed", type=int, default=0, show_default=True, help="Seed of the scenarios' random decisions."
 )
 @click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
-@click.option("--baseline", metavar="DIR", help="An earlier report: this one says what changed since.")
+@click.option("--baseline", metavar="DIR", help="An earlier report: this one shows what has changed since.")
 @real_time_option
 @coverage_option
 def main(

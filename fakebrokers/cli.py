@@ -147,12 +147,12 @@ def cli() -> None:
     "--journal",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write down every frame in this folder.",
+    help="Record every frame in this folder.",
 )
 @click.option(
     "--journal-frames",
     is_flag=True,
-    help="Write down all fields of each frame, bodies too: 'journal export' makes bytes of them again.",
+    help="Record all fields of each frame, bodies too: 'journal export' turns them into bytes again.",
 )
 @flags()
 @click.option(
@@ -165,7 +165,7 @@ def cli() -> None:
     "--replay",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Say what a real server has said: a recording of 'proxy --record FILE'.",
+    help="Repeat what a real server sent: a recording of 'proxy --record FILE'.",
 )
 def serve(
     protocol: Protocol,
@@ -207,7 +207,7 @@ def serve(
         options["journal_dir"] = journal
         options["journal_frames"] = journal_frames
     elif journal_frames:
-        raise click.BadOptionUsage("--journal-frames", "--journal-frames says what --journal DIR is to hold")
+        raise click.BadOptionUsage("--journal-frames", "--journal-frames needs --journal DIR")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if replay is None:
@@ -238,21 +238,21 @@ cli.add_command(
     Deferred(
         "simulate",
         "fakebrokers.simulation.search.command:simulate",
-        "Run a system on virtual time under faults drawn from seeds, and find the fewest that break it.",
+        "Find the fewest faults that break a system, on virtual time.",
     )
 )
 cli.add_command(
     Deferred(
         "journal",
         "fakebrokers.journal.cli:journal",
-        "Read what a fake has written down, or hand it to other programs.",
+        "Read the journal of a fake, or export it for other programs.",
     )
 )
 cli.add_command(
     Deferred(
         "trace",
         "fakebrokers.viewer.cli:trace",
-        "Make a page of a run: who said what to whom, what the client was asked, where faults took place.",
+        "Make a page of a run: each frame, each call, each fault.",
     )
 )
 
@@ -260,7 +260,7 @@ cli.add_command(
 @cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def doctor(as_json: bool) -> int:
-    """Say what is installed, what is missing, and how to get it.
+    """Show what is installed, what is missing, and how to get it.
 
     The exit code is 0 when the fakes can run, whatever else is missing, and 3 when they cannot.
     """
@@ -310,7 +310,7 @@ def _exit_code(args: Sequence[str] | None, unwritten: Callable[[], str]) -> int 
             click.echo(f"Error: {short}", err=True)
         elif missing := missing_package(error):
             click.echo(
-                f"Error: {missing} is not installed; 'fakebrokers doctor' says how to get it", err=True
+                f"Error: {missing} is not installed; 'fakebrokers doctor' shows how to get it", err=True
             )
         else:
             tell_defect()

@@ -142,7 +142,7 @@ def print_tables(findings: Findings) -> None:
     for problem in findings.problems:
         console.print(problem, "", markup=False)
     if not findings.packages:
-        console.print(f"[red]{OWN_DISTRIBUTION} lies here, but is not installed.[/] Cure: pip install -e .")
+        console.print(f"[red]{OWN_DISTRIBUTION} is here, but is not installed.[/] Cure: pip install -e .")
     elif findings.healthy:
         console.print("[green]The fakes can run.[/]")
     else:

@@ -51,12 +51,12 @@ _port = click.IntRange(0, 65535)
     "--journal",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write down every frame in this folder.",
+    help="Record every frame in this folder.",
 )
 @click.option(
     "--journal-frames",
     is_flag=True,
-    help="Write down all fields of each frame, bodies too: 'journal export' makes bytes of them again.",
+    help="Record all fields of each frame, bodies too: 'journal export' turns them into bytes again.",
 )
 @click.option(
     "--record",
@@ -88,7 +88,9 @@ def proxy(
     control: int | None,
     **given: Any,
 ) -> int:
-    """Pass on what clients say to the server UPSTREAM (host:port), and break it on the way.
+    """Forward traffic to a real server, with faults on the way.
+
+    UPSTREAM is the server, host:port.
 
     Toxiproxy's clients control it on --api. As soon as it accepts connections it prints one line: READY, the
     protocol (or 'proxy'), the address for clients, and name=url for each further address.
@@ -114,7 +116,7 @@ def proxy(
         seed=seed,
     )
     if given["journal_frames"] and given["journal"] is None:
-        raise click.BadOptionUsage("--journal-frames", "--journal-frames says what --journal DIR is to hold")
+        raise click.BadOptionUsage("--journal-frames", "--journal-frames needs --journal DIR")
     if given["record"] is not None and not given["record"].absolute().parent.is_dir():
         raise click.BadOptionUsage("--record", f"--record: there is no folder {given['record'].parent}")
     own(upstream)  # what makes no sense is refused before anything listens

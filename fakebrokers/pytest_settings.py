@@ -91,7 +91,7 @@ OPTIONS = (
         "with --fakebrokers-mutate: seconds that a test may always wait (default: 10)",
     ),
 )
-MUTATE_HELP = "run the tests again with brokers that misbehave, and say what no test has noticed"
+MUTATE_HELP = "run the tests again with brokers that misbehave, and list what no test has noticed"
 URL_HELP = "use a real broker instead of the fake in tests that need no faults; may be given several times"
 
 

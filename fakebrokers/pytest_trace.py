@@ -71,6 +71,7 @@ def _document(
         protocol=server.protocol.name,
         calls=calls_of(server),
         failure=f"{type(error).__name__}: {error}"[:FAILURE_MAX],
+        ended_s=server.now,
         logs=logs,
     )
 

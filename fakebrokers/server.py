@@ -65,7 +65,7 @@ class FakeServer(Lifetime, Acting, metaclass=ServerType):
         journal_frames: Write down all fields of each frame there, message bodies too: `fakebrokers journal`
             makes bytes of them again. Credentials are blotted out.
         memory: Listen on no socket at all; clients connect with `connect_memory` on the running loop.
-        peers: Tells by a client's frame who the client is, such as
+        peers: Finds by a client's frame who the client is, such as
             ``lambda frame: getattr(frame, "properties", {}).get("connection_name")``; called until it does.
             Faults with ``peer`` and ``scope = "peer"`` then go by that name, and do the same again when
             several clients connect at once, in whatever order they come.
@@ -79,7 +79,7 @@ class FakeServer(Lifetime, Acting, metaclass=ServerType):
         faults: Its faults.
         broker: The model of what all connections share; look, do not touch, from other threads.
         engine: The core; for tests of the core and for reports.
-        expectations: What `expect` was told and `check` has not looked at yet.
+        expectations: What `expect` was given and `check` has not looked at yet.
         tls: The certificates, if it listens for TLS.
         exact: Each frame has its own effect and its own answer, so that what can be counted follows from what
             clients send and not from how TCP cuts it. Otherwise this holds only while there are faults, and

@@ -345,8 +345,8 @@ def test_serve_tells_of_a_defect_of_the_fake(
         (["serve", "moleculer", "--serializer", "X"], "no serializer 'X'; one of: "),
         (["serve", "narconi", "--certificate", "x"], "'x' is not one of 'good', 'expired', 'wrong-host'"),
         (["serve", "pzq", "--control", "65536"], "65536 is not in the range"),
-        (["serve", "pzq", "--journal-frames"], "--journal-frames says what --journal DIR is to hold"),
-        (["proxy", "127.0.0.1:1", "--journal-frames"], "--journal-frames says what --journal DIR is to hold"),
+        (["serve", "pzq", "--journal-frames"], "--journal-frames needs --journal DIR"),
+        (["proxy", "127.0.0.1:1", "--journal-frames"], "--journal-frames needs --journal DIR"),
     ],
 )
 def test_wrong_usage_is_explained(args: list[str], message: str) -> None:

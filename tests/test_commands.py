@@ -69,7 +69,7 @@ def test_a_broken_package_is_named_with_its_cure(tmp_path: Path, code: str) -> N
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("import nowhere", "Error: nowhere is not installed; 'fakebrokers doctor' says how to get it\n"),
+        ("import nowhere", "Error: nowhere is not installed; 'fakebrokers doctor' shows how to get it\n"),
         ("import fakebrokers.nowhere", "a defect of fakebrokers"),
         ("raise SystemError('x')", "a defect of fakebrokers"),
     ],

@@ -129,7 +129,7 @@ def test_a_fault_that_never_took_place_fails_a_test_only_on_demand(run) -> None:
         run(UNFIRED, ini="fakebrokers_unfired = fail"),
     ):
         result.assert_outcomes(failed=1)
-        idle = "the fault 'third' never took place: 1 fitted it (role = \"confirm\", nth = 3)"
+        idle = "the fault 'third' never took place: 1 matched (role = \"confirm\", nth = 3)"
         result.stdout.fnmatch_lines([idle])
         result.stdout.no_fnmatch_line("the fault 'fault 2'*")
     run(UNFIRED, "--fakebrokers-unfired=report", ini="fakebrokers_unfired = fail").assert_outcomes(passed=1)
@@ -173,8 +173,8 @@ def test_seed_faults_and_how_to_run_it_again(run, pytester: pytest.Pytester) -> 
             "*- fakebrokers journal: pzq -*",
             "seed 7, profile real; again: pytest '*.py::test_failing?a b?' --fakebrokers-seed=7"
             " --fakebrokers-profile=real",
-            'fault twice: duplicate (role = "confirm", nth = 1); took place 1 x, 20 fitted it',
-            'fault idle: drop (kind = "Value"); never took place, nothing fitted it',
+            'fault twice: duplicate (role = "confirm", nth = 1); took place 1 x, 20 matched',
+            'fault idle: drop (kind = "Value"); never took place, no frame matched',
             "... * earlier lines are left out",
             " * c1 -> Put *",
         ]

@@ -13,60 +13,60 @@ commands = [
         (
             "bisect",
             "bisection:bisect_command",
-            "Find the version of a client that changed the verdict of a row, or of a replay file.",
+            "Find the version of a client that changed a verdict.",
         ),
         ("chaos", "chaos:chaos_command", "Try a client with random workloads under random faults."),
         (
             "clients",
             "adapter:clients",
-            "List the bundled client adapters, what they need, and whether they can run here.",
+            "List the bundled clients, and which of them can run here.",
         ),
         (
             "compare",
             "compare:compare_command",
-            "Say the same commands to the fake and to a real server, and show where the answers differ.",
+            "Show where a fake and a real server answer differently.",
         ),
         (
             "conform",
             "suite:conform_command",
-            "Judge a client: run scenarios against it and say which requirements it meets.",
+            "Judge a client: report which requirements it meets.",
         ),
         (
             "explain",
             "list:explain_command",
-            "Say what scenarios or rules demand, where that comes from, and what is done to the client.",
+            "Explain what scenarios or rules demand, and why.",
         ),
         (
             "gate",
             "gate:gate_command",
-            "Say whether a run may pass, against known failures and an earlier run.",
+            "Decide by known failures and a baseline if a run may pass.",
         ),
         (
             "known",
             "known:known_command",
-            "Make one file of known defects of others, each cause once, and of what a run has shown.",
+            "Merge files of known defects, and add what a run has shown.",
         ),
         ("list", "list:list_command", "List the scenarios: what a client is judged by."),
         ("mutants", "mutants:mutants_command", "Show which scenario catches which broken client."),
         (
             "replay",
             "replay:replay_command",
-            "Run what a sweep or chaos has written down, exactly.",
+            "Run a replay file of sweep or chaos again, exactly.",
         ),
         (
             "scoreboard",
             "scoreboard:scoreboard_command",
-            "Judge the last releases of clients, and write what each has mended and broken as static pages.",
+            "Judge the last releases of clients, and write pages of it.",
         ),
         (
             "shrink",
             "replay:shrink_command",
-            "Find the smallest spec or schedule that fails as a replay file does; it is written beside it.",
+            "Find the smallest spec or schedule that fails the same.",
         ),
         (
             "sweep",
             "sweep:sweep_command",
-            "Disturb a client at every position and judge what it does by rules that always hold.",
+            "Disturb a client at every position, and judge it by rules.",
         ),
     ]
 ]

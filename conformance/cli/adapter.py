@@ -91,7 +91,7 @@ def new_command(language: str, folder: Path, protocol: str) -> None:
 @click.command("clients")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
 def clients(as_json: bool) -> None:
-    """List the bundled client adapters, what they need, and whether they can run here."""
+    """List the bundled clients, and which of them can run here."""
     from conformance.clients.adapters.registry import bundled
 
     found = bundled()

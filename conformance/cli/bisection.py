@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rule", metavar="NAME", help="Judge by this rule, in the runs of the rows (of the set smoke)."
 )
-@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client speaks several.")
+@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client has several.")
 @click.option("--variant", metavar="V", help="The transporter, profile or server version of the row.")
 @workload_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the row's random decisions.")
@@ -57,7 +57,9 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def bisect_command(as_json: bool, **given: Any) -> int:
-    """Find the version of a client that changed the verdict of a row, or of a replay file.
+    """Find the version of a client that changed a verdict.
+
+    The verdict is that of a row, a rule or a replay file.
 
     Exit code 0: it is named; 1: the oldest and the newest version agree; 2: too little could be judged to
     name it.

@@ -32,7 +32,7 @@ RUNS = 100  #: without --seeds and --minutes
 @click.command("chaos")
 @click.option("--client", metavar="NAME", help="A bundled client, or `reference`.")
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
-@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client speaks several.")
+@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client has several.")
 @click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
 @click.option("--seeds", metavar="A..B", help=f"These seeds; 1..{RUNS} unless --minutes is given.")
 @click.option("--commit", metavar="HASH", help="Seeds made of this text, such as the hash of a commit.")
@@ -112,7 +112,7 @@ def chaos_command(
     if (client is None) == (adapter is None):
         raise UsageError("expected one of --client NAME and --adapter CMD")
     if toxiproxy and not target:
-        raise UsageError("--toxiproxy needs --target: the server to stand in front of")
+        raise UsageError("--toxiproxy needs --target: the server behind it")
     if traces and report is None:
         raise UsageError("--traces needs --report: the folder for the journals")
     reserve(report)

@@ -55,7 +55,9 @@ class Seeds(click.ParamType[range]):
 def compare_command(
     protocol: str, target: str, profile: str, seeds: range, real_delays: bool, as_json: bool
 ) -> int:
-    """Say the same commands to the fake and to a real server, and show where the answers differ.
+    """Show where a fake and a real server answer differently.
+
+    Both get the same commands.
 
     The sequences use names of their own and leave nothing that others would see; still, do not
     choose a server that is needed.

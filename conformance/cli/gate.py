@@ -62,7 +62,7 @@ def gate_command(
     executed: float,
     as_json: bool,
 ) -> int:
-    """Say whether a run may pass, against known failures and an earlier run.
+    """Decide by known failures and a baseline if a run may pass.
 
     RESULTS is a results.json or the report folder that holds it; several are runs of the same client. The
     baseline may be of another version: what gets worse by the upgrade, and what better.

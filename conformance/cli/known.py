@@ -27,7 +27,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Write it here instead of on stdout; may be one of those that are read.",
 )
 def known_command(files: tuple[Path, ...], results: tuple[Path, ...], write: Path | None) -> int:
-    """Make one file of known defects of others, each cause once, and of what a run has shown.
+    """Merge files of known defects, and add what a run has shown.
+
+    Each cause is there once.
 
     The files are about one client, of any form: those before 0.3, one each for suite, sweep and chaos, too.
     """

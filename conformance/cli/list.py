@@ -89,7 +89,7 @@ class About(NamedTuple):
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def explain_command(names: Sequence[str], as_json: bool) -> None:
-    """Say what scenarios or rules demand, where that comes from, and what is done to the client.
+    """Explain what scenarios or rules demand, and why.
 
     A section, such as RMQS-3, is explained by what each of its scenarios demands; a family, such as RMQS, by
     its sections. Rules, such as wire-legal, judge every run of every client; `rules` means all of them.

@@ -29,7 +29,7 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 @click.option("--protocol", type=click.Choice(protocol_names()))
 @click.option("--all", "everything", is_flag=True, help="Try every mutant on every scenario.")
 @click.option("--mutant", "only", multiple=True, metavar="NAME", help="Only this mutant; may be given again.")
-@click.option("--why", is_flag=True, help="Say by which criterion each mutant fails.")
+@click.option("--why", is_flag=True, help="Show the criterion by which each mutant fails.")
 @with_folders
 @click.option("--write", is_flag=True, help="Put what was found into kills.json, or sweep.json.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes.")

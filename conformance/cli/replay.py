@@ -101,7 +101,7 @@ def _run(client: Any, file: ReplayFile[Any, Any]) -> Callable[[Any], Case]:
 def replay_command(
     path: Path, client: str | None, adapter: str | None, mutant: str | None, workload: str, as_json: bool
 ) -> int:
-    """Run what a sweep or chaos has written down, exactly.
+    """Run a replay file of sweep or chaos again, exactly.
 
     Exit code 1: it fails again; 0: it does not; 2: the run was another one.
     """
@@ -137,7 +137,10 @@ def replay_command(
 @workload_option
 @real_time_option
 def shrink_command(path: Path, workload: str, real_time: bool) -> int:
-    """Find the smallest spec or schedule that fails as a replay file does; it is written beside it."""
+    """Find the smallest spec or schedule that fails the same.
+
+    It is written beside the replay file FILE.
+    """
     from conformance.search.replay import shrunk
 
     file, _, kind = opened(path, workload)

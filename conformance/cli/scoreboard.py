@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 )
 @click.option("-n", "parallel", type=click.IntRange(1, 64), help="Scenarios at once.")
 def scoreboard_command(out: Path, clients: str | None, last: int, which: str, parallel: int | None) -> int:
-    """Judge the last releases of clients, and write what each has mended and broken as static pages.
+    """Judge the last releases of clients, and write pages of it.
+
+    The pages show what each release has fixed and broken.
 
     Exit code 0: the pages are there; 2: no version could be judged.
     """

@@ -43,7 +43,7 @@ PROTOCOL = click.Choice(protocol_names())
     "and several versions as NAME==VERSION,==VERSION: may one upgrade?",
 )
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
-@click.option("--protocol", type=PROTOCOL, help="Needed only if the client speaks several.")
+@click.option("--protocol", type=PROTOCOL, help="Needed only if the client has several.")
 @click.option("--variant", metavar="V", help="Only this transporter, profile or server version.")
 @click.option(
     "--set",
@@ -77,7 +77,7 @@ PROTOCOL = click.Choice(protocol_names())
 @click.option(
     "--baseline",
     metavar="DIR",
-    help="An earlier report: the pages of this one say what changed; `gate` makes an exit code of it.",
+    help="An earlier report: the pages of this one show what changed; `gate` makes an exit code of it.",
 )
 @click.option(
     "--uses",
@@ -118,12 +118,15 @@ def conform_command(
     as_json: bool,
     ids: tuple[str, ...],
 ) -> int:
-    """Judge a client: run scenarios against it and say which requirements it meets."""
+    """Judge a client: report which requirements it meets.
+
+    Scenarios run against it, one for each requirement.
+    """
     from conformance.cli.versions import judge_versions, versions_of
     from conformance.suite.conform import CutShort, NothingExecuted
 
     if (client is None) == (adapter is None):
-        raise UsageError("say which client: either --client NAME or --adapter CMD")
+        raise UsageError("name the client: either --client NAME or --adapter CMD")
     if baseline is not None and report is None:
         raise UsageError("--baseline is for the pages of a report: add --report DIR")
     if traces and report is None:
@@ -258,7 +261,7 @@ def _judge_one(
         return ExitCode.INCONCLUSIVE
     _deliver(results, report, console, pages, as_json=as_json, meter=meter)
     if not any(map(was_executed, results.results)):
-        console.print("[bold yellow]nothing was executed[/]: this says nothing about the client")
+        console.print("[bold yellow]nothing was executed[/]: this is no verdict on the client")
     return results.exit_code
 
 

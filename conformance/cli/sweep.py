@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--client", metavar="NAME", shell_complete=client_names, help="A bundled client, or `reference`."
 )
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
-@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client speaks several.")
+@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client has several.")
 @click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
 @click.option("--minutes", type=click.FloatRange(0.01, 10_000), default=1.0, show_default=True)
 @click.option(
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write a list for `ci/conform`: some of what was run.",
 )
-@click.option("--again", is_flag=True, help="Begin anew instead of where the last sweep has stopped.")
+@click.option("--again", is_flag=True, help="Begin again from the start, not where the last sweep stopped.")
 @click.option(
     "-n",
     "processes",
@@ -84,7 +84,9 @@ def sweep_command(
     report: Path | None,
     as_json: bool,
 ) -> int:
-    """Disturb a client at every position and judge what it does by rules that always hold.
+    """Disturb a client at every position, and judge it by rules.
+
+    The rules hold in every run.
 
     A client in Python may run in this process, on virtual time. What it fails there counts if a process of
     its own fails it, too.
@@ -98,7 +100,7 @@ def sweep_command(
     from conformance.search.systematic.fixed import load_specs, save_specs
 
     if (client is None) == (adapter is None):
-        raise UsageError("say which client: --client NAME or --adapter CMD")
+        raise UsageError("name the client: --client NAME or --adapter CMD")
     reserve(report)
     if coverage and processes:
         raise UsageError("--coverage measures one run at a time: leave out -n")
@@ -160,4 +162,4 @@ def _print(campaign: SweepCampaign, as_json: bool) -> None:
     if campaign.left:
         console.print(f"{campaign.left} specs are left: the next sweep goes on with them")
     elif campaign.left == 0:
-        console.print("every spec has been run: --again begins anew")
+        console.print("every spec has been run: --again begins again")

@@ -84,7 +84,7 @@ def load_baseline(place: str) -> Mapping[str, Any]:
         raise unfit(shown(path), "an analysis", error) from None
     matrix = document.get("matrix") if isinstance(document, dict) else None
     if not isinstance(matrix, list) or not all(isinstance(row, dict) and "affected" in row for row in matrix):
-        raise UsageError(f"{shown(path)}: expected an analysis that counts runs by anomaly: make it anew")
+        raise UsageError(f"{shown(path)}: expected an analysis that counts runs by anomaly: make it again")
     found: Mapping[str, Any] = document
     return found
 

@@ -80,7 +80,7 @@ def timed(rows: Sequence[RowResult]) -> str:
     news = sum(f"{ON_VIRTUAL_TIME}: " in each for each in how)
     return (
         f"{scenarios(here)} judged {ON_VIRTUAL_TIME}, {len(how) - here} in processes, in real time: "
-        f"{news} because {ON_VIRTUAL_TIME} they showed what nobody knew, {len(how) - here - news} because "
+        f"{news} because {ON_VIRTUAL_TIME} they showed what was not known, {len(how) - here - news} because "
         "they need a process"
     )
 

@@ -53,12 +53,15 @@ def _worth_a_look(runs: Iterable[Results]) -> Iterator[tuple[str, RowResult]]:
 
 
 def _document(log: RunLog, row: RowResult) -> RunDocument:
-    logs = [("what went wrong in the adapter", "\n".join(row.adapter))] if row.adapter else []
+    logs = (
+        [("the client's process: errors and standard error", "\n".join(row.adapter))] if row.adapter else []
+    )
     document = _judged(log, logs)
     document.title = f"{row.id} {row.title}: {log.run.client} {log.run.client_version}"
     about: Sequence[tuple[str, str]] = [
-        ("demanded", row.requirement),
+        ("required", row.requirement),
         ("got", row.actual),
+        ("done to the client", row.fault),
         ("again", row.replay),
     ]
     document.about = [*(each for each in about if each[1]), *document.about]

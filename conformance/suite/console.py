@@ -14,6 +14,7 @@ from rich.table import Table
 
 from conformance.printing import plain
 from conformance.results import Results, RowResult, RuleResult, Step, Verdict, alike
+from conformance.suite.evidence import brief
 from conformance.suite.expectations import causes
 from conformance.suite.judge import Judgement
 from conformance.suite.scenario import Key, Scenario
@@ -21,6 +22,7 @@ from conformance.suite.verdicts import executed_share
 
 PERIOD_S = 5.0  #: between two lines of progress where there is no terminal
 STORY_LINES = 12
+IN_A_LINE = 1  #: lines of stderr that the line of an inconclusive row has
 DIAGRAM_LINES = 14
 RULE_ROWS = 12  #: ids that are printed of the rows that violate a rule
 
@@ -123,7 +125,7 @@ def print_failure(console: Console, row: RowResult) -> None:
         f"{escape(row.title)} [dim]{row.level} · {escape(where)} · {row.seconds:.1f} s[/]",
         soft_wrap=True,
     )
-    for text in row.adapter:
+    for text in brief(row.adapter):
         _say(console, "adapter", text, style=style)
     for text in row.sources:
         _say(console, "source", text)
@@ -254,7 +256,7 @@ def _print_open(console: Console, results: Results) -> None:
     """What is not clear, and what was expected to fail and did not."""
     for row in results.results:
         if row.verdict is Verdict.INCONCLUSIVE:
-            texts = [f"adapter: {text}" for text in row.adapter] + [row.reason]
+            texts = [f"adapter: {text}" for text in brief(row.adapter, IN_A_LINE)] + [row.reason]
             line = f"inconclusive {row.id} ({row.level}): {'; '.join(texts)}"
             console.print(plain(line), markup=False, highlight=False, style="magenta", soft_wrap=True)
         if "unexpected pass" in row.tags:

@@ -15,7 +15,7 @@ from fakebrokers.faults.plan import Plan
 #: What only looks, waits, or belongs to the life of the fake itself.
 _NOT_DONE = OF_ITS_LIFE | {
     *("client_holds", "expect", "journal_excerpt", "messages", "stream_named", "unacked", "wait_for"),
-    *("messages_url", "queue_url", "wait_for_async", "websocket_url"),
+    *("messages_url", "near_miss", "queue_url", "wait_for_async", "websocket_url"),
 }
 
 #: How many bytes of texts a statement may hold. Writing down megabytes takes time from the scenario, and

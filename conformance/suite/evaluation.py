@@ -117,7 +117,7 @@ class Evaluation:
         elif any(result.op == "state" for result in self._adapter.hung) and "hang" not in tags:
             tags.append("hang")
         if error.late_s is not None and self._lag_s > max(LAG_LIMIT_S, error.late_s):
-            reason = f"{error}; but the harness itself stood still for {self._lag_s:.2f} s"
+            reason = f"{error}; but the harness itself was paused for {self._lag_s:.2f} s"
             return Verdict.INCONCLUSIVE, {"reason": reason, "criterion_id": error.id, "timing": True}
         return Verdict.FAIL, {
             "criterion": error.criterion,
@@ -190,7 +190,7 @@ def _is_stumble(error: Exception) -> bool:
 
 def died(actual: str) -> Violated:
     """The client's process ended although nobody asked for it."""
-    return Violated("the client's process lives on", actual, tags=("crashed",), id="process-lives")
+    return Violated("the client's process goes on", actual, tags=("crashed",), id="process-lives")
 
 
 def _is_below(place: Path, folders: Iterable[Path]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,9 @@ from conformance.clients.adapter.last_words import around_last_words, last_words
 from conformance.clients.adapter.transcript import WAITED
 from fakebrokers.journal import Journal, Record
 
-LAST_WORDS = 3  #: lines of stderr
+LAST_WORDS = 20  #: lines of stderr that the report has; a traceback fits
+STDERR = "stderr: "
+BRIEF = 8  #: of them on the console, for a failure
 VIOLATIONS_SHOWN = 3
 
 
@@ -59,7 +61,13 @@ def trouble_of(adapter: Adapter, mark: int) -> tuple[str, ...]:
     stderr = adapter.stderr(mark)
     words = [] if adapter.alive else around_last_words(stderr)
     said = [line.strip() for line in plain(stderr).splitlines() if line.strip()]
-    return (*found, *(f"stderr: {line}" for line in words or said[-LAST_WORDS:]))
+    return (*found, *(f"{STDERR}{line}" for line in words or said[-LAST_WORDS:]))
+
+
+def brief(trouble: Sequence[str], lines: int = BRIEF) -> list[str]:
+    """What went wrong in an adapter, for the console: of its stderr the last lines alone."""
+    said = [text for text in trouble if text.startswith(STDERR)]
+    return [text for text in trouble if text not in said[:-lines]]
 
 
 def end_of(adapter: Adapter, mark: int) -> str:

@@ -157,7 +157,7 @@ class Expect:
             why: A sentence: what makes the pass worth something all the same.
         """
         if not why.strip():
-            raise UsageError(f"the fault {name!r} may not fire: say why")
+            raise UsageError(f"the fault {name!r} may not fire: give a reason")
         self.unfired[name] = why
 
     def note(self, text: str) -> None:
@@ -167,7 +167,7 @@ class Expect:
     def may_end(self, why: str) -> None:
         """The client's process need not live on to the end of the script, because of this (a sentence)."""
         if not why.strip():
-            raise UsageError("the client may end: say why")
+            raise UsageError("the client may end: give a reason")
         self.may_die = why
 
     # ops

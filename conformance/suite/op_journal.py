@@ -50,6 +50,7 @@ def open_run(
     return RunJournal(
         folder,
         name.lstrip("-._+@") or "run",  # a scope such as npm's @scope/name begins with what a name may not
+        frames=True,  # the page of a failed run shows the fields of its frames
         traces=traces,
         client=client,
         client_version=client_version,

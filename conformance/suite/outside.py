@@ -176,7 +176,7 @@ def _problem(error: Exception, folder: Folder) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         name = error.name.partition(".")[0]
         if (folder.path / f"{name}.py").exists() or (folder.path / name).is_dir():
-            advice = f"; it lies in this folder: write `from .{name} import ...`"
+            advice = f"; it is in this folder: write `from .{name} import ...`"
     return f"{type(error).__name__}: {error}{advice}"
 
 

@@ -178,9 +178,9 @@ class App:
     def _catch_up(self) -> None:
         """Go on where it has stopped.
 
-        Where a client has confirmed the message at which it has stopped, which nobody has had, it begins anew
-        with the first that is not confirmed, whoever has that. Where a client has confirmed the queue's next
-        message, it does not end there: it takes all that there are, and in their turn they come again.
+        Where a client has confirmed the message at which it has stopped, which no client has had, it begins
+        again with the first that is not confirmed, whoever has that. Where a client has confirmed the queue's
+        next message, it does not end there: it takes all that there are, and in their turn they come again.
         """
         if not self._stop:
             return

@@ -14,7 +14,7 @@ BEHAVIOURS = (
     Behaviour("refused-queue", "A queue cannot be opened: category -1.", reply(-1, kind="openQueue", **ONCE)),
     Behaviour(
         "lost-queue-answer",
-        "A queue is open, and the answer that says so is lost.",
+        "A queue is open, and the answer to its opening is lost.",
         drop(kind="openQueueResponse", **ONCE),
     ),
     Behaviour(

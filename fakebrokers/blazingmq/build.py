@@ -46,7 +46,7 @@ def extra_element(
 
 @builder(ForeignGuid)
 def foreign_guid(**fault: Unpack[FaultArgs]) -> Fault:
-    """Messages carry a GUID that nobody has sent; ACKs of clients without GUIDs a number likewise."""
+    """Messages carry a GUID that no client has sent; ACKs of clients without GUIDs a number likewise."""
 
 
 @builder(HeaderWords)
@@ -81,7 +81,7 @@ def redeliver_now(uri: str = "", **fault: Unpack[FaultArgs]) -> Fault:
 
 @builder(ReverseItems)
 def reverse_items(**fault: Unpack[FaultArgs]) -> Fault:
-    """The messages of an event stand in it last first."""
+    """The messages of an event are in it last first."""
 
 
 @builder(ShutDown)

@@ -26,7 +26,7 @@ def _change(passage: Passage, kinds: type[Any] | tuple[type[Any], ...], act: Cal
 
 
 class ForeignGuid(Effect, frozen=True, tag="foreign-guid"):
-    """Messages carry a GUID that nobody has sent; ACKs of clients without GUIDs a number likewise."""
+    """Messages carry a GUID that no client has sent; ACKs of clients without GUIDs a number likewise."""
 
     realism = Realism.ILLEGAL
 
@@ -108,7 +108,7 @@ class AckStatuses(Effect, frozen=True, tag="ack-statuses"):
 
 
 class ReverseItems(Effect, frozen=True, tag="reverse-items"):
-    """The messages of an event stand in it last first."""
+    """The messages of an event are in it last first."""
 
     realism = Realism.LEGAL
 

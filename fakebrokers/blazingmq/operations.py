@@ -28,7 +28,7 @@ class BlazingMQOptions(BrokerOptions, frozen=True, kw_only=True):
         nodes: Brokers of the cluster.
         domains: By name; or the path of a TOML file with tables ``[domains.NAME]``.
         heartbeats: Ask silent clients for a sign of life.
-        heartbeat_s, max_missed: What brokerResponse tells clients.
+        heartbeat_s, max_missed: What brokerResponse sends clients.
         heartbeat_ms: Old name of `heartbeat_s`, in milliseconds.
     """
 

@@ -43,7 +43,7 @@ class BlazingMQ(FakeServer):
         nodes: Brokers of the cluster; each listens on a port of its own, all have the same queues.
         domains: By name, as `Domain` or as its fields; or the path of a TOML file (see `domains`).
         heartbeats: Ask silent clients for a sign of life; None: as the profile.
-        heartbeat_s, max_missed: What brokerResponse tells clients; None: as the profile.
+        heartbeat_s, max_missed: What brokerResponse sends clients; None: as the profile.
         switches: Further fields of `Profile` to change, such as ``{"checks_crc": True}``.
         options: Those of `FakeServer`.
     """

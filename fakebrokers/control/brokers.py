@@ -19,7 +19,7 @@ from fakebrokers.server import FakeServer
 
 
 def operations_of(protocol: Description) -> dict[str, BoundOperation]:
-    """What the fakes of a protocol can be told, by name."""
+    """What the fakes of a protocol can do, by name."""
     kind = load_server(protocol)
     own = load_control(protocol).operations
     found: dict[str, BoundOperation] = {}
@@ -144,6 +144,6 @@ class Brokers:
             raise ExceptionGroup(f"{len(failures)} brokers went wrong", failures)
 
     def close(self) -> None:
-        """Stop all of them; `check` tells what went wrong."""
+        """Stop all of them; `check` raises what went wrong."""
         for name, _ in self:
             self.remove(name)

@@ -37,7 +37,7 @@ _CENTURY = 3_200_000_000
 
 
 def say(server: FakeServer, connection: str, kind: str, fields: Mapping[str, Any] = {}) -> None:
-    """Say a frame on a connection that nobody asked for; no fault touches it.
+    """Send a frame that was not asked for on a connection; no fault touches it.
 
     `kind` is the protocol's name of the frame, `fields` are its fields as fault plans write them.
     """

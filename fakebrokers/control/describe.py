@@ -92,7 +92,7 @@ def name_and_password(user: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing that a fake can be told; see the module's text.
+    """One thing that a fake can do; see the module's text.
 
     Attributes:
         act: Name of a method or property of the server class, or a function.
@@ -121,11 +121,11 @@ class Operation:
 
 @dataclass(frozen=True)
 class Control:
-    """What the fakes of a protocol can be told; see the module's text.
+    """What the fakes of a protocol can do; see the module's text.
 
     Attributes:
         options: What they are made with.
-        operations: What they can be told besides what all can.
+        operations: What they can do besides what all can.
     """
 
     options: type[BrokerOptions] = BrokerOptions

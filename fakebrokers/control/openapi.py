@@ -225,7 +225,7 @@ def _special(schemas: _Schemas) -> Iterable[tuple[str, str, Schema]]:
         f"{routes.BROKER}/wait_for",
         "post",
         {
-            "summary": "Wait until the journal holds so many records that fit; 408 if it does not in time.",
+            "summary": "Wait until the journal has so many records that match; 408 if it does not in time.",
             "operationId": "wait_for",
             "parameters": place,
             "requestBody": _json(schemas.of(rows.Wanted)),

@@ -45,9 +45,9 @@ class BrokerRow(msgspec.Struct, frozen=True):
         url: Where clients connect.
         urls: Further addresses by name: nodes, TLS, management.
         ca_file: PEM file with the authority of its certificates; None without TLS.
-        connections: How many stand.
+        connections: How many are open.
         journal: `seq` of the newest record of the journal.
-        operations: What it can be told.
+        operations: What it can do.
     """
 
     name: str
@@ -67,7 +67,7 @@ class FaultRow(msgspec.Struct, frozen=True):
     """A fault at work.
 
     Attributes:
-        seen: Frames, messages or moments that fitted, whether or not it was their turn.
+        seen: Frames, messages or moments that matched, whether or not it was their turn.
         fired: How often it took place.
         fault: The fault, as a plan has it.
     """

@@ -43,7 +43,7 @@ class Acting(Parts):
         return None if found is None else self.listeners.client_holds(connection, found)
 
     def say(self, connection: str, *frames: Frame) -> None:
-        """Say frames on a connection that nobody asked for; no fault touches them."""
+        """Send frames that were not asked for on a connection; no fault touches them."""
 
         def act() -> None:
             for frame in frames:

@@ -33,7 +33,7 @@ class Expectation:
         at_least: How many of them there have to be.
         at_most: How many there may be; None for any number.
         unit: What is counted: frames, or the single messages of a batch.
-        place: Where it stands in the test: ``file:line``.
+        place: Where it is in the test: ``file:line``.
     """
 
     def __init__(self, wanted: Wanted, at_least: int, at_most: int | None, unit: Unit, place: str) -> None:

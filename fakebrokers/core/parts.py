@@ -96,5 +96,5 @@ class Parts:
 
     @property
     def where(self) -> str | dict[str, str]:
-        """What clients are told to connect to: ``host:port``, or addresses by role."""
+        """What clients connect to: ``host:port``, or addresses by role."""
         return f"{self.host}:{self.port}"

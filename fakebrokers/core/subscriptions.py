@@ -104,7 +104,7 @@ class Subscriptions:
         self._known.clear()
 
     def remove(self, subscription: Subscription) -> None:
-        """Nobody listens there any more. Safe to call twice."""
+        """Nothing listens there any more. Safe to call twice."""
         path = [self._root]
         tokens = subscription.pattern.split(self.separator)
         for token in tokens:

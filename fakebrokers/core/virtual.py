@@ -38,7 +38,7 @@ class VirtualTime:
     """A loop whose time starts at 0 s and passes only when everything waits."""
 
     def stand_still(self, seconds: float) -> None:
-        """Time passes in which nobody runs, as for a process that is stopped: timers in it come late."""
+        """Time passes in which nothing runs, as for a process that is stopped: timers in it come late."""
         raise NotImplementedError
 
 

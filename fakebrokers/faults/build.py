@@ -48,7 +48,7 @@ def crash(
     pass_frame: bool = False,
     **fault: Unpack[FaultArgs],
 ) -> Fault:
-    """The broker dies: all connections end, nothing listens."""
+    """The broker crashes: all connections end, nothing listens."""
 
 
 @builder(effects.Delay)

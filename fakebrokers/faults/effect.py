@@ -102,7 +102,7 @@ class Passage(Protocol):
         """Pass nothing on, not even what effects before this one passed on."""
 
     def hold_lane(self, seconds: float | None = None) -> None:
-        """This direction stands still for `seconds`, or until the fault is released."""
+        """This direction is paused for `seconds`, or until the fault is released."""
 
     def park(self, frame: Frame, seconds: float | None = None) -> None:
         """Keep a frame back until the fault is released, or for `seconds`; others pass."""

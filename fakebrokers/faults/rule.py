@@ -100,7 +100,7 @@ class Rule:
 
     @property
     def _fitted(self) -> str:
-        return f"{self.seen} fitted it" if self.seen else "nothing fitted it"
+        return f"{self.seen} matched" if self.seen else "no frame matched"
 
     def __str__(self) -> str:
         acts = " + ".join(effect_name(effect) for effect in self.fault.effects)
@@ -111,4 +111,4 @@ class Rule:
 def _match_text(fault: Fault) -> str:
     """What has to fit, as it stands in a plan."""
     given = msgspec.to_builtins(fault.match)
-    return ", ".join(f"{name} = {inline(value)}" for name, value in given.items()) or "everything fits"
+    return ", ".join(f"{name} = {inline(value)}" for name, value in given.items()) or "everything matches"

@@ -21,7 +21,7 @@ PLACE = click.argument("place", metavar="RUN", type=click.Path(path_type=Path))
 
 @click.group()
 def journal() -> None:
-    """Read what a fake has written down, or hand it to other programs.
+    """Read the journal of a fake, or export it for other programs.
 
     RUN is the folder of a journal or of a report, FOLDER/NAME for one run of it, or a file of a run that is
     still being written.

@@ -70,7 +70,7 @@ def row_keys(raw: Any, items: int, kind: str, *, batch: bool) -> RowKeys:
     Args:
         raw: As the line holds them.
         items: As the line says; 0 means that `raw` is packed.
-        kind: The `KeyType`; empty where the journal is too old to tell.
+        kind: The `KeyType`; empty where the journal is too old for it.
         batch: Frames of this kind have items.
     """
     one = raw[0] if type(raw) is list and len(raw) == 1 else raw if items == 1 else None

@@ -84,7 +84,7 @@ class OpLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=OP):
 
 
 class EventLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=EVENT):
-    """The client told something unasked."""
+    """The client reported something unasked."""
 
     at: float
     process: str

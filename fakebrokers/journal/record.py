@@ -12,7 +12,7 @@ from fakebrokers.journal.keys import key_text
 
 
 class Meaning(Flag):
-    """What a state means to whoever judges a run."""
+    """What a state means for judging a run."""
 
     NOTHING = 0
     END = auto()  #: the connection has ended

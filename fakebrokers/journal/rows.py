@@ -39,7 +39,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
         heartbeat_limit_ms: Silence of the fake after which the client must give up, the longest of all
             connections; None if there is one on which none was agreed.
         faults: How many faults the plan holds.
-        verdict: See `conformance.results.Verdict`; empty if nobody judged.
+        verdict: See `conformance.results.Verdict`; empty if it was not judged.
         started_ms: Wall clock, milliseconds since the epoch.
         ended: The run was closed, and all of it is there; otherwise nothing is said about its end.
         torn: A file of it was not closed, or could not be written: see `note`.
@@ -47,7 +47,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
         ends: Who ended each connection first: ``c1 client``, ``c2 broker``; in the order of the ends.
         touched: The connections at which a fault acted, or which the broker lost or cut.
         memory_peak: Most resident memory of the client's process during the run, bytes; None in process, or
-            where the system does not tell.
+            where the system does not know.
         may: What the client may do besides, by its hello: words of its contract.
         findings: The rules for all runs that this one violated; after a colon the word that allows it.
     """
@@ -94,13 +94,13 @@ class FrameRow(msgspec.Struct, frozen=True, gc=False):
         key_first: First of `items` consecutive numbers; then `keys` is empty.
         items: Messages in a batch; 1 for plain frames, 0 for states.
         keys: The keys as text (see `key_text`), where they are no such numbers.
-        size: Bytes on the wire; of a frame in several rows it stands in the first.
+        size: Bytes on the wire; of a frame in several rows it is in the first.
         status: The wire's result code, if the frame has one.
         fault: Names of the faults that touched it, comma separated.
         note: Text of states; else what of the frame does not fit its column.
         frame: All fields as JSON, if that was asked for.
         key_type: `KeyType` of its keys: ``u64``, ``bytes16``, ``bytes``, ``text``, ``tuple``; empty where
-            there are none, or where the journal is too old to tell.
+            there are none, or where the journal is too old for it.
         part: A batch whose items differ in role, status or scope is one row for all that share these:
             which of them, from 0.
         peer: Who is at the other end of the connection, where the protocol knows.
@@ -131,7 +131,7 @@ class FrameRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class OpRow(msgspec.Struct, frozen=True, gc=False):
-    """Table ``ops``: an operation of the client began or ended, or it told something (``event``).
+    """Table ``ops``: an operation of the client began or ended, or it reported something (``event``).
 
     Attributes:
         process: The client session.

@@ -38,6 +38,7 @@ from fakebrokers.journal.reader import RunLog, assemble, segments_of
 from fakebrokers.journal.rows import MARK, TRACE, RunRow, TracedRow
 from fakebrokers.journal.secrets import REDACTED, redacted
 from fakebrokers.journal.segment import Segment
+from fakebrokers.journal.texts import as_json
 
 Outcome = Literal["invoke", "ok", "fail", "info", "event"]
 
@@ -180,7 +181,7 @@ class RunJournal:
                     lines.append(line)
             self._append(lines)
         except Exception as error:
-            lost = f"nothing from record {trace[0][0]} on is written down"
+            lost = f"nothing from record {trace[0][0]} on is recorded"
             raise self._broke_off(self._wire, error, lost) from error
 
     def _plan(self, kind: type[Frame], spec: FrameSpec, lines: list[tuple[Any, ...]]) -> _Plan:
@@ -234,14 +235,14 @@ class RunJournal:
             key: The log: name of the stream, queue or topic.
             value: `value_id` of the body.
             offset: Position in the log, where positions are numbers that have an order.
-            wire_key: `key_text` of the correlation key, where the client tells it.
+            wire_key: `key_text` of the correlation key, where the client reports it.
             error: Kind of the error; ``hang`` if the runner gave up waiting.
         """
         line = (OP, now, process, op_id, f, outcome, key, value, offset, wire_key, error, note)
         self._note(line)
 
     def event(self, now: float, process: str, what: str, note: str = "") -> None:
-        """The client told something unasked: ``connection_lost``, ``reconnected`` ..."""
+        """The client reported something unasked: ``connection_lost``, ``reconnected`` ..."""
         self._note((EVENT, now, process, what, note))
 
     def did(self, now: float, text: str) -> None:
@@ -280,7 +281,7 @@ class RunJournal:
             finally:
                 segment.close()
         except OSError as error:
-            lost = "what passed is not written down byte by byte"
+            lost = "what passed is not recorded byte by byte"
             self.failure = self.failure or JournalError(path, _problem(error), lost)
 
     def _note(self, line: tuple[Any, ...]) -> None:
@@ -290,7 +291,7 @@ class RunJournal:
             self._ops.append([line])
         except OSError as error:
             self._ops_end = True
-            self._broke_off(self._ops, error, "what the client did and the verdict are not all written down")
+            self._broke_off(self._ops, error, "what the client did and the verdict are not all recorded")
 
     def _broke_off(self, blocks: Blocks, error: Exception, lost: str) -> JournalError:
         """Keep what went wrong; nothing more is written there."""
@@ -310,7 +311,7 @@ class RunJournal:
         try:
             self._wire.close()
         except OSError as error:
-            self._broke_off(self._wire, error, "nothing that the fake saw is written down")
+            self._broke_off(self._wire, error, "nothing that the fake saw is recorded")
         if self.failure is None:
             self.attributes(**attributes, ended=True)
         else:
@@ -318,7 +319,7 @@ class RunJournal:
         try:
             self._ops.close()
         except OSError as error:
-            self._broke_off(self._ops, error, "what the client did and the verdict are not written down")
+            self._broke_off(self._ops, error, "what the client did and the verdict are not recorded")
 
     def discard(self) -> None:
         """The run is not kept: its files go, whatever was written so far."""
@@ -347,7 +348,7 @@ class RunJournal:
         if self._body_limit is not None:
             for name in spec.bulk:
                 fields[name] = _shortened(fields[name], self._body_limit)
-        return msgspec.json.encode(fields, enc_hook=str).decode()
+        return as_json(fields).decode()
 
 
 def _segments(folder: Path, run: str) -> tuple[Segment, Segment]:
@@ -364,7 +365,7 @@ def _segments(folder: Path, run: str) -> tuple[Segment, Segment]:
             ops.path.unlink()
             raise
     except OSError as error:
-        raise JournalError(folder, _problem(error), "nothing is written down") from error
+        raise JournalError(folder, _problem(error), "nothing is recorded") from error
 
 
 def ensure_writable(folder: Path) -> None:
@@ -386,7 +387,7 @@ def value_id(body: bytes) -> str:
 
 
 def _shortened(body: Any, limit: int) -> Any:
-    data = body if isinstance(body, bytes) else msgspec.json.encode(body, enc_hook=str)
+    data = body if isinstance(body, bytes) else as_json(body)
     if len(data) <= limit:
         return body
     return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}

@@ -26,7 +26,7 @@ def break_packet(
 
 @builder(DuplicateNode)
 def duplicate_node(node: str = "", **fault: Unpack[FaultArgs]) -> Fault:
-    """Another instance with a node's id tells of itself. Real nodes of that id end their process."""
+    """Another instance with a node's id announces itself. Real nodes of that id end their process."""
 
 
 @builder(HealBus)

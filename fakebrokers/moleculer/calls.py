@@ -38,7 +38,7 @@ class Calls:
 
     Attributes:
         pending: Those without an answer, by id.
-        orphans: Answers that nobody waits for.
+        orphans: Answers that no call waits for.
     """
 
     def __init__(self, node: Speaker, timers: Timers) -> None:

@@ -130,7 +130,7 @@ class HealBus(EffectOnFake, frozen=True, tag="heal-bus"):
 
 
 class DuplicateNode(EffectOnFake, frozen=True, tag="duplicate-node"):
-    """Another instance with a node's id tells of itself. Real nodes of that id end their process.
+    """Another instance with a node's id announces itself. Real nodes of that id end their process.
 
     Attributes:
         node: Its id; "" for the node at the other end of the connection.

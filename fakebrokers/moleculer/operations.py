@@ -252,7 +252,7 @@ def heal(server: Moleculer) -> None:
 
 
 def impersonate(server: Moleculer, node: str) -> None:
-    """Another instance with the id of a node tells of itself, and is gone again."""
+    """Another instance with the id of a node announces itself, and is gone again."""
     server.impersonate(node)
 
 

@@ -355,7 +355,7 @@ class Moleculer(FakeServer):
         super().reset()
 
     def impersonate(self, node: str, *, fault: str = "") -> None:
-        """Another instance with the id of a node tells of itself, and is gone again."""
+        """Another instance with the id of a node announces itself, and is gone again."""
 
         def act() -> None:
             self.journal.state(self.engine.now, "", "duplicate node", node, fault)

@@ -114,7 +114,7 @@ class MQTT(FakeServer):
     # what tests do
 
     def publish(self, topic: str, payload: Body, *, qos: int = 0, retain: bool = False) -> int:
-        """A message of nobody's; returns how many clients listen.
+        """A message without a publishing client; returns how many clients listen.
 
         Args:
             payload: Bytes, or text, which becomes UTF-8.

@@ -74,7 +74,7 @@ GENERAL: Sequence[Behaviour] = (
     ),
     Behaviour(
         "lost-publish",
-        "A message never reaches the broker, which says nothing of it.",
+        "A message never reaches the broker, which sends no answer.",
         drop(role="publish", **ONCE),
     ),
     Behaviour("lost-delivery", "A message is not delivered.", drop(role="deliver", **ONCE)),
@@ -103,17 +103,17 @@ GENERAL: Sequence[Behaviour] = (
     ),
     Behaviour(
         "late-heartbeat",
-        "A heartbeat, and all that the broker says after it, is ten minutes late.",
+        "A heartbeat, and all that the broker sends after it, is ten minutes late.",
         latency(LATE_S, role="heartbeat", direction="out", **ONCE),
     ),
     Behaviour(
         "silent-broker",
-        "After the handshake the broker reads on and says nothing.",
+        "After the handshake the broker reads on and sends nothing.",
         silent(on="ready", **ONCE),
     ),
     Behaviour(
         "silence-after-publish",
-        "After a message has come the broker reads on and says nothing.",
+        "After a message has come the broker reads on and sends nothing.",
         silent(role="publish", **ONCE),
     ),
     Behaviour(
@@ -146,12 +146,12 @@ GENERAL: Sequence[Behaviour] = (
     ),
     Behaviour(
         "restart",
-        "The broker dies before it stores a message, and is back at once.",
+        "The broker crashes before it stores a message, and restarts at once.",
         crash(role="publish", **ONCE),
     ),
     Behaviour(
         "restart-without-data",
-        "The broker dies after a confirm, and comes back with nothing of what it had stored.",
+        "The broker crashes after a confirm, and restarts without anything that it had stored.",
         crash(keep_state=False, pass_frame=True, role="confirm", **ONCE),
     ),
 )

@@ -138,7 +138,7 @@ class Narconi(FakeServer):
     ensure = formerly("ensure", create_queue)
 
     def delete_queue(self, project: str, queue: str) -> None:
-        """Delete a queue under whoever uses it."""
+        """Delete a queue, whoever uses it."""
         self.call(lambda: self.broker.delete(f"{project}_{queue}", self.engine.now))
 
     delete = formerly("delete", delete_queue)

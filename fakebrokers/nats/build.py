@@ -16,7 +16,7 @@ from fakebrokers.nats.faults import LameDuck, SayError
 
 @builder(LameDuck)
 def lame_duck(node: int = 0, **fault: Unpack[FaultArgs]) -> Fault:
-    """A server takes no new clients, tells those that it has, and hangs up some seconds later."""
+    """A server takes no new clients, warns those that it has, and ends them some seconds later."""
 
 
 @builder(SayError)

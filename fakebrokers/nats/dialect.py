@@ -100,7 +100,7 @@ class NatsDialect(Dialect):
             r"-ERR( 'x')? \+ ",
             "",
             "",
-            "The real server carries out what comes in one segment after -ERR, and then hangs up.",
+            "The real server carries out what comes in one segment after -ERR, and then disconnects.",
         ),
         Known(
             "(?i)pub",

@@ -39,7 +39,7 @@ class Complain(Action, frozen=True):
 
 
 class LameDuck(Effect, frozen=True, tag="lame-duck"):
-    """A server takes no new clients, tells those that it has, and hangs up some seconds later.
+    """A server takes no new clients, warns those that it has, and ends them some seconds later.
 
     Attributes:
         node: Its number, from 1; 0: that of the connection.

@@ -89,7 +89,7 @@ def nodes(server: NATS) -> list[NodeRow]:
 
 
 def lame_duck(server: NATS, node: int = 1) -> None:
-    """A node takes no new clients, tells those that it has, and hangs up some seconds later."""
+    """A node takes no new clients, warns those that it has, and ends them some seconds later."""
     server.lame_duck(node)
 
 

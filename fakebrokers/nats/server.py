@@ -201,7 +201,7 @@ class NATS(FakeServer):
     def publish(
         self, subject: str, payload: Body, *, reply: str = "", headers: Mapping[str, str] | None = None
     ) -> int:
-        """A message of nobody's; returns how many subscriptions got it.
+        """A message without a publishing client; returns how many subscriptions got it.
 
         Args:
             payload: Bytes, or text, which becomes UTF-8.
@@ -258,7 +258,7 @@ class NATS(FakeServer):
         self.broker.start_node(self._node(node))
 
     def lame_duck(self, node: int = 1, *, fault: str = "") -> None:
-        """A node takes no new clients, tells those that it has, and hangs up `Profile.lame_duck_s` later."""
+        """A node takes no new clients, warns those that it has, and ends them `Profile.lame_duck_s` later."""
 
         def act() -> None:
             leaving = self._node(node)

@@ -26,7 +26,7 @@ class FrameSession(ProxySession):
 
     Args:
         relay: Reads both directions.
-        address: Gives host and port that clients are to be told instead of the server's own; None leaves
+        address: Gives host and port that clients get instead of the server's own; None leaves
             what the server says.
         recorder: Writes down what the server hears and says.
         options: Those of `ProxySession`.

@@ -38,8 +38,8 @@ class ReplaySession(Session):
     Args:
         lines: Of that connection.
         relay: Reads what the client says, and what was recorded.
-        address: Host and port that the client is told instead of the recorded server's.
-        unknown: Is told of each frame that was not recorded.
+        address: Host and port that the client gets instead of the recorded server's.
+        unknown: Gets each frame that was not recorded.
     """
 
     def __init__(

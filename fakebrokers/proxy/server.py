@@ -66,13 +66,13 @@ class Proxy(FakeServer):
 
     Args:
         upstream: The server: ``host:port``, with or without a scheme in front. Or several by name: each gets
-            an address of its own (`urls`), from `port` on; the journal tells which one a connection is for
+            an address of its own (`urls`), from `port` on; the journal shows which one a connection is for
             (``upstream``).
         protocol: Whose frames to read, by name.
         wire: Which of its wires; the usual one if not given.
-        readdress: Where the server tells clients its own address, tell them that of the proxy instead, so
+        readdress: Where the server sends clients its own address, send that of the proxy instead, so
             that they stay on it.
-        advertised_host: By which name they are told it; the host listened on if not given.
+        advertised_host: By which name they get it; the host listened on if not given.
         record: Write down what the server hears and says, in this file; see `recording`. Needs a protocol.
         connect_timeout: Seconds that the server has to accept.
         options: Those of `FakeServer`. Of bytes that it does not read as frames the journal keeps the size

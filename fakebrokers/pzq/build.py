@@ -39,12 +39,12 @@ def expire_now(**fault: Unpack[FaultArgs]) -> Fault:
 
 @builder(ExtraHeaders)
 def extra_headers(headers: Sequence[str], **fault: Unpack[FaultArgs]) -> Fault:
-    """Protocol parts that clients have to ignore stand before the delimiter, as the document announces."""
+    """Protocol parts that clients have to ignore are before the delimiter, as the document announces."""
 
 
 @builder(StoreFailure)
 def store_failure(reason: str, **fault: Unpack[FaultArgs]) -> Fault:
-    """The message is not stored; the producer is told why."""
+    """The message is not stored; the producer gets the reason."""
 
 
 @builder(WithoutDelimiter)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class StoreFailure(Effect, frozen=True, tag="store-failure"):
-    """The message is not stored; the producer is told why.
+    """The message is not stored; the producer gets the reason.
 
     Attributes:
         reason: The text after the delimiter.
@@ -60,7 +60,7 @@ class WithoutDelimiter(Effect, frozen=True, tag="without-delimiter"):
 
 
 class ExtraHeaders(Effect, frozen=True, tag="extra-headers"):
-    """Protocol parts that clients have to ignore stand before the delimiter, as the document announces.
+    """Protocol parts that clients have to ignore are before the delimiter, as the document announces.
 
     Attributes:
         headers: Their texts; none of them empty.

@@ -150,7 +150,7 @@ class ZmqListener(ABC):
         if not path or not os.path.lexists(path):
             return
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            raise FileExistsError(errno.EEXIST, f"a file that is no socket lies there: {self.endpoint}")
+            raise FileExistsError(errno.EEXIST, f"the path is a file and no socket: {self.endpoint}")
         with tcp.socket(tcp.AF_UNIX, tcp.SOCK_STREAM) as probe:
             try:
                 probe.connect(path)
@@ -385,4 +385,4 @@ def _wait_until_free(host: str, port: int) -> None:
 
 
 def _nobody(transport: object) -> tuple[Session, Codec]:
-    raise AssertionError("a full accept queue accepts nobody")
+    raise AssertionError("a full accept queue accepts no client")

@@ -311,7 +311,7 @@ class PZQ(FakeServer):
 
     @property
     def statistics(self) -> dict[str, int]:
-        """What the monitor tells, under the names of the profile."""
+        """What the monitor reports, under the names of the profile."""
         numbers = self.call(self.broker.statistics)
         return dict(zip(self._profile.monitor_keys, numbers, strict=True))
 

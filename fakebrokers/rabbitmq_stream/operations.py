@@ -33,7 +33,7 @@ class RabbitMQStreamOptions(BrokerOptions, frozen=True, kw_only=True):
     Attributes:
         nodes: Brokers of the cluster.
         load_balancer: Connections go to the nodes in turn.
-        advertised_host: Host that clients are told to connect to.
+        advertised_host: Host that clients get to connect to.
         heartbeat_s, frame_max: What the server's Tune offers.
         tls: Listen for TLS too: true, or which bad certificate to show.
         management: Serve the management API: true, or at which port.

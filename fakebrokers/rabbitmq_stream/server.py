@@ -48,7 +48,7 @@ class RabbitMQStream(FakeServer):
         profile: ``real`` (4.3), ``4.3``, ``4.0``, ``3.10`` or ``seed``.
         nodes: Brokers of the cluster; each listens on a port of its own.
         load_balancer: Connections go to the nodes in turn, whatever address they used.
-        advertised_host: Host that clients are told to connect to; None: the one listened on.
+        advertised_host: Host that clients get to connect to; None: the one listened on.
         heartbeat_s, frame_max: What the server's Tune offers (seconds, bytes); None: as the profile.
         tls: Listen for TLS too, on further ports; `tls_port` and `tls.ca_file` are what a client needs. A
             name of `Certificate`, such as ``expired``: with that one.

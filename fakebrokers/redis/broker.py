@@ -44,7 +44,7 @@ class Channels(Subscriptions):
         self._known.clear()
 
     def remove(self, subscription: Subscription) -> None:
-        """Nobody listens there any more. Safe to call twice."""
+        """Nothing listens there any more. Safe to call twice."""
         self.patterns.pop(subscription, None)
         there = self.channels.get(subscription.pattern)
         if there is not None and subscription.key != PATTERN:

@@ -36,7 +36,7 @@ def publish(server: Redis, channel: str, payload: bytes) -> int:
 
 
 def push(server: Redis, key: str, values: list[bytes]) -> int:
-    """Append to a list, as RPUSH does; how long it is then, or was before somebody took it."""
+    """Append to a list, as RPUSH does; how long it is then, or was before a client took it."""
     return server.push(key, *values)
 
 

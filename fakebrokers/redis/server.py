@@ -103,7 +103,7 @@ class Redis(FakeServer):
     # what tests do; keys are those of database 0
 
     def publish(self, channel: str, payload: Body) -> int:
-        """A message of nobody's; returns how many subscriptions got it.
+        """A message without a publishing client; returns how many subscriptions got it.
 
         Args:
             payload: Bytes, or text, which becomes UTF-8.
@@ -113,7 +113,7 @@ class Redis(FakeServer):
 
     @property
     def subscriptions(self) -> list[str]:
-        """The channels and patterns that somebody listens to, one for each listener."""
+        """The channels and patterns with listeners, one for each listener."""
         return self.call(lambda: sorted(each.pattern for each in self.broker.subscriptions))
 
     @property
@@ -132,7 +132,7 @@ class Redis(FakeServer):
         self._carry_out(b"SET", resp.raw(key), body_of(value), *options)
 
     def push(self, key: str, *values: Body) -> int:
-        """Append to a list, as RPUSH does; returns how long it is then, or was before somebody took it."""
+        """Append to a list, as RPUSH does; returns how long it is then, or was before a client took it."""
         count: int = self._carry_out(b"RPUSH", resp.raw(key), *map(body_of, values))
         return count
 

@@ -114,7 +114,7 @@ class Application(Generic[T]):
 
     @property
     def failure(self) -> BaseException | None:
-        """What it has raised, if nobody has seen it yet."""
+        """What it has raised, if no `wait` has raised it yet."""
         if self._is_known or not self.task.done() or self.task.cancelled():
             return None
         return self.task.exception()

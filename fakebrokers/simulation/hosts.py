@@ -43,7 +43,7 @@ class Host:
         return f"<host {self.name} at {self.address}>"
 
     def free_port(self) -> int:
-        """A port that nobody has."""
+        """A free port."""
         while self._free in self.doors or self._free in self.boxes:
             self._free += 1
         self._free += 1
@@ -110,7 +110,7 @@ class Door:
         return self.state == "open" and (not self._inside or guest is self.process.host)
 
     def close(self) -> None:
-        """Nobody listens there any more."""
+        """Nothing listens there any more."""
         self.process.host.doors.pop(self.port, None)
         self.process.let_go(self)
 

@@ -78,7 +78,7 @@ class Network:
         """The address of a name, as a program of `asker` sees it.
 
         Raises:
-            socket.gaierror: Nobody is called that.
+            socket.gaierror: No host has that name.
         """
         if name in _OWN_NAMES:
             return "127.0.0.1"
@@ -111,7 +111,7 @@ class Network:
         """Open a connection for the process that is running, as Linux does.
 
         Raises:
-            OSError: Nobody accepts it.
+            OSError: Nothing accepts it.
         """
         process, links = self.here(), self.links
         host = process.host
@@ -145,7 +145,7 @@ class Network:
         raise TimeoutError(errno.ETIMEDOUT, f"Connect call failed {(address, port)}")
 
     def send_datagram(self, source: tuple[str, int], target: tuple[str, int], data: bytes) -> None:
-        """A datagram on its way; it is lost where nobody takes it."""
+        """A datagram on its way; it is lost where nothing takes it."""
         host, links = self.here().host, self.links
         to = self.at(target[0], host)
         if to is None or links.is_cut(between := _pair(host, to)):

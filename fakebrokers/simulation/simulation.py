@@ -147,7 +147,7 @@ class Simulation:
             task.forget()
 
     def check(self) -> None:
-        """Raise what went wrong and nobody has seen: in applications, in brokers, and refused calls."""
+        """Raise what went wrong and no call has raised: in applications, in brokers, and refused calls."""
         errors: list[BaseException] = list(self.loop.refusals)
         self.loop.refusals = []
         failures = [each.failure for each in self.applications]
@@ -197,7 +197,7 @@ class Simulation:
         """
         if protocol == "pzq":
             raise UsageError(
-                "PZQ's clients speak through libzmq, which has threads and sockets of its own: it cannot be "
+                "PZQ's clients use libzmq, which has threads and sockets of its own: it cannot be "
                 "simulated; use the fixture pzq"
             )
         homes = self._homes(host, protocol, options.get("nodes", 1))

@@ -109,7 +109,7 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
             ready.extend(late)
 
     def _drop_timers(self) -> None:
-        """Forget timers that nobody waits for any more."""
+        """Forget timers that no call waits for any more."""
         if self._timer_cancelled_count > max(100, len(self._scheduled) // 2):
             for _, _, timer in self._scheduled:
                 timer._scheduled = timer._callback is not None

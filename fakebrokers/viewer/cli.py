@@ -39,7 +39,7 @@ PAGE = Path("trace.html")
     help="The page.",
 )
 def trace(place: Path, beside: Path | None, out: Path) -> None:
-    """Make a page of a run: who said what to whom, what the client was asked, where faults took place.
+    """Make a page of a run: each frame, each call, each fault.
 
     RUN is FOLDER/NAME, with the folder of a journal or of a report; the folder alone where it holds one run;
     or a file of a run that is still being written. The page is one file and needs no network. Runs whose

@@ -99,6 +99,7 @@ def of_journal(
     protocol: str = "",
     calls: Sequence[Call] = (),
     failure: str = "",
+    ended_s: float | None = None,
     logs: Sequence[tuple[str, str]] = (),
 ) -> RunDocument:
     """The document of a fake's journal in memory.
@@ -108,6 +109,7 @@ def of_journal(
         protocol: Of the fake; without it the page does not show what the broker knew.
         calls: What the test did to the fake.
         failure: Why the test failed.
+        ended_s: When it did, on the clock of the fake; None: with the last row.
         logs: What was written besides: where, and the text.
     """
     records = journal.records()
@@ -116,9 +118,11 @@ def of_journal(
     began_s = journal.started_at if records else min((call.began_s for call in calls), default=0.0)
     rows = call_rows(calls, began_s, lanes.test)
     rows += [_frame(record, shown, lanes) for record, shown in zip(records, fields, strict=True)]
-    document = RunDocument(title, list(about.items()), lanes.all, in_order(rows), list(logs))
     if failure:
-        add_failure(document, "the test failed", failure)
+        last = max((row.t for row in rows), default=0.0)
+        at_s = last if ended_s is None else max(last, ended_s - began_s)
+        rows.append(_failure(at_s, lanes.test, "the test failed", failure))
+    document = RunDocument(title, list(about.items()), lanes.all, in_order(rows), list(logs))
     return add_model(document, protocol)
 
 
@@ -126,8 +130,11 @@ def add_failure(document: RunDocument, name: str, text: str) -> None:
     """Say at the end of a run why it counts as failed."""
     last = document.rows[-1].t if document.rows else 0.0
     lane = next((number for number, each in enumerate(document.lanes) if each.kind == TEST), 0)
-    head = text.partition("\n")[0]
-    document.rows.append(Row(last, "failure", lane, "", name, head, "", [], 0, [("error", text)]))
+    document.rows.append(_failure(last, lane, name, text))
+
+
+def _failure(t: float, lane: int, name: str, text: str) -> Row:
+    return Row(t, "failure", lane, "", name, text.partition("\n")[0], "", [], 0, [("error", text)])
 
 
 def _processes(ops: Sequence[OpRow]) -> tuple[list[str], list[str]]:

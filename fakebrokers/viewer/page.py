@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from fakebrokers.journal.texts import as_json
 from fakebrokers.viewer.rows import Fact, RunDocument
 
 _PAGE = """\
@@ -89,4 +90,4 @@ def _signatures(document: RunDocument) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def _packed(content: RunDocument | Sequence[Fact]) -> str:
-    return base64.b64encode(zlib.compress(msgspec.json.encode(content), 6)).decode()
+    return base64.b64encode(zlib.compress(as_json(content), 6)).decode()

@@ -9,6 +9,7 @@ import msgspec
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.journal.secrets import REDACTED, redacted
+from fakebrokers.journal.texts import as_json as encoded
 
 BROKER, TEST = "broker", "test"  #: lanes and their kinds
 LANES = 14  #: at most; what does not fit is in the last one
@@ -150,7 +151,7 @@ def fields_of(frame: Frame) -> str:
 
 def as_json(value: Any) -> str:
     """A value as the page shows it."""
-    return msgspec.json.encode(readable(value), enc_hook=str).decode()
+    return encoded(readable(value)).decode()
 
 
 def readable(value: Any) -> Any:

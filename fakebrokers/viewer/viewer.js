@@ -5,6 +5,7 @@ const HEIGHT = 22;
 const TAPS = {received: "never reached the broker", heard: "what the broker got instead", said: "meant, not sent", sent: "sent instead"};
 const ALWAYS = new Set(["rule", "failure"]);
 const WORDS = {publish: "published", confirm: "confirmed", reject: "refused", deliver: "delivered", ack: "acknowledged"};
+const ROOM = 25;  // percent of the width that the text of a frame takes
 const KEYS_SHOWN = 12, FACTS_SHOWN = 40;
 const NAMES = new Intl.Collator("en", {numeric: true});
 const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "did", "event"]], ["bytes", ["bytes"]]];
@@ -39,6 +40,13 @@ function hexdump(digits) {
 
 function pretty(text) {
   try { return JSON.stringify(JSON.parse(text), null, 1); } catch { return text; }
+}
+
+/** The leaves of a value by their paths: {"chunk.entries": 3}. */
+function leaves(value, path = "", found = {}) {
+  if (value === null || typeof value !== "object") found[path] = JSON.stringify(value);
+  else for (const [name, each] of Object.entries(value)) leaves(each, path ? `${path}.${name}` : name, found);
+  return found;
 }
 
 /** One run: a time line, heads of the lanes, and a list of which only what is seen is in the document. */
@@ -112,6 +120,7 @@ class Run {
 
   /** What the wire and the broker had of messages after a row, and what had no answer yet. */
   upTo(at) {
+    let given = 0;
     const sums = new Map(), open = new Map(), owed = {p: new Map(), d: new Map()}, seen = new Set();
     for (let n = 0; n <= at; n++) {
       const row = this.rows[n], tap = row[TAP], lane = row[LANE];
@@ -120,6 +129,7 @@ class Run {
         else if (/^(closed|ended)/.test(row[NAME])) open.delete(lane);
         continue;
       }
+      if (row[WHAT] === "event" && /^(deliver|message)$/.test(row[NAME])) given++;
       if (row[WHAT] !== "in" && row[WHAT] !== "out") continue;
       const client = tap === "" || tap === "received" || tap === "sent", broker = tap === "" || tap === "heard" || tap === "said";
       for (const [role, count] of row[COUNTS] || []) {
@@ -135,7 +145,19 @@ class Run {
     }
     const answers = role => this.rows.some(row => (row[COUNTS] || []).some(each => each[0] === role));
     const listed = (group, has) => has ? [...new Set(owed[group].values())].map(link => "#" + link.slice(2)) : [];
-    return {sums, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", answers("ack"))};
+    return {sums, given, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", answers("ack"))};
+  }
+
+  /** What a fault has changed in a frame: [field, before, after]; the frame as it was is the last of its kind and text. */
+  altered(at) {
+    const fields = row => { try { return leaves(JSON.parse(row[DETAILS].find(detail => detail[0] === "fields")[1])); } catch { return null; } };
+    const row = this.rows[at], was = {sent: "said", heard: "received"}[row[TAP]], now = was && fields(row);
+    if (!now) return [];
+    const from = this.rows.slice(0, at).findLast(each => each[TAP] === was && each[LANE] === row[LANE] && each[NAME] === row[NAME] && each[LINKS].join() === row[LINKS].join());
+    const before = from && fields(from);
+    if (!before) return [];
+    const names = [...new Set([...Object.keys(before), ...Object.keys(now)])];
+    return names.filter(name => before[name] !== now[name]).map(name => [name, before[name] ?? "-", now[name] ?? "-"]);
   }
 
   /** What the broker knew after a row: text by name, and what it was before where the row has changed it. */
@@ -202,7 +224,9 @@ class Run {
       lanes.append(make("div", {className: "arrow" + (gone ? " gone" : ""), style: {left: from + "%", width: to - from + "%"}}));
       const tip = toRight ? {left: `calc(${to}% - 8px)`, borderLeftColor: "var(--in)"} : {left: `calc(${from}% - 2px)`, borderRightColor: "var(--out)"};
       lanes.append(make("div", {className: "head", style: tip}));
-      lanes.append(make("div", {className: "say", style: {left: `calc(${mine}% + 8px)`, right: `${Math.max(0, 100 - end)}%`}}, ...said));
+      const aside = end - mine < ROOM && mine > ROOM;  // near the broker an arrow is too short for its text
+      const place = aside ? {right: `calc(${100 - mine}% + 8px)`, maxWidth: mine + "%"} : {left: `calc(${mine}% + 8px)`, right: `${Math.max(0, 100 - end)}%`};
+      lanes.append(make("div", {className: "say", style: place}, ...said));
     } else {
       const late = mine > 60, style = late ? {right: `calc(${100 - mine}% + 6px)`, maxWidth: mine + "%"} : {left: `calc(${mine}% + 6px)`, maxWidth: 100 - mine + "%"};
       lanes.append(make("div", {className: "say chip", style}, ...said));
@@ -340,8 +364,8 @@ class Viewer {
   }
 
   move(by) {
-    const run = this.current, number = run.place.get(run.picked);
-    const next = number === undefined ? 0 : Math.min(run.visible.length - 1, Math.max(0, number + by));
+    const run = this.current, number = run.place.get(run.picked) ?? -1;
+    const next = Math.min(run.visible.length - 1, Math.max(0, number + by));
     if (run.visible.length) this.pick(run, run.visible[next]);
   }
 
@@ -365,6 +389,7 @@ class Viewer {
     if (run.data.lanes[row[LANE]].kind === "test") Object.assign(words, {op: "the test calls", end: "the call ended"});
     const list = make("dl", {}, make("dt", {}, "what"), make("dd", {}, words[row[WHAT]] || row[WHAT]), make("dt", {}, "at"), make("dd", {}, row[T].toFixed(6) + " s"));
     if (TAPS[row[TAP]]) list.append(make("dt", {}, "by a fault"), make("dd", {}, TAPS[row[TAP]]));
+    for (const [name, before, after] of run.altered(run.picked).slice(0, FACTS_SHOWN)) list.append(make("dt", {}, "changed"), make("dd", {className: "altered"}, `${name}: ${before} \u2192 ${after}`));
     for (const [label, text] of row[DETAILS]) {
       if (label === "hex") list.append(make("pre", {}, hexdump(text)));
       else if (label === "fields") list.append(make("pre", {}, pretty(text)));
@@ -403,12 +428,14 @@ class Viewer {
   }
 
   soFar(run) {
-    const {sums, open, unconfirmed, unacked} = run.upTo(run.picked), parts = [];
-    const columns = run.data.is_of_the_wire ? ["on the wire"] : ["client", "broker"];
+    const {sums, given, open, unconfirmed, unacked} = run.upTo(run.picked), parts = [];
+    const columns = run.data.is_of_the_wire ? ["on the wire"] : ["at the client", "at the broker"];
     if (sums.size) parts.push(make("table", {className: "sums"},
       make("tr", {}, make("th", {}, ""), ...columns.map(name => make("th", {}, name))),
       ...Object.keys(WORDS).filter(role => sums.has(role)).map(role => make("tr", {}, make("td", {}, WORDS[role]),
         ...sums.get(role).slice(0, columns.length).map((n, at, both) => make("td", {className: both.length < 2 || both[0] === both[1] ? "" : "unlike"}, String(n)))))));
+    if (sums.has("deliver") && run.data.lanes.some(lane => lane.kind === "subscription"))
+      parts.push(make("p", {className: "given"}, `handed to the application: ${given}`));
     const list = (text, keys) => { if (keys.length) parts.push(make("p", {}, `${text}: ${keys.slice(0, KEYS_SHOWN).join(", ")}${keys.length > KEYS_SHOWN ? ` and ${keys.length - KEYS_SHOWN} more` : ""}`)); };
     list("published, and no answer yet", unconfirmed);
     list("delivered, and not acknowledged yet", unacked);

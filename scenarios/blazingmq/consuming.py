@@ -173,7 +173,7 @@ async def two_events_in_one_segment(broker: BlazingMQ, client: Client, expect: E
     "BMQ-4.05", "MUST", "high", basis=["B14"], roles=CONSUMER, revision=2, allows=("delivers-what-came",)
 )
 async def redelivered(broker: BlazingMQ, client: Client, expect: Expect) -> None:
-    """Redelivered GUID is surfaced.
+    """Redelivered GUID is delivered.
 
     Fault: PUSH m1, then m1 again with the same GUID and flag OUT_OF_ORDER (4); second run: cut after the
     first delivery, reconnecting clients get it on the new connection with the flag
@@ -286,7 +286,7 @@ async def implicit_payload(broker: BlazingMQ, client: Client, expect: Expect) ->
     fits = bodies == [b"", b"normal"] or (bodies == [b"normal"] and reported(client))
     expect.that(
         fits,
-        "the first is delivered empty or told, the second as it is",
+        "the first is delivered empty or reported, the second as it is",
         bodies,
         id="the-first-is-delivered-empty-or-told-the-second-as-it-is",
     )
@@ -557,7 +557,7 @@ async def callback_raises(broker: BlazingMQ, client: Client, expect: Expect) -> 
         expect,
         messages,
         [b"%d" % n for n in range(1, 6)],
-        "the messages behind it are delivered",
+        "the messages after it are delivered",
         id="the-messages-behind-it-are-delivered",
     )
     for message in messages[:1] + messages[2:]:
@@ -571,7 +571,7 @@ async def callback_raises(broker: BlazingMQ, client: Client, expect: Expect) -> 
         "all are confirmed but the one whose callback threw",
         id="all-are-confirmed-but-the-one-whose-callback-threw",
     )
-    if not expect.tolerate(reported(client), "an error event tells it", id="an-error-event-tells-it"):
+    if not expect.tolerate(reported(client), "an error event reports it", id="an-error-event-tells-it"):
         expect.that(client.adapter.stderr()[mark:].strip(), "or at least the log", id="or-at-least-the-log")
 
 

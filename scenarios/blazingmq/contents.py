@@ -262,9 +262,7 @@ async def property_types(broker: BlazingMQ, client: Client, expect: Expect) -> N
         "names, types and values are those that were given",
         id="names-types-and-values-are-those-that-were-given",
     )
-    expect.equal(
-        found.payload, b"typed", "the payload stands behind them", id="the-payload-stands-behind-them"
-    )
+    expect.equal(found.payload, b"typed", "the payload comes after them", id="the-payload-stands-behind-them")
     messages = await client.wait_messages(1)
     bodies_are(expect, messages, [b"typed"], "the payload is delivered", id="the-payload-is-delivered")
     expect.equal(

@@ -105,8 +105,8 @@ async def corrupt_zlib(broker: BlazingMQ, client: Client, expect: Expect) -> Non
 
     Fault: Broken zlib stream in message 2 of 3: (a) three events, (b) one event
     Pass: No crash; 2 is never delivered nor confirmed; (a) 1 and 3 are delivered; (b) 1 is delivered, 3 may
-    be lost with the rest of the event; an error event tells it; the connection survives or is closed cleanly
-    and re-established; non-strict: only a log line, or 1 lost in (b)
+    be lost with the rest of the event; an error event reports it; the connection survives or is closed
+    cleanly and re-established; non-strict: only a log line, or 1 lost in (b)
     Seen: stream-java-client#953; measured: wheel 1.2.2 delivers 1 and 3 in (a), only 1 in (b), no error event
     """
     await ready(client, expect, READ)
@@ -144,7 +144,7 @@ async def corrupt_zlib(broker: BlazingMQ, client: Client, expect: Expect) -> Non
         id="in-one-event-the-broken-one-is-not-delivered",
     )
     expect.tolerate(
-        wanted[0] in positions, "what stands before it is", positions, id="what-stands-before-it-is"
+        wanted[0] in positions, "what comes before it is", positions, id="what-stands-before-it-is"
     )
     broken_ids = (guid(2), guid(12))
     expect.that(
@@ -152,7 +152,7 @@ async def corrupt_zlib(broker: BlazingMQ, client: Client, expect: Expect) -> Non
         "it is never confirmed",
         id="it-is-never-confirmed",
     )
-    expect.tolerate(reported(client), "an error event tells it", id="an-error-event-tells-it")
+    expect.tolerate(reported(client), "an error event reports it", id="an-error-event-tells-it")
     await then_a_normal_one(broker, client, expect, (BODY,))
 
 
@@ -161,7 +161,7 @@ async def unknown_compression(broker: BlazingMQ, client: Client, expect: Expect)
     """Unknown compression type.
 
     Fault: Event with one message CAT=5, then an event with a plain message
-    Pass: The first is not surfaced as plain bytes and not confirmed; the second is delivered; error event;
+    Pass: The first is not delivered as plain bytes and not confirmed; the second is delivered; error event;
     non-strict: only a log line, or the connection is dropped and re-established
     Seen: measured: wheel 1.2.2 drops the event with a log line
     """
@@ -174,7 +174,7 @@ async def unknown_compression(broker: BlazingMQ, client: Client, expect: Expect)
         "it is not confirmed",
         id="it-is-not-confirmed",
     )
-    expect.tolerate(reported(client), "an error event tells it", id="an-error-event-tells-it")
+    expect.tolerate(reported(client), "an error event reports it", id="an-error-event-tells-it")
 
 
 @scenario("BMQ-4.11", "SHOULD", "medium", basis=["B19"], roles=CONSUMER)

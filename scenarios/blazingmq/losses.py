@@ -178,7 +178,7 @@ async def queues_restored(broker: BlazingMQ, client: Client, expect: Expect) -> 
     done = await eventually(lambda: restored() or closed() == 2, 5.0)
     expect.that(
         done,
-        "both queues are opened again, the reader configured, or told as closed",
+        "both queues are opened again, the reader configured, or reported as closed",
         id="both-queues-are-opened-again-the-reader-configured-or-told",
     )
     if not restored():
@@ -216,7 +216,7 @@ async def reopen_refused(broker: BlazingMQ, client: Client, expect: Expect) -> N
     await back(broker, expect)
     event = await client.event("session", 5.0, what="target_closed")
     expect.that(
-        event is not None, "an event tells the queue that is gone", id="an-event-tells-the-queue-that-is-gone"
+        event is not None, "an event names the queue that is gone", id="an-event-tells-the-queue-that-is-gone"
     )
     assert event is not None
     expect.that(

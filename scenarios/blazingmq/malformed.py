@@ -116,7 +116,7 @@ async def length_below_header(broker: BlazingMQ, client: Client, expect: Expect)
         result = await call
         if result.ok:
             again = acked_on_the_wire(broker, b"waits", mark)
-            expect.that(again, "nothing behind the garbage is read", id="nothing-behind-the-garbage-is-read")
+            expect.that(again, "nothing after the garbage is read", id="nothing-behind-the-garbage-is-read")
         else:
             expect.failed(
                 result,
@@ -193,7 +193,7 @@ async def odd_ack(broker: BlazingMQ, client: Client, expect: Expect, change: Any
         return
     broker.faults.clear()
     after = await client.publish("s1", b"after", timeout=3.0)
-    expect.outcome(after, "acked", "the events behind it are read", id="the-events-behind-it-are-read")
+    expect.outcome(after, "acked", "the events after it are read", id="the-events-behind-it-are-read")
     if not call.done:
         say_raw(broker, expect, ack)
     expect.outcome(await call, "acked", "and so is the right ACK", id="and-so-is-the-right-ack")
@@ -229,7 +229,7 @@ async def unknown_type(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     """
     call, ack, name = await pending_post(broker, client, expect)
     say_raw(broker, expect, event_bytes(UNKNOWN_TYPE, [b"whatever this is"]) + ack)
-    expect.outcome(await call, "acked", "the ACK behind it is processed", id="the-ack-behind-it-is-processed")
+    expect.outcome(await call, "acked", "the ACK after it is processed", id="the-ack-behind-it-is-processed")
     expect.that(broker.client_holds(name) is not False, "the connection is kept", id="the-connection-is-kept")
 
 
@@ -309,7 +309,7 @@ async def broken_control_body(broker: BlazingMQ, client: Client, expect: Expect)
         expect.that(again, "it is repeated on a new connection", id="it-is-repeated-on-a-new-connection")
     else:
         expect.failed(result, LOST, "else the op ends as connection", id="else-the-op-ends-as-connection")
-    expect.tolerate(reported(client), "an error event tells it", id="an-error-event-tells-it")
+    expect.tolerate(reported(client), "an error event reports it", id="an-error-event-tells-it")
 
 
 def long_number(known: Nodes) -> Nodes:
@@ -383,7 +383,7 @@ async def cut_in_an_event(broker: BlazingMQ, client: Client, expect: Expect) -> 
     say_raw(broker, expect, event[: len(event) * 6 // 10])
     await quiet(0.1)
     broker.kill(accepted(broker)[0].connection, HangUp.RST)
-    await lost_within(client, expect, 1.5, "the loss is told", id="the-loss-is-told")
+    await lost_within(client, expect, 1.5, "the loss is reported", id="the-loss-is-told")
     await quiet(0.2)
     expect.that(
         not client.messages(),

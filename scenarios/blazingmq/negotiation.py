@@ -150,7 +150,7 @@ async def negotiation_refused(broker: BlazingMQ, client: Client, expect: Expect)
         expect.that(not result.ok, "connect never succeeds", str(result), id="connect-never-succeeds")
         if expect.tolerate(
             result.word != "timeout",
-            "the refusal is told as one",
+            "the refusal is reported as one",
             str(result),
             id="the-refusal-is-told-as-one",
         ):

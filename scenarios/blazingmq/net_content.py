@@ -119,7 +119,7 @@ async def payload_corpus(subject: BlazingSubject, client: Client, expect: Expect
     )
     expect.prepared(await subject.subscribe(subject.queue))
     got = await read_to_the_end(subject.broker, client, expect, len(sent), within_s=10.0)
-    expect.equal(len(got), len(sent), "every body is surfaced once", id="every-body-is-surfaced-once")
+    expect.equal(len(got), len(sent), "every body is delivered once", id="every-body-is-surfaced-once")
     for (name, body), message in zip(sent.items(), got, strict=True):
         expect.that(
             same_body(message.body, body),
@@ -170,7 +170,7 @@ async def numbers_at_limits(subject: BlazingSubject, client: Client, expect: Exp
         expect.equal(
             len(got),
             number,
-            f"{turn}: the message is surfaced once",
+            f"{turn}: the message is delivered once",
             id=slug("{}-the-message-is-surfaced-once", turn),
         )
         given = got[-1].meta.get("properties") or {}
@@ -178,6 +178,6 @@ async def numbers_at_limits(subject: BlazingSubject, client: Client, expect: Exp
         expect.equal(
             shown,
             LIMITS,
-            f"{turn}: the numbers are surfaced exactly",
+            f"{turn}: the numbers are delivered exactly",
             id=slug("{}-the-numbers-are-surfaced-exactly", turn),
         )

@@ -49,7 +49,7 @@ async def nothing_doubled(subject: BlazingSubject, client: Client, expect: Expec
     once = set(counts) == set(wanted) and set(counts.values()) == {1}
     expect.that(
         once,
-        "each new message is surfaced exactly once",
+        "each new message is delivered exactly once",
         dict(counts),
         id="each-new-message-is-surfaced-exactly-once",
     )

@@ -103,7 +103,7 @@ async def late_ack(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     wrong = [e for e in client.events if e.event == "outcome" and e["outcome"] != "acked"]
     expect.that(
         not wrong,
-        "the late ACK is ignored, or told as what it is",
+        "the late ACK is ignored, or reported as what it is",
         wrong[:1],
         id="the-late-ack-is-ignored-or-told-as-what-it-is",
     )
@@ -202,7 +202,7 @@ async def lost_with_posts(broker: BlazingMQ, client: Client, expect: Expect) -> 
             )
         fits_the_wire(broker, expect, result, body(number), mark)
     if not client.can("auto_reconnect") and not client.can("ack_timeout"):
-        expect.that(tellings(client), "the loss is told", id="the-loss-is-told")
+        expect.that(tellings(client), "the loss is reported", id="the-loss-is-told")
     if not client.can("auto_reconnect"):
         last_s = max(result.ended_ns for result in results) / 1e9
         limit_s = LONG_S * GRACE if client.can("ack_timeout") else 1.0
@@ -217,7 +217,7 @@ PROPERTY: dict[str, Any] = {"n": {"type": "int32", "value": "1"}}
 async def retransmit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Retransmit after reconnect keeps identity.
 
-    Fault: Post 3 messages; acknowledge the first, swallow the second and third, RST; accept again
+    Fault: Post 3 messages; acknowledge the first, drop those of the second and third, RST; accept again
     Pass: The acknowledged PUT is not sent again; if the client retransmits, payload, properties and flags are
     the same and, for GUID clients, so is the MessageGUID; order is kept; each caller completes exactly once;
     if it does not retransmit, its caller gets an indefinite error
@@ -284,7 +284,7 @@ async def longer_than_the_memory(broker: BlazingMQ, client: Client, expect: Expe
     Fault: openQueueResponse with deduplicationTimeMs 2000; 5 PUTs un-ACKed, RST, refuse connections for 10 s,
     then accept; timeout_ms of the posts 30000
     Pass: All five end with an indefinite error within 2 s + 3 s of the cut, none `acked`; none of the five is
-    sent again after its caller was told, or if it is, its GUID is the same
+    sent again after its caller got the outcome, or if it is, its GUID is the same
     Seen: measured: C++ reports UNKNOWN after the deduplication time (0.70 s with 700 ms), Java at once
     """
     calls, messages = await unanswered(broker, client, expect, 5)

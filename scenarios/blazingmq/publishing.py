@@ -421,7 +421,7 @@ async def refusal_without_request(broker: BlazingMQ, client: Client, expect: Exp
     broker.faults.clear()
     await still_works(broker, client, expect, "the next post is acked", id="the-next-post-is-acked")
     shown = reported(client) or any(e.event == "outcome" for e in client.events)
-    expect.tolerate(shown, "the refusal is told by an event", id="the-refusal-is-told-by-an-event")
+    expect.tolerate(shown, "an event reports the refusal", id="the-refusal-is-told-by-an-event")
 
 
 @scenario("BMQ-3.25", "SHOULD", "high", basis=["B12", "B19"], roles=PUBLISHER, revision=2)

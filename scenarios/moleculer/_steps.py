@@ -203,7 +203,7 @@ async def met(broker: Moleculer, node: Node, *actions: str, within_s: float = 4.
         return there is not None and there.available and set(actions) <= set(there.actions())
 
     if not await until(known, within_s):
-        raise Inconclusive(f"the client has told nobody of {', '.join(actions)}", id="never-told")
+        raise Inconclusive(f"the client has not announced {', '.join(actions)}", id="never-told")
 
 
 async def reachable(broker: Moleculer, node: Node) -> None:

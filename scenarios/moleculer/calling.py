@@ -432,7 +432,7 @@ async def odd_responses(broker: Moleculer, client: Client, expect: Expect) -> No
 
 @scenario("MOL-3.26", "MUST", "high", basis=["M2", "M4"], roles=CALLER)
 async def nobody_offers(broker: Moleculer, client: Client, expect: Expect) -> None:
-    """Call of something that nobody offers.
+    """Call of something that no node offers.
 
     Fault: `mol.call` of an unknown service, of an unknown action of a known service, and of a known action
     with a `node` that does not exist

@@ -273,8 +273,8 @@ async def handler_raises(broker: Moleculer, client: Client, expect: Expect) -> N
 async def absent_handler(broker: Moleculer, client: Client, expect: Expect) -> None:
     """Event for an absent handler.
 
-    Fault: EVENT nobody listens to; EVENT for a local handler but only with a group that the node does not
-    serve
+    Fault: EVENT that no service listens to; EVENT for a local handler but only with a group that the node
+    does not serve
     Pass: No handler runs, nothing is published, node alive
     Seen: measured: moleculer 0.14.36 and 0.15.2
     """

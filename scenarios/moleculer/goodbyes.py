@@ -137,7 +137,7 @@ async def own_stop(broker: Moleculer, client: Client, expect: Expect) -> None:
     expect.equal(len(closes), 1, "then a DISCONNECT broadcast", id="then-a-disconnect-broadcast")
     expect.that(
         closes[0][0].seq > infos[-1][0].seq,
-        "DISCONNECT comes behind INFO",
+        "DISCONNECT comes after INFO",
         id="disconnect-comes-behind-info",
     )
     end = closes[0][0]
@@ -145,7 +145,7 @@ async def own_stop(broker: Moleculer, client: Client, expect: Expect) -> None:
         broker, end.connection, "then the connection ends", within_s=2.0, id="then-the-connection-ends"
     )
     later = [r.kind for r, _ in broker.packets(since=end.seq) if r.tap & Tap.RECEIVED]
-    expect.that(not later, "nothing behind DISCONNECT", later, id="nothing-behind-disconnect")
+    expect.that(not later, "nothing after DISCONNECT", later, id="nothing-behind-disconnect")
     if broker.transporter == "mqtt":
         said_so = broker.journal.select(kind="MqttDisconnect", tap=Tap.RECEIVED)
         expect.that(

@@ -64,7 +64,7 @@ async def info_fields(broker: Moleculer, client: Client, expect: Expect) -> None
         wanted = ["s", "t"][: number + 1]
         reported = await came(broker, "Info", within_s=4.0, where=lambda p, w=wanted: services_in(p) == w)  # type: ignore[misc]
         expect.exercised(
-            reported, "the client does not tell of its services", id="the-client-tells-of-its-services"
+            reported, "the client does not announce its services", id="the-client-tells-of-its-services"
         )
     node.discover(NODE)
     await settled(node)
@@ -382,7 +382,7 @@ async def _reported_in_time(
     found = [each for each in found if is_broadcast(each)]
     expect.that(
         found,
-        f"an INFO broadcast tells of {what} within 2.5 s",
+        f"an INFO broadcast names {what} within 2.5 s",
         "none",
         id=slug("an-info-broadcast-tells-of-{}-within-n-n-s", what),
     )

@@ -296,7 +296,7 @@ async def unknown_heartbeat(broker: Moleculer, client: Client, expect: Expect) -
 
 @scenario("MOL-2.14", "SHOULD", "medium", basis=["M2", "M3"], roles=CALLER)
 async def heartbeat_with_seq(broker: Moleculer, client: Client, expect: Expect) -> None:
-    """HEARTBEAT that tells of a newer INFO.
+    """HEARTBEAT that announces a newer INFO.
 
     Fault: Known peer (INFO seq 1); HEARTBEAT with `seq` 2 (as nodes with the Redis or Etcd discoverer send
     it); the peer answers DISCOVER with INFO seq 2 that adds an action; then HEARTBEATs without `seq`

@@ -47,7 +47,7 @@ async def random_segmentation(subject: MoleculerSubject, client: Client, expect:
         got = await subject.wait_messages(there + number, within_s=subject.slow_s)
         expect.that(
             len(got) == there + number,
-            f"{name}: the event is surfaced",
+            f"{name}: the event is delivered",
             f"{len(got)} came",
             id="seed-n-the-event-is-surfaced",
         )
@@ -81,7 +81,7 @@ async def payload_corpus(subject: MoleculerSubject, client: Client, expect: Expe
     await subject.ready()
     expect.prepared(await subject.subscribe(subject.queue))
     first = await subject.wait_messages(1)
-    subject.demand(first, "an event is surfaced", "none came", subject.prepares, id="an-event-is-surfaced")
+    subject.demand(first, "an event is delivered", "none came", subject.prepares, id="an-event-is-surfaced")
     for number, (name, text) in enumerate(TEXTS.items(), 2):
         result = await subject.publish(subject.queue, text, timeout=10.0)
         value = expect.ok(result, f"{name}: the call is answered", id=slug("{}-the-call-is-answered", name))
@@ -102,7 +102,7 @@ async def payload_corpus(subject: MoleculerSubject, client: Client, expect: Expe
         expect.equal(
             len(got),
             number,
-            f"{name}: the event is surfaced once",
+            f"{name}: the event is delivered once",
             id=slug("{}-the-event-is-surfaced-once", name),
         )
         body = got[-1].body
@@ -168,7 +168,7 @@ async def one_corrupted_byte(subject: MoleculerSubject, client: Client, expect: 
         await subject.wait_messages(0)
         await asyncio.sleep(0.01)
         expect.that(
-            client.alive, f"{name}: the process lives on", "it ended", id="seed-n-the-process-lives-on"
+            client.alive, f"{name}: the process goes on", "it ended", id="seed-n-the-process-lives-on"
         )
         fired += subject.faults.fired(name)
         subject.faults.remove(name)

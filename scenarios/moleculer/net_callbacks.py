@@ -33,7 +33,7 @@ async def _serve(subject: MoleculerSubject, session: str, behaviour: Any) -> Non
 
     subject.expect.exercised(
         await subject.until(known, 4.0),
-        "the node has told nobody of its action",
+        "the node has not announced its action",
         id="the-node-has-told-nobody-of-its-action",
     )
 
@@ -67,7 +67,7 @@ async def callbacks_that_raise(subject: MoleculerSubject, client: Client, expect
         is_reported = await attempt(subject, session)
         expect.that(
             client.alive,
-            f"{kind}: the process lives on",
+            f"{kind}: the process goes on",
             "it ended",
             id=slug("{}-the-process-lives-on", kind),
         )

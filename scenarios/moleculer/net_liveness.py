@@ -102,7 +102,7 @@ async def freeze_below_the_limit(subject: MoleculerSubject, client: Client, expe
         expect.equal(
             len(got),
             there,
-            f"{case}: what was sent is surfaced once",
+            f"{case}: what was sent is delivered once",
             id="freeze-n-what-was-sent-is-surfaced-once",
         )
         await asyncio.sleep(limit / 2)
@@ -112,7 +112,7 @@ async def freeze_below_the_limit(subject: MoleculerSubject, client: Client, expe
             "it is",
             id="freeze-n-no-peer-is-marked-unavailable-after-it",
         )
-    expect.equal(len(subject.messages()), there, "nothing surfaced twice", id="nothing-surfaced-twice")
+    expect.equal(len(subject.messages()), there, "nothing delivered twice", id="nothing-surfaced-twice")
     expect.that(not subject.troubles(mark), "no loss event", subject.troubles(mark)[:2], id="no-loss-event")
     expect.equal(subject.is_open(), connections, "no reconnect", id="no-reconnect")
 

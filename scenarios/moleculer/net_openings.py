@@ -35,7 +35,7 @@ async def garbage_first(subject: MoleculerSubject, client: Client, expect: Expec
     footprint = Footprint(client)
     mark = len(client.events)
     result = await subject.begin_connect("s1", timeout=BACK_S)
-    expect.exercised(subject.faults.fired("garbage"), "nobody connected", id="nobody-connected")
+    expect.exercised(subject.faults.fired("garbage"), "no client connected", id="nobody-connected")
     expect.ended(result, "connect ends by its deadline", id="connect-ends-by-its-deadline")
     footprint.judge(expect, rss_mib=32, cpu_share=0.5)
     if result.ok:
@@ -56,7 +56,7 @@ async def garbage_first(subject: MoleculerSubject, client: Client, expect: Expec
             id="connect-ends-as-protocol-or-connection-or-works",
         )
     delivered = [event for event in client.events[mark:] if event.event == "message"]
-    expect.that(not delivered, "nothing is surfaced", delivered[:1], id="nothing-is-surfaced")
+    expect.that(not delivered, "nothing is delivered", delivered[:1], id="nothing-is-surfaced")
     await subject.run("clean", case="clean connection afterwards")
 
 
@@ -69,7 +69,7 @@ async def tls_on_a_plain_port(subject: MoleculerSubject, client: Client, expect:
     connecting = subject.begin_connect("s1", timeout=5.0)
     await asyncio.sleep(COUNTED_S)
     attempts = len(subject.accepted(mark))
-    expect.exercised(attempts, "nobody connected", id="nobody-connected")
+    expect.exercised(attempts, "no client connected", id="nobody-connected")
     most = ATTEMPTS_PER_S * COUNTED_S
     expect.that(
         attempts <= most,
@@ -95,7 +95,7 @@ async def tls_client_on_a_plain_port(subject: MoleculerSubject, client: Client, 
         connecting = subject.begin_connect("s1", timeout=WATCHED_S, tls=trust)
         await asyncio.sleep(WATCHED_S)
         attempts = len(subject.accepted(mark))
-        expect.exercised(attempts, "nobody connected", id="nobody-connected")
+        expect.exercised(attempts, "no client connected", id="nobody-connected")
         plain = [
             str(r)
             for r in subject.broker.journal.select(tap=Tap.RECEIVED, since=mark)

@@ -124,7 +124,7 @@ async def life_with_a_schema(broker: Moleculer, client: Client, expect: Expect) 
     await joined(broker, client, heartbeat_s=1)
     await serve(client, {"echo": "echo"})
     infos = await came(broker, "Info", within_s=limit(4.0), where=lambda p: services_in(p) == ["s"])
-    expect.that(infos, "an INFO tells of the service", "none", id="an-info-tells-of-the-service")
+    expect.that(infos, "an INFO names the service", "none", id="an-info-tells-of-the-service")
     info: Any = infos[-1][1]
     expect.that(is_info(info), "INFO has all of its members", info, id="info-has-all-of-its-members")
     await met(broker, node, "s.echo")
@@ -368,7 +368,7 @@ async def streams_with_a_schema(broker: Moleculer, client: Client, expect: Expec
     Fault: ProtoBuf, Avro or Thrift on all nodes: the client uploads 5 KiB in chunks of 1 KiB and takes a
     download of as much, then a peer does both with actions of the client
     Pass: The bytes are equal each time, whichever they are; seq is without a gap. Each chunk is raw bytes,
-    with 3 as its type. Non-strict: a chunk as the object that stands for bytes in JSON
+    with 3 as its type. Non-strict: a chunk as the object that is used for bytes in JSON
     Seen: moleculer serializers/base.js (source): DATATYPE_BUFFER; measured: moleculer 0.14.36
     """
     node = peer(broker, services={"p": {"up": bytes_of, "down": lambda ctx: Stream(CHUNKS)}})

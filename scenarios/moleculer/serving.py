@@ -341,7 +341,7 @@ async def request_while_stopping(broker: Moleculer, client: Client, expect: Expe
     empty = await came(broker, "Info", since=since, within_s=4.0, where=lambda p: not services_in(p))
     expect.exercised(
         empty,
-        "the client did not tell that it has no services any more",
+        "the client did not announce that it has no services any more",
         id="the-client-told-that-it-has-no-services-any-more",
     )
     asked = [request(node, "s.echo", {"n": 1})]
@@ -400,7 +400,7 @@ async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -
     )
     if answers and closes:
         in_order = answers[0][0].seq < closes[0][0].seq
-        expect.that(in_order, "no RESPONSE behind DISCONNECT", id="no-response-behind-disconnect")
+        expect.that(in_order, "no RESPONSE after DISCONNECT", id="no-response-behind-disconnect")
     expect.tolerate(
         answers, "the RESPONSE comes before DISCONNECT", "none", id="the-response-comes-before-disconnect"
     )
@@ -409,7 +409,7 @@ async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -
         next_position = [r.kind for r, p in broker.packets(since=last) if r.tap & Tap.RECEIVED]
         expect.that(
             not next_position,
-            "nothing is published behind DISCONNECT",
+            "nothing is published after DISCONNECT",
             next_position,
             id="nothing-is-published-behind-disconnect",
         )

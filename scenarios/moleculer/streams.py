@@ -410,7 +410,7 @@ async def chunk_after_end(broker: Moleculer, client: Client, expect: Expect) -> 
     Fault: A complete upload, then a duplicate of seq 2; then DISCONNECT of the sender
     Pass: Process alive; no second run of the action, no RESPONSE for it; a new upload works after the peer is
     back
-    Seen: measured: 0.14.36 dies (unhandled stream error, exit status 1); 0.15.2 passes
+    Seen: measured: 0.14.36 ends (unhandled stream error, exit status 1); 0.15.2 passes
     """
     node = await ready(broker, client)
     upload = Upload(broker, node, "s.read", kibibytes_of(range(5)))
@@ -427,7 +427,7 @@ async def chunk_after_end(broker: Moleculer, client: Client, expect: Expect) -> 
     expect.equal(
         len(await upload.answers(2, 0.3)),
         1,
-        "no RESPONSE for a chunk behind the end",
+        "no RESPONSE for a chunk after the end",
         id="no-response-for-a-chunk-behind-the-end",
     )
     await sender_back(node)

@@ -162,7 +162,7 @@ async def ack_order(broker: Narconi, client: Client, expect: Expect) -> None:
     """Ack order.
 
     Fault: Three deliveries; settle 3 only, wait 500 ms, drop; 1 and 2 come again; settle them
-    Pass: Before the drop only ackId of 3 on the wire, no `ackToId`; messages 1 and 2 surfaced again
+    Pass: Before the drop only ackId of 3 on the wire, no `ackToId`; messages 1 and 2 delivered again
     Profile: both
     """
     messages = await outstanding(broker, client, expect, 3)
@@ -183,7 +183,7 @@ async def ack_order(broker: Narconi, client: Client, expect: Expect) -> None:
         expect,
         again,
         [b"1", b"2"],
-        "messages 1 and 2 are surfaced again",
+        "messages 1 and 2 are delivered again",
         id="messages-n-and-n-are-surfaced-again",
     )
     for message in again:
@@ -215,7 +215,7 @@ async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
     """Redelivered after reconnect.
 
     Fault: rst with 2 unacked; both come again with redelivered=true
-    Pass: Both surfaced again (not suppressed because the ackId was seen), redelivered true (missing:
+    Pass: Both delivered again (not suppressed because the ackId was seen), redelivered true (missing:
     non-strict), acks carry the ids of the new connection
     Profile: run in each: `seed` with other ackIds than before, `real` with the same strings again ("1", "2"
     on every connection). Without `auto_reconnect` the runner subscribes again
@@ -226,7 +226,7 @@ async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
     end(broker, connection, HangUp.RST)
     sub = await subscribed_again(broker, client, "c2")
     again = (await client.wait_messages(4 if sub == "c1" else 2, sub))[-2:]
-    bodies_are(expect, again, [b"1", b"2"], "both are surfaced again", id="both-are-surfaced-again")
+    bodies_are(expect, again, [b"1", b"2"], "both are delivered again", id="both-are-surfaced-again")
     flags = [message.redelivered for message in again]
     expect.that(False not in flags, "redelivered is true", flags, id="redelivered-is-true")
     expect.tolerate(None not in flags, "redelivered is reported", flags, id="redelivered-is-reported")
@@ -289,7 +289,7 @@ async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
     last = received(broker, "WsAck", connection=connection)[-1].seq
     expect.that(
         closes and closes[0].seq > last,
-        "the close frame comes behind the acks",
+        "the close frame comes after the acks",
         closes,
         id="the-close-frame-comes-behind-the-acks",
     )
@@ -307,8 +307,8 @@ async def window_moves(broker: Narconi, client: Client, expect: Expect) -> None:
     """Window moves with acks.
 
     Fault: limit=2, 6 messages; the fake never has more than 2 unacked outstanding; the runner settles one at
-    a time, 200 ms after it was surfaced
-    Pass: All 6 surfaced and acked within 10 s; no ack on the wire before its settle
+    a time, 200 ms after the client has delivered it
+    Pass: All 6 delivered and acked within 10 s; no ack on the wire before its settle
     Profile: both
     """
     await ready(broker, client)
@@ -319,7 +319,7 @@ async def window_moves(broker: Narconi, client: Client, expect: Expect) -> None:
         messages = await client.wait_messages(number + 1, within_s=2.0)
         expect.that(
             len(messages) > number,
-            "all 6 are surfaced as acks make room",
+            "all 6 are delivered as acks make room",
             len(messages),
             id="all-n-are-surfaced-as-acks-make-room",
         )

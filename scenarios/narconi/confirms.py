@@ -287,7 +287,7 @@ async def connection_drops(broker: Narconi, client: Client, expect: Expect) -> N
 async def close_after_confirms(broker: Narconi, client: Client, expect: Expect) -> None:
     """Close after confirms.
 
-    Fault: publish, confirm after 300 ms, close at once behind the publish
+    Fault: publish, confirm after 300 ms, close at once after the publish
     Pass: Close frame after the last confirm, or the op ends not `acked`; close code 1000 or none (`close()`
     without arguments sends an empty close frame in browsers, ws and undici); TCP closed
     Profile: both

@@ -40,7 +40,7 @@ async def delivered(client: Client, expect: Expect, count: int, sub: str = "c1")
     found = await client.wait_messages(count, sub)
     expect.that(
         len(found) == count,
-        f"{count} messages are surfaced",
+        f"{count} messages are delivered",
         f"{len(found)} are",
         id="n-messages-are-surfaced",
     )
@@ -61,7 +61,7 @@ async def consume_with_ack(broker: Narconi, client: Client, expect: Expect) -> N
 
     Fault: Subscribe with ack and limit 2; deliver 2
     Pass: Sec-WebSocket-Protocol exactly `consume`; query has `ack` (any value) and limit=2; both messages
-    surfaced with their ackId as `position`; no ack frame before the settle op or the return of the callback
+    delivered with their ackId as `position`; no ack frame before the settle op or the return of the callback
     Profile: both
     """
     await ready(broker, client)
@@ -94,7 +94,7 @@ async def consume_with_ack(broker: Narconi, client: Client, expect: Expect) -> N
     for body in (b"1", b"2"):
         broker.publish(PROJECT, QUEUE, body)
     messages = await delivered(client, expect, 2)
-    bodies_are(expect, messages, [b"1", b"2"], "both messages are surfaced", id="both-messages-are-surfaced")
+    bodies_are(expect, messages, [b"1", b"2"], "both messages are delivered", id="both-messages-are-surfaced")
     expect.equal(
         [m.position for m in messages],
         ["1", "2"],
@@ -124,8 +124,8 @@ async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     """Two frames per message.
 
     Fault: 100 messages, metadata then payload, own metadata each; every tenth payload with pings in front
-    Pass: Each body surfaced with its own metadata, in order; body equal in both forms. A client that
-    complains of a payload in a text frame, which no server sends: non-strict; what it has surfaced is right
+    Pass: Each body delivered with its own metadata, in order; body equal in both forms. A client that
+    complains of a payload in a text frame, which no server sends: non-strict; what it has delivered is right
     Profile: `real`: payload always in a binary frame; `seed`: also in a text frame (native format)
     """
     await ready(broker, client)
@@ -152,7 +152,7 @@ async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
         expect,
         messages,
         [bodies[n] for n in wanted],
-        "each body is surfaced once, in order",
+        "each body is delivered once, in order",
         id="each-body-is-surfaced-once-in-order",
     )
     expect.equal(
@@ -168,7 +168,7 @@ async def encoding(broker: Narconi, client: Client, expect: Expect) -> None:
     """Encoding parameter.
 
     Fault: base64 and hex with all byte values, utf8 with valid text; two messages each, payload in `message`
-    Pass: `encoding` in the query; body surfaced equals the original bytes; second message surfaced too
+    Pass: `encoding` in the query; body delivered equals the original bytes; second message delivered too
     (client does not wait for a payload frame)
     Profile: both
     """
@@ -205,7 +205,7 @@ async def empty_payload(broker: Narconi, client: Client, expect: Expect) -> None
     """Empty payload.
 
     Fault: Payload message of length 0
-    Pass: Surfaced as empty body
+    Pass: Delivered as empty body
     """
     await ready(broker, client)
     await subscribed(broker, client, QUEUE)
@@ -216,7 +216,7 @@ async def empty_payload(broker: Narconi, client: Client, expect: Expect) -> None
         expect,
         messages,
         [b"", b"second"],
-        "an empty payload is surfaced as an empty body",
+        "an empty payload is delivered as an empty body",
         id="an-empty-payload-is-surfaced-as-an-empty-body",
     )
 
@@ -247,7 +247,7 @@ async def lost_between_frames(broker: Narconi, client: Client, expect: Expect) -
     """Connection lost between metadata and payload.
 
     Fault: RST after the metadata
-    Pass: Not surfaced; not acknowledged
+    Pass: Not delivered; not acknowledged
     """
     await ready(broker, client)
     await subscribed(broker, client, QUEUE, ack=True)
@@ -258,7 +258,7 @@ async def lost_between_frames(broker: Narconi, client: Client, expect: Expect) -
     first_hand = [message for message in client.messages() if message.redelivered is not True]
     expect.that(
         not first_hand,
-        "metadata without payload is not surfaced",
+        "metadata without payload is not delivered",
         first_hand[:1],
         id="metadata-without-payload-is-not-surfaced",
     )
@@ -270,7 +270,7 @@ async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect)
     """limit is honoured.
 
     Fault: limit=2, deliver 5 without waiting
-    Pass: No crash; all 5 surfaced and acknowledged once, or a `protocol` error and a clean close
+    Pass: No crash; all 5 delivered and acknowledged once, or a `protocol` error and a clean close
     Profile: both (fault: the server overruns the limit; the real flow is NARC-3.22)
     """
     await ready(broker, client)
@@ -284,7 +284,7 @@ async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect)
         fits = reported is not None and reported.error.kind.value == "protocol"
         expect.that(
             fits,
-            "all 5 are surfaced, or a protocol error is reported",
+            "all 5 are delivered, or a protocol error is reported",
             f"{len(messages)} are",
             id="all-n-are-surfaced-or-a-protocol-error-is-reported",
         )
@@ -305,7 +305,7 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
     """Error message from the server.
 
     Fault: One delivery, then the error, close frame 1000, fin
-    Pass: Error surfaced with code 500 and text although the close code is 1000; subscription ends (or is
+    Pass: Error delivered with code 500 and text although the close code is 1000; subscription ends (or is
     renewed with `auto_reconnect`); not delivered as a message; later settle sends nothing on a closed
     connection
     Profile: run in each: `seed` {"code":500,"error":"Unrecognized acknowledgment ID"}; `real` {"error":"AMQP
@@ -336,7 +336,7 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
                 shown.append((event["code"], text in str(event["text"])))
         expect.that(
             shown,
-            f"{text}: the error is surfaced, although the close code is 1000",
+            f"{text}: the error is reported, although the close code is 1000",
             "no event",
             id=slug("{}-the-error-is-surfaced-although-the-close-code-is-n", text),
         )
@@ -368,7 +368,7 @@ async def unknown_metadata(broker: Narconi, client: Client, expect: Expect) -> N
     """Unknown metadata properties.
 
     Fault: Extra keys; `x-msg-x-n` as number, null, nested object; null timestamp; no Content-Type
-    Pass: Message surfaced, body right, acknowledged; values kept or ignored; no crash
+    Pass: Message delivered, body right, acknowledged; values kept or ignored; no crash
     Profile: both (publishers over WebSocket can store any JSON value under x- names)
     Seen: stream-java-client#1005
     """
@@ -390,7 +390,7 @@ async def unknown_metadata(broker: Narconi, client: Client, expect: Expect) -> N
         expect,
         messages,
         bodies,
-        "each message is surfaced, with its body",
+        "each message is delivered, with its body",
         id="each-message-is-surfaced-with-its-body",
     )
     for message in messages:

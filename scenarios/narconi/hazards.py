@@ -130,10 +130,10 @@ async def bad_frames(broker: Narconi, client: Client, expect: Expect) -> None:
     """Masked or reserved-bit frames from the server.
 
     Fault: One run with a masked frame, one with RSV1 set
-    Pass: Frame not surfaced; client ends the connection (close 1002, or TCP end without a close frame) and
+    Pass: Frame not delivered; client ends the connection (close 1002, or TCP end without a close frame) and
     reports a loss or a `protocol` error
     Profile: both
-    Seen: autobahn test families 3 and 4; measured: aiohttp 3.14 surfaces masked frames, undici ends without a
+    Seen: autobahn test families 3 and 4; measured: aiohttp 3.14 accepts masked frames, undici ends without a
     close frame
     """
     await ready(broker, client)
@@ -147,7 +147,7 @@ async def bad_frames(broker: Narconi, client: Client, expect: Expect) -> None:
         await ends_it(broker, client, expect, case, mark)
         expect.that(
             not client.messages(sub),
-            f"{case}: the frame is not surfaced",
+            f"{case}: the frame is not delivered",
             client.messages(sub),
             id=slug("{}-the-frame-is-not-surfaced", case),
         )
@@ -237,7 +237,7 @@ async def flood_without_ack(broker: Narconi, client: Client, expect: Expect) -> 
     """Flood without ack.
 
     Fault: Subscribe without ack; 10 000 messages of 100 B pushed at once
-    Pass: All surfaced once and in order; client sends no data frame; RSS growth reported
+    Pass: All delivered once and in order; client sends no data frame; RSS growth reported
     Profile: both (limit has no effect without ack)
     """
     await ready(broker, client)
@@ -250,7 +250,7 @@ async def flood_without_ack(broker: Narconi, client: Client, expect: Expect) -> 
         expect,
         messages,
         [b"%-100d" % n for n in range(10_000)],
-        "all surfaced once and in order",
+        "all delivered once and in order",
         id="all-surfaced-once-and-in-order",
     )
     frames = [*received(broker, "WsAck", since=mark), *received(broker, "WsStop", since=mark)]

@@ -91,7 +91,7 @@ async def ensure_queue_twice(broker: Narconi, client: Client, expect: Expect) ->
         id="the-second-n-is-ok-the-empty-chunked-body-was-read-to-its",
     )
     expect.outcome(
-        await post(client), "acked", "a publish behind it is acked", id="a-publish-behind-it-is-acked"
+        await post(client), "acked", "a publish after it is acked", id="a-publish-behind-it-is-acked"
     )
     expect.equal(stored(broker), [b"hello"], "one message is stored", id="one-message-is-stored")
 
@@ -281,8 +281,8 @@ async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
 
     Fault: 200 with `x-msg-timestamp` (milliseconds), `x-msg-redelivered`, `x-msg-x-...`, Content-Type; one
     with an empty body
-    Pass: Body, content type, custom metadata surfaced, empty body as an empty message and not as `no
-    message`; timestamp and redelivered surfaced (missing: non-strict)
+    Pass: Body, content type, custom metadata reported, empty body as an empty message and not as `no
+    message`; timestamp and redelivered reported (missing: non-strict)
     Profile: both; run chunked (real, node 0.10) and with Content-Length (node 20)
     """
     expect.may_not_fire("response with a length", "what is consumed is an answer of another role")
@@ -296,7 +296,7 @@ async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
             message = message_of(
                 expect,
                 await take(client),
-                f"{what} is surfaced",
+                f"{what} is delivered",
                 id=slug("{}-a-message-of-n-bytes-is-surfaced", form),
             )
             shown: dict[str, str] = message["body"]  # type: ignore[assignment]
@@ -322,7 +322,7 @@ async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
             seen = (message["ts"], message["redelivered"])
             expect.tolerate(
                 seen == (before.timestamp, False),
-                "timestamp and redelivered surfaced",
+                "timestamp and redelivered reported",
                 seen,
                 id="timestamp-and-redelivered-surfaced",
             )
@@ -356,7 +356,7 @@ async def binary_body_and_charset(broker: Narconi, client: Client, expect: Expec
     """
     await ready(broker, client)
     broker.publish(PROJECT, QUEUE, ALL_BYTES, content_type="text/plain; charset=utf-8")
-    message = message_of(expect, await take(client), "the message is surfaced", id="the-message-is-surfaced")
+    message = message_of(expect, await take(client), "the message is delivered", id="the-message-is-surfaced")
     shown: dict[str, str] = message["body"]  # type: ignore[assignment]
     expect.that(
         same_body(shown, ALL_BYTES),
@@ -377,7 +377,7 @@ async def redelivered_as_text(broker: Narconi, client: Client, expect: Expect) -
     for flag in (True, False):
         broker.publish(PROJECT, QUEUE, b"hello", redelivered=flag)
         message = message_of(
-            expect, await take(client), "the message is surfaced", id="the-message-is-surfaced"
+            expect, await take(client), "the message is delivered", id="the-message-is-surfaced"
         )
         expect.equal(message["redelivered"], flag, "redelivered is a boolean", id="redelivered-is-a-boolean")
 
@@ -391,7 +391,7 @@ async def header_case(broker: Narconi, client: Client, expect: Expect) -> None:
     """
     await ready(broker, client)
     broker.publish(PROJECT, QUEUE, b"hello", headers={"X-Msg-X-Name1": "value"})
-    message = message_of(expect, await take(client), "the message is surfaced", id="the-message-is-surfaced")
+    message = message_of(expect, await take(client), "the message is delivered", id="the-message-is-surfaced")
     headers: dict[str, str] = message["headers"]  # type: ignore[assignment]
     expect.equal(
         header(headers, "x-msg-x-name1"),

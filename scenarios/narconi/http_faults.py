@@ -40,7 +40,7 @@ async def response_cut_in_body(broker: Narconi, client: Client, expect: Expect) 
     Fault: (a) chunked: first chunk of 40 bytes, then fin without the last chunk (real framing); (b)
     Content-Length 100, 40 bytes, fin; (c) as b with rst
     Pass: take ends with an error (`connection`, `protocol` or `internal`) that is not definite; message not
-    surfaced as complete; no second DELETE within the op
+    delivered as complete; no second DELETE within the op
     Profile: both
     Seen: libzmq#160
     """
@@ -61,7 +61,7 @@ async def response_cut_in_body(broker: Narconi, client: Client, expect: Expect) 
         expect.failed(
             result,
             (*LOST, "protocol", "internal"),
-            f"{case}: take ends with an error that is not definite, and surfaces no message",
+            f"{case}: take ends with an error that is not definite, and delivers no message",
             definite=False,
             id=slug("{}-take-ends-with-an-error-that-is-not-definite-and-surfaces-no-message", case),
         )

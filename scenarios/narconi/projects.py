@@ -186,7 +186,7 @@ async def two_projects_consume(broker: Narconi, client: Client, expect: Expect) 
     Fault: A session for each of two projects, each consumes with ack from a queue of the same name; 2
     messages in each, so that both have the same ackIds; those of the second project are settled, then those
     of the first
-    Pass: Each subscription surfaces the messages of its own project only; each ack goes over the connection
+    Pass: Each subscription delivers the messages of its own project only; each ack goes over the connection
     of its message: nothing of the first is acknowledged before it is settled; both queues are empty then
     Profile: both
     """
@@ -201,7 +201,7 @@ async def two_projects_consume(broker: Narconi, client: Client, expect: Expect) 
             expect,
             await client.wait_messages(2, sub),
             [f"{project} {number}".encode() for number in range(2)],
-            f"the messages of {project} are surfaced, and no others",
+            f"the messages of {project} are delivered, and no others",
             id=slug("the-messages-of-{}-are-surfaced-and-no-others", project),
         )
     for sub, project in (("c2", OTHER), ("c1", PROJECT)):
@@ -266,8 +266,8 @@ async def consumed_too_late(broker: Narconi, client: Client, expect: Expect) -> 
 
     Fault: The server's TTL is 2 s. Two publishes; 2.5 s later the publishing connection ends, another publish
     on the next one, then a consumer with ack that takes longer than the TTL to settle
-    Pass: All publishes `acked`; what was acked is not sent again, where it would live anew; the consumer gets
-    the last message only, with the time of its publication, and its late settle is sent
+    Pass: All publishes `acked`; what was acked is not sent again, where it would be stored again; the
+    consumer gets the last message only, with the time of its publication, and its late settle is sent
     Profile: `seed` (in `real` messages never expire)
     """
     await ready(broker, client)

@@ -107,7 +107,7 @@ def excuse_unspoken(subject: Subject, expect: Expect, name: str) -> None:
         if record.connection not in spoken:
             expect.may_not_fire(
                 name.format(record.connection.removeprefix("c")),
-                "nobody says anything on that connection: a browser opens some ahead",
+                "no side sends anything on that connection: a browser opens some ahead",
             )
 
 
@@ -116,7 +116,7 @@ async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect)
     """Cuts at every offset.
 
     Fault: Base script of NET-1.01 with cut@k, 3 ms between the two parts. Handshake: one connection per k,
-    for k = 1..32 and every 16th behind. Behind the handshake, on one connection: the n-th frame of each kind
+    for k = 1..32 and every 16th after. After the handshake, on one connection: the n-th frame of each kind
     is cut at byte n, until every offset of its first 128 bytes was used once
     Pass: For every k the same op outcomes and deliveries as without the cut; kind and k of the first failure
     are printed
@@ -151,7 +151,7 @@ async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect)
         got = await subject.wait_messages(number + 1, "walking")
         expect.that(
             len(got) == number + 1,
-            f"delivery {number}, cut at byte {number}, is surfaced",
+            f"delivery {number}, cut at byte {number}, is handed to the application",
             len(got),
             id="delivery-n-cut-at-byte-n-is-surfaced",
         )
@@ -242,7 +242,10 @@ async def little_bandwidth(subject: Subject, client: Client, expect: Expect) -> 
         id=slug("it-took-{}-s-only", f"{slow:.1f}"),
     )
     expect.that(
-        len(got) == 2, "the large message is surfaced once", len(got), id="the-large-message-is-surfaced-once"
+        len(got) == 2,
+        "the large message is delivered once",
+        len(got),
+        id="the-large-message-is-surfaced-once",
     )
     expect.that(subject.carries(got[1], large), "equal by SHA-256", got[1].body, id="equal-by-sha-n")
     trouble = client.events[mark:]

@@ -52,7 +52,7 @@ async def callbacks_that_raise(subject: Subject, client: Client, expect: Expect)
         await attempt(subject, kind)
         expect.that(
             client.alive,
-            f"{kind}: the process lives on",
+            f"{kind}: the process goes on",
             "it ended",
             id=slug("{}-the-process-lives-on", kind),
         )
@@ -219,7 +219,7 @@ async def inner_ops_work(subject: Subject, count: int) -> list[Event]:
 async def no_outcry(subject: Subject, client: Client, expect: Expect) -> None:
     """No unhandled exception output.
 
-    Fault: Three runs with nobody waiting (`wait` false, no listener for session and error events): (a) rst
+    Fault: Three runs with no caller waiting (`wait` false, no listener for session and error events): (a) rst
     with a publish and a request pending, (b) a refusal, (c) one malformed frame of the protocol's family;
     then 2 s idle
     Pass: Process alive and still answering `state`; stderr has no line with `unhandled`, `uncaught`, `panic`

@@ -43,7 +43,7 @@ demand(
     """Numbers at limits.
 
     Fault: Numbers at 2^53 + 1 and at the ends of their type
-    Pass: Surfaced and sent back exactly
+    Pass: Delivered and sent back exactly
     Seen: rstream#240; stream-dotnet-client#166
     """,
     basis=["X12"],
@@ -55,7 +55,7 @@ demand(
 async def unknown_optional_fields(subject: Subject, client: Client, expect: Expect) -> None:
     """Unknown optional fields.
 
-    Fault: Known messages with members, entries, headers or parts that nobody knows
+    Fault: Known messages with members, entries, headers or parts that no document names
     Pass: Same outcome as without them; they do not leak into the body
     Seen: mkoppanen/pzq ca31f83
     """
@@ -101,7 +101,7 @@ async def payload_corpus(subject: Subject, client: Client, expect: Expect) -> No
         )
     expect.prepared(await subject.subscribe(subject.queue))
     got = await read_to_the_end(subject.broker, client, expect, len(CORPUS), within_s=10.0)
-    expect.equal(len(got), len(CORPUS), "every body is surfaced once", id="every-body-is-surfaced-once")
+    expect.equal(len(got), len(CORPUS), "every body is delivered once", id="every-body-is-surfaced-once")
     for (name, body), message in zip(CORPUS.items(), got, strict=True):
         if name == "large":
             echoed = await client.op("echo", body=large)
@@ -200,7 +200,7 @@ async def long_run(subject: Subject, client: Client, expect: Expect) -> None:
     seen = _delivered(subject)
     expect.that(
         seen >= there,
-        "every stored message is surfaced",
+        "every stored message is delivered",
         f"{seen} of {there}",
         id="every-stored-message-is-surfaced",
     )
@@ -222,7 +222,7 @@ def _number(body: bytes) -> int:
 async def one_corrupted_byte(subject: Subject, client: Client, expect: Expect) -> None:
     """One corrupted byte.
 
-    Fault: One byte behind the length field of the n-th server frame is changed (seeded, 50 seeds, base script
+    Fault: One byte after the length field of the n-th server frame is changed (seeded, 50 seeds, base script
     of NET-1.01, one connection each); length fields stay right
     Pass: For every seed: process alive, no hang past the deadlines, CPU under 50 % of a core when idle, RSS
     growth under 32 MiB; a closed connection is accepted; a clean connection works afterwards. Content is not
@@ -308,5 +308,5 @@ async def _survived(subject: Subject, number: int, timeout: float) -> None:
     result = await client.begin("close", patience, session=session)
     expect.ended(result, f"seed {number}: close ends by its deadline", id="seed-n-close-ends-by-its-deadline")
     expect.that(
-        client.alive, f"seed {number}: the process lives on", "it ended", id="seed-n-the-process-lives-on"
+        client.alive, f"seed {number}: the process goes on", "it ended", id="seed-n-the-process-lives-on"
     )

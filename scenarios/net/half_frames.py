@@ -125,7 +125,7 @@ class HalfFrame:
             subject.expect.equal(
                 len(got),
                 0,
-                f"{self.phase}: nothing of half a delivery is surfaced",
+                f"{self.phase}: nothing of half a delivery is handed to the application",
                 id=slug("{}-nothing-of-half-a-delivery-is-surfaced", self.phase),
             )
             return
@@ -134,7 +134,7 @@ class HalfFrame:
         seen = subject.messages(self.session)
         subject.expect.that(
             subject.are(seen, bodies),
-            f"{self.phase}: sent again as a whole, each is surfaced once",
+            f"{self.phase}: sent again as a whole, each is delivered once",
             seen,
             id=slug("{}-sent-again-as-a-whole-each-is-surfaced-once", self.phase),
         )
@@ -145,7 +145,7 @@ class HalfFrame:
         await self._ended(taken)
         self._struck()
         delivered = taken.ok and taken.value["message"] is not None
-        criterion = f"{self.phase}: nothing of half a body is surfaced"
+        criterion = f"{self.phase}: nothing of half a body is delivered"
         self.subject.expect.that(
             not delivered, criterion, str(taken), id=slug("{}-nothing-of-half-a-body-is-surfaced", self.phase)
         )
@@ -198,7 +198,7 @@ async def rst_in_mid_frame(subject: Subject, client: Client, expect: Expect) -> 
 
     Fault: Half of the frame of a phase, then rst; one run for each of the phases of the protocol; the
     listener stays open and later connections are clean
-    Pass: Nothing of that message is surfaced, acknowledged or counted as `acked` (a resend that is confirmed
+    Pass: Nothing of that message is delivered, acknowledged or counted as `acked` (a resend that is confirmed
     after a reconnect is `acked`); each pending op ends by its deadline; process alive. Where a client retries
     the handshake by itself, the next connection must work
     Seen: stream-dotnet-client#433; jeromq#335
@@ -212,8 +212,8 @@ async def fin_in_mid_frame(subject: Subject, client: Client, expect: Expect) -> 
 
     Fault: Half of the frame, then fin; one run for each phase, as in NET-1.05; the listener stays open and
     later connections are clean
-    Pass: Nothing of that message is surfaced, acknowledged or counted as `acked`; each pending op ends by its
-    deadline and the client closes its side within 1 s; process alive; clients that retry by themselves as in
-    NET-1.05
+    Pass: Nothing of that message is delivered, acknowledged or counted as `acked`; each pending op ends by
+    its deadline and the client closes its side within 1 s; process alive; clients that retry by themselves as
+    in NET-1.05
     """
     await _each_phase(subject, Fin())

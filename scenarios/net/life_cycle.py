@@ -106,7 +106,7 @@ async def close_while_connecting(subject: Subject, client: Client, expect: Expec
     """
     subject.faults.add(silent(on="accept"))
     connecting = await subject.begin_opening()
-    await expect.reached(subject.wire, "nobody connected", kind="accepted", id="nobody-connected")
+    await expect.reached(subject.wire, "no client connected", kind="accepted", id="nobody-connected")
     await asyncio.sleep(0.3)
     closing = await client.begin("close", 5.0, session="s1")
     expect.ended(closing, "close ends by its deadline", id="close-ends-by-its-deadline")
@@ -185,7 +185,7 @@ async def close_while_reconnecting(subject: Subject, client: Client, expect: Exp
 async def graceful_close_by_the_server(subject: Subject, client: Client, expect: Expect) -> None:
     """Server graceful close.
 
-    Fault: The protocol's goodbye with one op pending, fin after the answer or after 2 s
+    Fault: The protocol's close frame with one op pending, fin after the answer or after 2 s
     Pass: The client answers it within 1 s and the socket is closed; exactly one `disconnected` or
     `connection_lost` event, with code and reason; the pending op ends within 1 s
     Seen: stream-js-client#188; stream-dotnet-client#353; measured: rstream 1.1.1 sends no CloseResponse
@@ -215,7 +215,7 @@ async def graceful_close_by_the_server(subject: Subject, client: Client, expect:
         subject.broker.kill(connection)
     expect.that(
         answered,
-        "the client answers the goodbye within 1 s",
+        "the client answers the close frame within 1 s",
         f"no {subject.close_answer}",
         id="the-client-answers-the-goodbye-within-n-s",
     )
@@ -280,7 +280,7 @@ async def close_under_traffic(subject: Subject, client: Client, expect: Expect) 
     after = [e for e in client.events if e.event == "message" and e.n > (closing.n or 0)]
     expect.that(
         not after,
-        "no message is surfaced after close has ended",
+        "no message is delivered after close has ended",
         f"{len(after)} messages",
         id="no-message-is-surfaced-after-close-has-ended",
     )

@@ -102,7 +102,7 @@ def _first_hang(results: list[Any]) -> str:
 async def orphan_answers(subject: Subject, client: Client, expect: Expect) -> None:
     """Orphan answers do not pile up.
 
-    Fault: 4 rounds of 10 000 answers to nobody, 1 KiB each
+    Fault: 4 rounds of 10 000 answers to no request, 1 KiB each
     Pass: Growth over rounds 2 to 4 (30 MiB sent) under 15 MiB, by `stats.buffered_bytes` where the adapter
     has it, else by RSS; a request after each round works
     Seen: rabbitmq-stream-js-client keeps unmatched answers in a list (source)

@@ -27,7 +27,7 @@ async def garbage_first(subject: Subject, client: Client, expect: Expect) -> Non
     open; later connections are clean
     Pass: connect ends by its deadline with `protocol`, `connection` or `timeout`; or, for clients that retry
     by themselves, the clean connection works within 30 s. Until then CPU under 50 % of a core, RSS growth
-    under 32 MiB, nothing surfaced, process alive
+    under 32 MiB, nothing delivered, process alive
     Seen: amqplib#151
     """
     await subject.rehearse()
@@ -40,7 +40,7 @@ async def garbage_first(subject: Subject, client: Client, expect: Expect) -> Non
     begun = asyncio.get_running_loop().time()
     deadline = subject.opening_s(5.0)
     result = await (await subject.begin_opening("s1", timeout=5.0))
-    expect.exercised(subject.broker.faults.fired("garbage"), "nobody connected", id="nobody-connected")
+    expect.exercised(subject.broker.faults.fired("garbage"), "no client connected", id="nobody-connected")
     expect.ended(result, "connect ends by its deadline", id="connect-ends-by-its-deadline")
     if len(subject.accepted(mark)) == 1 or not result.ok:
         expect.failed(
@@ -75,7 +75,7 @@ async def tls_on_a_plain_port(subject: Subject, client: Client, expect: Expect) 
     footprint = Footprint(client)
     deadline = max(5.0, subject.opening_s(5.0))
     result = await (await subject.begin_opening("s1", timeout=5.0))
-    expect.exercised(subject.broker.faults.fired("alert"), "nobody connected", id="nobody-connected")
+    expect.exercised(subject.broker.faults.fired("alert"), "no client connected", id="nobody-connected")
     if subject.connect_retries and result.word == "timeout":
         expect.tolerate(
             False,
@@ -113,7 +113,7 @@ async def tls_client_on_a_plain_port(subject: Subject, client: Client, expect: E
     await subject.rehearse_opening(endpoints=[f"{broker.host}:{broker.tls_port}"], **options)
     mark = broker.journal.last_seq
     result = await (await subject.begin_opening("s1", timeout=5.0, **options))
-    expect.exercised(subject.accepted(mark), "nobody connected", id="nobody-connected")
+    expect.exercised(subject.accepted(mark), "no client connected", id="nobody-connected")
     expect.failed(
         result,
         ("connection", "protocol"),

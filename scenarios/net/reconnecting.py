@@ -233,7 +233,7 @@ async def restart_without_state(subject: Subject, client: Client, expect: Expect
 
     Fault: Crash with a publish pending; 1 s later listen again with empty state; then one new message for
     each old subscription
-    Pass: Within 40 s each subscription is made again and gets it, or the application is told
+    Pass: Within 40 s each subscription is made again and gets it, or the application is notified
     (`target_closed`, error event, failed op); no consumer that is silently dead; the pending publish is
     `acked` only if it is in the new state.
     Seen: stream-dotnet-client#335; stream-java-client#565
@@ -242,7 +242,7 @@ async def restart_without_state(subject: Subject, client: Client, expect: Expect
     expect.prepared(await subject.subscribe(subject.queue))
     expect.exercised(
         await subject.wait_messages(1),
-        "the first message was not surfaced",
+        "the first message was not delivered",
         id="the-first-message-was-not-surfaced",
     )
     subject.broker.faults.add(drop(kind=subject.confirm, direction="out", name="no confirm"))
@@ -269,7 +269,7 @@ async def restart_without_state(subject: Subject, client: Client, expect: Expect
     reported = subject.reported_of_the_end(mark)
     expect.that(
         got or reported,
-        "the subscription is made again, or the application is told, within 40 s",
+        "the subscription is made again, or the application is notified, within 40 s",
         "neither",
         id="the-subscription-is-made-again-or-the-application-is-told",
     )
@@ -289,7 +289,7 @@ async def nothing_doubled(subject: Subject, client: Client, expect: Expect) -> N
     """Nothing doubled by a reconnect.
 
     Fault: 3 × rst of all connections of the client, each after it is back; then 10 new messages
-    Pass: Each is surfaced exactly once; each subscription (openQueue and configure, Subscribe, WebSocket)
+    Pass: Each is delivered exactly once; each subscription (openQueue and configure, Subscribe, WebSocket)
     exists once over all open connections; a publish then ends `acked` once
     Seen: stream-dotnet-client#273; EasyNetQ#1329
     """
@@ -320,7 +320,7 @@ async def nothing_doubled(subject: Subject, client: Client, expect: Expect) -> N
     places = [message.position for message in subject.messages("c1")[seen:]]
     expect.that(
         len(got) == 10,
-        "each new message is surfaced exactly once",
+        "each new message is delivered exactly once",
         f"{len(got)} came at {places}",
         id="each-new-message-is-surfaced-exactly-once",
     )

@@ -264,7 +264,7 @@ async def trouble_of_another_session(subject: Subject, client: Client, expect: E
         there = [body for body in subject.stored(subject.queue) if b"clean " in body]
         expect.that(
             len(there) >= number,
-            "what the clean session was told is acked is at the broker",
+            "what the clean session reported as acked is at the broker",
             number,
             id="what-the-clean-session-was-told-is-acked-is-at-the-broker",
         )

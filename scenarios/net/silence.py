@@ -132,7 +132,7 @@ async def server_stops_reading(subject: Subject, client: Client, expect: Expect)
 async def alive_but_mute(subject: Subject, client: Client, expect: Expect) -> None:
     """Server alive but answers nothing.
 
-    Fault: silent behind the handshake, heartbeats excepted; one op of each kind with 1 s; then all late
+    Fault: silent after the handshake, heartbeats excepted; one op of each kind with 1 s; then all late
     answers at once, then normal service
     Pass: Each op ends by its deadline (a publish only with `ack_timeout`), publishes as `unknown`; late
     answers complete nothing, least of all a publish that the broker does not have yet; a new op of each kind
@@ -231,7 +231,7 @@ async def freeze_below_the_limit(subject: Subject, client: Client, expect: Expec
 
     Fault: Hold all that the fake would send, so that the longest gap is 0.8 × the liveness limit, one op with
     a longer deadline pending; then release in one burst; 3 times
-    Pass: No loss event, no reconnect; the pending op ends with its answer; nothing surfaced twice
+    Pass: No loss event, no reconnect; the pending op ends with its answer; nothing delivered twice
     Seen: pika#243; moleculer#705
     """
     limit = 4.0

@@ -196,7 +196,7 @@ async def works_on(broker: PZQ, client: Client, expect: Expect, body: bytes = b"
         client,
         expect,
         body,
-        criterion="a good message behind it is surfaced",
+        criterion="a good message after it is delivered",
         id="a-good-message-behind-it-is-surfaced",
     )
 

@@ -43,7 +43,7 @@ async def delivery_layout(broker: PZQ, client: Client, expect: Expect) -> None:
 
     Fault: None; one delivery
     Pass: Socket type ROUTER (DEALER: non-strict, it works with one instance; REP = fail, its answer always
-    counts as negative); body and key (`position`) surfaced, in both profiles; `sent_us` and `timeout_us`
+    counts as negative); body and key (`position`) delivered, in both profiles; `sent_us` and `timeout_us`
     equal the wire (missing: non-strict)
     Profile: `real`: the daemon sends [key][sent][timeout][empty][body], the first part that the client sees
     is made by its own ROUTER; `seed`: the fake's socket has an identity of its own, which then is that first
@@ -52,14 +52,14 @@ async def delivery_layout(broker: PZQ, client: Client, expect: Expect) -> None:
     await consuming(client, expect)
     key = broker.publish(b"hello")
     (message, *_) = await delivered(
-        client, expect, b"hello", criterion="the body is surfaced", id="the-body-is-surfaced"
+        client, expect, b"hello", criterion="the body is delivered", id="the-body-is-surfaced"
     )
-    expect.equal(key_of(message), key, "the key is surfaced", id="the-key-is-surfaced")
+    expect.equal(key_of(message), key, "the key is delivered", id="the-key-is-surfaced")
     frame = deliveries(broker, key)[0].frame
     assert isinstance(frame, Delivery)
     for name, wanted in (("sent_us", frame.sent), ("timeout_us", frame.timeout)):
         value = microseconds(message, name)
-        if expect.tolerate(value is not None, f"{name} is surfaced", id=slug("{}-is-surfaced", name)):
+        if expect.tolerate(value is not None, f"{name} is delivered", id=slug("{}-is-surfaced", name)):
             expect.equal(
                 value, wanted, f"{name} is the wire's number", id=slug("{}-is-the-wire-s-number", name)
             )
@@ -108,12 +108,12 @@ async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
     """Multi-part body with empty parts.
 
     Fault: Body parts "a","","b"
-    Pass: Three parts surfaced
+    Pass: Three parts delivered
     """
     await consuming(client, expect)
     broker.publish(b"a", b"", b"b")
     await _only_this(
-        client, expect, (b"a", b"", b"b"), "all three parts are surfaced", id="all-three-parts-are-surfaced"
+        client, expect, (b"a", b"", b"b"), "all three parts are delivered", id="all-three-parts-are-surfaced"
     )
 
 
@@ -130,9 +130,9 @@ async def expired_message(broker: PZQ, client: Client, expect: Expect) -> None:
 
     Fault: First copy carries sent = now - 2 × timeout; if it is not acknowledged, the regular redelivery
     brings a copy with a fresh time
-    Pass: Either surfaced and acknowledged like any other, or not surfaced and no "1" for it before the fresh
-    copy, which is then surfaced and acknowledged. Dropped and acknowledged with "1" = fail (message lost).
-    "0" for a dropped one: non-strict. With `filter_expired` declared both settings are run
+    Pass: Either delivered and acknowledged like any other, or not delivered and no "1" for it before the
+    fresh copy, which is then delivered and acknowledged. Dropped and acknowledged with "1" = fail (message
+    lost). "0" for a dropped one: non-strict. With `filter_expired` declared both settings are run
     Profile: both; ack timeout 1 s, reaper 0.5 s
     """
     await client.connected()
@@ -159,13 +159,13 @@ async def expired_message(broker: PZQ, client: Client, expect: Expect) -> None:
         copies = with_body(client, body, sub=sub)
         expect.that(
             copies,
-            "the stale copy is surfaced, or the fresh one",
+            "the stale copy is delivered, or the fresh one",
             f"filter_expired {on}",
             id="the-stale-copy-is-surfaced-or-the-fresh-one",
         )
         await settle(client, copies[0])
         await acknowledged(
-            broker, expect, key, "what was surfaced is acknowledged", id="what-was-surfaced-is-acknowledged"
+            broker, expect, key, "what was delivered is acknowledged", id="what-was-surfaced-is-acknowledged"
         )
         expect.prepared(await client.unsubscribe(sub))
         broker.faults.clear()
@@ -176,14 +176,14 @@ async def not_expired_at_the_edge(broker: PZQ, client: Client, expect: Expect) -
     """Not expired at the edge.
 
     Fault: sent = now - 0.5 × timeout
-    Pass: Surfaced
+    Pass: Delivered
     """
     broker.faults.add(stale_delivery(2_500_000))
     options = {"filter_expired": True} if client.can("filter_expired") else {}
     await consuming(client, expect, **options)
     broker.publish(b"half of its time is left")
     await delivered(
-        client, expect, b"half of its time is left", criterion="it is surfaced", id="it-is-surfaced"
+        client, expect, b"half of its time is left", criterion="it is delivered", id="it-is-surfaced"
     )
 
 
@@ -192,8 +192,8 @@ async def microsecond_units(broker: PZQ, client: Client, expect: Expect) -> None
     """Microsecond units.
 
     Fault: timeout 5 000 000; one message with sent = now - 3 s, one with sent = now - 11 s
-    Pass: The 3 s old one is surfaced; where the client surfaces or judges times, `sent_us` and `timeout_us`
-    are the wire's numbers and `expired` is false for the first, true for the second. Surfacing the second:
+    Pass: The 3 s old one is delivered; where the client delivers or judges times, `sent_us` and `timeout_us`
+    are the wire's numbers and `expired` is false for the first, true for the second. Delivering the second:
     non-strict only if `filter_expired` is declared and on
     Profile: both
     """
@@ -234,7 +234,7 @@ def _judge_times(
     if not expired:
         expect.that(
             copies,
-            "the one that is 3 s old, of 5 s, is surfaced",
+            "the one that is 3 s old, of 5 s, is delivered",
             f"filter_expired {filtering}",
             id="the-one-that-is-n-s-old-of-n-s-is-surfaced",
         )
@@ -271,7 +271,7 @@ async def non_numeric_times(broker: PZQ, client: Client, expect: Expect) -> None
 
     Fault: sent = "abc", then "-1", then 40 digits; timeout = "x" (not empty: an empty part there would be the
     delimiter)
-    Pass: Each delivered or reported as error event; no crash; a good message behind them is surfaced
+    Pass: Each delivered or reported as error event; no crash; a good message after them is delivered
     Profile: both
     """
     await consuming(client, expect, on_message=auto())
@@ -280,7 +280,9 @@ async def non_numeric_times(broker: PZQ, client: Client, expect: Expect) -> None
         mark, body = len(client.events), field.encode() + b" " + value
         broker.faults.add(rewrite({field: value}, role="deliver", scope="run", name="time"))
         broker.publish(body)
-        criterion = f"a delivery with {field} {value[:8]!r} is surfaced, or reported as an error event"
+        criterion = (
+            f"a delivery with {field} {value[:8]!r} is given to the application, or reported as an error"
+        )
 
         def known(body: bytes = body, mark: int = mark) -> bool:
             return bool(with_body(client, body)) or any(e.event == "error" for e in client.events[mark:])
@@ -302,8 +304,8 @@ async def large_times(broker: PZQ, client: Client, expect: Expect) -> None:
     """Large times.
 
     Fault: sent = 2^53 + 1 and sent = 2^63 - 1, timeout 5 000 000
-    Pass: Both surfaced (they lie in the future: not expired, no overflow in sent + timeout); `sent_us` exact
-    if surfaced
+    Pass: Both delivered (they lie in the future: not expired, no overflow in sent + timeout); `sent_us` exact
+    if delivered
     Profile: both
     """
     options = {"filter_expired": True} if client.can("filter_expired") else {}
@@ -312,7 +314,7 @@ async def large_times(broker: PZQ, client: Client, expect: Expect) -> None:
         broker.faults.add(rewrite({"sent": sent}, role="deliver", scope="run", name="time"))
         body = b"sent %d" % sent
         broker.publish(body)
-        criterion = f"a delivery from the far future (sent {sent}) is surfaced"
+        criterion = f"a delivery from the far future (sent {sent}) is handed to the application"
         (message, *_) = await delivered(
             client,
             expect,
@@ -329,17 +331,17 @@ async def large_times(broker: PZQ, client: Client, expect: Expect) -> None:
 async def malformed_delivery(broker: PZQ, client: Client, expect: Expect) -> None:
     """Malformed delivery.
 
-    Fault: Parts behind the routing part: [""]; [key]; [key][sent][timeout] without delimiter;
+    Fault: Parts after the routing part: [""]; [key]; [key][sent][timeout] without delimiter;
     [key][sent][timeout][""] without body; [key][""][body] without times. Then a good one
-    Pass: None of the first three surfaced as a message with a body; no "1" for a key that was not surfaced;
-    no crash; the good one surfaced. Error event missing: non-strict
+    Pass: None of the first three delivered as a message with a body; no "1" for a key that was not delivered;
+    no crash; the good one delivered. Error event missing: non-strict
     Profile: both
     Seen: pzq source (handles malformed producers)
     """
     await consuming(client, expect, on_message=auto())
     key = broker.publish(b"before")
     await delivered(
-        client, expect, b"before", criterion="a good message is surfaced", id="a-good-message-is-surfaced"
+        client, expect, b"before", criterion="a good message is delivered", id="a-good-message-is-surfaced"
     )
     connection = deliveries(broker, key)[0].connection
     malformed: dict[bytes, tuple[bytes, ...]] = {
@@ -359,14 +361,14 @@ async def malformed_delivery(broker: PZQ, client: Client, expect: Expect) -> Non
             made_up = [event for event in client.events[mark:] if event.event == "message"]
             expect.that(
                 not made_up,
-                f"{parts!r} is not surfaced as a message",
+                f"{parts!r} is not delivered as a message",
                 made_up[:1],
                 id=slug("{}-is-not-surfaced-as-a-message", f"{parts!r}"),
             )
         if not got:
             expect.that(
                 b"1" not in statuses(broker, bad),
-                "what was not surfaced is not acknowledged",
+                "what was not delivered is not acknowledged",
                 parts,
                 id="what-was-not-surfaced-is-not-acknowledged",
             )
@@ -384,7 +386,7 @@ async def huge_header(broker: PZQ, client: Client, expect: Expect) -> None:
     """Unsolicited parts on the socket.
 
     Fault: Header part of 1 MiB between timeout and delimiter
-    Pass: Body surfaced unchanged, header not in it, acknowledged with "1"
+    Pass: Body delivered unchanged, header not in it, acknowledged with "1"
     Profile: both
     """
     broker.faults.add(fault(ExtraHeaders(headers=("x" * (1 << 20),)), role="deliver"))
@@ -394,7 +396,7 @@ async def huge_header(broker: PZQ, client: Client, expect: Expect) -> None:
         client,
         expect,
         (b"hello",),
-        "the body is surfaced unchanged, without the header",
+        "the body is delivered unchanged, without the header",
         id="the-body-is-surfaced-unchanged-without-the-header",
     )
     await acknowledged(broker, expect, key, "it is acknowledged with 1", id="it-is-acknowledged-with-n")
@@ -405,7 +407,7 @@ async def skipping_order(broker: PZQ, client: Client, expect: Expect) -> None:
     """Backlog in skipping order.
 
     Fault: 60 stored; delivered as 0 1 2 3 4 6 7 9 11 12 14 ..., then the skipped ones
-    Pass: Each of the 60 surfaced once with its own body and key and acknowledged with that key; no message
+    Pass: Each of the 60 delivered once with its own body and key and acknowledged with that key; no message
     dropped as old or duplicate because a later key was seen first
     Profile: both; order of the real daemon with a backlog and a new consumer in its skipping period
     Seen: recorded from the real daemon
@@ -423,7 +425,7 @@ async def skipping_order(broker: PZQ, client: Client, expect: Expect) -> None:
         expect.equal(
             len(copies),
             1,
-            f"message {body.decode()} of 60 is surfaced once",
+            f"message {body.decode()} of 60 is delivered once",
             id=slug("message-{}-of-n-is-surfaced-once", body.decode()),
         )
         expect.equal(key_of(copies[0]), key, "with its own key", id="with-its-own-key")

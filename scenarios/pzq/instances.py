@@ -50,7 +50,7 @@ async def consuming_from(client: Client, expect: Expect, brokers: Sequence[PZQ],
 async def came_from(client: Client, expect: Expect, body: bytes, instance: int, count: int = 1) -> Message:
     """A message of an instance is delivered; the newest of so many copies."""
     name = NAMES[instance]
-    criterion = f"a message of the {name} instance is surfaced"
+    criterion = f"a message of the {name} instance is delivered"
     copies = await delivered(
         client,
         expect,
@@ -95,7 +95,7 @@ async def acks_go_back(broker: PZQ, client: Client, expect: Expect) -> None:
 
     Fault: None; one consumer at two instances, three messages stored at each. The runner settles them in the
     order of their arrival, backwards; it rejects the first one that it settles of each instance
-    Pass: All six surfaced; each [key]["1"] and [key]["0"] comes to the instance that delivered the key, and
+    Pass: All six delivered; each [key]["1"] and [key]["0"] comes to the instance that delivered the key, and
     to no other; the rejected ones come again and are acknowledged; both stores empty. `pzq_id`, where shown,
     is the same for messages of one instance and differs between the two
     Profile: both, run in each: in `real` the consumer's own socket makes up part 0, in `seed` it is the
@@ -132,7 +132,7 @@ def _place(client: Client, message: Message, bodies: Sequence[Sequence[bytes]]) 
         for n, body in enumerate(own):
             if message.ref in [copy.ref for copy in with_body(client, body)]:
                 return number, n
-    raise LookupError(f"nobody has stored {message.body!r:.80}")
+    raise LookupError(f"no producer has stored {message.body!r:.80}")
 
 
 async def _comes_back(broker: PZQ, client: Client, expect: Expect, body: bytes, instance: int) -> None:
@@ -166,10 +166,10 @@ def _judge_names(client: Client, expect: Expect, bodies: Sequence[Sequence[bytes
 async def one_of_three_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
     """One of three instances restarts.
 
-    Fault: One message of each instance is surfaced. The second one's connections are cut; meanwhile the
+    Fault: One message of each instance is delivered. The second one's connections are cut; meanwhile the
     runner settles the messages of the other two, which get another one each; 0.5 s later it is back
     Pass: Both "1" and both new messages come while the second instance is away; when it is back its
-    unacknowledged message is surfaced again and acknowledged there, and so is a new one; no acknowledgement
+    unacknowledged message is delivered again and acknowledged there, and so is a new one; no acknowledgement
     comes to another instance; no second subscription is needed (a client without `auto_reconnect` is
     connected anew by the script)
     """
@@ -192,7 +192,7 @@ async def one_of_three_restarts(broker: PZQ, client: Client, expect: Expect) -> 
         if not client.reconnects("consumer"):
             expect.ended(await client.close(), "close ends by its deadline", id="close-ends-by-its-deadline")
             await consuming_from(client, expect, brokers)
-        criterion = "the message of the instance that is back is surfaced again"
+        criterion = "the message of the instance that is back is delivered again"
         copies = await delivered(
             client,
             expect,
@@ -214,10 +214,10 @@ async def one_of_three_restarts(broker: PZQ, client: Client, expect: Expect) -> 
 async def one_of_two_goes_away(broker: PZQ, client: Client, expect: Expect) -> None:
     """One of two instances goes away for good.
 
-    Fault: One message of each is surfaced; the first instance dies and never comes back. The runner settles
+    Fault: One message of each is delivered; the first instance ends and never comes back. The runner settles
     its message, then that of the second, which gets five more
     Pass: Settling the first one's ends by its deadline, reported or dropped; the second instance gets "1" for
-    its own and for nothing else; the five are surfaced and acknowledged
+    its own and for nothing else; the five are delivered and acknowledged
     """
     with instances(broker, 2) as brokers:
         keys = [[each.publish(b"%d" % n)] for n, each in enumerate(brokers)]
@@ -251,8 +251,8 @@ async def a_slow_instance(broker: PZQ, client: Client, expect: Expect) -> None:
 
     Fault: Three instances: the first one's deliveries are under way for 3 s, the second has no messages, the
     third has ten
-    Pass: All ten of the third are surfaced and acknowledged before the first one's first message has left;
-    then that one comes and is acknowledged to the first
+    Pass: All ten of the third are handed to the application and acknowledged before the first one's first
+    message has left; then that one comes and is acknowledged to the first
     """
     with instances(broker, 3) as brokers:
         broker.faults.add(latency(SLOW_S, role="deliver"))

@@ -95,7 +95,7 @@ async def colons_and_blanks(broker: PZQ, client: Client, expect: Expect) -> None
 
     Fault: Extra lines "node: tcp://a:1", "load: 7: 8" and "plain:5"
     Pass: Split at the first colon, blanks around the value removed: node = tcp://a:1, load = 7: 8; no crash
-    on the value that is no integer. plain = 5 is missing: non-strict, the daemon writes a blank behind each
+    on the value that is no integer. plain = 5 is missing: non-strict, the daemon writes a blank after each
     colon
     Profile: both
     Seen: PHP client splits at ': ' (source)
@@ -116,7 +116,7 @@ async def colons_and_blanks(broker: PZQ, client: Client, expect: Expect) -> None
     )
     expect.tolerate(
         str(found.get("plain")) == "5",
-        "a blank behind the colon is not needed",
+        "a blank after the colon is not needed",
         str(found),
         id="a-blank-behind-the-colon-is-not-needed",
     )
@@ -195,7 +195,7 @@ async def no_list(broker: PZQ, client: Client, expect: Expect) -> None:
     found = await values(
         client,
         expect,
-        "the good reply behind them is read on the same session",
+        "the good reply after them is read on the same session",
         id="the-good-reply-behind-them-is-read-on-the-same-session",
     )
     expect.equal(set(found), set(broker.statistics), "and complete", id="and-complete")

@@ -28,7 +28,7 @@ async def callbacks_that_raise(subject: PzqSubject, client: Client, expect: Expe
             await attempt(broker, subject)
             expect.that(
                 client.alive,
-                f"{kind}: the process lives on",
+                f"{kind}: the process goes on",
                 "it ended",
                 id=slug("{}-the-process-lives-on", kind),
             )
@@ -66,7 +66,7 @@ async def _raising_message(broker: PZQ, subject: PzqSubject) -> None:
         client,
         expect,
         b"it raises",
-        criterion="message: the first one is surfaced",
+        criterion="message: the first one is delivered",
         id="message-the-first-one-is-surfaced",
     )
     await delivered(

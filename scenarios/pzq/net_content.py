@@ -34,7 +34,7 @@ async def payload_corpus(subject: PzqSubject, client: Client, expect: Expect) ->
         )
     expect.prepared(await subject.subscribe(subject.queue))
     got = list(await subject.wait_messages(len(CORPUS), within_s=10.0))
-    expect.equal(len(got), len(CORPUS), "every body is surfaced once", id="every-body-is-surfaced-once")
+    expect.equal(len(got), len(CORPUS), "every body is delivered once", id="every-body-is-surfaced-once")
     large = expect.prepared(await client.op("echo", body=LARGE))["body"]
     for name, body in CORPUS.items():
         fits = (lambda m: m.body in (large, [large])) if name == "large" else partial(_has, body=body)
@@ -96,10 +96,10 @@ async def long_run(subject: PzqSubject, client: Client, expect: Expect) -> None:
     unseen = kept - seen.keys()
     expect.that(
         not unseen,
-        "every stored message is surfaced",
+        "every stored message is delivered",
         f"{len(unseen)} of {len(kept)} are not",
         id="every-stored-message-is-surfaced",
     )
     footprint.judge(expect, rss_mib=20)
     copies = sum(count > 1 for count in seen.values())
-    expect.note(f"{len(acked)} of {COUNT} acked, {len(kept)} stored, {copies} surfaced more than once")
+    expect.note(f"{len(acked)} of {COUNT} acked, {len(kept)} stored, {copies} delivered more than once")

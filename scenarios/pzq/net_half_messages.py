@@ -157,7 +157,7 @@ class Cut:
         is_again = len(fake.journal.select(kind="Delivery", since=before)) > 1  # on a machine with much to do
         self._expect.that(
             is_again or not early,
-            "delivery: nothing of half a message is surfaced",
+            "delivery: nothing of half a message is handed to the application",
             early,
             id="delivery-nothing-of-half-a-message-is-surfaced",
         )
@@ -169,7 +169,7 @@ class Cut:
         once = len(late) == 1 and parts_are(late[0], BODY)
         self._expect.that(
             once,
-            "delivery: sent again as a whole, it is surfaced once",
+            "delivery: sent again as a whole, it is handed to the application once",
             late,
             id="delivery-sent-again-as-a-whole-it-is-surfaced-once",
         )

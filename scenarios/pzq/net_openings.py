@@ -64,7 +64,7 @@ async def garbage_instead_of_the_greeting(subject: PzqSubject, client: Client, e
     )
     expect.that(
         not subject.made_up(),
-        "nothing of the garbage is surfaced",
+        "nothing of the garbage is delivered",
         subject.made_up(),
         id="nothing-of-the-garbage-is-surfaced",
     )
@@ -85,7 +85,7 @@ def _garble(subject: PzqSubject, name: str) -> None:
 async def _garbled(subject: PzqSubject, name: str) -> None:
     """Wait until that is over."""
     fired = await subject.until(lambda: subject.faults.fired(name), 5.0)
-    subject.expect.exercised(fired, f"{name}: nobody connected", id=slug("{}-nobody-connected", name))
+    subject.expect.exercised(fired, f"{name}: no client connected", id=slug("{}-nobody-connected", name))
 
     def is_over() -> bool:
         return any(name in record.fault for record in subject.wire.journal.select(kind="fin"))
@@ -104,7 +104,7 @@ async def tls_instead_of_the_greeting(subject: PzqSubject, client: Client, expec
         begun(client, expect, await subject.subscribe(subject.queue), TOLD)
     await asyncio.sleep(COUNTED_S)
     attempts = Counter(record.note for record in subject.wire.journal.select(kind="upstream"))
-    expect.exercised(attempts, "nobody connected", id="nobody-connected")
+    expect.exercised(attempts, "no client connected", id="nobody-connected")
     limit = ATTEMPTS_PER_S * COUNTED_S
     for role, count in attempts.items():
         expect.that(
@@ -118,7 +118,7 @@ async def tls_instead_of_the_greeting(subject: PzqSubject, client: Client, expec
         result = await pending
         expect.ended(result, "publish ends by its deadline", id="publish-ends-by-its-deadline")
         expect.that(not result.ok, "nothing is acked", str(result), id="nothing-is-acked")
-    expect.that(not subject.messages(), "nothing is surfaced", subject.messages(), id="nothing-is-surfaced")
+    expect.that(not subject.messages(), "nothing is delivered", subject.messages(), id="nothing-is-surfaced")
     footprint.judge(expect, rss_mib=32)
     expect.ended(await client.close(), "close works", id="close-works")
     await asyncio.sleep(0.2)  # an attempt that was under way may still arrive

@@ -67,7 +67,7 @@ async def message_layout(broker: PZQ, client: Client, expect: Expect) -> None:
     expect.equal(
         message.body,
         (b"hello",),
-        "the body stands behind the first empty part",
+        "the body comes after the first empty part",
         id="the-body-stands-behind-the-first-empty-part",
     )
     expect.outcome(await call, "acked", "the produce is acked", id="the-produce-is-acked")
@@ -78,7 +78,7 @@ async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
     """Multi-part body.
 
     Fault: Body of 3 parts: "", "a", "" (empty ones first and last)
-    Pass: On the wire the parts after the first empty frame behind frame 0 are exactly these three, in order;
+    Pass: On the wire the parts after the first empty frame after frame 0 are exactly these three, in order;
     produce ends `acked`
     Profile: both
     """
@@ -88,7 +88,7 @@ async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
     expect.equal(
         message.body,
         (b"", b"a", b""),
-        "the parts behind the delimiter are these three, in order",
+        "the parts after the delimiter are these three, in order",
         id="the-parts-behind-the-delimiter-are-these-three-in-order",
     )
     expect.outcome(await call, "acked", "the produce is acked", id="the-produce-is-acked")
@@ -218,7 +218,7 @@ async def success_with_text(broker: PZQ, client: Client, expect: Expect) -> None
     expect.outcome(
         result,
         "acked",
-        "a text behind the delimiter changes nothing",
+        "a text after the delimiter changes nothing",
         id="a-text-behind-the-delimiter-changes-nothing",
     )
     expect.that(
@@ -482,7 +482,7 @@ async def several_texts(broker: PZQ, client: Client, expect: Expect) -> None:
     """Several status texts, not UTF-8.
 
     Fault: [id]["0"][empty]["disk"][0xFF 0xFE]
-    Pass: `refused`; first text surfaced; no decoding error that hides the outcome
+    Pass: `refused`; first text reported; no decoding error that hides the outcome
     Profile: both
     """
     await client.connected()
@@ -490,5 +490,5 @@ async def several_texts(broker: PZQ, client: Client, expect: Expect) -> None:
     result = await publish(client, b"hello")
     expect.outcome(result, "nacked", "it is refused", id="it-is-refused")
     text = result.error.text if result.error else ""
-    expect.that("disk" in text, "the first text is surfaced", text, id="the-first-text-is-surfaced")
+    expect.that("disk" in text, "the first text is reported", text, id="the-first-text-is-surfaced")
     await goes_on(client, expect)

@@ -31,16 +31,16 @@ from scenarios.pzq._steps import (
 async def positive_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     """Positive ACK.
 
-    Fault: Deliver one message (ack timeout 5 s); the runner settles 300 ms after it was surfaced
+    Fault: Deliver one message (ack timeout 5 s); the runner settles 300 ms after the client has delivered it
     Pass: The fake gets exactly one [key]["1"], key bytewise equal, status one byte (the daemon takes `OK`,
     `01` or empty as negative), no empty part in front, not before the settle op or the return of the
-    callback; no redelivery. Parts behind the status: non-strict
+    callback; no redelivery. Parts after the status: non-strict
     Profile: both
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
     (message, *_) = await delivered(
-        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+        client, expect, b"hello", criterion="the message is delivered", id="the-message-is-surfaced"
     )
     await asyncio.sleep(0.3)
     expect.that(
@@ -63,7 +63,7 @@ async def positive_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     expect.equal(came[0].status, b"1", "its status is the one byte 1", id="its-status-is-the-one-byte-n")
     expect.tolerate(
         not came[0].extra,
-        "there is nothing behind the status",
+        "there is nothing after the status",
         came[0].extra,
         id="there-is-nothing-behind-the-status",
     )
@@ -81,14 +81,14 @@ async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
 
     Fault: Consumer rejects the first delivery; the fake redelivers at once (same key, new time), then the
     consumer accepts
-    Pass: [key]["0"] (another status that is not "1": non-strict), second delivery surfaced with the same
-    `position` and a later `sent_us`, then [key]["1"]
+    Pass: [key]["0"] (another status that is not "1": non-strict), second delivery handed to the application
+    with the same `position` and a later `sent_us`, then [key]["1"]
     Profile: both
     """
     await consuming(client, expect)
     key = broker.publish(b"hello")
     (first, *_) = await delivered(
-        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+        client, expect, b"hello", criterion="the message is delivered", id="the-message-is-surfaced"
     )
     await settle(client, first, "nack")
     await until(lambda: statuses(broker, key), 2.0)
@@ -107,7 +107,7 @@ async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
     expect.tolerate(
         statuses(broker, key)[0] == b"0", "its status is 0", str(statuses(broker, key)), id="its-status-is-n"
     )
-    criterion = "the second delivery is surfaced"
+    criterion = "the second delivery is handed to the application"
     copies = await delivered(
         client, expect, b"hello", count=2, criterion=criterion, id="the-second-delivery-is-surfaced"
     )
@@ -171,7 +171,7 @@ async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
     """Redelivery after the timeout.
 
     Fault: First delivery is not settled; second one is
-    Pass: Two messages surfaced with equal `position`; [key]["1"] accepted for the second; no third delivery
+    Pass: Two messages delivered with equal `position`; [key]["1"] accepted for the second; no third delivery
     in 3 s. With `dedup` declared the second copy may be suppressed if settling the first then still sends the
     "1"
     Profile: both; ack timeout 1 s, reaper 0.5 s: the second copy comes 1.0 to 1.5 s after the first, with a
@@ -180,7 +180,7 @@ async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
     await consuming(client, expect)
     key = broker.publish(b"hello")
     (first, *_) = await delivered(
-        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+        client, expect, b"hello", criterion="the message is delivered", id="the-message-is-surfaced"
     )
     await until(lambda: len(with_body(client, b"hello")) > 1, 2.5)
     expect.exercised(
@@ -199,7 +199,10 @@ async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
         await settle(client, first)
     else:
         expect.that(
-            len(copies) == 2, "both copies are surfaced", f"{len(copies)} came", id="both-copies-are-surfaced"
+            len(copies) == 2,
+            "both copies are delivered",
+            f"{len(copies)} came",
+            id="both-copies-are-surfaced",
         )
         expect.equal(key_of(copies[1]), key_of(copies[0]), "with equal positions", id="with-equal-positions")
         await settle(client, copies[1])
@@ -215,14 +218,14 @@ async def duplicate_suppression(broker: PZQ, client: Client, expect: Expect) -> 
     """Duplicate suppression.
 
     Fault: The first "1" is ignored by the fake; the message comes again with the same key
-    Pass: Second copy not surfaced, and acknowledged with "1" again
+    Pass: Second copy not delivered, and acknowledged with "1" again
     Profile: both; ack timeout 1 s, reaper 0.5 s
     """
     await consuming(client, expect, on_message=auto())
     broker.faults.add(lose_consumer_ack(nth=1))
     key = broker.publish(b"hello")
     await delivered(
-        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+        client, expect, b"hello", criterion="the message is delivered", id="the-message-is-surfaced"
     )
     await until(lambda: len(deliveries(broker, key)) > 1, 3.0)
     expect.exercised(
@@ -242,7 +245,7 @@ async def duplicate_suppression(broker: PZQ, client: Client, expect: Expect) -> 
     expect.equal(
         len(with_body(client, b"hello")),
         1,
-        "the second copy is not surfaced",
+        "the second copy is not delivered",
         id="the-second-copy-is-not-surfaced",
     )
 
@@ -258,7 +261,7 @@ async def ack_to_a_vanished_instance(broker: PZQ, client: Client, expect: Expect
     await consuming(client, expect)
     broker.publish(b"hello")
     (message, *_) = await delivered(
-        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+        client, expect, b"hello", criterion="the message is delivered", id="the-message-is-surfaced"
     )
     broker.crash()
     await asyncio.sleep(0.2)
@@ -285,7 +288,7 @@ async def consumer_restart(broker: PZQ, client: Client, expect: Expect) -> None:
     await consuming(client, expect)
     key = broker.publish(b"hello")
     await delivered(
-        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+        client, expect, b"hello", criterion="the message is delivered", id="the-message-is-surfaced"
     )
     early = list(statuses(broker, key))
     await client.adapter.restart()
@@ -322,7 +325,7 @@ async def burst(broker: PZQ, client: Client, expect: Expect) -> None:
     """Burst of 10 000 messages.
 
     Fault: 10 000 stored, sent as fast as the client takes them; client settles each
-    Pass: Every body surfaced once and acknowledged with its own key within 60 s; order free; RSS growth
+    Pass: Every body delivered once and acknowledged with its own key within 60 s; order free; RSS growth
     reported
     Profile: both; ack timeout 60 s; any order
     Seen: jeromq#703; jeromq#381
@@ -337,7 +340,7 @@ async def burst(broker: PZQ, client: Client, expect: Expect) -> None:
     )
     await until(lambda: len(client.messages("c1")) >= len(keys), 1.0)
     positions = [key_of(message) for message in client.messages("c1")]
-    expect.equal(len(positions), len(keys), "every body is surfaced once", id="every-body-is-surfaced-once")
+    expect.equal(len(positions), len(keys), "every body is delivered once", id="every-body-is-surfaced-once")
     expect.equal(set(positions), set(keys.values()), "each with its own key", id="each-with-its-own-key")
     after = client.facts()
     if before is not None and after is not None and before.rss_bytes and after.rss_bytes:
@@ -359,15 +362,15 @@ async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
 
     Fault: Callback of the first delivery takes 2.5 s
     Pass: `sent_us` and `timeout_us` available before settling (missing: non-strict); the late "1" may be sent
-    or held back; later copies of the key may be surfaced or suppressed, each surfaced one is answered; a
-    message behind it is surfaced and acknowledged; no crash
+    or held back; later copies of the key may be delivered or suppressed, each delivered one is answered; a
+    message after it is delivered and acknowledged; no crash
     Profile: both; ack timeout 1 s, reaper 0.5 s
     Seen: pika#93
     """
     await consuming(client, expect, on_message=auto(sleep_ms=2500, sleep_on=[1]))
     slow = broker.publish(b"slow")
     (message, *_) = await delivered(
-        client, expect, b"slow", criterion="the message is surfaced", id="the-message-is-surfaced"
+        client, expect, b"slow", criterion="the message is delivered", id="the-message-is-surfaced"
     )
     times = (microseconds(message, "sent_us"), microseconds(message, "timeout_us"))
     expect.tolerate(
@@ -377,7 +380,7 @@ async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
         id="sent-us-and-timeout-us-are-there-before-settling",
     )
     next_position = broker.publish(b"behind it")
-    criterion = "a message behind it is surfaced"
+    criterion = "a message after it is delivered"
     await delivered(
         client, expect, b"behind it", criterion=criterion, within_s=8.0, id="a-message-behind-it-is-surfaced"
     )
@@ -387,7 +390,7 @@ async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
     answers = statuses(broker, slow)
     expect.that(
         len(answers) >= len(copies),
-        "each later copy that was surfaced is answered",
+        "each later copy that was delivered is answered",
         answers,
         id="each-later-copy-that-was-surfaced-is-answered",
     )
@@ -398,7 +401,7 @@ async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None
     """Positive ACK lost.
 
     Fault: The first "1" is ignored; the message comes again
-    Pass: Second copy is surfaced, or suppressed by a `dedup` client; in both cases "1" is sent for it; no
+    Pass: Second copy is delivered, or suppressed by a `dedup` client; in both cases "1" is sent for it; no
     third delivery; monitor shows messages 0
     Profile: both (the daemon ignores a "1" that comes after the expiry and before the next delivery); ack
     timeout 1 s, reaper 0.5 s
@@ -407,7 +410,7 @@ async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None
     broker.faults.add(lose_consumer_ack(nth=1))
     key = broker.publish(b"hello")
     await delivered(
-        client, expect, b"hello", criterion="the message is surfaced", id="the-message-is-surfaced"
+        client, expect, b"hello", criterion="the message is delivered", id="the-message-is-surfaced"
     )
     await until(lambda: len(deliveries(broker, key)) > 1, 3.0)
     expect.exercised(
@@ -421,7 +424,7 @@ async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None
             expect,
             b"hello",
             count=2,
-            criterion="the second copy is surfaced",
+            criterion="the second copy is delivered",
             id="the-second-copy-is-surfaced",
         )
     await acknowledged(
@@ -447,7 +450,7 @@ async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
 
     Fault: 5 delivered, 3 acknowledged; connections cut, listener back after 0.5 s; the 2 unacknowledged and 1
     of the acknowledged come at once, same keys, new times
-    Pass: All 3 surfaced (or the known one suppressed by `dedup`) and each acknowledged with "1"; a new
+    Pass: All 3 delivered (or the known one suppressed by `dedup`) and each acknowledged with "1"; a new
     message is handled; no second session needed from the user (runner subscribes again: non-strict; a client
     without `auto_reconnect` is connected anew by the script)
     Profile: both; in `real` the routing part stays the same over the reconnect
@@ -457,7 +460,7 @@ async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
     keys = [broker.publish(b"%d" % n) for n in range(5)]
     for n in range(5):
         (message, *_) = await delivered(
-            client, expect, b"%d" % n, criterion=f"message {n} is surfaced", id="message-n-is-surfaced"
+            client, expect, b"%d" % n, criterion=f"message {n} is delivered", id="message-n-is-surfaced"
         )
         if n < 3:
             await settle(client, message)
@@ -489,7 +492,7 @@ async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
             expect,
             b"%d" % n,
             count=2,
-            criterion=f"message {n} is surfaced again",
+            criterion=f"message {n} is delivered again",
             id="message-n-is-surfaced-again",
         )
         await settle(client, copies[1])

@@ -62,7 +62,7 @@ def _values(answer: MonitorReply, separator: str) -> Whole:
 def values(answer: MonitorReply) -> dict[str, Any]:
     """What a reply of the monitor says: lines ``key: value``.
 
-    The daemon writes a blank behind each colon; a line without one may be read or passed over.
+    The daemon writes a blank after each colon; a line without one may be read or passed over.
     """
     return {"values": OneOf((_values(answer, ": "), _values(answer, ":")))}
 

@@ -124,7 +124,7 @@ async def cut_by_rst(broker: PZQ, client: Client, expect: Expect) -> None:
     """Frame cut by RST.
 
     Fault: RST within a multi-part message
-    Pass: Partial message never surfaced (a client without `auto_reconnect` is connected anew by the script)
+    Pass: Partial message never delivered (a client without `auto_reconnect` is connected anew by the script)
     Seen: jeromq#335
     """
     head = (b"1700000000000000|key", b"1700000000000000", b"5000000", b"")
@@ -164,13 +164,13 @@ async def cut_by_rst(broker: PZQ, client: Client, expect: Expect) -> None:
             client,
             expect,
             b"whole",
-            criterion="a whole message on the next connection is surfaced",
+            criterion="a whole message on the next connection is delivered",
             id="a-whole-message-on-the-next-connection-is-surfaced",
         )
         bodies = [found.body for found in client.messages("c1")]
         expect.equal(
             len(bodies),
             1,
-            "the message that was cut is never surfaced",
+            "the message that was cut is never delivered",
             id="the-message-that-was-cut-is-never-surfaced",
         )

@@ -208,7 +208,7 @@ async def error_reported(client: Client, expect: Expect, after: int, stderr: int
     """The client reports an error or a loss to the application in time; a line in its log does not count."""
     await until(lambda: complaints(client, after) or not client.alive, 2.0)
     reported, logged = complaints(client, after), client.adapter.stderr(stderr).strip()
-    expect.that(client.alive, "the process lives on", "it ended", id="the-process-lives-on")
+    expect.that(client.alive, "the process goes on", "it ended", id="the-process-lives-on")
     only = f"to the log only: {logged[-200:]}" if logged else "nothing"
     expect.that(
         reported,
@@ -236,8 +236,8 @@ async def good_chunk(
         if loop.time() > deadline:
             expect.that(
                 False,
-                "the good chunk behind it is surfaced",
-                f"surfaced: {got[:20]}",
+                "the good chunk after it is delivered",
+                f"delivered: {got[:20]}",
                 id="the-good-chunk-behind-it-is-surfaced",
             )
         if len(subs) == 1 and _left_to_the_application(broker, client, after):

@@ -236,7 +236,7 @@ async def goes_on(
         messages = await client.wait_messages(before + 1, stream, within_s)
         expect.that(
             len(messages) > before,
-            f"{criterion}: its messages are surfaced",
+            f"{criterion}: its messages are delivered",
             len(messages),
             id=slug("{}-its-messages-are-surfaced", id),
         )

@@ -72,7 +72,7 @@ async def _bad_batch(broker: RabbitMQStream, client: Client, expect: Expect, ent
     strange = [body for body in got if body != b"good"]
     expect.that(
         not strange,
-        "nothing of the batch is surfaced, opened or raw",
+        "nothing of the batch is delivered, opened or raw",
         strange,
         id="nothing-of-the-batch-is-surfaced-opened-or-raw",
     )
@@ -85,7 +85,7 @@ async def decompression_error(broker: RabbitMQStream, client: Client, expect: Ex
     """Decompression error.
 
     Fault: Batch with broken gzip data and a right CRC; a good chunk follows
-    Pass: Error reported; nothing of the batch surfaced; the next chunk is surfaced on this or a new
+    Pass: Error reported; nothing of the batch delivered; the next chunk is delivered on this or a new
     connection
     Seen: stream-java-client#953; stream-go-client#404
     """
@@ -101,7 +101,7 @@ async def unknown_compression_code(broker: RabbitMQStream, client: Client, expec
     """Unknown compression code.
 
     Fault: Code 6
-    Pass: Error reported; not surfaced raw
+    Pass: Error reported; not delivered raw
     """
     hidden = numbered(0, 3, "hidden")
     entry = bytearray(batch_entry([record(client, body) for body in hidden]))

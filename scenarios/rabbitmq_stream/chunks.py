@@ -84,7 +84,7 @@ async def crc_mismatch(broker: RabbitMQStream, client: Client, expect: Expect) -
 
     Fault: Flip one bit in the data section, CRC field unchanged (CRC-32, zlib polynomial, over the data
     section only); a good chunk follows
-    Pass: No message of the bad chunk surfaced; error reported; the good chunk is surfaced on this or a new
+    Pass: No message of the bad chunk delivered; error reported; the good chunk is delivered on this or a new
     connection; process alive
     Seen: stream-dotnet-client#285; rabbitmq-server#8971; stream-go-client#368
     """
@@ -101,7 +101,7 @@ async def crc_mismatch(broker: RabbitMQStream, client: Client, expect: Expect) -
     if any((asked(one).offset or 0) < len(bad) for one in subscribes(broker)[1:]):  # it came again, undamaged
         got = [body for body in got if body not in bad]
     expect.equal(
-        got, good, "no message of the bad chunk is surfaced", id="no-message-of-the-bad-chunk-is-surfaced"
+        got, good, "no message of the bad chunk is delivered", id="no-message-of-the-bad-chunk-is-surfaced"
     )
     await error_reported(client, expect, mark, stderr)
 
@@ -144,8 +144,8 @@ async def data_length_does_not_match(broker: RabbitMQStream, client: Client, exp
 
     Fault: DataLength field 7 larger, then 7 smaller than the data in the frame (entries intact); a good chunk
     follows in the same segment
-    Pass: No body that is not in the data section is surfaced; then either the next chunk is surfaced, or the
-    connection is closed/replaced with an error within 2 s; non-strict: the intact entries are surfaced
+    Pass: No body that is not in the data section is delivered; then either the next chunk is delivered, or
+    the connection is closed/replaced with an error within 2 s; non-strict: the intact entries are delivered
     without an error (field unused); fail: hang, silent reader, crash
     Seen: stream-java-client#1028; stream-js-client#112
     """
@@ -170,7 +170,7 @@ async def data_length_does_not_match(broker: RabbitMQStream, client: Client, exp
         strange = [body for body in got if body not in (*odd, *good)]
         expect.that(
             not strange,
-            f"{case}: no body that is not in the data section is surfaced",
+            f"{case}: no body that is not in the data section is delivered",
             strange,
             id=slug("{}-no-body-that-is-not-in-the-data-section-is-surfaced", case),
         )
@@ -182,15 +182,15 @@ async def data_length_does_not_match(broker: RabbitMQStream, client: Client, exp
         reported = complaints(client, mark)
         expect.that(
             good[-1] in got or (gone and reported),
-            f"{case}: the next chunk is surfaced, or the connection is closed with an error within 2 s",
-            f"surfaced {got}, {'closed' if gone else 'open'}, reported {reported}",
+            f"{case}: the next chunk is delivered, or the connection is closed with an error within 2 s",
+            f"delivered {got}, {'closed' if gone else 'open'}, reported {reported}",
             id=slug(
                 "{}-the-next-chunk-is-surfaced-or-the-connection-is-closed-with-an-error-within-n-s", case
             ),
         )
         expect.tolerate(
             not set(got) & set(odd) or reported,
-            f"{case}: the chunk is not surfaced without an error",
+            f"{case}: the chunk is not delivered without an error",
             "the intact entries were",
             id=slug("{}-the-chunk-is-not-surfaced-without-an-error", case),
         )
@@ -204,8 +204,8 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
 
     Fault: Between two user chunks: (a) chunk type 1 (tracking delta; a 4.3 server sends it only on request),
     (b) magic 0x60
-    Pass: Nothing of it surfaced as a message, the next user chunk is surfaced and the credit comes back;
-    non-strict: error reported and the connection closed or replaced within 2 s; fail: surfaced, silent
+    Pass: Nothing of it delivered as a message, the next user chunk is delivered and the credit comes back;
+    non-strict: error reported and the connection closed or replaced within 2 s; fail: delivered, silent
     reader, crash
     Seen: source: rstream raises, stream-js-client ignores the type
     """
@@ -237,7 +237,7 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
         hidden = [body for body in got if body.startswith(b"hidden")]
         expect.that(
             not hidden,
-            f"{case}: nothing of it is surfaced as a message",
+            f"{case}: nothing of it is delivered as a message",
             hidden[:3],
             id=slug("{}-nothing-of-it-is-surfaced-as-a-message", case),
         )
@@ -245,7 +245,7 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
             expect.equal(
                 got,
                 [b"before", b"behind"],
-                f"{case}: the next user chunk is surfaced",
+                f"{case}: the next user chunk is delivered",
                 id=slug("{}-the-next-user-chunk-is-surfaced", case),
             )
             continue
@@ -254,8 +254,8 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
         gone = not broker.client_holds(delivered)
         expect.that(
             reported and gone,
-            f"{case}: the next user chunk is surfaced, the credit comes back; or a loud end",
-            f"surfaced {got}, {'closed' if gone else 'open'}, reported {reported}",
+            f"{case}: the next user chunk is delivered, the credit comes back; or an end with an error",
+            f"delivered {got}, {'closed' if gone else 'open'}, reported {reported}",
             id=slug("{}-the-next-user-chunk-is-surfaced-the-credit-comes-back-or-a-loud-end", case),
         )
         expect.tolerate(
@@ -272,7 +272,7 @@ async def gaps_between_chunks(broker: RabbitMQStream, client: Client, expect: Ex
 
     Fault: Chunks with first offsets 0 (2 records), 4 (3), 9 (1): the offsets between were used by stored
     offsets, whose chunks are not delivered
-    Pass: Positions 0, 1, 4, 5, 6, 9 surfaced once each; no error, no re-subscribe, no waiting for 2, 3, 7, 8
+    Pass: Positions 0, 1, 4, 5, 6, 9 delivered once each; no error, no re-subscribe, no waiting for 2, 3, 7, 8
     Seen: measured: 2 messages, 2 stored offsets, 1 message gave chunk ids 0 and 4
     """
     broker.create_stream(STREAM)
@@ -296,7 +296,7 @@ async def gaps_between_chunks(broker: RabbitMQStream, client: Client, expect: Ex
     expect.equal(
         positions(messages),
         wanted,
-        "each position is surfaced once, nobody waits for the others",
+        "each position is delivered once, none waits for the others",
         id="each-position-is-surfaced-once-nobody-waits-for-the-others",
     )
     expect.equal(
@@ -316,7 +316,7 @@ async def sizes_without_their_bytes(broker: RabbitMQStream, client: Client, expe
 
     Fault: Chunk header with trailer length 14 and bloom size 16; neither is in the frame (as the real server:
     both stay in the log); the next Deliver in the same segment
-    Pass: Both chunks surfaced complete
+    Pass: Both chunks delivered complete
     Seen: measured: trailer length 14 with a reference publisher
     """
     broker.create_stream(STREAM)
@@ -332,7 +332,7 @@ async def sizes_without_their_bytes(broker: RabbitMQStream, client: Client, expe
     expect.equal(
         positions(messages),
         [*range(5)],
-        "both chunks are surfaced complete",
+        "both chunks are delivered complete",
         id="both-chunks-are-surfaced-complete",
     )
     expect.equal(bodies_of(messages), wanted, "with their own bodies", id="with-their-own-bodies")
@@ -344,7 +344,7 @@ async def deliver_version_2(broker: RabbitMQStream, client: Client, expect: Expe
 
     Fault: ExchangeCommandVersions is answered with the real list; if the client's list has Deliver with max ≥
     2, every Deliver is version 2 (u64 committed chunk id before the chunk), else version 1
-    Pass: Same messages and positions in both cases; the report says which version was used
+    Pass: Same messages and positions in both cases; the report names the version that was used
     Seen: measured on 4.0.5 and 4.3.6
     """
     broker.create_stream(STREAM)
@@ -374,7 +374,7 @@ async def chunk_larger_than_the_frame_max(broker: RabbitMQStream, client: Client
     """Chunk larger than the frame max.
 
     Fault: FrameMax 1 MiB agreed; one Deliver with 8 × 250 000 B and one with 32 × 250 000 B (8 MB)
-    Pass: 40 messages surfaced with the right SHA-256; the connection stays
+    Pass: 40 messages delivered with the right SHA-256; the connection stays
     Seen: measured on 4.3.6: Deliver frames of 8, 16 and 32 MB at FrameMax 1 MiB; source: Java lifts its
     inbound limit after Open
     """
@@ -385,7 +385,7 @@ async def chunk_larger_than_the_frame_max(broker: RabbitMQStream, client: Client
     await client.connected(frame_max=1 << 20)
     await client.subscribed(STREAM, offset=FIRST)
     messages = await read_to_the_end(broker, client, expect, 40, within_s=15.0)
-    expect.equal(len(messages), 40, "40 messages are surfaced", id="n-messages-are-surfaced")
+    expect.equal(len(messages), 40, "40 messages are delivered", id="n-messages-are-surfaced")
     wrong = [m.position for m, body in zip(messages, bodies, strict=True) if not same_body(m.body, body)]
     expect.that(not wrong, "with the right SHA-256", wrong, id="with-the-right-sha-n")
     delivered = {record.connection for record in sent(broker, "Deliver")}

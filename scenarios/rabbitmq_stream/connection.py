@@ -250,7 +250,7 @@ async def loopback_only_user(broker: RabbitMQStream, client: Client, expect: Exp
     """Loopback-only user.
 
     Fault: SaslAuthenticate code 11, then FIN
-    Pass: connect fails `auth` within 1 s of the answer, error.code 11 (non-strict: another way to tell it
+    Pass: connect fails `auth` within 1 s of the answer, error.code 11 (non-strict: another way to report it
     from code 8, e.g. the text); socket closed
     Seen: stream-go-client#114
     """

@@ -59,7 +59,7 @@ async def subscribe_and_deliver(broker: RabbitMQStream, client: Client, expect: 
     await store(broker, client, sent)
     expect.ok(await client.subscribe(STREAM, offset=FIRST), "subscribe succeeds", id="subscribe-succeeds")
     messages = await delivered_messages(client, 10)
-    expect.equal(bodies_of(messages), sent, "10 messages are surfaced", id="n-messages-are-surfaced")
+    expect.equal(bodies_of(messages), sent, "10 messages are delivered", id="n-messages-are-surfaced")
     expect.equal(
         positions(messages),
         [*range(first, first + 10)],
@@ -108,7 +108,7 @@ async def _two_subscriptions(
         places.append((found.connection, asked(found).subscription_id))
         expect.exercised(
             await client.wait_messages(1, sub),
-            f"nothing is surfaced of {name}",
+            f"nothing is delivered of {name}",
             id=slug("nothing-is-surfaced-of-{}", name),
         )
     return places[0], places[1]
@@ -235,7 +235,7 @@ async def deliver_for_unknown_subscription(broker: RabbitMQStream, client: Clien
     expect.equal(
         len(subscribes(broker)) + len(subscribes(broker, OTHER)),
         2,
-        "nobody subscribes again",
+        "no client subscribes again",
         id="nobody-subscribes-again",
     )
 
@@ -245,7 +245,7 @@ async def deliver_after_unsubscribe(broker: RabbitMQStream, client: Client, expe
     """Deliver after Unsubscribe.
 
     Fault: A chunk written after the Unsubscribe request was read and before its answer (legal); (b) one more
-    behind the answer (illegal)
+    after the answer (illegal)
     Pass: No message event after the unsubscribe op ended; no crash; other subscriptions go on; credit for the
     dead id is tolerated (answered with CreditResponse 4)
     Seen: stream-js-client#211; stream-go-client#481; stream-dotnet-client#313
@@ -477,9 +477,9 @@ async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect
     """Callback raises.
 
     Fault: One chunk of 10, raise in message 3; a second chunk of 5 follows when credit comes
-    Pass: 4..10 and the second chunk surfaced, credit returned; non-strict: the consumer stops with an
-    error/closed event and surfaces nothing more; fail: later chunks surfaced with 4..10 missing, silent stop,
-    crash
+    Pass: 4..10 and the second chunk delivered, credit returned; non-strict: the consumer stops with an
+    error/closed event and delivers nothing more; fail: later chunks delivered with 4..10 missing, silent
+    stop, crash
     Seen: stream-rust-client#314; rstream#215; stream-js-client#224
     """
     broker.create_stream(STREAM)
@@ -488,19 +488,19 @@ async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect
     await client.connected()
     await client.subscribed(STREAM, offset=FIRST, credit=1, on_message={"mode": "event", "raise_on": [3]})
     got = positions(await delivered_messages(client, 15, within_s=3.0))
-    expect.exercised(len(got) >= 3, "message 3 was never surfaced", id="message-n-was-never-surfaced")
-    expect.that(client.alive, "the process lives on", "it ended", id="the-process-lives-on")
+    expect.exercised(len(got) >= 3, "message 3 was never delivered", id="message-n-was-never-surfaced")
+    expect.that(client.alive, "the process goes on", "it ended", id="the-process-lives-on")
     if got == [0, 1, 2]:
         reported = complaints(client)
         expect.that(
             reported,
-            "messages 4 to 10 are surfaced, or the consumer stops loudly",
+            "messages 4 to 10 are delivered, or the consumer stops with an error",
             "a silent stop",
             id="messages-n-to-n-are-surfaced-or-the-consumer-stops-loudly",
         )
         expect.tolerate(
             False,
-            "messages 4 to 10 are surfaced",
+            "messages 4 to 10 are delivered",
             f"the consumer stops: {reported[0]}",
             id="messages-n-to-n-are-surfaced",
         )
@@ -508,7 +508,7 @@ async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect
     expect.equal(
         got,
         [*range(15)],
-        "messages 4 to 10 and the second chunk are surfaced",
+        "messages 4 to 10 and the second chunk are delivered",
         id="messages-n-to-n-and-the-second-chunk-are-surfaced",
     )
     await expect.wire(

@@ -102,7 +102,7 @@ async def no_credit_beyond_consumption(broker: RabbitMQStream, client: Client, e
             f"{delivered} sent, {seen} seen, C = {credit}",
             id="chunks-sent-but-not-yet-seen-by-the-application-are-at-most",
         )
-    expect.exercised(client.messages(), "nothing was surfaced", id="nothing-was-surfaced")
+    expect.exercised(client.messages(), "nothing was delivered", id="nothing-was-surfaced")
     footprint.judge(expect, rss_mib=64)
 
 
@@ -113,7 +113,7 @@ async def credit_starvation_recovered(broker: RabbitMQStream, client: Client, ex
     """Credit starvation recovered.
 
     Fault: Low-water rule of 4.x (RMQS-4.28), callback sleeps 200 ms per chunk, 20 chunks waiting
-    Pass: Credits arrive as chunks are processed; all 20 surfaced within 15 s, in order
+    Pass: Credits arrive as chunks are processed; all 20 delivered within 15 s, in order
     Seen: stream-rust-client#314
     """
     broker.create_stream(STREAM)
@@ -125,7 +125,7 @@ async def credit_starvation_recovered(broker: RabbitMQStream, client: Client, ex
     expect.equal(
         positions(messages),
         [*range(20)],
-        "all 20 chunks are surfaced within 15 s, in order",
+        "all 20 chunks are delivered within 15 s, in order",
         id="all-n-chunks-are-surfaced-within-n-s-in-order",
     )
 
@@ -171,7 +171,7 @@ async def single_credits_are_held_back(broker: RabbitMQStream, client: Client, e
 
     Fault: Rule of 4.x: with C = credit of the Subscribe, nothing is sent while the credit is ≤ C ÷ 2
     (integer), above it chunks are sent until it is 0; 40 chunks of 1 message, C asked 10
-    Pass: All 40 surfaced within 10 s; the client gives one credit (or more) per chunk without waiting for a
+    Pass: All 40 delivered within 10 s; the client gives one credit (or more) per chunk without waiting for a
     chunk after each
     Seen: measured on 4.3.6: C = 10: 10 chunks, five single credits release nothing, the sixth releases 6; C =
     4: three; stream-dotnet-client#12
@@ -187,7 +187,7 @@ async def single_credits_are_held_back(broker: RabbitMQStream, client: Client, e
     what = f"the client gave {given} credits for {len(got)} chunks; C = {credit}"
     expect.that(
         got == [*range(count)],
-        "all chunks are surfaced within 10 s",
+        "all chunks are delivered within 10 s",
         what,
         id="all-chunks-are-surfaced-within-n-s",
     )

@@ -48,7 +48,7 @@ async def _delivered(client: Client, expect: Expect, wanted: Sequence[str], sub:
     await client.wait_messages(len(wanted), sub)
     await client.wait_messages(len(wanted) + 1, sub, QUIET_S)
     got = [body.decode() for body in bodies_of(client.messages(sub))]
-    criterion = "the wanted messages are surfaced, and no other"
+    criterion = "the wanted messages are delivered, and no other"
     expect.equal(got, list(wanted), criterion, id="the-wanted-messages-are-surfaced-and-no-other")
 
 
@@ -98,7 +98,7 @@ async def filter_of_subscribe(broker: RabbitMQStream, client: Client, expect: Ex
 
     Fault: Chunks of messages with the values red, green and blue; a subscription that wants red and blue
     Pass: Subscribe has a property `filter.<anything>` for each value and no `match-unfiltered` but `false`;
-    the messages with red and blue are surfaced, nothing else
+    the messages with red and blue are delivered, nothing else
     """
     broker.create_stream(STREAM)
     for body in ("red:1", "green:2", "blue:3", "green:4"):
@@ -118,7 +118,7 @@ async def messages_without_a_value(broker: RabbitMQStream, client: Client, expec
 
     Fault: Chunks of messages with red, with green and without a value; one subscription wants red, another
     red and what has no value
-    Pass: `match-unfiltered` is `true` for the second one only, and only that one surfaces the messages
+    Pass: `match-unfiltered` is `true` for the second one only, and only that one delivers the messages
     without a value
     """
     broker.create_stream(STREAM)
@@ -152,8 +152,8 @@ async def filter_again(broker: RabbitMQStream, client: Client, expect: Expect) -
 
     Fault: A chunk with wanted and other messages, as filters choose whole chunks; then more chunks without a
     wanted message than the credit allows (false positives), then one with a wanted message
-    Pass: Only the wanted messages are surfaced, with their offsets; the last one too: chunks without any give
-    their credit back
+    Pass: Only the wanted messages are delivered, with their offsets; the last one too: chunks without any
+    give their credit back
     """
     broker.create_stream(STREAM)
     model(broker).false_positives = True
@@ -186,8 +186,8 @@ async def filter_again(broker: RabbitMQStream, client: Client, expect: Expect) -
 async def filter_after_a_loss(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Filter after a loss.
 
-    Fault: RST after wanted messages were surfaced; then other and wanted messages are written
-    Pass: The new Subscribe has the same filter; the wanted messages are surfaced, no other one
+    Fault: RST after wanted messages were delivered; then other and wanted messages are written
+    Pass: The new Subscribe has the same filter; the wanted messages are delivered, no other one
     """
     broker.create_stream(STREAM)
     for body in ("red:0", "green:1"):

@@ -138,7 +138,7 @@ async def any_frame_is_liveness(broker: RabbitMQStream, client: Client, expect: 
 
     Fault: T = 1 s; a chunk every 300 ms for 8 s and never a Heartbeat (what the real server does while it has
     something to send)
-    Pass: No close, no loss event, all chunks surfaced
+    Pass: No close, no loss event, all chunks delivered
     Seen: rstream#203; rstream#208
     """
     broker.create_stream(STREAM)
@@ -166,7 +166,7 @@ async def any_frame_is_liveness(broker: RabbitMQStream, client: Client, expect: 
     expect.that(not losses(client, events), "no loss event", losses(client, events)[:1], id="no-loss-event")
     await client.wait_messages(count, STREAM)
     expect.equal(
-        positions(client), list(range(count)), "all chunks are surfaced", id="all-chunks-are-surfaced"
+        positions(client), list(range(count)), "all chunks are delivered", id="all-chunks-are-surfaced"
     )
 
 
@@ -187,7 +187,7 @@ async def heartbeat_while_busy(broker: RabbitMQStream, client: Client, expect: E
     Fault: T = 1 s; callback waits 4 T in the library's own manner (await in async libraries, sleep on the
     callback thread in threaded ones; not `block` on a single event loop)
     Pass: gaps between the client's bytes ≤ 1.5 T + 250 ms (non-strict up to 2 T); the connection survives;
-    the following message is surfaced
+    the following message is delivered
     Seen: stream-dotnet-client#250; pika#93; stream-java-client#1005
     """
     broker.create_stream(STREAM)
@@ -221,7 +221,7 @@ async def heartbeat_while_busy(broker: RabbitMQStream, client: Client, expect: E
     judge_gaps(broker, expect, tuned, begin, clock(broker))
     messages = await client.wait_messages(2, STREAM)
     expect.equal(
-        len(messages), 2, "the following message is surfaced", id="the-following-message-is-surfaced"
+        len(messages), 2, "the following message is delivered", id="the-following-message-is-surfaced"
     )
 
 

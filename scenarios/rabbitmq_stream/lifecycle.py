@@ -78,7 +78,7 @@ async def server_close(broker: RabbitMQStream, client: Client, expect: Expect) -
     if lost and not received(broker, "Open", since=mark):
         named = any(REASON in str(event["text"]) or event["code"] == Code.UNKNOWN_FRAME for event in lost)
         expect.tolerate(
-            named, "the event tells the reason", str(lost[0].fields), id="the-event-tells-the-reason"
+            named, "the event names the reason", str(lost[0].fields), id="the-event-tells-the-reason"
         )
 
 
@@ -198,7 +198,7 @@ async def close_with_a_full_queue(broker: RabbitMQStream, client: Client, expect
     slow = {"mode": "event", "sleep_ms": 200}
     await subscribed_with_backlog(broker, client, expect, fill, sub=STREAM, credit=50, on_message=slow)
     expect.exercised(
-        await client.wait_messages(1, STREAM), "no message was surfaced", id="no-message-was-surfaced"
+        await client.wait_messages(1, STREAM), "no message was delivered", id="no-message-was-surfaced"
     )
     deadline = client.deadline_s("close", 5.0)
     result = await client.close(timeout=5.0)
@@ -214,7 +214,7 @@ async def close_with_a_full_queue(broker: RabbitMQStream, client: Client, expect
     expect.that(
         not after, "no message event after close", f"{len(after)} came", id="no-message-event-after-close"
     )
-    expect.that(client.alive, "the process lives", "it ended", id="the-process-lives")
+    expect.that(client.alive, "the process goes on", "it ended", id="the-process-lives")
 
 
 @scenario(
@@ -233,7 +233,7 @@ async def close_from_both_sides(broker: RabbitMQStream, client: Client, expect: 
     id) and does not answer the client's; FIN after 10 s
     Pass: close op ends (ok or `closed`) by its deadline and at the latest 1 s after the FIN; socket closed;
     answering the server's Close is optional; no crash
-    Seen: measured on 4.3.6: a Close behind a bad frame is never answered, FIN after 9–10 s
+    Seen: measured on 4.3.6: a Close after a bad frame is never answered, FIN after 9–10 s
     """
     await client.connected()
     await at_work(broker, client, expect)

@@ -200,8 +200,8 @@ async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Exp
     """Truncated frame then FIN.
 
     Fault: 50 % of a Deliver with 10 entries, fin
-    Pass: No message of that chunk surfaced; a close/loss event within 2 s, or with auto_reconnect a new
-    Subscribe, after which the chunk is surfaced once
+    Pass: No message of that chunk delivered; a close/loss event within 2 s, or with auto_reconnect a new
+    Subscribe, after which the chunk is delivered once
     """
     broker.create_stream(STREAM)
     await client.connected(auto_reconnect=True)
@@ -219,7 +219,7 @@ async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Exp
         expect.equal(
             len(bodies),
             10,
-            "after a new Subscribe the chunk is surfaced once",
+            "after a new Subscribe the chunk is delivered once",
             id="after-a-new-subscribe-the-chunk-is-surfaced-once",
         )
         return
@@ -227,7 +227,7 @@ async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Exp
     expect.equal(
         len(client.messages()),
         0,
-        "no message of that chunk is surfaced",
+        "no message of that chunk is delivered",
         id="no-message-of-that-chunk-is-surfaced",
     )
     lost = [e for e in client.events[mark:] if e.event in ("session", "error")]
@@ -286,8 +286,8 @@ async def unknown_key(broker: RabbitMQStream, client: Client, expect: Expect) ->
     Fault: Key 99 (10 bytes of content) between two good answers
     Pass: Skipped by Size; the next answer is matched; reader alive; non-strict: connection closed with an
     error/loss event within 2 s and the pending op ends; fail: silent reader, hang, crash
-    Seen: stream-dotnet-client#130; measured: rstream 1.1.1 reader dies silently (P-24), stream-js-client
-    1.0.0 throws uncaught (P-32)
+    Seen: stream-dotnet-client#130; measured: rstream 1.1.1 reader ends without an error (P-24),
+    stream-js-client 1.0.0 throws uncaught (P-32)
     """
     await client.connected()
     expect.prepared(await client.op("rmqs.create", session="s1", target="one"))
@@ -372,7 +372,7 @@ async def array_counts(broker: RabbitMQStream, client: Client, expect: Expect) -
 async def string_beyond_the_frame(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """String length beyond the frame.
 
-    Fault: Metadata answer of 40 bytes whose host has length 30000, a good Create answer behind it
+    Fault: Metadata answer of 40 bytes whose host has length 30000, a good Create answer after it
     Pass: The Metadata op fails (never ok with bytes of the next frame or a cut host); then the Create answer
     is matched, or the connection is closed with an error within 2 s
     Seen: stream-java-client#1028
@@ -442,9 +442,9 @@ async def _end_is_known(broker: RabbitMQStream, client: Client, expect: Expect, 
             id="the-connection-is-closed-with-a-loss-event",
         )
         return
-    broker.create_stream("behind the end")
+    broker.create_stream("after the end")
     mark = broker.journal.last_seq
-    result = await client.publish("behind the end", b"x", session=session)
+    result = await client.publish("after the end", b"x", session=session)
     anew = result.ok and received(broker, "Open", since=mark)
     criterion = "the connection is closed with a loss event"
     expect.that(
@@ -464,7 +464,7 @@ async def invalid_utf8(broker: RabbitMQStream, client: Client, expect: Expect) -
 
     Fault: Server Close whose reason has the bytes C3 28; MetadataUpdate with such a stream name
     Pass: No crash; CloseResponse sent or connection closed within 2 s with a loss event; the MetadataUpdate
-    is ignored or closes the connection loudly
+    is ignored or closes the connection with an error
     Seen: stream-dotnet-client#217
     """
     bad = b"\xc3\x28".decode(errors="surrogateescape")
@@ -504,7 +504,7 @@ async def invalid_utf8(broker: RabbitMQStream, client: Client, expect: Expect) -
     loud = losses(client, events, "update")
     expect.that(
         state["open"] or loud,
-        "the MetadataUpdate is ignored, or closes loudly",
-        "closed in silence",
+        "the MetadataUpdate is ignored, or closes with an error",
+        "closed without an error",
         id="the-metadataupdate-is-ignored-or-closes-loudly",
     )

@@ -127,7 +127,7 @@ async def numbers_at_limits(subject: StreamSubject, client: Client, expect: Expe
                 expect.equal(
                     str(found),
                     str(value),
-                    f"{op}: {value} is surfaced exactly",
+                    f"{op}: {value} is delivered exactly",
                     id=slug("{}-{}-is-surfaced-exactly", op, value),
                 )
         await _consumed_at(subject, client, expect, stream, value)
@@ -161,7 +161,7 @@ async def numbers_at_limits(subject: StreamSubject, client: Client, expect: Expe
             expect.equal(
                 came[0].keys,
                 (value + 1,),
-                f"publishing id behind {value} is exact on the wire",
+                f"publishing id after {value} is exact on the wire",
                 id=slug("publishing-id-behind-{}-is-exact-on-the-wire", value),
             )
     expect.exercised(
@@ -193,20 +193,20 @@ async def _consumed_at(
         got = await client.wait_messages(1, sub)
         expect.that(
             got,
-            f"the message at {value} is surfaced",
+            f"the message at {value} is delivered",
             "it is not",
             id=slug("the-message-at-{}-is-surfaced", value),
         )
         expect.equal(
             str(got[0].position),
             str(value),
-            f"offset {value} is surfaced exactly",
+            f"offset {value} is delivered exactly",
             id=slug("offset-{}-is-surfaced-exactly", value),
         )
         shown = got[0].ts
         expect.tolerate(
             shown is None or str(shown).removesuffix(".0") == str(time_ms),
-            f"the time {time_ms} of a chunk is surfaced exactly",
+            f"the time {time_ms} of a chunk is delivered exactly",
             shown,
             id=slug("the-time-{}-of-a-chunk-is-surfaced-exactly", time_ms),
         )

@@ -45,7 +45,7 @@ async def offset_specification(broker: RabbitMQStream, client: Client, expect: E
     """Offset spec on the wire.
 
     Fault: Subscribe with first, last, next, offset 42, timestamp T; the server parses as the real one: a
-    frame with value bytes behind types 1–3, or a type outside 1–5, ends in FIN without any frame
+    frame with value bytes after types 1–3, or a type outside 1–5, ends in FIN without any frame
     Pass: OffsetType 1..5; 8 value bytes only for types 4 (unsigned) and 5 (ms since epoch, equal to T);
     credit follows; property map may be absent
     Seen: stream-dotnet-client#303; stream-go-client#392; measured on 4.3.6: type 1 with 8 value bytes is
@@ -95,7 +95,7 @@ async def chunk_before_the_asked_offset(broker: RabbitMQStream, client: Client, 
     """First chunk starts before the asked offset.
 
     Fault: Ask 45, deliver chunk starting at 32
-    Pass: First message surfaced is 45
+    Pass: First message delivered is 45
     Seen: stream-rust-client#222; rstream#118; rstream#25
     """
     await client.connected()
@@ -104,9 +104,9 @@ async def chunk_before_the_asked_offset(broker: RabbitMQStream, client: Client, 
         await store(broker, client, numbered(first, 32))
     await client.subscribed(STREAM, offset={"type": "offset", "value": 45})
     messages = await delivered_messages(client, 19)
-    expect.exercised(messages, "nothing was surfaced", id="nothing-was-surfaced")
+    expect.exercised(messages, "nothing was delivered", id="nothing-was-surfaced")
     expect.equal(
-        positions(messages)[0], 45, "the first message surfaced is 45", id="the-first-message-surfaced-is-n"
+        positions(messages)[0], 45, "the first message delivered is 45", id="the-first-message-surfaced-is-n"
     )
     expect.equal(bodies_of(messages), numbered(45, 19), "all others follow", id="all-others-follow")
 
@@ -147,7 +147,7 @@ async def _consumed(broker: RabbitMQStream, client: Client, expect: Expect, coun
     messages = await delivered_messages(client, count)
     expect.exercised(
         len(messages) == count,
-        f"{len(messages)} of {count} messages were surfaced",
+        f"{len(messages)} of {count} messages were delivered",
         id="n-of-n-messages-were-surfaced",
     )
     return (await attached(broker, expect)).connection
@@ -166,8 +166,8 @@ async def resume_after_reconnect(broker: RabbitMQStream, client: Client, expect:
     """Resume position after reconnect.
 
     Fault: Consume to 57, the last record of its chunk (50..57), RST, accept
-    Pass: New Subscribe has type 4 and a value from 50 to 58; surfaced positions go on at 58 without a gap;
-    non-strict: some of 50..57 surfaced again; fail: type 1, 2, 3 or a value > 58, or older messages again
+    Pass: New Subscribe has type 4 and a value from 50 to 58; delivered positions go on at 58 without a gap;
+    non-strict: some of 50..57 delivered again; fail: type 1, 2, 3 or a value > 58, or older messages again
     Seen: rstream#144; stream-go-client#336
     """
     broker.create_stream(STREAM)
@@ -182,22 +182,22 @@ async def resume_after_reconnect(broker: RabbitMQStream, client: Client, expect:
     while 60 not in (got := positions(client.messages())[58:]):
         expect.that(
             asyncio.get_running_loop().time() < deadline,
-            "surfaced positions go on at 58",
+            "delivered positions go on at 58",
             got,
             id="surfaced-positions-go-on-at-n",
         )
         await asyncio.sleep(0.05)
     expect.that(
-        min(got) >= 50, "no older message is surfaced again", got, id="no-older-message-is-surfaced-again"
+        min(got) >= 50, "no older message is delivered again", got, id="no-older-message-is-surfaced-again"
     )
     again = [position for position in got if position < 58]
     expect.equal(
         got[len(again) :],
         [58, 59, 60],
-        "surfaced positions go on at 58 without a gap",
+        "delivered positions go on at 58 without a gap",
         id="surfaced-positions-go-on-at-n-without-a-gap",
     )
-    expect.tolerate(not again, "none of 50..57 is surfaced again", again, id="none-of-n-n-is-surfaced-again")
+    expect.tolerate(not again, "none of 50..57 is delivered again", again, id="none-of-n-n-is-surfaced-again")
 
 
 @scenario(
@@ -213,8 +213,8 @@ async def loss_before_the_first_message(broker: RabbitMQStream, client: Client, 
     """Loss before the first message at next.
 
     Fault: Stream holds 0..99; subscribe `next`; RST before anything is delivered; accept; then write 100..102
-    Pass: New Subscribe has type 3, or type 4 with a value ≥ 100; 100..102 surfaced at most once each, nothing
-    below 100; never type 1 or offset 0
+    Pass: New Subscribe has type 3, or type 4 with a value ≥ 100; 100..102 delivered at most once each,
+    nothing below 100; never type 1 or offset 0
     Seen: stream-java-client#26
     """
     broker.create_stream(STREAM)
@@ -233,11 +233,11 @@ async def loss_before_the_first_message(broker: RabbitMQStream, client: Client, 
     write(broker, client, numbered(100, 3))
     got = positions(await delivered_messages(client, 3, within_s=2.0))
     expect.that(
-        not got or min(got) >= 100, "nothing below 100 is surfaced", got, id="nothing-below-n-is-surfaced"
+        not got or min(got) >= 100, "nothing below 100 is delivered", got, id="nothing-below-n-is-surfaced"
     )
     expect.that(
         len(got) == len(set(got)),
-        "100..102 are surfaced at most once each",
+        "100..102 are delivered at most once each",
         got,
         id="n-n-are-surfaced-at-most-once-each",
     )
@@ -257,7 +257,7 @@ async def resume_counts_records(broker: RabbitMQStream, client: Client, expect: 
 
     Fault: One chunk with first offset 10: a simple entry and a batch of 9 (NumEntries 2, NumRecords 10); all
     consumed; RST; accept; the server attaches at the chunk that contains the asked offset
-    Pass: New Subscribe asks 19 or 20; none of 10..18 is surfaced again; 20 and later follow without gap
+    Pass: New Subscribe asks 19 or 20; none of 10..18 is delivered again; 20 and later follow without gap
     Seen: source: rstream 1.1.1 adds the number of entries
     """
     broker.create_stream(STREAM)
@@ -270,7 +270,7 @@ async def resume_counts_records(broker: RabbitMQStream, client: Client, expect: 
     write(broker, client, numbered(20, 2))
     got = positions(await delivered_messages(client, 12, within_s=3.0))[10:]
     again = [position for position in got if position < 19]
-    expect.that(not again, "none of 10..18 is surfaced again", again, id="none-of-n-n-is-surfaced-again")
+    expect.that(not again, "none of 10..18 is delivered again", again, id="none-of-n-n-is-surfaced-again")
     expect.equal(
         [p for p in got if p >= 20],
         [20, 21],
@@ -294,7 +294,7 @@ async def offset_never_reset(broker: RabbitMQStream, client: Client, expect: Exp
     broker.store_offset(STREAM, "app", 900)
     await client.connected()
     broker.faults.add(drop(kind="Deliver", name="no message"))
-    expect.may_not_fire("no message", "there is none behind the end of the stream")
+    expect.may_not_fire("no message", "there is none after the end of the stream")
     await client.subscribed(STREAM, offset=NEXT, name="app")
     await attached(broker, expect)
     expect.prepared(await client.unsubscribe())

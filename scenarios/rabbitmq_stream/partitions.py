@@ -105,7 +105,7 @@ async def partition_is_deleted(broker: RabbitMQStream, client: Client, expect: E
     Fault: A partition is deleted while the client publishes to all three and reads all three:
     MetadataUpdate(6), Metadata says 2
     Pass: The end of the partition is reported, or a message for it fails; that message is not `acked` and
-    does not hang; messages for the other partitions are `acked`, and surfaced
+    does not hang; messages for the other partitions are `acked`, and delivered
     """
     super_stream(broker)
     await reconnecting(client)
@@ -129,7 +129,7 @@ async def partition_is_deleted(broker: RabbitMQStream, client: Client, expect: E
         criterion = f"{key}: messages for the other partitions are acked"
         expect.outcome(result, "acked", criterion, id="messages-for-other-partitions-are-acked")
         await until(partial(_has, client, "c1", KEYS[key], (1, body)), 5.0)
-        criterion = f"{key}: messages of the other partitions are surfaced"
+        criterion = f"{key}: messages of the other partitions are delivered"
         got = by_partition(client)[KEYS[key]]
         expect.that((1, body) in got, criterion, got, id="messages-of-other-partitions-are-surfaced")
 
@@ -139,7 +139,7 @@ async def all_partitions(broker: RabbitMQStream, client: Client, expect: Expect)
     """Consumer of all partitions.
 
     Fault: Three partitions with different numbers of messages, in several chunks each
-    Pass: One Subscribe for each partition; every message is surfaced once, in the order of its partition,
+    Pass: One Subscribe for each partition; every message is delivered once, in the order of its partition,
     with its offset there
     """
     super_stream(broker)
@@ -170,9 +170,9 @@ async def all_partitions(broker: RabbitMQStream, client: Client, expect: Expect)
 async def offsets_of_each_partition(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Offsets of each partition after a loss.
 
-    Fault: Three partitions with different numbers of messages, all of them surfaced; RST on all connections;
+    Fault: Three partitions with different numbers of messages, all of them delivered; RST on all connections;
     then two more in each
-    Pass: Each partition goes on without a gap: its own messages after those that were surfaced (repeats
+    Pass: Each partition goes on without a gap: its own messages after those that were delivered (repeats
     allowed)
     """
     super_stream(broker)
@@ -182,7 +182,7 @@ async def offsets_of_each_partition(broker: RabbitMQStream, client: Client, expe
     await client.subscribed(SUPER, offset=FIRST, super_stream=True)
     total = sum(COUNTS.values())
     found = await client.wait_messages(total)
-    expect.exercised(len(found) == total, "not everything was surfaced", id="not-everything-was-surfaced")
+    expect.exercised(len(found) == total, "not everything was delivered", id="not-everything-was-surfaced")
     mark = broker.journal.last_seq
     broker.kill(how="rst")
     for name, count in COUNTS.items():
@@ -246,7 +246,7 @@ async def _read_by(
         one = (number, f"{partition} {number}".encode())
         await until(partial(_has, client, sub, partition, one), 5.0)
         subs = [each for each in ("c1", "c2") if _has(client, each, partition, one)]
-        criterion = f"{partition}: the active consumer, and no other, surfaces its messages"
+        criterion = f"{partition}: the active consumer, and no other, delivers its messages"
         expect.equal(subs, [sub], criterion, id=slug("message-{}-is-surfaced-by-the-active-consumer", number))
 
 
@@ -266,7 +266,7 @@ async def single_active_consumers(broker: RabbitMQStream, client: Client, expect
     one partition from the first (ConsumerUpdate active 0, then active 1 to the second); later the second is
     closed
     Pass: The Subscribe frames name the group, the super stream and `single-active-consumer` with the string
-    `true`; each ConsumerUpdate is answered within 5 s; each session surfaces what comes in one partition
+    `true`; each ConsumerUpdate is answered within 5 s; each session delivers what comes in one partition
     then, and the first that of both after the other's end
     """
     super_stream(broker, TWO)

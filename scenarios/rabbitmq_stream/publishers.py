@@ -397,7 +397,7 @@ async def delete_with_unconfirmed(broker: RabbitMQStream, client: Client, expect
     Pass: All 5 end by the close deadline: 2 `acked`, 3 unknown (never `nacked`); close itself ends; waiting
     for confirms before DeletePublisher is right and then all 5 may be `acked` or unknown
     Seen: stream-dotnet-client#298; stream-dotnet-client#458; measured on 4.3.6: 2000 unconfirmed and a
-    DeletePublisher behind them: no confirm, 2000 stored
+    DeletePublisher after them: no confirm, 2000 stored
     """
     broker.create_stream(STREAM)
     await client.connected()

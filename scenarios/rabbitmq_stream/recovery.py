@@ -180,7 +180,7 @@ async def password_changed(broker: RabbitMQStream, client: Client, expect: Expec
     if len(logins) == 1:
         reported = [e for e in losses(client, events) if "auth" in str(e.fields).lower() or e["code"] == 8]
         expect.tolerate(
-            reported, "stops and reports auth", "it stopped without a word", id="stops-and-reports-auth"
+            reported, "stops and reports auth", "it stopped without an error", id="stops-and-reports-auth"
         )
 
 

@@ -158,7 +158,7 @@ async def _equal_ids(
         expect.outcome(
             declared,
             "acked",
-            f"{case}: each publisher is told of its own first confirm",
+            f"{case}: each publisher gets its own first confirm",
             id=slug("{}-each-publisher-is-told-of-its-own-first-confirm", case),
         )
     mark = broker.journal.last_seq

@@ -233,7 +233,7 @@ async def _close_under_its_id(broker: RabbitMQStream, client: Client, expect: Ex
     """(b): the server's Close has the id of the pending Create; both sides count by themselves."""
     await client.connected("s2")
     broker.faults.remove("true answer")
-    broker.faults.add(hold(kind="CreateResponse", nth=1, scope="run", name="answer behind the Close"))
+    broker.faults.add(hold(kind="CreateResponse", nth=1, scope="run", name="answer after the Close"))
     mark = broker.journal.last_seq
     call = client.begin("rmqs.create", 3.0, session="s2", target="two")
     asked = await expect.reached(broker, "no Create came", kind="Create", since=mark, id="no-create-came")
@@ -365,11 +365,11 @@ async def _loss_after_an_answer(broker: RabbitMQStream, client: Client, expect: 
     """The RST follows the answer to DeclarePublisher: what is asked next (the sequence) has no connection."""
     broker.create_stream("lost")
     await client.connected("publisher")
-    next_position = rst(kind="DeclarePublisherResponse", nth=1, scope="run", name="RST behind the answer")
+    next_position = rst(kind="DeclarePublisherResponse", nth=1, scope="run", name="RST after the answer")
     broker.faults.add(next_position)
     result = await client.publish("lost", b"x", session="publisher", name="ref", timeout=8.0)
     expect.exercised(
-        broker.faults.fired("RST behind the answer"),
+        broker.faults.fired("RST after the answer"),
         "no publisher was declared",
         id="no-publisher-was-declared",
     )
@@ -386,13 +386,13 @@ async def _loss_after_an_answer(broker: RabbitMQStream, client: Client, expect: 
     expect.failed(
         result,
         ("connection", "closed"),
-        "the publish behind it ends as connection or closed",
+        "the publish after it ends as connection or closed",
         id="the-publish-behind-it-ends-as-connection-or-closed",
     )
     expect.within(
         late_s,
         1.0,
-        "the publish behind it ends within 1 s of the loss",
+        "the publish after it ends within 1 s of the loss",
         id="the-publish-behind-it-ends-within-n-s-of-the-loss",
     )
 

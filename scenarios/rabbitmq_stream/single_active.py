@@ -78,8 +78,8 @@ async def single_active_consumer(broker: RabbitMQStream, client: Client, expect:
     Fault: Subscribe with `single-active-consumer` and `name`; answer 1, then ConsumerUpdate (0x001a,
     correlation id 0, active 1); nothing is delivered before it is answered, then from the answered spec
     Pass: Property value is the string `true`; exactly one answer 0x801a with id 0, code 1, offset type 0..5
-    (8 value bytes tolerated for 1..3); messages surfaced from that position; a second ConsumerUpdate with the
-    next id is answered too
+    (8 value bytes tolerated for 1..3); messages delivered from that position; a second ConsumerUpdate with
+    the next id is answered too
     Seen: rstream#228
     """
     broker.create_stream(STREAM)
@@ -103,7 +103,7 @@ async def single_active_consumer(broker: RabbitMQStream, client: Client, expect:
     expect.equal(
         got,
         [*range(start, 12)],
-        "messages are surfaced from the answered position",
+        "messages are delivered from the answered position",
         id="messages-are-surfaced-from-the-answered-position",
     )
     say(broker, expect, found.connection, ConsumerUpdate(1, asked(found).subscription_id, 1))

@@ -60,7 +60,7 @@ async def partitions(broker: RabbitMQStream, client: Client, expect: Expect) -> 
     super_stream(broker)
     await client.connected()
     result = await client.op("rmqs.partitions", session="s1", target=SUPER)
-    value = expect.ok(result, "the partitions are told", id="the-partitions-are-told")
+    value = expect.ok(result, "the partitions are returned", id="the-partitions-are-told")
     found = list(value["streams"])
     expect.equal(
         found, list(PARTITIONS), "all partitions, in the server's order", id="all-partitions-in-order"
@@ -82,7 +82,9 @@ async def route(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     await client.connected()
     for key, wanted in {"apac": [EAST], "both": [NORTH, WEST], "nowhere": [], "amer": [WEST]}.items():
         result = await client.op("rmqs.route", session="s1", target=SUPER, key=key)
-        value = expect.ok(result, "the partitions of a key are told", id="the-partitions-of-a-key-are-told")
+        value = expect.ok(
+            result, "the partitions of a key are returned", id="the-partitions-of-a-key-are-told"
+        )
         found = sorted(value["streams"])
         expect.equal(found, wanted, f"{key}: exactly its partitions", id="exactly-the-partitions-of-the-key")
     await _unknown(client, expect, "rmqs.route", key="apac")
@@ -233,7 +235,7 @@ async def older_broker(broker: RabbitMQStream, client: Client, expect: Expect) -
 
     Fault: Profile 3.10: Route and Partitions are answered with their own keys, without the top bit
     Pass: Messages for the hash of a key and for the key itself are `acked` and stored where they belong, and
-    surfaced, as roles go; non-strict: publish or subscribe fails (any kind but `timeout`)
+    delivered, as roles go; non-strict: publish or subscribe fails (any kind but `timeout`)
     Seen: measured on 3.10.8
     """
     super_stream(broker)

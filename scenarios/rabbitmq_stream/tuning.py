@@ -263,7 +263,7 @@ async def peer_properties(broker: RabbitMQStream, client: Client, expect: Expect
 async def trailing_bytes(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Extra trailing bytes in a response.
 
-    Fault: Open answer with 12 more bytes behind the property map, inside Size
+    Fault: Open answer with 12 more bytes after the property map, inside Size
     Pass: Ignored by length, connect succeeds; non-strict: connect fails `protocol` (or `connection`,
     `closed`) within 2 s and the socket is closed; fail: hang, silent death of the reader, crash
     Seen: stream-java-client#1028; source: Java only logs it, rstream raises in the reader

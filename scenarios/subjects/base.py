@@ -224,7 +224,7 @@ class Subject(Facts):
         seen = f"{len(got)} of {len(wanted)} came: {[message.body for message in got][:5]}"
         self.demand(
             same,
-            f"{prefix}the messages are surfaced once, in order and intact",
+            f"{prefix}the messages are delivered once, in order and intact",
             seen,
             check,
             id=slug("{}the-messages-are-surfaced-once-in-order-and-intact", prefix),

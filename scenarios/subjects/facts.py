@@ -208,7 +208,7 @@ class Facts(ABC):
         self.wire.restart()
 
     def only_handed_over(self, since: int) -> bool:
-        """Whether connections made since that record, behind a close, have brought what was given to the
+        """Whether connections made since that record, after a close, have brought what was given to the
         client before it, and have ended: some libraries send that whatever it takes."""
         return False
 

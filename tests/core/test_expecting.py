@@ -166,8 +166,8 @@ def test_faults_that_never_took_place(toy: Toy, client: Client) -> None:
     with pytest.raises(UnmetExpectation) as caught:
         toy.faults.check()
     assert str(caught.value).splitlines() == [
-        "the fault 'later' never took place: 2 fitted it (role = \"confirm\", nth = 9)",
-        "the fault 'never' never took place: nothing fitted it (kind = \"Value\")",
+        "the fault 'later' never took place: 2 matched (role = \"confirm\", nth = 9)",
+        "the fault 'never' never took place: no frame matched (kind = \"Value\")",
     ]
     with pytest.raises(UnmetExpectation, match="'chance' never took place"):
         toy.faults.check("chance")
@@ -179,4 +179,4 @@ def test_faults_that_never_took_place(toy: Toy, client: Client) -> None:
 def test_counts_of_faults(toy: Toy, client: Client) -> None:
     toy.faults.add(drop(role="confirm", nth=2, name="lost"))
     client.say("put a", "put b", "put c")
-    assert toy.faults.counts == ['lost: drop (role = "confirm", nth = 2); took place 1 x, 3 fitted it']
+    assert toy.faults.counts == ['lost: drop (role = "confirm", nth = 2); took place 1 x, 3 matched']

@@ -64,7 +64,7 @@ def test_a_full_disk_is_told_and_the_journal_in_memory_goes_on(tmp_path: Path) -
     told = journal.pop_failure()
     assert isinstance(told, JournalError) and told is run.failure
     assert told.path == tmp_path / f"{run.run}.wire"
-    assert "No space left on device; nothing from record 21 on is written down" in str(told)
+    assert "No space left on device; nothing from record 21 on is recorded" in str(told)
     assert journal.pop_failure() is None
     log = the_run(tmp_path)
     assert (log.run.ended, log.run.torn, log.run.verdict) == (False, True, "pass")
@@ -115,7 +115,7 @@ def test_an_abandoned_file_ends_torn_even_where_it_is_full(tmp_path: Path, last:
 
 def test_both_files_or_none(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(JournalError, match="Not a directory; nothing is written down") as told:
+    with pytest.raises(JournalError, match="Not a directory; nothing is recorded") as told:
         RunJournal(tmp_path / "file" / "journal", "r")
     assert told.value.path == tmp_path / "file" / "journal"
 

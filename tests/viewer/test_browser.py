@@ -133,6 +133,39 @@ def test_a_row_says_what_the_broker_knew_and_what_the_row_has_changed(page: Any)
     assert page.evaluate("window.hacked") is None
 
 
+def test_a_frame_that_a_fault_has_changed_says_which_fields(browser: Any, tmp_path: Path) -> None:
+    def deliver(tap: str, first: int, length: str) -> Row:
+        fields = f'{{"chunk":{{"first":{first},"data_length":{length}}}}}'
+        counts = [("deliver", 2)]
+        return Row(0.1, "out", 1, tap, "Deliver", "", "", [f"d:{first}"], 0, [("fields", fields)], counts)
+
+    rows = [deliver("said", 0, "27"), deliver("said", 2, "9"), deliver("sent", 0, "34")]
+    rows.append(Row(0.2, "event", 0, "", "deliver", "", "", [], 0, []))
+    lanes = [Lane("x", "subscription"), Lane("c1", "connection"), Lane("broker", "broker")]
+    write_page(tmp_path / "run.html", [RunDocument("a run", [], lanes, rows)])
+    with opened(browser, (tmp_path / "run.html").as_uri() + "#2", 1280, 900) as page:
+        page.locator("body[data-ready]").wait_for()
+        assert page.locator("aside .altered").all_inner_texts() == ["chunk.data_length: 27 \u2192 34"]
+        assert page.locator("aside .given").inner_text() == "handed to the application: 0"
+        page.keyboard.press("End")
+        assert page.locator("aside .given").inner_text() == "handed to the application: 1"
+        assert page.locator("aside .altered").count() == 0
+
+
+def test_frames_beside_the_broker_have_room_for_their_text_and_end_leads_to_the_last(
+    browser: Any, tmp_path: Path
+) -> None:
+    rows = [Row(0.1 * n, "in", n, "", "SaslAuthenticate", f"#{n}", "", [], 0, []) for n in range(12)]
+    lanes = [*(Lane(f"c{n}", "connection") for n in range(12)), Lane("broker", "broker")]
+    write_page(tmp_path / "run.html", [RunDocument("a run", [], lanes, rows)])
+    with opened(browser, (tmp_path / "run.html").as_uri(), 1280, 900) as page:
+        page.locator("body[data-ready]").wait_for()
+        page.keyboard.press("End")
+        assert picked(page) == "SaslAuthenticate #11"
+        cut = "rows => rows.filter(row => row.scrollWidth > row.clientWidth).length"
+        assert page.locator(".row .say").evaluate_all(cut) == 0
+
+
 def test_kinds_are_left_out(page: Any) -> None:
     page.get_by_label("ops").uncheck()
     assert page.locator(".row.op").count() == 0

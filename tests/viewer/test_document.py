@@ -247,6 +247,16 @@ def test_the_calls_of_a_test_have_a_lane_with_what_they_were_given(tmp_path: Pat
     assert min(row.t for row in document.rows) == 0
 
 
+def test_a_test_fails_when_it_did_and_not_with_the_last_frame() -> None:
+    with RabbitMQStream() as broker:
+        log = CallLog(broker)
+        broker.create_stream("orders")
+        ended_s = broker.now + 5.0
+        document = of_journal("o", broker.journal, {}, calls=log.found, failure="no", ended_s=ended_s)
+    assert document.rows[-1].what == "failure"
+    assert document.rows[-1].t - document.rows[-2].t >= 5.0
+
+
 def test_no_credentials_are_shown_of_what_a_call_was_given() -> None:
     def add_user(name: str, password: str, tags: tuple[str, ...] = ()) -> None: ...
 

@@ -247,15 +247,15 @@ async def _honesty(adapter: ProcessAdapter) -> Problem | None:
     unknown = sorted(set(hello.caps) - known)
     if unknown:
         came = f"declares capabilities that do not exist: {', '.join(unknown)}"
-        return Problem(came, "words of the table in ADAPTER.md", "look for a misspelt word")
+        return Problem(came, "words of the table in ADAPTER.md", "look for a misspelt name")
     unknown = sorted(set(hello.limits) - {*LIMITS, *bounds(adapter.protocol)})
     if unknown:
         came = f"declares limits that do not exist: {', '.join(unknown)}"
-        return Problem(came, "words of the table `limits` in ADAPTER.md", "look for a misspelt word")
+        return Problem(came, "words of the table `limits` in ADAPTER.md", "look for a misspelt name")
     strange = sorted(set(hello.contract) - {*CONTRACT, OTHERS})
     if strange:
         came = f"its contract has words that do not exist: {', '.join(strange)}"
-        return Problem(came, "words of the second table in ADAPTER.md, section 3", "look for a misspelt word")
+        return Problem(came, "words of the second table in ADAPTER.md, section 3", "look for a misspelt name")
     for capability, needed in capability_ops().items():
         if hello.can(capability) and needed not in hello.ops:
             came = f"declares {capability} without the op {needed}"

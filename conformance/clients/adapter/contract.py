@@ -17,18 +17,18 @@ CONTRACT: Mapping[str, str] = {
     "waits": "an op waits for the next connection, where there is none or where it was lost",
     "drains": "a close hands over first what has come",
     "own_credit": "it allows deliveries by a plan of its own, not one for each that has come",
-    "drops_idle": "it ends a connection that it needs no more without saying so, or waiting for the answer",
+    "drops_idle": "it ends a connection that it no longer needs without a close frame, or the answer to one",
     "leaves_dropped": "what the broker has dropped (a target that moves) it leaves to the application",
-    "own_deadline": "what has no answer is given up by a time-out of its own, whatever the application says",
-    "own_keys": "it tells outcomes by keys, or has names for publishers, that are not those on the wire",
-    "reads_odd": "it makes sense of frames that are not by the letter of the protocol",
+    "own_deadline": "what has no answer is given up by a time-out of its own, not by that of the application",
+    "own_keys": "it reports outcomes by keys, or has names for publishers, that are not those on the wire",
+    "reads_odd": "it accepts frames that are not as the protocol has them",
     "takes_existing": "to create what is there already works",
     "beats_late": "between its heartbeats twice the agreed time may pass",
     "reads_on": "after bytes that cannot be a frame it waits for more, until a time-out of its own",
     "logs_callbacks": "that a callback of the application has failed is reported in a log at most",
     "shuffles": "events may be delivered in another order than they came, as handlers run at the same time",
     "one_callback": "callbacks of all subscriptions run one after the other, so that a slow one holds up all",
-    "skips_damaged": "what is damaged is passed over, or surfaced as far as it goes, without an error",
+    "skips_damaged": "what is damaged is passed over, or delivered as far as it goes, without an error",
 }
 #: The member of ``contract`` that says what counts for words which are left out; true without it.
 OTHERS = "others"

@@ -55,7 +55,7 @@ class ReconnectsInStep(Backoff):
 
 @mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"], protocols=RECONNECTING)
 class CallbackErrorsVanish(Callbacks):
-    """Swallows what a callback raises without a trace."""
+    """Drops what a callback raises."""
 
     def failed(self, callback: str, error: Exception) -> None:
         pass

@@ -98,7 +98,7 @@ export class Broker {
     return (await this.call("faults", fault)).names
   }
 
-  /** One fault by name: how often it was `seen` (it fitted) and `fired` (it took place). */
+  /** One fault by name: how often it was `seen` (it matched) and `fired` (it took place). */
   fault(name) {
     return this.#request("GET", `faults/${encodeURIComponent(name)}`)
   }

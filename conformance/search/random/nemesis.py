@@ -116,7 +116,7 @@ class Crash(Nemesis):
     """The process dies and comes back."""
 
     name = "crash"
-    about = "The broker dies and comes back with what it had."
+    about = "The broker crashes and restarts with what it had stored."
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"how": random.choice(("rst", "fin"))}
@@ -129,7 +129,7 @@ class CrashForget(Crash):
     """It loses what it had."""
 
     name = "crash-forget"
-    about = "The broker dies and comes back empty."
+    about = "The broker crashes and restarts with nothing stored."
     needs_broker = True
     forgets = True
 

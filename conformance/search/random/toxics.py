@@ -144,7 +144,7 @@ class ToxicSlicer(_ToxicNemesis):
     """Small pieces."""
 
     name = "slicer"
-    about = "What the server says comes in small pieces."
+    about = "What the server sends comes in small pieces."
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"average_size": random.choice((2, 10, 50)), "delay": random.choice((100, 1000))}

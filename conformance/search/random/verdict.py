@@ -83,7 +83,7 @@ def verdict_on(case: ChaosCase) -> RunVerdict:
     anomalies = () if any(finding.name == ALIVE for finding in findings) else _anomalies(case)
     if findings or anomalies:
         if case.lag_s > LAG_S:
-            reason = f"the harness stood still for {case.lag_s:.1f} s"
+            reason = f"the harness was paused for {case.lag_s:.1f} s"
             return RunVerdict(Word.INCONCLUSIVE, findings, anomalies, reason)
         return RunVerdict(Word.FAIL, findings, anomalies)
     if any(done.op not in SILENT and done.result and done.result.ok for done in case.ops):

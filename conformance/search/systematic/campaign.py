@@ -71,7 +71,7 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
 
     Args:
         seed: Of the order in which specs are drawn.
-        again: Begin anew instead of where the last sweep has stopped.
+        again: Begin again from the start, not where the last sweep stopped.
         specs: Run these, instead of drawing any.
         processes: How many runs at once; 0: one of a client in this process, `SIDE_BY_SIDE` of others.
         meter: Measures what of the client is executed.

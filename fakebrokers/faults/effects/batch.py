@@ -77,5 +77,5 @@ def joined(first: Frame, second: Frame) -> Frame:
         elif one != other:
             raise ValueError(f"they have another {name}")
     if not both:
-        raise ValueError("their messages stand in no array")
+        raise ValueError("their messages are in no array")
     return msgspec.structs.replace(first, **both)

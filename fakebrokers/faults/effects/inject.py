@@ -1,4 +1,4 @@
-"""A frame that nobody asked for."""
+"""A frame that was not asked for."""
 
 from __future__ import annotations
 

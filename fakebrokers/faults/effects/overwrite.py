@@ -14,7 +14,7 @@ class Overwrite(Effect, frozen=True, tag="overwrite"):
     Attributes:
         at: Its offset in the frame, from 0 (the length prefix included). A frame that ends before stays.
         width: Its bytes.
-        value: What stands there then.
+        value: What is there then.
         add: Or what is added to it; it wraps.
     """
 

@@ -74,7 +74,7 @@ class BlackHole(EffectOnFake, frozen=True, tag="black-hole"):
 
 
 class Crash(EffectOnFake, frozen=True, tag="crash"):
-    """The broker dies: all connections end, nothing listens.
+    """The broker crashes: all connections end, nothing listens.
 
     Attributes:
         how: What the clients see.

@@ -49,7 +49,7 @@ class Asked:
         assert self._process.stdout is not None
         line = await self._process.stdout.readline()
         if not line:
-            raise FakeBrokerError("a worker of the simulation has ended; what it said last is above")
+            raise FakeBrokerError("a worker of the simulation has ended; its last output is above")
         answer = msgspec.json.decode(line, type=Answer)
         if answer.outcome is None:
             raise UsageError(answer.problem)

@@ -48,7 +48,7 @@ FOLDER = Path(".fakebrokers") / "simulate"
     "--coverage",
     multiple=True,
     metavar="MODULE",
-    help="Steer by lines of this module or package, and say which no seed reached; may be repeated.",
+    help="Steer by lines of this module or package, and list what no seed reached; may be repeated.",
 )
 @click.option("--twice", is_flag=True, help="Run every seed twice, not only each hundredth and what fails.")
 @click.option(
@@ -85,7 +85,9 @@ def simulate(
     report: Path,
     as_json: bool,
 ) -> int:
-    """Run a system on virtual time under faults drawn from seeds, and find the fewest that break it.
+    """Find the fewest faults that break a system, on virtual time.
+
+    Each seed draws faults.
 
     MODULE:FUNCTION is an async function that gets the simulation: it makes brokers, starts applications, and
     raises what is wrong at the end, after 'await simulation.healed()'.

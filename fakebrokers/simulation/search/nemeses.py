@@ -73,7 +73,7 @@ class Crash(_OfBroker):
     """The process ends, and comes back."""
 
     name = "crash"
-    about = "The broker dies and comes back with what it had."
+    about = "The broker crashes and restarts with what it had stored."
 
     def args(self, random: Random) -> dict[str, Any]:
         return {"how": random.choice(("rst", "fin"))}

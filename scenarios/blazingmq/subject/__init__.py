@@ -116,7 +116,7 @@ class BlazingSubject(Subject):
         return [record for record in sent if record.kind in CONFIGURED and _takes(record.frame)]
 
     def ask_to_close(self, connection: str, code: int, reason: str) -> None:
-        raise NotImplementedError("brokers of BlazingMQ have no goodbye")
+        raise NotImplementedError("brokers of BlazingMQ have no close frame")
 
     def settled(self, since: int) -> list[Record]:
         return self.broker.journal.select(kind="CONFIRM", tap=Tap.RECEIVED, since=since)

@@ -118,7 +118,7 @@ class MoleculerSubject(Subject):
         return self.broker.journal.select(kind=kind, tap=Tap.RECEIVED, since=since)
 
     def ask_to_close(self, connection: str, code: int, reason: str) -> None:
-        raise NotImplementedError("servers of Moleculer's buses have no goodbye")
+        raise NotImplementedError("servers of Moleculer's buses have no close frame")
 
     def cuts(self, longest: int) -> Sequence[int]:
         return HANDSHAKE_CUTS

@@ -237,7 +237,7 @@ class PzqSubject(Subject):
         seen = f"copies {copies()}; came: {[message.body for message in got][:5]}"
         self.demand(
             once,
-            f"{prefix}the messages are surfaced once and intact",
+            f"{prefix}the messages are delivered once and intact",
             seen,
             check,
             id=slug("{}the-messages-are-surfaced-once-and-intact", prefix),

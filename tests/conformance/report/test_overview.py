@@ -181,7 +181,7 @@ def test_a_client_that_can_be_judged_on_virtual_time_says_which_rows_were(tmp_pa
     ]
     assert timed(rows) == (
         "2 scenarios judged on virtual time, 2 in processes, in real time: 1 because on virtual time they "
-        "showed what nobody knew, 1 because they need a process"
+        "showed what was not known, 1 because they need a process"
     )
     assert timed([row(1, Verdict.PASS)]) == ""
     assert "2 scenarios judged on virtual time" in overview(tmp_path, run(*rows))

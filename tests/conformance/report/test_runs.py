@@ -71,7 +71,7 @@ def test_what_failed_and_what_breaks_a_rule_has_a_page(
         *(("did", "create_stream"), ("op", "publish"), ("failure", "the scenario failed"))
     ]
     assert ("got", "17 is missing") in bad.about
-    assert bad.logs == [("what went wrong in the adapter", "it said <b>oh</b>")]
+    assert bad.logs == [("the client's process: errors and standard error", "it said <b>oh</b>")]
     assert [row.what for row in ruled.rows] == ["did", "op"]
 
 

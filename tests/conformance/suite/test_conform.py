@@ -177,7 +177,7 @@ def test_wrong_usage_is_64_and_says_what_to_do(arguments: list[str], problem: st
     [
         (["--target", "rabbitmq-stream://127.0.0.1:1", "RMQS-3.01"], "nothing answers at 127.0.0.1:1"),
         (["--variant", "5.0"], "there is no scenario to run"),
-        (["NET-2.07"], "this says nothing about the client"),
+        (["NET-2.07"], "this is no verdict on the client"),
     ],
 )
 def test_where_nothing_is_executed_that_is_said(arguments: list[str], sentence: str) -> None:

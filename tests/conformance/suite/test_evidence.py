@@ -11,7 +11,7 @@ import pytest
 from conformance.clients.adapter.last_words import around_last_words
 from conformance.clients.adapter.transcript import Transcript
 from conformance.results import Verdict
-from conformance.suite.evidence import end_of, plan_of, proxy_of, records_of
+from conformance.suite.evidence import brief, end_of, plan_of, proxy_of, records_of
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios
 from conformance.suite.present import to_result
@@ -60,6 +60,13 @@ PYTHON = """Traceback (most recent call last):
     frame.key
 AttributeError: no key
 """
+
+
+def test_of_a_long_stderr_the_console_has_the_last_lines() -> None:
+    trouble = ["ended with exit status 1", *(f"stderr: line {number}" for number in range(20))]
+    assert brief(trouble) == [trouble[0], *trouble[-8:]]
+    assert brief(trouble[:9]) == trouble[:9]
+    assert brief(trouble, 1) == [trouble[0], trouble[-1]]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from conformance.suite.reproducer import PythonClient, python_client, reproducer
 from conformance.suite.scenario import Scenario
 from conformance.suite.story import one_line, reported
 from fakebrokers import RabbitMQStream
+from fakebrokers.faults import drop
 from fakebrokers.rabbitmq_stream.frames import PublishError
 
 ROOT = Path(__file__).parents[3]
@@ -229,12 +230,15 @@ def test_what_the_fake_does_of_itself_is_no_deed() -> None:
         assert broker.messages("orders") == []
         broker.crash()
         broker.restart()
+        broker.faults.add(drop(role="confirm", name="idle"))
+        broker.faults.near_miss("idle")  # the judge asks that of a fault that never took place
 
     deeds = recorded(RabbitMQStream(), act)
     assert [deed.text.partition("(")[0] for deed in deeds] == [
         "broker.create_stream",
         "broker.crash",
         "broker.restart",
+        "broker.faults.load",
     ]
 
 

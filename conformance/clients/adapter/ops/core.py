@@ -29,6 +29,6 @@ CAPABILITIES: Mapping[str, str] = {
     "named_publisher": "publishers with a reference, for deduplication",
     "clock_offset": "its wall clock can be moved",
     "counter_seed": "its counters can be set",
-    "stats": "it tells what it holds",
+    "stats": "it reports what it holds",
     "tls": "TLS connections",
 }

@@ -125,7 +125,7 @@ class _KeepingRequests(Requests):
     also=[_KeepingRequests],
 )
 class BlazingAnswersToNobodyAreKept(BlazingClient):
-    """Keeps answers that nobody waits for."""
+    """Keeps answers that no call waits for."""
 
     @property
     def buffered_bytes(self) -> int:

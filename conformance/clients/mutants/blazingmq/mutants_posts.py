@@ -200,7 +200,7 @@ class SaysCompressed(Contents):
 
 @mutant("posts-share-a-correlation-id", tag="life-cycle", breaks=["B9", "X4"])
 class PostsShareACorrelationId(Posts):
-    """Begins anew with 1 after the largest correlation id, whatever still waits under it."""
+    """Begins again with 1 after the largest correlation id, whatever still waits under it."""
 
     def next_id(self) -> int:
         self.last_id = self.last_id % CORRELATION_MAX + 1
@@ -209,7 +209,7 @@ class PostsShareACorrelationId(Posts):
 
 @mutant("unknown-ack-ends-its-event", tag="life-cycle", breaks=["B9", "X4"])
 class UnknownAckEndsItsEvent(Posts):
-    """Reads no further in an event after an ACK that nobody waits for."""
+    """Reads no further in an event after an ACK that no call waits for."""
 
     def acknowledged(self, frame: Ack) -> None:
         for number, message in enumerate(frame.messages):

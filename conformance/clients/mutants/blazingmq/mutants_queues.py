@@ -244,7 +244,7 @@ class ForgetsQueues(Queues):
 
 @mutant("reopen-refusals-go-untold", tag="life-cycle", breaks=["B19"])
 class ReopenRefusalsGoUntold(Queues):
-    """Tells nobody of a queue that could not be opened again."""
+    """Does not report a queue that could not be opened again."""
 
     async def restore(self) -> None:
         for queue in self.by_name.values():

@@ -66,7 +66,7 @@ class ReadsBerOnly(Frames):
 
 @mutant("skips-garbage", tag="wire", breaks=["B19", "W1", "X1", "X5"])
 class SkipsGarbage(Link):
-    """Keeps a connection on which nobody knows where the next event begins."""
+    """Keeps a connection on which the beginning of the next event is not known."""
 
     def malformed(self, frame: Malformed) -> None:
         if frame.code not in ("framing", "too-large"):
@@ -131,11 +131,11 @@ class UnknownTypesAreFatal(Link):
 
 @mutant("stray-heartbeats-are-fatal", tag="life-cycle", breaks=["B19"])
 class StrayHeartbeatsAreFatal(Link):
-    """A HEARTBEAT_RSP that nobody asked for ends the connection."""
+    """A HEARTBEAT_RSP that was not asked for ends the connection."""
 
     def other(self, frame: Frame) -> None:
         if isinstance(frame, HeartbeatResponse):
-            self.end(ClientError("protocol", "an answer that nobody asked for"))
+            self.end(ClientError("protocol", "an answer that was not asked for"))
 
 
 @mutant("large-events-interleave", tag="wire", breaks=["B10", "X4"])

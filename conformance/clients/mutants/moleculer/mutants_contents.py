@@ -42,7 +42,7 @@ class _KeepingCaller(Caller):
     "answers-to-nobody-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.05"], also=[_KeepingCaller]
 )
 class MoleculerAnswersToNobodyAreKept(MoleculerClient):
-    """Keeps answers that nobody waits for."""
+    """Keeps answers that no call waits for."""
 
     @property
     def buffered_bytes(self) -> int:  # type: ignore[override]

@@ -88,7 +88,7 @@ class DemandsNeedAck(Events):
 
 @mutant("star-is-greedy", tag="data", breaks=["M6"])
 class StarIsGreedy(Events):
-    """Lets a star stand for any number of segments."""
+    """Lets a star match any number of segments."""
 
     def concerns(self, listener: Listener, name: str, groups: Any) -> bool:
         return fnmatchcase(name, listener.pattern)

@@ -63,7 +63,7 @@ class StaysAwayAfterALoss(MoleculerClient):
 
 @mutant("next-answer-for-the-next-call", tag="data", breaks=["X8"])
 class NextAnswerForTheNextCall(Caller):
-    """Takes an answer that nobody waits for any more for that of its oldest call."""
+    """Takes an answer that no call waits for any more for that of its oldest call."""
 
     def waiting(self, id: str) -> Pending | None:
         name = id if id in self.pending else next(iter(self.pending), None)

@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 @mutant("timeout-in-seconds", tag="wire", breaks=["M9", "M10"])
 class TimeoutInSeconds(Caller):
-    """Tells the callee its time-out in seconds."""
+    """Sends the callee its time-out in seconds."""
 
     def request(self, *args: Any) -> Json:
         packet = super().request(*args)
@@ -160,7 +160,7 @@ class DeadlineWithoutItsCode(Server):
 
 @mutant("asks-anybody", tag="data", breaks=["M2", "M4"])
 class AsksAnybody(Caller):
-    """Asks some node for an action that nobody offers."""
+    """Asks some node for an action that no node offers."""
 
     def route(self, action: str, node: str) -> tuple[str, str]:
         try:

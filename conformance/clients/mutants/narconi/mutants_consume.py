@@ -239,7 +239,7 @@ class SettlesTwice(Consumer):
 
 @mutant("errors-swallowed", tag="life-cycle", breaks=["N14"])
 class ErrorsSwallowed(Consumer):
-    """Tells nobody of an error of the server."""
+    """Reports no error of the server."""
 
     def failed(self, value: dict[str, Any]) -> None:
         pass
@@ -256,7 +256,7 @@ class ErrorsAreMessages(Consumer):
 
 @mutant("stop-not-sent", tag="wire", breaks=["N15"])
 class StopNotSent(Consumer):
-    """Does not tell the server that it wants no more."""
+    """Does not let the server know that it wants no more."""
 
     def stop(self) -> None:
         pass
@@ -318,7 +318,7 @@ class TooLargeIgnored(MessageReader):
 
 @mutant("limit-made-to-fit", tag="data", breaks=["N11"])
 class LimitMadeToFit(WebSockets):
-    """Takes another limit when the wanted one is out of range, and tells nobody."""
+    """Takes another limit when the wanted one is out of range, and reports no error."""
 
     def socket(self, queue: str, protocol: str, query: Mapping[str, str], *callbacks: Any) -> Socket:
         made = dict(query)

@@ -95,7 +95,7 @@ class ThrottledIsRepeated(HttpApi):
 
 @mutant("delete-is-repeated", tag="data", breaks=["N4", "N17"])
 class DeleteIsRepeated(HttpApi):
-    """Repeats a DELETE in silence when its connection breaks, because DELETE is idempotent elsewhere."""
+    """Repeats a DELETE without notice when its connection breaks, because DELETE is idempotent elsewhere."""
 
     async def take(self, queue: str) -> Delivery | None:
         try:

@@ -39,7 +39,7 @@ class NarconiReconnectsOnce(WebSockets):
 
 @mutant("gone-queue-is-tried-for-ever", tag="life-cycle", breaks=["X6"])
 class GoneQueueIsTriedForEver(WebSockets):
-    """Tries again whatever the server refuses, and tells nobody."""
+    """Tries again whatever the server refuses, and reports no error."""
 
     def is_final(self, error: ClientError) -> bool:
         return False
@@ -143,7 +143,7 @@ class ParkedMessagesStay(Publishers):
     """Never ends a message that was published while there was no connection."""
 
     def is_parked(self, queue: str) -> bool:
-        """Whether the queue's connection is being made anew."""
+        """Whether the queue's connection is being made again."""
         task = self.by_queue.get(queue)
         return self.websockets.settings.auto_reconnect and task is not None and not task.done()
 

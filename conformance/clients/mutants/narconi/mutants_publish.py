@@ -167,7 +167,7 @@ class NarconiBodiesAreText(Publisher):
 
 @mutant("metadata-unchecked", tag="wire", breaks=["N3", "N5"])
 class MetadataUnchecked(Metadata):
-    """Sends metadata that the server drops, or dies of."""
+    """Sends metadata that the server drops, or crashes at."""
 
     def check(self, headers: Mapping[str, Any]) -> None:
         pass
@@ -175,7 +175,7 @@ class MetadataUnchecked(Metadata):
 
 @mutant("unknown-names-dropped", tag="data", breaks=["N3", "N5"])
 class UnknownNamesDropped(HttpApi):
-    """Leaves out metadata without the prefix, over HTTP, in silence."""
+    """Leaves out metadata without the prefix, over HTTP, without an error."""
 
     async def post(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
         known = (PREFIX, "content-type")

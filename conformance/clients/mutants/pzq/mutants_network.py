@@ -37,7 +37,7 @@ class PzqReconnectsWithoutPause(Connector):
 
 @mutant("close-keeps-the-socket", tag="life-cycle", breaks=["X7", "X9"])
 class CloseKeepsTheSocket(Producer):
-    """Tells those who wait that it is closed, and leaves its socket to itself."""
+    """Ends the calls that wait, and leaves its socket to itself."""
 
     def close(self) -> None:
         self.socket.close, close = lambda: None, self.socket.close  # type: ignore[method-assign]
@@ -75,7 +75,7 @@ class PzqOneInFiftyIsLost(Producer):
 
 @mutant("unmatched-answers-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.05"])
 class PzqUnmatchedAnswersAreKept(Producer):
-    """Keeps answers that nobody waits for."""
+    """Keeps answers that no call waits for."""
 
     def find(self, answer: Answer) -> Waiting | None:
         waiting = super().find(answer)

@@ -55,7 +55,7 @@ class EmptyPartsDropped(Producer):
 
 @mutant("ids-come-round", tag="data", breaks=["P1", "P6"], aims=["PZQ-1.13"])
 class IdsComeRound(Producer):
-    """Counts its ids to 150 and begins anew."""
+    """Counts its ids to 150 and begins again."""
 
     def new_id(self) -> bytes:
         super().new_id()
@@ -176,7 +176,7 @@ class AnswerByPosition(Producer):
 
 @mutant("answers-are-kept", tag="data", breaks=["P4", "X8"])
 class AnswersAreKept(Producer):
-    """Keeps an answer that nobody waits for, and takes it for the next message's."""
+    """Keeps an answer that no call waits for, and takes it for the next message's."""
 
     kept: Answer | None = None
 

@@ -56,7 +56,7 @@ class FailureIsSuccess(Consumer):
 
 @mutant("failures-are-hidden", tag="life-cycle", breaks=["P8", "P9"])
 class FailuresAreHidden(Consumer):
-    """Tells nobody that a callback has failed."""
+    """Does not report that a callback has failed."""
 
     async def hand_over(self, delivery: Delivery) -> None:
         try:

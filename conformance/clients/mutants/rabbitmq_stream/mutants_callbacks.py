@@ -48,7 +48,7 @@ class CopiesOfEverything(Publishing):
 
 
 class _Keeping(Requests):
-    """Has a list of the answers that nobody has asked for."""
+    """Has a list of the answers that were not asked for."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -60,7 +60,7 @@ class _Keeping(Requests):
 
 @mutant("unmatched-answers-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.05"], also=[_Keeping])
 class StreamUnmatchedAnswersAreKept(StreamClient):
-    """Keeps answers that nobody has asked for."""
+    """Keeps answers that were not asked for."""
 
     @property
     def buffered_bytes(self) -> int:

@@ -75,7 +75,7 @@ class CrcSigned(Subscription):
 
 @mutant("data-length-kills-the-reader", tag="wire", breaks=["R1", "R10"])
 class DataLengthKillsTheReader(DeafConnection):
-    """Reads nothing more, in silence, once a data length is not that of the frame."""
+    """Reads nothing more, without an error, once a data length is not that of the frame."""
 
     def delivered(self, frame: Deliver) -> None:
         if not frame.chunk.length_ok:

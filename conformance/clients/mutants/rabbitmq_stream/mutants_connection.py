@@ -182,7 +182,7 @@ class VersionExpected(Handshake):
 
 @mutant("few-properties", tag="wire", breaks=["R15", "R20", "X5"])
 class FewProperties(DeafConnection):
-    """Its reader dies when a map has more entries than its table."""
+    """Its reader ends when a map has more entries than its table."""
 
     def handle(self, frame: Frame) -> None:
         if len(getattr(frame, "properties", None) or ()) > 16:
@@ -192,7 +192,7 @@ class FewProperties(DeafConnection):
 
 @mutant("trailing-bytes-stop-the-reader", tag="wire", breaks=["R1", "R20"])
 class TrailingBytesStopTheReader(DeafConnection):
-    """Its reader dies when an answer is longer than expected."""
+    """Its reader ends when an answer is longer than expected."""
 
     def receive(self, data: bytes, now: float) -> None:
         for frame, size in type(self.codec)("client", 0).feed(data):
@@ -203,7 +203,7 @@ class TrailingBytesStopTheReader(DeafConnection):
 
 @mutant("open-properties-expected", tag="wire", breaks=["R15"], also=[DeafConnection])
 class OpenPropertiesExpected(Handshake):
-    """Its reader dies when the answer to Open has no properties."""
+    """Its reader ends when the answer to Open has no properties."""
 
     def entered(self, answer: Any) -> None:
         if answer.properties is None:

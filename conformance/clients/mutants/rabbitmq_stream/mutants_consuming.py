@@ -72,7 +72,7 @@ class ReusedIdLeadsToTheOldCallback(Connection):
 
 @mutant("unsubscribed-still-reads", tag="life-cycle", breaks=["R9"])
 class UnsubscribedStillReads(Consuming):
-    """Tells the server of the end of a subscription, but not itself."""
+    """Ends a subscription at the server, and goes on reading it."""
 
     async def unsubscribe(
         self, subscription: Subscription, *, drain: bool = False, timeout: float | None = None

@@ -109,7 +109,7 @@ class ServerCloseIgnored(Connection):
 
 @mutant("server-close-untold", tag="life-cycle", breaks=["R17", "X7"])
 class ServerCloseUntold(Recovery):
-    """Tells nobody that the server has closed the connection, and does not come back."""
+    """Does not report that the server has closed the connection, and does not come back."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         if error.kind == "closed" and not self.runtime.is_closed:
@@ -182,7 +182,7 @@ class CloseEmptiesTheQueue(StreamClient):
 
 @mutant("surfaces-after-close", tag="data", breaks=["R9", "R17", "X7"])
 class SurfacesAfterClose(Consuming):
-    """Goes on surfacing what has come after it is closed."""
+    """Goes on delivering what has come after it is closed."""
 
     def stop(self, subscription: Subscription, drain: bool = False) -> None:
         super().stop(subscription, True)

@@ -27,7 +27,7 @@ class EmptyFrameStopsTheReader(DeafConnection):
 
 @mutant("unknown-key-stops-the-reader", tag="wire", breaks=["R1", "R20", "X5"])
 class UnknownKeyStopsTheReader(DeafConnection):
-    """Its reader dies at a command key that it does not know."""
+    """Its reader ends at a command key that it does not know."""
 
     def malformed(self, frame: Malformed) -> None:
         if frame.code == "unknown" and len(frame.data) >= 8:
@@ -139,7 +139,7 @@ class ReadsOverTheEnd(Connection):
 
 @mutant("huge-count-hangs", tag="wire", breaks=["R4"])
 class HugeCountHangs(DeafConnection):
-    """Its reader dies at an array with more items than the frame holds."""
+    """Its reader ends at an array with more items than the frame holds."""
 
     def malformed(self, frame: Malformed) -> None:
         if "items" in frame.problem:
@@ -150,7 +150,7 @@ class HugeCountHangs(DeafConnection):
 
 @mutant("strict-utf8-stops-the-reader", tag="wire", breaks=["R4"])
 class StrictUtf8StopsTheReader(DeafConnection):
-    """Its reader dies at a string that is no UTF-8."""
+    """Its reader ends at a string that is no UTF-8."""
 
     def handle(self, frame: Frame) -> None:
         texts: list[Any] = [getattr(frame, name, None) for name in ("reason", "stream")]

@@ -16,7 +16,7 @@ from fakebrokers.rabbitmq_stream.codes import Code
 
 @mutant("two-outcomes", tag="data", breaks=["R7"])
 class TwoOutcomes(Publisher):
-    """Reports the outcome of a message twice where nobody waits for it."""
+    """Reports the outcome of a message twice where no call waits for it."""
 
     def settle(self, publishing_id: int, error: ClientError | None) -> None:
         entry = self.pending.get(publishing_id)

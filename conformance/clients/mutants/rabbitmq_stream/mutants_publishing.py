@@ -92,7 +92,7 @@ class UnknownPublishErrorIgnored(Publisher):
 
 @mutant("stray-confirm-stops-the-reader", tag="wire", breaks=["R7"])
 class StrayConfirmStopsTheReader(DeafConnection):
-    """Its reader dies when an id is confirmed that is not open."""
+    """Its reader ends when an id is confirmed that is not open."""
 
     def confirmed(self, frame: PublishConfirm) -> None:
         publisher = self.find_publisher(frame.publisher_id)
@@ -149,7 +149,7 @@ class SequenceTakenForNext(Publisher):
 
 @mutant("repeats-with-new-ids", tag="data", breaks=["R7", "R8"])
 class RepeatsWithNewIds(Publisher):
-    """Publishes the unconfirmed again under new ids, so that the server cannot tell doubles."""
+    """Publishes the unconfirmed again under new ids, so that the server cannot recognise repeats."""
 
     def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
         entries = list(self.pending.values())
@@ -267,7 +267,7 @@ class PublishesOvertake(Publishing):
 
 @mutant("room-for-who-has-left", tag="life-cycle", breaks=["R7", "X8"])
 class RoomForWhoHasLeft(Publishing):
-    """Gives room in the window to a publish that was cancelled, and wakes nobody else."""
+    """Gives room in the window to a publish that was cancelled, and wakes no other one."""
 
     def _next_turn(self, publisher: Publisher) -> None:
         line = self._turns.get(publisher)

@@ -33,7 +33,7 @@ class AnswersInOrder(Requests):
 
 @mutant("stray-answer-ends-a-request", tag="life-cycle", breaks=["R3", "X8"])
 class StrayAnswerEndsARequest(Requests):
-    """An answer that nobody waits for fails the oldest request that is open."""
+    """An answer that no call waits for fails the oldest request that is open."""
 
     def answered_late(self, frame: Any) -> None:
         for correlation_id in list(self.waiting)[:1]:
@@ -42,7 +42,7 @@ class StrayAnswerEndsARequest(Requests):
 
 @mutant("stray-answer-is-fatal", tag="wire", breaks=["R3", "X8"], also=[DeafConnection])
 class StrayAnswerIsFatal(Requests):
-    """Its reader dies when an answer comes that nobody waits for."""
+    """Its reader ends when an answer comes that no call waits for."""
 
     def answered_late(self, frame: Any) -> None:
         connection: Any = self.connection
@@ -185,7 +185,7 @@ class UnknownCodeIsFine(Link):
 
 @mutant("unknown-code-stops-the-reader", tag="wire", breaks=["R5", "R7", "R20", "X5"])
 class UnknownCodeStopsTheReader(DeafConnection):
-    """Its reader dies when it sees a response code that it does not know."""
+    """Its reader ends when it sees a response code that it does not know."""
 
     def answered(self, frame: Any) -> None:
         self._look(getattr(frame, "code", Code.OK))
@@ -245,7 +245,7 @@ class LengthInCharacters(Connection):
 
 @mutant("null-stops-the-reader", tag="wire", breaks=["R4"], aims=["RMQS-2.14"])
 class NullStopsTheReader(DeafConnection):
-    """Its reader dies when a string is null."""
+    """Its reader ends when a string is null."""
 
     def answered(self, frame: Any) -> None:
         properties = getattr(frame, "properties", {})

@@ -49,7 +49,7 @@ class _Waiting(Publishing):
 
 @mutant("deleted-stream-untold", tag="life-cycle", breaks=["R13", "R14", "X6"], also=[_Waiting])
 class DeletedStreamUntold(Recovery):
-    """Looks for a deleted stream forever, and tells nobody."""
+    """Looks for a deleted stream forever, and reports no error."""
 
     def close_user(self, user: User, error: ClientError) -> None:
         if isinstance(user, Publisher):
@@ -117,7 +117,7 @@ class PublisherStaysBehind(Recovery):
 
 @mutant("unknown-update-stops-the-reader", tag="wire", breaks=["R14", "R20"])
 class UnknownUpdateStopsTheReader(DeafConnection):
-    """Its reader dies at a MetadataUpdate with a code other than 6, or of a stream that it does not use."""
+    """Its reader ends at a MetadataUpdate with a code other than 6, or of a stream that it does not use."""
 
     def metadata_updated(self, frame: MetadataUpdate) -> None:
         streams = {one.stream for one in self.publishers.values()}

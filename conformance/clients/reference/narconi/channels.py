@@ -199,5 +199,5 @@ class Subscription:
         """Report what came and will not be delivered: without acknowledgements the server has it no more."""
         if count := len(self._feed) + self._left_out:
             fate = "they go back to the queue" if self._ack else "they are lost"
-            self._runtime.callbacks.note(f"{count} deliveries of {self._queue} were not surfaced: {fate}")
+            self._runtime.callbacks.note(f"{count} deliveries of {self._queue} were not delivered: {fate}")
         self._feed.abort()

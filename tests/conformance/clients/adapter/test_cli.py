@@ -34,7 +34,7 @@ def test_check_ends_with_1_and_the_problem(toy: str) -> None:
     assert "failed    honesty" in result.output
     assert "expected: words of the table in ADAPTER.md" in result.output
     assert "came:     declares capabilities that do not exist: teleport" in result.output
-    assert "fix:      look for a misspelt word" in result.output
+    assert "fix:      look for a misspelt name" in result.output
 
 
 def test_any_library_name_is_shown_as_it_is_and_harms_no_terminal(toy: str) -> None:
