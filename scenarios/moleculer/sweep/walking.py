@@ -6,7 +6,7 @@ from conformance.run.walks import LOSSY, Walk, walks
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, NODE, peer, probed, service_of_peer
 from scenarios.moleculer.sweep.serving import ACTIONS
 
-PEERS = ("peer", "peer-1", "peer-11")  #: names that contain each other
+PEERS = ("peer", "peer-1", "peer-1ä")  #: names that contain each other, and are longer in bytes
 FEW_S, MANY_S = 2.0, 8.0
 
 
@@ -16,7 +16,8 @@ async def begin(walk: Walk) -> None:
     walk.state["away"] = False
     walk.state["served"] = set()
     walk.state["heard"] = set()
-    await walk.context.connect(timeout=CONNECT_S, node_id=NODE)
+    given = {"node_id": NODE, "transporter": walk.context.broker.url}
+    await walk.context.connect(timeout=CONNECT_S, **given)
     await walk.context.sleep(MET_S)
 
 
@@ -99,6 +100,9 @@ STEPS = (
     (8, call), (2, ping), (2, emit), (2, serve), (2, listen), (5, asked), (3, turn), (1, Walk.kill),
     (1, Walk.rest), (3, Walk.ended),
 )  # fmt: skip
-WALKS = walks(15, STEPS, begin, end, role="caller") + walks(
-    15, (*STEPS, *LOSSY), begin, end, role="caller", name="rough-walk"
+WALKS = (
+    walks(15, STEPS, begin, end, role="caller")
+    + walks(15, (*STEPS, *LOSSY), begin, end, role="caller", name="rough-walk")
+    + walks(5, STEPS, begin, end, role="caller", name="mqtt-walk", server={"transporter": "mqtt"})
+    + walks(5, STEPS, begin, end, role="caller", name="redis-walk", server={"transporter": "redis"})
 )
