@@ -27,8 +27,8 @@ def beats(case: Case) -> Iterator[Violation]:
     Rests on:
         RabbitMQ Stream: the server closes after two silent checks of the agreed interval
             (docs/protocols/rabbitmq-stream.md, "Heartbeats").
-        Narconi: with the capability keepalive, WebSocket pings at the interval that the application gave
-            (RFC 6455, 5.5.2).
+        Narconi: with the capability keepalive, WebSocket pings at the interval that the application gave,
+            while nothing comes from the server (RFC 6455, 5.5.2).
         Moleculer: a node without HEARTBEAT for heartbeatTimeout is unavailable
             (docs/protocols/moleculer.md, 3).
 
@@ -88,7 +88,8 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
     Rests on:
         RabbitMQ Stream: heartbeats go both ways (docs/protocols/rabbitmq-stream.md, "Heartbeats").
         BlazingMQ: too many missed heartbeats mean a lost connection (docs/protocols/blazingmq.md, 8).
-        Narconi: with the capability keepalive, a WebSocket ping without a pong (RFC 6455, 5.5.2).
+        Narconi: with the capability keepalive, a WebSocket ping after which nothing comes (RFC 6455,
+            5.5.2).
         Moleculer: over NATS, a PING without a PONG.
 
     Example:
@@ -103,8 +104,7 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
             continue
         last = conn.ready.t
         end = conn.ended.t if conn.ended is not None else case.ended_s
-        heard = conn.handed if conn.answered is None else conn.answered
-        for moment in [*(t for t in heard if t >= last), end]:
+        for moment in [*(t for t in conn.handed if t >= last), end]:
             most = patience[1] + 1.0 + case.slack_s
             if moment - last > most and not _is_reported(case, conn, last, last + most):
                 what = f"{moment - last:.1f} s of silence, {patience[1]:g} s are the most that was agreed"

@@ -196,7 +196,8 @@ class NarconiReading(Reading):
         Tracking(questions, conn, facts).run()
 
     def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
-        """A client that keeps its connections alive sends a ping in each interval, and wants a pong."""
+        """A client that keeps its connections alive sends a ping in each interval in which nothing comes, and
+        wants a pong."""
         beats = [done.args["options"].get("keepalive_s") for done in ops if done.op == "connect"]
         if not beats or None in beats:
             return
@@ -204,7 +205,7 @@ class NarconiReading(Reading):
             if conn.is_session:
                 sent = [seen.at.t for seen in conn.of("in") if isinstance(seen.frame, f.WsPing)]
                 pongs = [seen.at.t for seen in conn.of("out") if isinstance(seen.frame, f.WsPong)]
-                conn.signs = sent
+                conn.signs = sorted((*sent, *conn.handed))
                 conn.agreed = Agreed(2 * max(beats), quiet_s=(0.0, 2 * max(beats)), answer_s=max(beats))
                 conn.answered = pongs
 

@@ -47,7 +47,7 @@ async def busy_no_pongs(context: ScriptContext) -> None:
         context.broker.faults.add(silent(on="idle", after_s=0.05, connection=name))
         context.killed.add(name)
     for number in range(30):
-        context.begin("publish", 1.0, body=text(f"y{number}"), **PUBLISH)
+        context.begin("publish", 20 * BEAT_S, body=text(f"y{number}"), **PUBLISH)
         await context.sleep(BEAT_S / 4)
     await context.finale("publish", **PROBE)
 
