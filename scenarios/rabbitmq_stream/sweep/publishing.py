@@ -92,6 +92,7 @@ async def own_ids(context: ScriptContext) -> None:
     many = [{"body": text(f"b{key}"), "key": str(key)} for key in (6, 7, 2**53 + 1)]
     await context.op("publish_many", messages=many, **to)
     await context.op("rmqs.query_sequence", target="S", name="own")
+    await context.op("rmqs.delete_publisher", target="S", name="own")
     await context.finale("publish", **PROBE)
 
 
