@@ -194,7 +194,7 @@ class _Run:
 
     def _choose(self) -> list[Scenario]:
         order = self.order
-        chosen = select(
+        chosen = list(order.rows) or select(
             all_scenarios(),
             protocol=order.protocol,
             variant=order.variant,

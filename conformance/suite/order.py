@@ -34,6 +34,7 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
         who: The options that name the client on the command line.
         make_adapter: Makes an adapter for a protocol, not started.
         which: ``smoke``, ``gate``, ``full`` or ``soak``.
+        rows: Exactly these, whatever `variant`, `which` and `ids` say; none: as they say.
         target: URL of a real broker instead of the fake.
         journal: Folder in which every run is written down; None writes nothing.
         traces: Whether with every byte, so that the rules of another day can judge it.
@@ -50,6 +51,7 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
     variant: str | None = None
     which: str = "gate"
     ids: tuple[str, ...] = ()
+    rows: tuple[Scenario, ...] = ()
     target: str | None = None
     strict: bool = False
     expect: Path | None = None

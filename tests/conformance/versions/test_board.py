@@ -1,21 +1,19 @@
-"""The scoreboard: what is judged again, what is worked out of the verdicts, and what the pages say."""
+"""The scoreboard: what is worked out of the verdicts, and what the pages say."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from conformance.clients.adapter.base import AdapterFailed
 from conformance.findings import findings
-from conformance.results import Results, RowResult, Verdict
+from conformance.results import RowResult, Verdict
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.scenario import Scenario
 from conformance.versions.blame import is_adapters
 from conformance.versions.board import ClientBoard, board
-from conformance.versions.keep import KeptVersion, judged, place_of, stale
+from conformance.versions.keep import KeptVersion, kept_row
 from conformance.versions.pages import write_board
 
 ROWS = select(all_scenarios(), protocol="rabbitmq-stream", ids=("RMQS-1.01", "RMQS-4.22", "RMQS-5.11"))
@@ -29,58 +27,21 @@ def result(item: Scenario, verdict: Verdict, **fields: object) -> RowResult:
     return msgspec.structs.replace(row, **fields)
 
 
-class Judge:
-    """Says the verdicts that are given, and keeps which rows were asked for."""
-
-    def __init__(self, *verdicts: Verdict) -> None:
-        self._verdicts = dict(zip((item.key for item in ROWS), verdicts, strict=True))
-        self.asked: list[list[str]] = []
-
-    def __call__(self, rows: Sequence[Scenario]) -> Results:
-        self.asked.append([row.id for row in rows])
-        found = tuple(result(row, self._verdicts[row.key], reason="a reason") for row in rows)
-        return Results("rstream", "1.1.1", "1", 0, "2026-01-01T00:00:00Z", 1.0, found)
-
-
-def version(number: str, *verdicts: Verdict, tmp_path: Path) -> KeptVersion:
-    blank = msgspec.structs.replace(BLANK, version=number)
-    return judged(tmp_path / f"{number}.json", blank, ROWS, Judge(*verdicts))
+def version(number: str, *verdicts: Verdict) -> KeptVersion:
+    rows = [result(item, verdict, reason="a reason") for item, verdict in zip(ROWS, verdicts, strict=True)]
+    return msgspec.structs.replace(BLANK, version=number).having(map(kept_row, rows))
 
 
 PASS, FAIL, UNSURE = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
 
 
-def test_only_rows_that_have_changed_are_judged_again(tmp_path: Path) -> None:
-    path = place_of(tmp_path, "rstream", "rabbitmq-stream", "1.1.1")
-    judge = Judge(PASS, FAIL, UNSURE)
-    first = judged(path, BLANK, ROWS, judge)
-    assert judge.asked == [["RMQS-1.01", "RMQS-4.22", "RMQS-5.11"]]
-    assert stale(first, ROWS) == [ROWS[2]], "what could not be judged is tried again"
-    changed = [msgspec.structs.replace(ROWS[0], revision=99), ROWS[1]]
-    again = Judge(FAIL, PASS, PASS)
-    second = judged(path, BLANK, changed, again)
-    assert again.asked == [["RMQS-1.01"]]
-    assert [(row.id, row.verdict) for row in second.rows] == [("RMQS-1.01", FAIL), ("RMQS-4.22", FAIL)]
-
-
-def test_a_version_that_cannot_be_driven_is_tried_once(tmp_path: Path) -> None:
-    def refuse(rows: Sequence[Scenario]) -> Results:
-        raise AdapterFailed("no hello\nTraceback\nImportError: no 'x'")
-
-    path = tmp_path / "1.json"
-    kept = judged(path, BLANK, ROWS, refuse)
-    assert (kept.rows, kept.refused) == ((), "no hello: ImportError: no 'x'")
-    assert judged(path, BLANK, ROWS, lambda rows: pytest.fail("it was tried again")) == kept
-    assert stale(msgspec.structs.replace(kept, suite="another"), ROWS) == ROWS
-
-
 @pytest.fixture
-def shown(tmp_path: Path) -> ClientBoard:
+def shown() -> ClientBoard:
     """Three versions; the second could not be judged."""
     versions = [
-        version("1.0.1", FAIL, FAIL, PASS, tmp_path=tmp_path),
+        version("1.0.1", FAIL, FAIL, PASS),
         msgspec.structs.replace(BLANK, version="1.1.0", refused="<b>no hello</b>"),
-        version("1.1.1", PASS, FAIL, FAIL, tmp_path=tmp_path),
+        version("1.1.1", PASS, FAIL, FAIL),
     ]
     return board("rstream", versions, ROWS, findings())
 
@@ -101,14 +62,13 @@ def test_causes_are_those_of_the_newest_version_the_gravest_first(shown: ClientB
     assert unknown.says == "a reason"
 
 
-def test_what_was_not_judged_or_is_not_steady_is_never_red(tmp_path: Path) -> None:
+def test_what_was_not_judged_or_is_not_steady_is_never_red() -> None:
     flaky = result(ROWS[0], FAIL, tags=("flaky",))
     others = [
         result(ROWS[1], UNSURE),
         result(ROWS[2], FAIL, reason="f() got an unexpected keyword argument 'x'"),
     ]
-    results = Results("rstream", "1.1.1", "1", 0, "", 1.0, (flaky, *others))
-    kept = judged(tmp_path / "v.json", BLANK, ROWS, lambda rows: results)
+    kept = BLANK.having(map(kept_row, (flaky, *others)))
     refused = msgspec.structs.replace(BLANK, version="0.1", refused="no hello")
     found = board("rstream", [refused, kept], ROWS, findings())
     assert {cell.look for line in found.lines for cell in line.cells} == {"skip"}
