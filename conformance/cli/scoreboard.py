@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from conformance.clients.adapters.registry import Client
-    from conformance.versions.keep import KeptVersion
+    from conformance.versions.board import ClientBoard
     from conformance.versions.sources import Source
 
 
@@ -40,14 +40,20 @@ if TYPE_CHECKING:
     show_default=True,
     help="Which rows.",
 )
+@click.option(
+    "--known",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Files of known defects, such as rstream.toml: causes, and rows that fail sometimes.",
+)
 @click.option("-n", "parallel", type=click.IntRange(1, 64), help="Scenarios at once.")
-def scoreboard_command(out: Path, clients: str | None, last: int, which: str, parallel: int | None) -> int:
+def scoreboard_command(
+    out: Path, clients: str | None, last: int, which: str, known: Path | None, parallel: int | None
+) -> int:
     """Judge the last releases of clients, and write what each has mended and broken as static pages.
 
     Exit code 0: the pages are there; 2: no version could be judged.
     """
-    from conformance.findings import findings
-    from conformance.versions.board import board
     from conformance.versions.pages import write_board
 
     reserve(out)
@@ -61,11 +67,8 @@ def scoreboard_command(out: Path, clients: str | None, last: int, which: str, pa
         except KeyboardInterrupt:
             ended_by = interrupts.exit_code
             console.print("cut short: the pages have what was judged until then", markup=False)
-    known = findings()
-    boards = [
-        board(entry.library, kept, entry.rows, known) for entry in entries if (kept := entry.kept(last))
-    ]
-    path = write_board(out, boards)
+    boards = [found for entry in entries if (found := entry.board(last, known)) is not None]
+    path = write_board(out, boards, which)
     SafeConsole(highlight=False, soft_wrap=True).print(f"scoreboard: {path}", markup=False)
     if ended_by:
         raise SystemExit(ended_by)
@@ -94,8 +97,7 @@ class _Entry:
         from conformance.versions.keep import Shelf
 
         self.client = client
-        self.library = client.package.library or client.library
-        self.rows = select(all_scenarios(), protocol=protocol, which=which)
+        self._rows = select(all_scenarios(), protocol=protocol, which=which)
         self._protocol = protocol
         self._shelf = Shelf(out, client.name, protocol)
         self._versions: list[str] = []
@@ -108,7 +110,7 @@ class _Entry:
         source = self._source(console, last)
         judge = side_by_side(name, self._protocol, console, interrupts, parallel)
         say = lambda line: console.print(f"    {name} {line}", markup=False)  # noqa: E731
-        Judging(self._shelf, source, self.rows, judge, say).of(self._versions)
+        Judging(self._shelf, source, self._rows, judge, say).of(self._versions)
 
     def _source(self, console: Console, last: int) -> Source:
         from conformance.versions.sources import Installed, Releases
@@ -123,8 +125,21 @@ class _Entry:
             self._versions = releases.versions()
         return releases
 
-    def kept(self, last: int) -> list[KeptVersion]:
-        """The verdicts on its last releases; where they were not asked for, on the last that are kept."""
+    def board(self, last: int, known: Path | None) -> ClientBoard | None:
+        """Its board: of the last releases, or where they were not asked for, of the last that are kept."""
+        from conformance.findings import findings
+        from conformance.known.defects import KnownDefects, Part
+        from conformance.known.files import load
+        from conformance.versions.board import board
+
         versions = self._versions or self._shelf.versions()[-last:]
-        found = [self._shelf.load(version).of(self.rows) for version in versions]
-        return [each for each in found if each.rows or each.refused]
+        found = [self._shelf.load(version).of(self._rows) for version in versions]
+        kept = [each for each in found if each.rows or each.refused]
+        if not kept:
+            return None
+        package = self.client.package
+        library = package.library or self.client.library
+        path = known / f"{self.client.name}.toml" if known is not None else None
+        defects = load(path, Part.SUITE) if path is not None and path.is_file() else KnownDefects()
+        is_released = bool(package.manager)
+        return board(library, kept, self._rows, findings(), defects, is_released=is_released)

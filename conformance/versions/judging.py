@@ -71,7 +71,7 @@ class Judging:
     Args:
         shelf: Where verdicts are kept; what is not stale there is not judged.
         judge: Runs rows of several versions.
-        say: Gets a line for each version that could be judged, or not.
+        say: Gets a line before a version is made ready, which may take minutes, and on what became of it.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Judging:
         for version, some in rows.items():
             if not some:
                 continue
+            self._say(f"{version}: making it ready")
             try:
                 asks.append(Ask(version, self._source.command(version), some))
             except UsageError as error:

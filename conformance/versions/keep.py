@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +18,11 @@ from fakebrokers.files import json_of
 
 #: Of rows with one of these a version has no verdict.
 SILENT = (Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)
+
+
+def name_of(key: Key) -> str:
+    """A row in a word."""
+    return "/".join(part for part in (key[0], key[2]) if part)
 
 
 class KeptRow(msgspec.Struct, frozen=True):
@@ -44,6 +49,11 @@ class KeptRow(msgspec.Struct, frozen=True):
     def key(self) -> Key:
         """What names the row."""
         return self.id, self.protocol, self.variant
+
+    @property
+    def name(self) -> str:
+        """The same in a word."""
+        return name_of(self.key)
 
     @property
     def fails(self) -> bool:
@@ -101,6 +111,11 @@ class KeptVersion(msgspec.Struct, frozen=True, kw_only=True):
             self, rows=tuple(rows[item.key] for item in wanted if item.key in rows)
         )
 
+    def doubting(self, keys: Set[Key]) -> KeptVersion:
+        """The same, where these rows are not steady."""
+        rows = (msgspec.structs.replace(row, steady=row.steady and row.key not in keys) for row in self.rows)
+        return msgspec.structs.replace(self, rows=tuple(rows))
+
 
 def _now(kept: KeptVersion, *, rows: tuple[KeptRow, ...] = (), refused: str) -> KeptVersion:
     today = datetime.now(UTC).strftime("%Y-%m-%d")
@@ -140,12 +155,7 @@ class Shelf:
 
 
 def stale(kept: KeptVersion, wanted: Sequence[Scenario]) -> list[Scenario]:
-    """The rows that have to be judged: those that are new, have changed, or could not be judged before.
-
-    What could not be judged at all is not tried again until the suite is another one.
-    """
-    if kept.refused and kept.suite == __version__:
-        return []
+    """The rows that have to be judged: those that are new, have changed, or could not be judged before."""
     known = {row.key: row.revision for row in kept.rows if row.verdict not in SILENT}
     return [item for item in wanted if known.get(item.key) != item.revision]
 

@@ -238,3 +238,5 @@ def test_a_range_without_commits(repository: Path) -> None:
 def test_of_a_traceback_the_last_line_is_said() -> None:
     text = "no hello:\nTraceback (most recent call last):\nImportError: no 'x' (/a/b.py)\n\nNode.js v20\n"
     assert in_a_line(ValueError(text)) == "no hello: ImportError: no 'x'"
+    text = "it cannot be compiled: /root/.cache/fetching-x/src/Adapter.java:[50,24] cannot access io/nats"
+    assert in_a_line(ValueError(text)) == "it cannot be compiled: Adapter.java:[50,24] cannot access io/nats"

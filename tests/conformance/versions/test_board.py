@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from conformance.findings import findings
+from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import RowResult, Verdict
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.scenario import Scenario
@@ -56,10 +57,41 @@ def test_what_a_release_has_mended_and_broken(shown: ClientBoard) -> None:
 
 def test_causes_are_those_of_the_newest_version_the_gravest_first(shown: ClientBoard) -> None:
     known, unknown = shown.causes
-    assert (known.severity, known.rows, known.since) == ("data loss", ("RMQS-4.22",), "1.0.1")
+    assert (known.severity, known.rows, known.since) == ("data loss", ("RMQS-4.22",), "")
     assert known.finding is not None and known.finding.program == "rstream_skipped_batch.py"
     assert (unknown.finding, unknown.rows, unknown.since) == (None, ("RMQS-5.11",), "1.1.1")
-    assert unknown.says == "a reason"
+    assert (unknown.is_known, unknown.says) == (False, "a reason")
+    assert unknown.severity == ROWS[2].requirement.severity
+
+
+def defects(version: str, *, sometimes: bool = False) -> KnownDefects:
+    defect = Defect(id="a", cause="a cause", severity="low")
+    row = KnownRow(defect=defect, protocol="rabbitmq-stream", id="RMQS-5.11", sometimes=sometimes)
+    return KnownDefects(client="rstream", client_version=version, rows=(row,))
+
+
+def test_a_file_of_known_defects_names_causes_of_its_version() -> None:
+    versions = [version("1.1.1", PASS, PASS, FAIL)]
+    (cause,) = board("rstream", versions, ROWS, findings(), defects("1.1.1")).causes
+    assert (cause.title, cause.severity, cause.is_known) == ("a cause", "low", True)
+    (cause,) = board("rstream", versions, ROWS, findings(), defects("1.0.1")).causes
+    assert (cause.title, cause.is_known) == (ROWS[2].requirement.title, False)
+
+
+def test_a_row_that_is_known_to_fail_sometimes_is_grey_in_all_versions() -> None:
+    versions = [version("1.0.1", PASS, PASS, FAIL), version("1.1.1", PASS, PASS, PASS)]
+    found = board("rstream", versions, ROWS, findings(), defects("1.1.1", sometimes=True))
+    assert [cell.word for cell in found.lines[2].cells] == ["not steady"] * 2
+    assert (found.newest.mended, found.causes) == ((), ())
+
+
+def test_a_finding_is_of_a_library_whichever_of_its_clients_shows_it() -> None:
+    finding = next(each for each in findings() if each.library == "moleculer")
+    rows = select(all_scenarios(), protocol="moleculer", ids=tuple(finding.scenarios))
+    failed = [kept_row(result(item, FAIL)) for item in rows]
+    blank = KeptVersion(client="moleculer-0.14", protocol="moleculer", version="0.14.36")
+    (cause, *_) = board("moleculer", [blank.having(failed)], rows, [finding]).causes
+    assert (cause.title, "0.14.36" in finding.versions) == (finding.title, True)
 
 
 def test_what_was_not_judged_or_is_not_steady_is_never_red() -> None:
@@ -77,7 +109,7 @@ def test_what_was_not_judged_or_is_not_steady_is_never_red() -> None:
 
 def test_the_pages_are_whole_small_and_escaped(shown: ClientBoard, tmp_path: Path) -> None:
     out = tmp_path / "board"
-    index = write_board(out, [shown]).read_text()
+    index = write_board(out, [shown], "gate").read_text()
     page = (out / shown.page).read_text()
     assert f'href="{shown.page}"' in index and 'href="index.html"' in page
     assert 'href="programs/rstream_skipped_batch.py"' in page
@@ -85,6 +117,10 @@ def test_the_pages_are_whole_small_and_escaped(shown: ClientBoard, tmp_path: Pat
     assert "&lt;b&gt;no hello" in page and "<b>no hello" not in page + index
     assert "http://" not in page + index and "https://" not in page + index and "<script" not in page + index
     assert len(page) + len(index) < 100_000
+    assert 'href="#RMQS-5.11"' in page and 'id="RMQS-5.11"' in page, (
+        "what is mended or broken leads to the row"
+    )
+    assert "fakebrokers conform --client rstream==1.1.1 --protocol rabbitmq-stream RMQS-5.11" in page
 
 
 @pytest.mark.parametrize(

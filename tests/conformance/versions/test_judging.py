@@ -88,22 +88,25 @@ def test_versions_are_judged_together_and_one_that_cannot_be_had_is_named(tmp_pa
     assert bench.asked == [{"1.0.1": ALL, "1.1.1": ALL}]
     assert (kept["0.1.0"].refused, kept["0.1.0"].rows) == ("pip cannot install it", ())
     assert bench.said == [
+        "0.1.0: making it ready",
         "0.1.0: not judged: pip cannot install it",
+        "1.0.1: making it ready",
+        "1.1.1: making it ready",
         "1.0.1: 3 rows: 3 pass, 0 fail, 0 neither",
         "1.1.1: 3 rows: 3 pass, 0 fail, 0 neither",
     ]
     bench.judged("0.1.0", "1.0.1", "1.1.1")
-    assert len(bench.asked) == 1, "nothing has changed"
+    assert len(bench.asked) == 1, "nothing has changed of those that could be judged"
 
 
-def test_a_version_that_cannot_be_driven_is_tried_once(tmp_path: Path) -> None:
+def test_a_version_that_cannot_be_driven_is_named_and_tried_again(tmp_path: Path) -> None:
     bench = Bench(tmp_path, v111=[[PASS]] * 3)
     bench.refusal = AdapterFailed("no hello\nTraceback\nImportError: no 'x'")
     kept = bench.judged("1.1.1")["1.1.1"]
     assert (kept.rows, kept.refused) == ((), "no hello: ImportError: no 'x'")
-    bench.judged("1.1.1")
-    assert len(bench.asked) == 1
-    assert stale(msgspec.structs.replace(kept, suite="another"), ROWS) == ROWS
+    bench.refusal = None
+    kept = bench.judged("1.1.1")["1.1.1"]
+    assert (len(kept.rows), kept.refused) == (3, "")
 
 
 def test_verdicts_stay_where_a_later_run_cannot_have_the_version(tmp_path: Path) -> None:
