@@ -58,7 +58,7 @@ def scoreboard_command(
 
     reserve(out)
     console = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
-    entries, ended_by = _entries(out, clients, which), 0
+    entries, ended_by = _entries(out, clients, which, known), 0
     with interruptible() as interrupts:
         try:
             for number, entry in enumerate(entries, 1):
@@ -67,7 +67,7 @@ def scoreboard_command(
         except KeyboardInterrupt:
             ended_by = interrupts.exit_code
             console.print("cut short: the pages have what was judged until then", markup=False)
-    boards = [found for entry in entries if (found := entry.board(last, known)) is not None]
+    boards = [found for entry in entries if (found := entry.board(last)) is not None]
     path = write_board(out, boards, which)
     SafeConsole(highlight=False, soft_wrap=True).print(f"scoreboard: {path}", markup=False)
     if ended_by:
@@ -76,7 +76,7 @@ def scoreboard_command(
     return ExitCode.INCONCLUSIVE if is_empty else ExitCode.OK
 
 
-def _entries(out: Path, names: str | None, which: str) -> list[_Entry]:
+def _entries(out: Path, names: str | None, which: str, known: Path | None) -> list[_Entry]:
     """Clients, each with every protocol that it speaks."""
     from conformance.clients.adapters.registry import bundled, find
 
@@ -86,13 +86,15 @@ def _entries(out: Path, names: str | None, which: str) -> list[_Entry]:
         chosen = [find(name.strip()) for name in names.split(",")]
     if any(client.packages for client in chosen):
         raise UsageError("--clients: expected names without versions; --last says how many of each")
-    return [_Entry(out, client, protocol, which) for client in chosen for protocol in client.protocols]
+    return [_Entry(out, client, protocol, which, known) for client in chosen for protocol in client.protocols]
 
 
 class _Entry:
     """A client with a protocol, and what is known of its versions."""
 
-    def __init__(self, out: Path, client: Client, protocol: str, which: str) -> None:
+    def __init__(self, out: Path, client: Client, protocol: str, which: str, known: Path | None) -> None:
+        from conformance.known.defects import KnownDefects, Part
+        from conformance.known.files import load
         from conformance.suite.load import all_scenarios, select
         from conformance.versions.keep import Shelf
 
@@ -101,6 +103,8 @@ class _Entry:
         self._protocol = protocol
         self._shelf = Shelf(out, client.name, protocol)
         self._versions: list[str] = []
+        path = (known or Path()) / f"{client.name}.toml"
+        self._defects = load(path, Part.SUITE) if known is not None and path.is_file() else KnownDefects()
 
     def judge(self, console: Console, interrupts: Interrupts, last: int, parallel: int | None) -> None:
         """Judge its last releases; of what has one version here, that."""
@@ -108,7 +112,7 @@ class _Entry:
 
         name = self.client.name
         source = self._source(console, last)
-        judge = side_by_side(name, self._protocol, console, interrupts, parallel)
+        judge = side_by_side(name, self._protocol, console, interrupts, parallel, self._defects)
         say = lambda line: console.print(f"    {name} {line}", markup=False)  # noqa: E731
         Judging(self._shelf, source, self._rows, judge, say).of(self._versions)
 
@@ -125,11 +129,9 @@ class _Entry:
             self._versions = releases.versions()
         return releases
 
-    def board(self, last: int, known: Path | None) -> ClientBoard | None:
+    def board(self, last: int) -> ClientBoard | None:
         """Its board: of the last releases, or where they were not asked for, of the last that are kept."""
         from conformance.findings import findings
-        from conformance.known.defects import KnownDefects, Part
-        from conformance.known.files import load
         from conformance.versions.board import board
 
         versions = self._versions or self._shelf.versions()[-last:]
@@ -138,8 +140,5 @@ class _Entry:
         if not kept:
             return None
         package = self.client.package
-        library = package.library or self.client.library
-        path = known / f"{self.client.name}.toml" if known is not None else None
-        defects = load(path, Part.SUITE) if path is not None and path.is_file() else KnownDefects()
-        is_released = bool(package.manager)
-        return board(library, kept, self._rows, findings(), defects, is_released=is_released)
+        library, is_released = package.library or self.client.library, bool(package.manager)
+        return board(library, kept, self._rows, findings(), self._defects, is_released=is_released)

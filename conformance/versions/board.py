@@ -95,6 +95,16 @@ class ClientBoard(msgspec.Struct, frozen=True):
         return [each for each in self.causes if each.severity == COSMETIC]
 
     @property
+    def telling(self) -> list[Line]:
+        """Rows that not all versions pass."""
+        return [line for line in self.lines if any(cell is not PASSES for cell in line.cells)]
+
+    @property
+    def quiet(self) -> list[Line]:
+        """The others."""
+        return [line for line in self.lines if all(cell is PASSES for cell in line.cells)]
+
+    @property
     def newest_asked(self) -> str:
         """How the newest one is asked for."""
         return f"{self.client}=={self.newest.kept.version}" if self.is_released else self.client

@@ -9,6 +9,7 @@ import msgspec
 from rich.console import Console
 
 from conformance.clients.adapter.process import ProcessAdapter
+from conformance.known.defects import KnownDefects
 from conformance.results import Results
 from conformance.suite.conform import SuiteRequest, conform_all
 from conformance.suite.scenario import Key, Scenario
@@ -39,9 +40,18 @@ Judge = Callable[[Sequence[Ask], OnDone], None]
 
 
 def side_by_side(
-    client: str, protocol: str, console: Console, interrupts: Interrupts, parallel: int | None
+    client: str,
+    protocol: str,
+    console: Console,
+    interrupts: Interrupts,
+    parallel: int | None,
+    foreseen: KnownDefects,
 ) -> Judge:
-    """Judges versions with the suite. Ctrl-C raises KeyboardInterrupt once what there is was handed over."""
+    """Judges versions with the suite. Ctrl-C raises KeyboardInterrupt once what there is was handed over.
+
+    Args:
+        foreseen: Failures like these need no second opinion, in whichever version.
+    """
 
     def judge(asks: Sequence[Ask], on_done: OnDone) -> None:
         orders = {f"{client} {ask.version}": ask for ask in asks}
@@ -52,6 +62,7 @@ def side_by_side(
                     protocol=protocol,
                     make_adapter=lambda command=ask.command: ProcessAdapter(command, protocol),  # type: ignore[misc]
                     rows=tuple(ask.rows),
+                    foreseen=foreseen,
                 )
                 for name, ask in orders.items()
             ],

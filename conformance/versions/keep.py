@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,9 @@ from fakebrokers.files import json_of
 
 #: Of rows with one of these a version has no verdict.
 SILENT = (Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)
+
+#: What a reason says of the machine, in the end: no page needs it.
+_OF_THE_MACHINE = re.compile(r" \[[^\[\]]* for a processor\]$")
 
 
 def name_of(key: Key) -> str:
@@ -169,7 +173,7 @@ def kept_row(row: RowResult) -> KeptRow:
         row.level,
         Verdict.HARNESS_ERROR if is_adapters(row) else row.verdict,
         row.criterion,
-        row.reason,
+        _OF_THE_MACHINE.sub("", row.reason),
         row.revision,
         "flaky" not in row.tags,
     )

@@ -85,6 +85,13 @@ def test_a_row_that_is_known_to_fail_sometimes_is_grey_in_all_versions() -> None
     assert (found.newest.mended, found.causes) == ((), ())
 
 
+def test_rows_that_all_versions_pass_are_folded() -> None:
+    versions = [version("1.0.1", PASS, PASS, UNSURE), version("1.1.1", PASS, FAIL, PASS)]
+    found = board("rstream", versions, ROWS, findings())
+    assert [line.name for line in found.telling] == ["RMQS-4.22", "RMQS-5.11"]
+    assert [line.name for line in found.quiet] == ["RMQS-1.01"]
+
+
 def test_a_finding_is_of_a_library_whichever_of_its_clients_shows_it() -> None:
     finding = next(each for each in findings() if each.library == "moleculer")
     rows = select(all_scenarios(), protocol="moleculer", ids=tuple(finding.scenarios))
@@ -121,6 +128,13 @@ def test_the_pages_are_whole_small_and_escaped(shown: ClientBoard, tmp_path: Pat
         "what is mended or broken leads to the row"
     )
     assert "fakebrokers conform --client rstream==1.1.1 --protocol rabbitmq-stream RMQS-5.11" in page
+
+
+def test_a_page_says_nothing_of_the_machine_that_it_was_made_on() -> None:
+    reason = "the process lives on: it ended [Error: x] [again; it waited 0.1 s for a processor]"
+    assert (
+        kept_row(result(ROWS[0], FAIL, reason=reason)).reason == "the process lives on: it ended [Error: x]"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from conformance.clients.adapter.base import AdapterFailed
+from conformance.clients.mutants.registry import find_mutant
+from conformance.known.defects import Defect, KnownDefects, KnownRow
 from conformance.results import Results, RowResult, Verdict
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.scenario import Scenario
-from conformance.versions.judging import LOOKS, Ask, Judging, OnDone
+from conformance.versions.judging import LOOKS, Ask, Judging, OnDone, side_by_side
 from conformance.versions.keep import KeptVersion, Shelf, stale
 from fakebrokers.errors import FakeBrokerError, UsageError
+from fakebrokers.interrupts import Interrupts
 
 ROWS = select(all_scenarios(), protocol="rabbitmq-stream", ids=("RMQS-1.01", "RMQS-4.22", "RMQS-5.11"))
 PASS, FAIL, UNSURE = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
@@ -144,6 +149,28 @@ def test_the_newest_are_kept_in_the_order_of_their_numbers(tmp_path: Path) -> No
     bench = Bench(tmp_path, **{f"v1{minor}0": [[PASS]] * 3 for minor in (2, 9, 10)})
     bench.judged("1.2.0", "1.9.0", "1.10.0")
     assert bench.shelf.versions() == ["1.2.0", "1.9.0", "1.10.0"]
+
+
+def test_a_failure_that_is_foreseen_needs_no_second_opinion(tmp_path: Path) -> None:
+    log = tmp_path / "started"
+    broken = shlex.join(find_mutant("rabbitmq-stream", "handshake-repeats-its-id").command)
+    command = ["sh", "-c", f"echo started >>{log}; exec {broken}"]
+    ask = Ask("1.1.1", command, select(all_scenarios(), protocol="rabbitmq-stream", ids=("RMQS-1.01",)))
+
+    def judged(foreseen: KnownDefects) -> tuple[RowResult, int]:
+        found: list[Results | FakeBrokerError] = []
+        log.write_text("")
+        judge = side_by_side("a", "rabbitmq-stream", Console(quiet=True), Interrupts(), 1, foreseen)
+        judge([ask], lambda _, results: found.append(results))
+        (results,) = found
+        assert isinstance(results, Results)
+        return results.results[0], log.read_text().count("started")
+
+    row, started = judged(KnownDefects())
+    assert (row.verdict, started > 1) == (FAIL, True), "a second process has to agree"
+    known = KnownRow(defect=Defect(id="a", cause="a cause"), protocol=row.protocol, id=row.id)
+    again, started = judged(KnownDefects(client="another", client_version="1.0.0", rows=(known,)))
+    assert (again.verdict, again.criterion, again.tags, started) == (FAIL, row.criterion, row.tags, 1)
 
 
 @pytest.mark.parametrize("which", ["smoke", "gate"])
