@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -39,8 +39,7 @@ class BoardCause(msgspec.Struct, frozen=True):
     Attributes:
         severity: One of `ORDER`.
         rows: Names of the rows.
-        since: The first of the versions shown from which on at least one of the rows has always failed; empty
-            if that is the first one.
+        since: From which of the versions shown on one of the rows or another has always failed, in words.
         is_known: Whether somebody has said why; else `title` is that of the row.
         says: What happened in the first row.
         finding: The root cause with its program; None if there is none.
@@ -117,12 +116,17 @@ def _cause(
     is_known: bool,
     finding: RootCause | None = None,
 ) -> BoardCause:
-    keys = {row.key for row in rows}
-    since = judged[-1].version
-    for each in reversed(judged):
-        if not any(row.fails for row in each.rows if row.key in keys):
-            break
-        since = each.version
     names = tuple(row.name for row in rows)
-    first = "" if since == judged[0].version else since
-    return BoardCause(title, severity, names, first, is_known, rows[0].reason, finding)
+    since = _since({row.key for row in rows}, judged)
+    return BoardCause(title, severity, names, since, is_known, rows[0].reason, finding)
+
+
+def _since(keys: Set[Key], judged: Sequence[KeptVersion]) -> str:
+    since = ""
+    for each in reversed(judged):
+        rows = [row for row in each.rows if row.key in keys]
+        if not any(row.fails for row in rows):
+            passed = bool(rows) and all(row.passes for row in rows)
+            return f"since {since}" if passed else f"at least since {since}"
+        since = each.version
+    return "in all versions here"

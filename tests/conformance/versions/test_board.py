@@ -57,9 +57,13 @@ def test_what_a_release_has_mended_and_broken(shown: ClientBoard) -> None:
 
 def test_causes_are_those_of_the_newest_version_the_gravest_first(shown: ClientBoard) -> None:
     known, unknown = shown.causes
-    assert (known.severity, known.rows, known.since) == ("data loss", ("RMQS-4.22",), "")
+    assert (known.severity, known.rows, known.since) == (
+        "data loss",
+        ("RMQS-4.22",),
+        "in all versions here",
+    )
     assert known.finding is not None and known.finding.program == "rstream_skipped_batch.py"
-    assert (unknown.finding, unknown.rows, unknown.since) == (None, ("RMQS-5.11",), "1.1.1")
+    assert (unknown.finding, unknown.rows, unknown.since) == (None, ("RMQS-5.11",), "since 1.1.1")
     assert (unknown.is_known, unknown.says) == (False, "a reason")
     assert unknown.severity == ROWS[2].requirement.severity
 
@@ -83,6 +87,14 @@ def test_a_row_that_is_known_to_fail_sometimes_is_grey_in_all_versions() -> None
     found = board("rstream", versions, ROWS, findings(), defects("1.1.1", sometimes=True))
     assert [cell.word for cell in found.lines[2].cells] == ["not steady"] * 2
     assert (found.newest.mended, found.causes) == ((), ())
+
+
+def test_a_cause_is_not_said_to_begin_where_the_version_before_was_not_judged() -> None:
+    versions = [
+        version(number, PASS, PASS, verdict) for number, verdict in (("1.0.1", UNSURE), ("1.1.1", FAIL))
+    ]
+    (cause,) = board("rstream", versions, ROWS, findings()).causes
+    assert cause.since == "at least since 1.1.1"
 
 
 def test_rows_that_all_versions_pass_are_folded() -> None:
