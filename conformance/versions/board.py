@@ -96,13 +96,17 @@ class ClientBoard(msgspec.Struct, frozen=True):
 
     @property
     def telling(self) -> list[Line]:
-        """Rows that not all versions pass."""
-        return [line for line in self.lines if any(cell is not PASSES for cell in line.cells)]
+        """Rows that not all judged versions pass."""
+        return [line for line in self.lines if not self._is_quiet(line)]
 
     @property
     def quiet(self) -> list[Line]:
         """The others."""
-        return [line for line in self.lines if all(cell is PASSES for cell in line.cells)]
+        return [line for line in self.lines if self._is_quiet(line)]
+
+    def _is_quiet(self, line: Line) -> bool:
+        both = zip(self.releases, line.cells, strict=True)
+        return all(cell is PASSES for release, cell in both if not release.kept.refused)
 
     @property
     def newest_asked(self) -> str:

@@ -97,8 +97,9 @@ def test_a_cause_is_not_said_to_begin_where_the_version_before_was_not_judged() 
     assert cause.since == "at least since 1.1.1"
 
 
-def test_rows_that_all_versions_pass_are_folded() -> None:
-    versions = [version("1.0.1", PASS, PASS, UNSURE), version("1.1.1", PASS, FAIL, PASS)]
+def test_rows_that_all_judged_versions_pass_are_folded() -> None:
+    refused = msgspec.structs.replace(BLANK, version="1.0.0", refused="no hello")
+    versions = [refused, version("1.0.1", PASS, PASS, UNSURE), version("1.1.1", PASS, FAIL, PASS)]
     found = board("rstream", versions, ROWS, findings())
     assert [line.name for line in found.telling] == ["RMQS-4.22", "RMQS-5.11"]
     assert [line.name for line in found.quiet] == ["RMQS-1.01"]
