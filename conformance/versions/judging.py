@@ -107,6 +107,7 @@ class Judging:
             doubted = dict(self._doubted(versions))
             if not any(doubted.values()):
                 break
+            self._say(f"looking again at {sum(map(len, doubted.values()))} rows that differ between versions")
             self._run(doubted, self._again)
 
     def _run(self, rows: dict[str, list[Scenario]], on_done: OnDone) -> None:
@@ -114,7 +115,8 @@ class Judging:
         for version, some in rows.items():
             if not some:
                 continue
-            self._say(f"{version}: making it ready")
+            if on_done == self._first:
+                self._say(f"{version}: making it ready")
             try:
                 asks.append(Ask(version, self._source.command(version), some))
             except UsageError as error:
