@@ -194,7 +194,7 @@ class _Run:
 
     def _choose(self) -> list[Scenario]:
         order = self.order
-        chosen = select(
+        chosen = list(order.rows) or select(
             all_scenarios(),
             protocol=order.protocol,
             variant=order.variant,
@@ -248,7 +248,7 @@ class _Run:
 
         pool = RecordingPool(self.order.make_adapter, greeted)
         options: dict[str, Any] = {
-            "known": self._known,
+            "known": self.order.foreseen or self._known,
             "on_served": self._count,
             "on_begin": begin,
             "on_again": lambda item: progress.again(item, who),

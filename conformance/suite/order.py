@@ -14,6 +14,7 @@ from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.adapter.messages import Hello
 from conformance.coverage.meter import CoverageMeter
+from conformance.known.defects import KnownDefects
 from conformance.results import Results
 from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.op_journal import open_run
@@ -34,6 +35,9 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
         who: The options that name the client on the command line.
         make_adapter: Makes an adapter for a protocol, not started.
         which: ``smoke``, ``gate``, ``full`` or ``soak``.
+        rows: Exactly these, whatever `variant`, `which` and `ids` say; none: as they say.
+        foreseen: What is likely, though nobody says so of this version: that needs no second opinion, and is
+            not marked as expected. None: what `expect` says.
         target: URL of a real broker instead of the fake.
         journal: Folder in which every run is written down; None writes nothing.
         traces: Whether with every byte, so that the rules of another day can judge it.
@@ -50,9 +54,11 @@ class SuiteRequest(msgspec.Struct, kw_only=True):
     variant: str | None = None
     which: str = "gate"
     ids: tuple[str, ...] = ()
+    rows: tuple[Scenario, ...] = ()
     target: str | None = None
     strict: bool = False
     expect: Path | None = None
+    foreseen: KnownDefects | None = None
     seed: int = 0
     journal: Path | None = None
     traces: bool = False

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from conformance.findings import SEVERITIES, RootCause
-from conformance.report.gravity import GRAVITY
+from conformance.findings import RootCause
+from conformance.known.defects import KnownDefects
 from conformance.results import Verdict
 from conformance.suite.scenario import Key, Scenario
-from conformance.versions.keep import KeptRow, KeptVersion
-
-#: Of causes that nobody has explained yet, by what the requirement says of its weight.
-UNEXPLAINED = "unexplained"
-COSMETIC = "cosmetic"
+from conformance.versions.causes import COSMETIC, BoardCause, causes_of
+from conformance.versions.keep import KeptRow, KeptVersion, name_of
 
 
 class BoardCell(msgspec.Struct, frozen=True):
-    """A verdict in the table: a word for its look, and what it says."""
+    """A verdict in the table: its look, a sign, what that means, and what happened."""
 
     look: str
     sign: str
-    says: str
+    word: str
+    says: str = ""
+
+
+PASSES = BoardCell("pass", "✓", "passes")
+FAILS = BoardCell("fail", "✗", "fails")
+UNSTEADY = BoardCell("skip", "~", "not steady")
+UNJUDGED = BoardCell("skip", "?", "not judged")
+UNFIT = BoardCell("skip", "-", "not for this client")
+LEGEND = (PASSES, FAILS, UNSTEADY, UNJUDGED, UNFIT)
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -36,25 +42,7 @@ class Line(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """The row in a word."""
-        return _name(self.key)
-
-
-class BoardCause(msgspec.Struct, frozen=True):
-    """Why rows of the newest version fail.
-
-    Attributes:
-        finding: The root cause with its program; None where nobody has found it yet.
-        rows: Names of the rows.
-        since: The first of the versions shown from which on at least one of the rows has always failed.
-        says: What happened in the first row.
-    """
-
-    title: str
-    severity: str
-    rows: tuple[str, ...]
-    since: str
-    says: str = ""
-    finding: RootCause | None = None
+        return name_of(self.key)
 
 
 class Release(msgspec.Struct, frozen=True):
@@ -75,11 +63,18 @@ class Release(msgspec.Struct, frozen=True):
 
 
 class ClientBoard(msgspec.Struct, frozen=True):
-    """A client: its releases, the oldest first, and what the newest one gets wrong, the gravest first."""
+    """A client.
+
+    Attributes:
+        is_released: Whether one can ask for a version of it.
+        releases: The oldest first.
+        causes: What the newest one gets wrong, the gravest first.
+    """
 
     client: str
     library: str
     protocol: str
+    is_released: bool
     releases: tuple[Release, ...]
     causes: tuple[BoardCause, ...]
     lines: tuple[Line, ...]
@@ -100,31 +95,59 @@ class ClientBoard(msgspec.Struct, frozen=True):
         return [each for each in self.causes if each.severity == COSMETIC]
 
     @property
+    def telling(self) -> list[Line]:
+        """Rows that not all judged versions pass."""
+        return [line for line in self.lines if not self._is_quiet(line)]
+
+    @property
+    def quiet(self) -> list[Line]:
+        """The others."""
+        return [line for line in self.lines if self._is_quiet(line)]
+
+    def _is_quiet(self, line: Line) -> bool:
+        both = zip(self.releases, line.cells, strict=True)
+        return all(cell is PASSES for release, cell in both if not release.kept.refused)
+
+    @property
+    def newest_asked(self) -> str:
+        """How the newest one is asked for."""
+        return f"{self.client}=={self.newest.kept.version}" if self.is_released else self.client
+
+    @property
     def page(self) -> str:
         """Its file."""
         return f"{self.client}-{self.protocol}.html"
 
 
 def board(
-    library: str, versions: Sequence[KeptVersion], wanted: Sequence[Scenario], known: Iterable[RootCause]
+    library: str,
+    versions: Sequence[KeptVersion],
+    wanted: Sequence[Scenario],
+    findings: Iterable[RootCause],
+    defects: KnownDefects | None = None,
+    *,
+    is_released: bool = True,
 ) -> ClientBoard:
-    """A client, from at least one version of it, the oldest first."""
-    titles = {item.key: (item.requirement.title, item.requirement.severity) for item in wanted}
-    lines = tuple(
-        _line(item, versions) for item in wanted if any(item.key in each.by_key for each in versions)
-    )
+    """A client, from at least one version of it, the oldest first.
+
+    Args:
+        findings: The root causes that have a program.
+        defects: What else is known of the client. A row that fails sometimes there is not steady here.
+    """
+    known = defects or KnownDefects()
+    unsteady = {row.key for row in known.rows if row.sometimes}
+    versions = [each.doubting(unsteady) for each in versions]
+    lines = [_line(item, versions) for item in wanted if any(item.key in each.by_key for each in versions)]
+    judged = [each for each in versions if each.rows]
     return ClientBoard(
         versions[0].client,
         library,
         versions[0].protocol,
+        is_released,
         _releases(versions),
-        _causes([each for each in versions if each.rows], titles, known),
-        lines,
+        causes_of(library, judged, wanted, findings, known) if judged else (),
+        tuple(lines),
     )
-
-
-def _name(key: Key) -> str:
-    return "/".join(part for part in (key[0], key[2]) if part)
 
 
 def _releases(versions: Sequence[KeptVersion]) -> tuple[Release, ...]:
@@ -140,55 +163,12 @@ def _releases(versions: Sequence[KeptVersion]) -> tuple[Release, ...]:
                 sum(row.fails for row in each.rows),
                 sum(not row.passes and not row.fails for row in each.rows),
                 before.version if before is not None else "",
-                tuple(_name(now.key) for now, old in both if old.fails and now.passes),
-                tuple(_name(now.key) for now, old in both if old.passes and now.fails),
+                tuple(now.name for now, old in both if old.fails and now.passes),
+                tuple(now.name for now, old in both if old.passes and now.fails),
             )
         )
         before = each if each.rows else before
     return tuple(found)
-
-
-def _causes(
-    judged: Sequence[KeptVersion], titles: Mapping[Key, tuple[str, str]], known: Iterable[RootCause]
-) -> tuple[BoardCause, ...]:
-    """What the newest version gets wrong: known root causes first, then what is left, by criterion."""
-    if not judged:
-        return ()
-    newest = judged[-1]
-    left = {row.key: row for row in newest.rows if row.fails}
-    found = []
-    for finding in known:
-        if finding.client != newest.client or newest.version not in finding.versions.split(", "):
-            continue
-        rows = [row for row in newest.rows if row.fails and row.id in finding.scenarios]
-        if rows:
-            found.append(_cause(finding.title, finding.severity, rows, judged, finding))
-            for row in rows:
-                left.pop(row.key, None)
-    alike: dict[str, list[KeptRow]] = {}
-    for row in left.values():
-        alike.setdefault(f"{row.id} {row.criterion}", []).append(row)
-    rest = [(titles[rows[0].key], rows) for rows in alike.values() if rows[0].key in titles]
-    rest.sort(key=lambda each: GRAVITY.index(each[0][1] if each[0][1] in GRAVITY else ""))
-    found += [_cause(title, UNEXPLAINED, rows, judged, None) for (title, _), rows in rest]
-    order = (*SEVERITIES[:-1], UNEXPLAINED, COSMETIC)
-    return tuple(sorted(found, key=lambda each: order.index(each.severity)))
-
-
-def _cause(
-    title: str,
-    severity: str,
-    rows: Sequence[KeptRow],
-    judged: Sequence[KeptVersion],
-    finding: RootCause | None,
-) -> BoardCause:
-    keys = {row.key for row in rows}
-    since = judged[-1].version
-    for each in reversed(judged):
-        if not any(row.fails for row in each.rows if row.key in keys):
-            break
-        since = each.version
-    return BoardCause(title, severity, tuple(_name(row.key) for row in rows), since, rows[0].reason, finding)
 
 
 def _line(item: Scenario, versions: Sequence[KeptVersion]) -> Line:
@@ -198,11 +178,11 @@ def _line(item: Scenario, versions: Sequence[KeptVersion]) -> Line:
 
 def _cell(row: KeptRow | None) -> BoardCell:
     if row is None:
-        return BoardCell("skip", "·", "not judged")
+        return UNJUDGED
     if row.fails:
-        return BoardCell("fail", "✗", row.reason or "fails")
+        return msgspec.structs.replace(FAILS, says=row.reason)
     if row.passes:
-        return BoardCell("pass", "✓", "passes")
+        return PASSES
     if row.verdict in (Verdict.UNSUPPORTED, Verdict.PROFILE):
-        return BoardCell("skip", "-", "not for this client")
-    return BoardCell("skip", "~" if not row.steady else "?", "not steady" if not row.steady else "not judged")
+        return UNFIT
+    return UNJUDGED if row.steady else UNSTEADY

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Iterable, Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 
-from conformance.clients.adapter.base import AdapterFailed
-from conformance.clients.adapter.process import ProcessAdapter
+from conformance.clients.packages import in_order
 from conformance.clients.packages.cache import replaced
-from conformance.results import Results, RowResult, Verdict
-from conformance.suite.conform import SuiteRequest, conform
+from conformance.results import RowResult, Verdict
 from conformance.suite.scenario import Key, Scenario
 from conformance.versions.blame import is_adapters
-from conformance.versions.sources import in_a_line
 from fakebrokers import __version__
-from fakebrokers.errors import UsageError
 from fakebrokers.files import json_of
+
+#: Of rows with one of these a version has no verdict.
+SILENT = (Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)
+
+#: What a reason says of the machine, in the end: no page needs it.
+_OF_THE_MACHINE = re.compile(r" \[[^\[\]]* for a processor\]$")
+
+
+def name_of(key: Key) -> str:
+    """A row in a word."""
+    return "/".join(part for part in (key[0], key[2]) if part)
 
 
 class KeptRow(msgspec.Struct, frozen=True):
@@ -28,6 +35,7 @@ class KeptRow(msgspec.Struct, frozen=True):
     Attributes:
         revision: Of the scenario.
         steady: Whether its runs were alike.
+        looks: How often the row was judged.
     """
 
     id: str
@@ -39,11 +47,17 @@ class KeptRow(msgspec.Struct, frozen=True):
     reason: str = ""
     revision: int = 1
     steady: bool = True
+    looks: int = 1
 
     @property
     def key(self) -> Key:
         """What names the row."""
         return self.id, self.protocol, self.variant
+
+    @property
+    def name(self) -> str:
+        """The same in a word."""
+        return name_of(self.key)
 
     @property
     def fails(self) -> bool:
@@ -54,6 +68,13 @@ class KeptRow(msgspec.Struct, frozen=True):
     def passes(self) -> bool:
         """Whether it is sure that it is not."""
         return self.verdict in (Verdict.PASS, Verdict.NON_STRICT) and self.steady
+
+    def seen_again(self, latest: KeptRow) -> KeptRow:
+        """The verdict after another look, which counts unless there was nothing to see."""
+        if latest.verdict in SILENT:
+            return self
+        is_alike = (self.fails, self.passes) == (latest.fails, latest.passes)
+        return msgspec.structs.replace(self, looks=self.looks + 1, steady=self.steady and is_alike)
 
 
 class KeptVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,64 +99,73 @@ class KeptVersion(msgspec.Struct, frozen=True, kw_only=True):
         """Its rows."""
         return {row.key: row for row in self.rows}
 
+    def having(self, rows: Iterable[KeptRow]) -> KeptVersion:
+        """The same with these rows in place of those of the same names, judged now."""
+        latest = self.by_key | {row.key: row for row in rows}
+        return _now(self, rows=tuple(latest.values()), refused="")
 
-def place_of(out: Path, client: str, protocol: str, version: str) -> Path:
-    """Where it is kept."""
-    return out / "judged" / f"{client}-{protocol}" / f"{version}.json"
+    def refusing(self, why: str) -> KeptVersion:
+        """The same, if it cannot be had or driven now. Verdicts that there are stay."""
+        return self if self.rows else _now(self, refused=why)
+
+    def of(self, wanted: Sequence[Scenario]) -> KeptVersion:
+        """The same with these rows only, in their order."""
+        rows = self.by_key
+        return msgspec.structs.replace(
+            self, rows=tuple(rows[item.key] for item in wanted if item.key in rows)
+        )
+
+    def doubting(self, keys: Set[Key]) -> KeptVersion:
+        """The same, where these rows are not steady."""
+        rows = (msgspec.structs.replace(row, steady=row.steady and row.key not in keys) for row in self.rows)
+        return msgspec.structs.replace(self, rows=tuple(rows))
 
 
-def stale(kept: KeptVersion | None, wanted: Sequence[Scenario]) -> list[Scenario]:
-    """The rows that have to be judged: those that are new, have changed, or could not be judged before.
+def _now(kept: KeptVersion, *, rows: tuple[KeptRow, ...] = (), refused: str) -> KeptVersion:
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    return msgspec.structs.replace(kept, rows=rows, refused=refused, suite=__version__, judged_on=today)
 
-    What could not be judged at all is not tried again until the suite is another one.
+
+class Shelf:
+    """Where the versions of a client are kept, each in a file.
+
+    Args:
+        out: The folder of the pages.
     """
-    if kept is None or (kept.refused and kept.suite != __version__):
-        return list(wanted)
-    if kept.refused:
-        return []
-    silent = (Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)
-    known = {row.key: row.revision for row in kept.rows if row.verdict not in silent}
+
+    def __init__(self, out: Path, client: str, protocol: str) -> None:
+        self._client = client
+        self._protocol = protocol
+        self._place = out / "judged" / f"{client}-{protocol}"
+
+    def load(self, version: str) -> KeptVersion:
+        """What is known of a version; no rows if nothing is."""
+        path = self._path(version)
+        if path.is_file():
+            return json_of(path, "verdicts of a scoreboard", KeptVersion)
+        return KeptVersion(client=self._client, protocol=self._protocol, version=version)
+
+    def keep(self, kept: KeptVersion) -> KeptVersion:
+        """Write it."""
+        replaced(self._path(kept.version), msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
+        return kept
+
+    def versions(self) -> list[str]:
+        """Those that are kept, in order."""
+        return in_order(path.stem for path in self._place.glob("*.json"))
+
+    def _path(self, version: str) -> Path:
+        return self._place / f"{version}.json"
+
+
+def stale(kept: KeptVersion, wanted: Sequence[Scenario]) -> list[Scenario]:
+    """The rows that have to be judged: those that are new, have changed, or could not be judged before."""
+    known = {row.key: row.revision for row in kept.rows if row.verdict not in SILENT}
     return [item for item in wanted if known.get(item.key) != item.revision]
 
 
-def judged(
-    path: Path,
-    blank: KeptVersion,
-    wanted: Sequence[Scenario],
-    judge: Callable[[Sequence[Scenario]], Results],
-) -> KeptVersion:
-    """The verdicts on a version, from the file and, where that is stale, from a run; the file is written.
-
-    Args:
-        blank: The same without rows.
-        wanted: The rows that are returned; others stay in the file.
-        judge: Runs rows. `UsageError` or `AdapterFailed` where the version cannot be had, or not be driven.
-    """
-    kept = json_of(path, "verdicts of a scoreboard", KeptVersion) if path.is_file() else None
-    again = stale(kept, wanted)
-    if kept is None or again:
-        kept = _judged_again(kept, blank, again, judge)
-        replaced(path, msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
-    rows = kept.by_key
-    return msgspec.structs.replace(kept, rows=tuple(rows[item.key] for item in wanted if item.key in rows))
-
-
-def _judged_again(
-    kept: KeptVersion | None,
-    blank: KeptVersion,
-    again: Sequence[Scenario],
-    judge: Callable[[Sequence[Scenario]], Results],
-) -> KeptVersion:
-    today = {"suite": __version__, "judged_on": datetime.now(UTC).strftime("%Y-%m-%d")}
-    try:
-        latest = {row.key: row for row in map(_kept, judge(again).results)}
-    except (AdapterFailed, UsageError) as error:
-        return msgspec.structs.replace(blank, refused=in_a_line(error), **today)
-    rows = {**(kept.by_key if kept is not None else {}), **latest}
-    return msgspec.structs.replace(blank, rows=tuple(rows.values()), **today)
-
-
-def _kept(row: RowResult) -> KeptRow:
+def kept_row(row: RowResult) -> KeptRow:
+    """What is kept of a result."""
     return KeptRow(
         row.id,
         row.protocol,
@@ -143,24 +173,7 @@ def _kept(row: RowResult) -> KeptRow:
         row.level,
         Verdict.HARNESS_ERROR if is_adapters(row) else row.verdict,
         row.criterion,
-        row.reason,
+        _OF_THE_MACHINE.sub("", row.reason),
         row.revision,
         "flaky" not in row.tags,
     )
-
-
-def run_rows(
-    name: str, protocol: str, command: Sequence[str], rows: Sequence[Scenario], parallel: int | None
-) -> Results:
-    """Judge a version by these rows, and by no others of the same ids."""
-    order = SuiteRequest(
-        client=name,
-        protocol=protocol,
-        make_adapter=lambda: ProcessAdapter(command, protocol),
-        which="full",
-        ids=tuple(dict.fromkeys(row.id for row in rows)),
-        parallel=parallel,
-    )
-    results = conform(order, Console(quiet=True))
-    asked = {row.key for row in rows}
-    return msgspec.structs.replace(results, results=tuple(row for row in results.results if row.key in asked))

@@ -13,14 +13,17 @@ from markupsafe import Markup
 from conformance import printing
 from conformance.findings import folder as findings_folder
 from conformance.report.write import words
-from conformance.versions.board import ClientBoard
+from conformance.versions.board import LEGEND, ClientBoard
 from fakebrokers import __version__
 
 
-def write_board(out: Path, boards: Sequence[ClientBoard]) -> Path:
+def write_board(out: Path, boards: Sequence[ClientBoard], which: str) -> Path:
     """Write ``index.html``, a page of each client, and programs into ``programs``; returns the first.
 
     Nothing is loaded from elsewhere; everything that came from a client is escaped.
+
+    Args:
+        which: The set of rows that the boards are of.
     """
     loader = ChoiceLoader([PackageLoader("conformance.versions"), PackageLoader("conformance.report")])
     environment = Environment(
@@ -32,6 +35,8 @@ def write_board(out: Path, boards: Sequence[ClientBoard]) -> Path:
         "style": Markup("\n").join(map(Markup, sources)),  # our own
         "made": datetime.now(UTC).strftime("%Y-%m-%d"),
         "suite": __version__,
+        "which": which,
+        "legend": LEGEND,
     }
     out.mkdir(parents=True, exist_ok=True)
     pages = {"index.html": environment.get_template("board.html.j2").render(boards=boards, **common)}

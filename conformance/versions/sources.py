@@ -56,11 +56,11 @@ def refused(source: Source, version: str, protocol: str) -> str:
 
 
 def in_a_line(error: Exception) -> str:
-    """What an error says, without the middle of a traceback and the places where it was."""
+    """What an error says, without the middle of a traceback and the folders where it was."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     reasons = [line for line in lines[1:] if re.match(r"[\w.]*(Error|Exception)\b", line)] or lines[1:]
     words = f"{lines[0].rstrip(':')}: {reasons[-1].strip()}" if reasons else lines[0]
-    return re.sub(r" \(/[^)]*\)", "", words)
+    return re.sub(r"(?<![\w/])/(?:[^\s/:]+/)+", "", re.sub(r" \(/[^)]*\)", "", words))
 
 
 class Releases:

@@ -68,21 +68,34 @@ def of_row(row: RowResult) -> Shown | Skipped:
 def by_rule(
     source: Source, protocol: str, rule: str, ids: Sequence[str], variant: str | None, seed: int = 0
 ) -> Once:
-    """Judges a version by a rule, in the runs of rows; without ids those of the set smoke."""
+    """Judges a version by a rule, in the runs of rows; without ids those of the set smoke.
+
+    What the machine was too busy for is tried again.
+    """
 
     def once(version: str) -> Shown | Skipped:
-        results = _suite(source, version, protocol, ids, variant, seed)
-        if isinstance(results, Skipped):
-            return results
-        if not any(map(was_executed, results.results)):
-            return Skipped("none of the rows could be run")
-        found = [each for each in results.rules if each.rule == rule]
-        for each in found:
-            if each.verdict is Verdict.FAIL:
-                return Shown(2, 0, each.reason)  # it was seen in two runs of a row
-        return Skipped(found[0].reason) if found else Shown(0, 1)
+        shown: Shown | Skipped = Skipped("")
+        for _ in range(TRIES):
+            results = _suite(source, version, protocol, ids, variant, seed)
+            if isinstance(results, Skipped):
+                return results
+            shown = of_rule(results, rule)
+            if isinstance(shown, Shown):
+                break
+        return shown
 
     return once
+
+
+def of_rule(results: Results, rule: str) -> Shown | Skipped:
+    """What a run says of a rule."""
+    if not any(map(was_executed, results.results)):
+        return Skipped("none of the rows could be run")
+    found = [each for each in results.rules if each.rule == rule]
+    for each in found:
+        if each.verdict is Verdict.FAIL:
+            return Shown(2, 0, each.reason)  # it was seen in two runs of a row
+    return Skipped(found[0].reason) if found else Shown(0, 1)
 
 
 def _suite(

@@ -125,6 +125,7 @@ def _last_words(out: str, err: str) -> str:
     errors = [
         line for line in lines if re.match(r"(npm error (?!A complete log)|\[?error)", line, re.IGNORECASE)
     ]
+    errors = [line for line in lines if line.startswith("package `")] or errors  # cargo says why only there
     said = (errors[:1] if errors else lines[-1:]) or ["no reason given"]
     return re.sub(r"^(npm error|\[?ERROR\]?:?)\s*", "", said[0], flags=re.IGNORECASE)
 

@@ -7,9 +7,10 @@ import os
 import re
 import shutil
 import tempfile
+import tomllib
 from pathlib import Path
 
-from conformance.clients.packages.cache import built, output_of
+from conformance.clients.packages.cache import built, cache, output_of
 from conformance.clients.packages.package import Package
 from fakebrokers.errors import UsageError
 
@@ -47,18 +48,29 @@ def _versions(content: bytes) -> list[str]:
 
 
 def fetched(package: Package, version: str) -> Path:
-    """The adapter with that version; of what is built on the way, its program stays."""
+    """The adapter with that version. What several of them need is built once, beside them."""
     asked = f"{package.library} {version}"
 
     def build(folder: Path) -> None:
-        repin(folder / "Cargo.toml", package.library, version)
-        command = ["cargo", "build", "--quiet", "--target-dir", "build"]
+        manifest = folder / "Cargo.toml"
+        repin(manifest, package.library, version)
+        name = rename(manifest, version)
+        command = ["cargo", "build", "--quiet", "--target-dir", str(cache() / "cargo")]
         output_of(command, f"the adapter cannot be built with {asked}", folder=folder)
-        for each in (folder / "build" / "debug").iterdir():
-            if each.is_dir():
-                shutil.rmtree(each)
+        (folder / "build" / "debug").mkdir(parents=True)
+        program = cache() / "cargo" / "debug" / f"{name}-{version}".replace(".", "-")
+        shutil.copy2(program, folder / "build" / "debug" / name)
 
     return built(package.folder, version, build)
+
+
+def rename(manifest: Path, version: str) -> str:
+    """Give the program a name of its own among those that are built in one folder; returns the old one."""
+    text = manifest.read_text("utf-8")
+    name: str = tomllib.loads(text)["package"]["name"]
+    own = f"{name}-{version}".replace(".", "-")
+    manifest.write_text(text.replace(f'name = "{name}"', f'name = "{own}"', 1), "utf-8")
+    return name
 
 
 def repin(manifest: Path, library: str, version: str) -> None:

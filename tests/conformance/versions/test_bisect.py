@@ -15,13 +15,13 @@ from conformance.cli import bisection
 from conformance.clients.mutants.registry import find_mutant
 from conformance.clients.packages.cache import output_of
 from conformance.clients.reference.registry import command
-from conformance.results import RowResult, Verdict
+from conformance.results import Results, RowResult, RuleResult, Verdict
 from conformance.run.specs import Spec
 from conformance.search.systematic.replay import Replay
 from conformance.versions import sources, subjects
 from conformance.versions.search import Skipped, VersionOutcome
 from conformance.versions.settle import Shown
-from conformance.versions.sources import Checkout, Source, in_a_line
+from conformance.versions.sources import Checkout, Releases, Source, in_a_line
 from conformance.versions.subjects import Once, of_row
 from fakebrokers.cli import main
 from fakebrokers.commands import ExitCode
@@ -170,6 +170,37 @@ def test_by_a_rule(repository: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tries", "says"),
+    [
+        (["busy", "busy", "kept"], Shown(0, 1)),
+        (["in doubt", "in doubt", "violated"], Shown(2, 0, "in doubt")),
+        (["in doubt", "kept"], Shown(0, 1)),
+        (["busy"] * 3, Skipped("none of the rows could be run")),
+        (["in doubt"] * 3, Skipped("in doubt")),
+    ],
+)
+def test_a_rule_is_looked_for_again_where_the_machine_was_too_busy(
+    tries: list[str], says: Shown | Skipped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = iter(tries)
+
+    def suite(*_: object) -> Results:
+        word = next(left)
+        executed = Verdict.INCONCLUSIVE if word == "busy" else Verdict.PASS
+        row = RowResult("RMQS-4.01", "rabbitmq-stream", "", "MUST", executed)
+        verdict = Verdict.FAIL if word == "violated" else Verdict.INCONCLUSIVE
+        rule = RuleResult(
+            "credit-overrun", "rabbitmq-stream", "", "MUST", verdict, ("RMQS-4.01",), "in doubt"
+        )
+        rules = (rule,) if word in ("violated", "in doubt") else ()
+        return Results("a", "1.0.0", "1", 0, "", 1.0, (row,), rules=rules)
+
+    monkeypatch.setattr(subjects, "_suite", suite)
+    once = subjects.by_rule(Releases("rstream"), "rabbitmq-stream", "credit-overrun", ["RMQS-4.01"], None)
+    assert once("1.0.0") == says
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         ([], "the id of a row"),
@@ -238,3 +269,5 @@ def test_a_range_without_commits(repository: Path) -> None:
 def test_of_a_traceback_the_last_line_is_said() -> None:
     text = "no hello:\nTraceback (most recent call last):\nImportError: no 'x' (/a/b.py)\n\nNode.js v20\n"
     assert in_a_line(ValueError(text)) == "no hello: ImportError: no 'x'"
+    text = "it cannot be compiled: /root/.cache/fetching-x/src/Adapter.java:[50,24] cannot access io/nats"
+    assert in_a_line(ValueError(text)) == "it cannot be compiled: Adapter.java:[50,24] cannot access io/nats"

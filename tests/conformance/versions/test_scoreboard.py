@@ -9,14 +9,15 @@ import pytest
 
 from conformance.clients.adapters.registry import find
 from conformance.results import Results, RowResult, Verdict
-from conformance.suite.scenario import Scenario
-from conformance.versions import keep
+from conformance.versions import judging
+from conformance.versions.judging import LOOKS, Ask, Judge, OnDone
 from conformance.versions.sources import Releases
 from fakebrokers.cli import main
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
 VERSIONS = ["1.0.0", "1.0.1", "1.1.0", "1.1.1"]
+PASS = Verdict.PASS
 Asked = list[tuple[str, int]]
 
 
@@ -30,21 +31,26 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
             raise UsageError("pip cannot install it")
         return [version]
 
-    def run_rows(
-        name: str, protocol: str, command: Sequence[str], rows: Sequence[Scenario], parallel: int | None
-    ) -> Results:
-        found.append((command[0], len(rows)))
-        verdict = Verdict.FAIL if command[0] == "1.0.0" else Verdict.PASS
-        results = [
-            RowResult(row.id, protocol, row.variant, row.requirement.level, verdict, revision=row.revision)
-            for row in rows
-        ]
-        return Results(name, command[0], "1", 0, "", 1.0, tuple(results))
+    def side_by_side(client: str, *_: object) -> Judge:
+        def judge(asks: Sequence[Ask], on_done: OnDone) -> None:
+            for ask in asks:
+                found.append((ask.version, len(ask.rows)))
+                on_done(ask.version, results(client, ask, Verdict.FAIL if ask.version == "1.0.0" else PASS))
+
+        return judge
 
     monkeypatch.setattr(Releases, "versions", lambda source: VERSIONS)
     monkeypatch.setattr(Releases, "command", command)
-    monkeypatch.setattr(keep, "run_rows", run_rows)
+    monkeypatch.setattr(judging, "side_by_side", side_by_side)
     return found
+
+
+def results(client: str, ask: Ask, verdict: Verdict) -> Results:
+    rows = [
+        RowResult(row.id, row.protocol, row.variant, row.requirement.level, verdict, revision=row.revision)
+        for row in ask.rows
+    ]
+    return Results(client, ask.version, "1", 0, "", 1.0, tuple(rows))
 
 
 def scoreboard(*words: str) -> int:
@@ -61,7 +67,8 @@ def test_the_last_versions_are_judged_once(asked: Asked, tmp_path: Path) -> None
     assert scoreboard(*words) == ExitCode.OK
     assert len(asked) == 2, "nothing has changed"
     assert scoreboard(*words[:-4], "--last", "4", "--set", "smoke") == ExitCode.OK
-    assert asked[2:] == [("1.0.0", 15)]
+    again = [("1.0.0", 15), ("1.1.0", 15)]  # what seems to be mended is looked at again, before and after
+    assert asked[2:] == [("1.0.0", 15), *again * (LOOKS - 1)]
     assert '<b class="better">+15</b>' in (tmp_path / "index.html").read_text()
 
 
@@ -84,7 +91,7 @@ def test_nobody_could_be_judged(
     assert "rstream 1.0.1: not judged: pip cannot install it" in capfd.readouterr().err
 
 
-def test_ctrl_c_leaves_pages_of_the_clients_before(
+def test_ctrl_c_leaves_pages_of_what_was_judged_until_then(
     asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calm = Releases.command
@@ -94,11 +101,13 @@ def test_ctrl_c_leaves_pages_of_the_clients_before(
             raise KeyboardInterrupt
         return calm(source, version)
 
+    words = ("--last", "1", "--set", "smoke", "--out", str(tmp_path), "--clients")
+    assert scoreboard(*words, "narconi-python") == ExitCode.OK
     monkeypatch.setattr(Releases, "command", stopped)
-    words = ("--out", str(tmp_path), "--clients", "rstream,rbfly", "--last", "1", "--set", "smoke")
-    assert scoreboard(*words) == 130
+    assert scoreboard(*words, "rstream,rbfly,narconi-python") == 130
     index = (tmp_path / "index.html").read_text()
-    assert ("rstream-rabbitmq-stream.html" in index, "rbfly" in index) == (True, False)
+    assert "rstream-rabbitmq-stream.html" in index and "rbfly" not in index
+    assert "narconi-python-narconi.html" in index, "it was judged by an earlier command"
 
 
 def test_names_have_no_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,17 @@
 //
 // Narconi has no client library; ../_narconi/client.mjs is what a user makes of Narconi's document.
 
+import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
 import { AdapterBase, Failure, Subscription, bodyBytes, reportBody, run } from "../_node/kit.mjs"
 import { Narconi } from "../_narconi/client.mjs"
 import { NarconiError } from "../_narconi/sockets.mjs"
 
 const require = createRequire(import.meta.url)
 const WebSocket = require("ws")
+// Beside its main file: some versions do not let it be required.
+const manifest = JSON.parse(readFileSync(join(dirname(require.resolve("ws")), "package.json"), "utf8"))
 
 const shown = ({ headers, redelivered, timestamp, ackId }) => ({
   headers: Object.fromEntries(Object.entries(headers).map(([k, v]) => [k === "Content-Type" ? k : k.toLowerCase(), v])),
@@ -21,7 +25,7 @@ class Adapter extends AdapterBase {
   facts = {
     adapter: "narconi-node",
     library: "ws",
-    library_version: require("ws/package.json").version,
+    library_version: manifest.version,
     protocols: ["narconi"],
     roles: ["publisher", "consumer", "admin", "http"],
     caps: "ack_timeout ack_to callback_raise callback_sleep encoding keepalive reentrant",

@@ -164,6 +164,7 @@ def test_an_interrupted_manager_takes_its_children_along(
     [
         ("echo 'npm error code ETARGET' >&2; echo 'npm error A complete log' >&2", "code ETARGET"),
         ("echo '[ERROR] Failed: no such artifact'; echo '[ERROR] Re-run'", "Failed: no such artifact"),
+        ("echo 'error: failed to select'; echo 'package `a` depends on `b`'", "package `a` depends on `b`"),
         ("echo one >&2; echo two >&2", "two"),
         ("true", "no reason given"),
     ],
@@ -182,6 +183,30 @@ def test_a_crate_is_pinned_with_or_without_features(tmp_path: Path) -> None:
     assert manifest.read_text() == (
         'tokio = "=1.2.0"\nlib = { version = "=0.9.0", features = ["serde"] }\nlibs = "1.0"\n'
     )
+
+
+def test_an_adapter_in_rust_is_built_beside_those_of_other_versions(
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cargo here writes what it was asked for into a program that is called like the package."""
+    program = tmp_path / "cargo"
+    program.write_text(
+        "#!/bin/sh\n"
+        "while [ $# -gt 1 ]; do [ $1 != --target-dir ] || target=$2; shift; done\n"
+        "mkdir -p $target/debug\n"
+        "grep ^lib Cargo.toml >$target/debug/$(sed -n 's/^name = \"\\(.*\\)\"/\\1/p' Cargo.toml)\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    adapter = tmp_path / "adapters" / "some"
+    adapter.mkdir(parents=True)
+    (adapter / "Cargo.toml").write_text('[package]\nname = "some"\n[dependencies]\nlib = "1.0.0"\n')
+    package = Package("cargo", "lib", "lib", str(adapter))
+    for version in ("1.1.0", "1.2.0"):
+        folder = fetched(package, version)
+        assert (folder / "build" / "debug" / "some").read_text() == f'lib = "={version}"\n'
+    shared = own_cache / "cargo" / "debug"
+    assert sorted(path.name for path in shared.iterdir()) == ["some-1-1-0", "some-1-2-0"]
 
 
 def test_an_artifact_is_pinned_and_its_lock_is_not_checked(tmp_path: Path) -> None:
