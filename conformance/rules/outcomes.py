@@ -164,14 +164,15 @@ def _same(one: object, other: object) -> bool:
 
 @invariant("ok-needs-answer")
 def flush_needs_outcomes(case: Case) -> Iterator[Violation]:
-    """A flush is over once each message that was published before has its outcome."""
+    """A flush is over once each message that was written before has its outcome."""
     for done in case.done("flush"):
         if done.result is None or not done.result.ok or done.ended is None:
             continue
+        written = {one.body for one in case.facts.written if one.at < done.begun}
+        until_s = done.ended.t + SLACK_S + case.slack_s
         for reported in case.reported:
-            is_before = reported.done.begun < done.begun
-            until_s = done.ended.t + SLACK_S + case.slack_s
-            if is_before and (reported.at is None or reported.at.t > until_s):
+            is_late = reported.at is None or reported.at.t > until_s
+            if reported.body in written - {None} and reported.done.begun < done.begun and is_late:
                 text = f"flush was ok, and {message(reported.body)} had no outcome yet"
                 yield text, done.ended, reported.at
 

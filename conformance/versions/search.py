@@ -80,15 +80,14 @@ def search(
     is_old = _same_as(found.judged[versions[low]], found.judged[versions[high]])
     if is_old(found.judged[versions[high]]):
         return found
-    while inner := [at for at in range(low + 1, high) if versions[at] not in found.skipped]:
-        middle = inner[len(inner) // 2]
-        outcome = ask.judged(middle)
-        if outcome is not None and is_old(outcome):
-            low = middle
-        elif outcome is not None:
-            high = middle
-    found.before, found.changed_in = versions[low], versions[high]
-    found.possible = tuple(versions[low + 1 : high])
+    while low is not None and high is not None:
+        low, high = ask.narrowed(low, high, is_old)
+        sure = ask.boundary(is_old)  # once more: a busy machine may have hidden the difference
+        if sure == (low, high):
+            found.before, found.changed_in = versions[low], versions[high]
+            found.possible = tuple(versions[low + 1 : high])
+            break
+        low, high = sure
     return found
 
 
@@ -113,6 +112,7 @@ class _Asker:
         self._refused = refused
         self._found = found
         self._usable: dict[int, bool] = {}
+        self._now = (0, 0)  #: between which places the change is looked for
 
     def judged(self, at: int) -> VersionOutcome | None:
         """The outcome; None if it has to be skipped."""
@@ -124,6 +124,29 @@ class _Asker:
             return None
         self._found.judged[version] = outcome
         return outcome
+
+    def narrowed(self, low: int, high: int, is_old: Callable[[VersionOutcome], bool]) -> tuple[int, int]:
+        """Two places with none between them that can be judged."""
+        skipped = self._found.skipped
+        while inner := [at for at in range(low + 1, high) if self._versions[at] not in skipped]:
+            middle = inner[len(inner) // 2]
+            outcome = self.judged(middle)
+            if outcome is not None and is_old(outcome):
+                low = middle
+            elif outcome is not None:
+                high = middle
+        self._now = low, high
+        return low, high
+
+    def boundary(self, is_old: Callable[[VersionOutcome], bool]) -> tuple[int | None, int | None]:
+        """The two places after both were judged once more; None where no change is left."""
+        for at in self._now:
+            self.judged(at)
+        places = {self._versions[at]: at for at in range(len(self._versions))}
+        judged = sorted((places[version], outcome) for version, outcome in self._found.judged.items())
+        high = next((at for at, outcome in judged if not is_old(outcome)), None)
+        lower = [at for at, outcome in judged if is_old(outcome) and (high is None or at < high)]
+        return (max(lower, default=None), high)
 
     def end(self, places: Sequence[int]) -> int | None:
         """The first of these places that can be judged, or None.

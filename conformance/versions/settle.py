@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 
 import msgspec
@@ -45,13 +46,15 @@ class SettledJudge:
         self._times = times
         self._rare = False
         self._shown: dict[str, list[Shown]] = {}
+        self._looks: Counter[str] = Counter()
 
     def judge(self, version: str) -> VersionOutcome | Skipped:
-        """The outcome: a version fails if a run of it did. A later call goes on where one ended."""
+        """The outcome: a version fails if a run of it did. A later call adds as many runs."""
         shown = self._shown.setdefault(version, [])
+        self._looks[version] += 1
         while True:
             fails, passes = sum(each.fails for each in shown), sum(each.passes for each in shown)
-            if self._is_enough(fails, passes):
+            if self._is_enough(fails, passes, self._looks[version]):
                 break
             latest = self._once(version)
             if isinstance(latest, Skipped):
@@ -64,13 +67,13 @@ class SettledJudge:
         ways = {each.by for each in shown}
         return VersionOutcome(word, steady, detail, fails + passes, ways.pop() if len(ways) == 1 else "")
 
-    def _is_enough(self, fails: int, passes: int) -> bool:
+    def _is_enough(self, fails: int, passes: int, looks: int) -> bool:
         runs = fails + passes
         if runs >= MOST:
             return True
         if fails and passes:
             return self._rare or runs >= ENOUGH
-        return runs >= self._times or bool(fails and self._rare)
+        return runs >= self._times * looks or bool(fails and self._rare)
 
     def _look_for(self, rate: float) -> None:
         """From now on each version is run as often as a defect takes that fails at this rate."""

@@ -116,7 +116,7 @@ def test_a_file_at_the_monitor_s_path_stays(tmp_path: Path) -> None:
     path = tmp_path / "monitor"
     path.write_text("precious")
     broker = PZQ(monitor=f"ipc://{path}")
-    with pytest.raises(OSError, match="a file that is no socket lies there"):
+    with pytest.raises(OSError, match="the path is a file and no socket"):
         broker.start()
     assert path.read_text() == "precious"
     path.unlink()

@@ -85,7 +85,7 @@ def test_so_may_the_script_for_one_fault() -> None:
 
 
 def test_an_excuse_has_a_reason() -> None:
-    with pytest.raises(UsageError, match="say why"):
+    with pytest.raises(UsageError, match="give a reason"):
         Expect().may_not_fire("no confirm", " ")
 
 

@@ -538,5 +538,5 @@ def test_a_client_that_ends_has_failed_unless_it_may(excuse: str, verdict: Verdi
 
 
 def test_an_end_needs_its_reason() -> None:
-    with pytest.raises(UsageError, match="say why"):
+    with pytest.raises(UsageError, match="give a reason"):
         Expect().may_end(" ")

@@ -65,7 +65,11 @@ def spoken(monkeypatch: pytest.MonkeyPatch) -> None:
         except UsageError:
             return ""
 
-    shown = {"pass": Shown(passes=1), "fail": Shown(1, 0, "it hangs"), "": Skipped("it does not start")}
+    shown: dict[str, Shown | Skipped] = {
+        "pass": Shown(passes=1),
+        "fail": Shown(1, 0, "it hangs"),
+        "": Skipped("it does not start"),
+    }
 
     def by_row(source: Source, *_: object) -> Once:
         return lambda version: shown[says(source, version)]
