@@ -172,7 +172,16 @@ def issue(finding: RootCause) -> str:
     """One as the text of an issue for the client's maintainers, in Markdown."""
     parts = [f"**{finding.title}**", f"Version: {finding.name} {finding.versions}", *_parts(finding)]
     parts.insert(4, f"On a real server: {finding.real}")
+    parts.insert(2, _about_the_program(finding))
     return "\n\n".join(parts) + "\n"
+
+
+def _about_the_program(finding: RootCause) -> str:
+    """What it needs, for somebody who does not know this project."""
+    text = "The program runs against `fakebrokers`, a test double of the server (`pip install fakebrokers`)."
+    if Path(finding.program).suffix in (".mjs", ".go", ".java", ".rs"):
+        text += " It starts the server with a helper from the folder `helpers` of that package's repository."
+    return text
 
 
 def _source(program: str) -> str:

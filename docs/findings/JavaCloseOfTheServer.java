@@ -16,9 +16,9 @@ public class JavaCloseOfTheServer {
     while (got.get() == 0) {
       Thread.sleep(20);
     }
-    // as when an administrator closes the connection of the consumer
+    // as for a frame that is too large
     for (String name : new String[] {"c1", "c2"}) {
-      broker.call("say_close", "{\"connection\": \"" + name + "\", \"code\": 1, \"reason\": \"CONNECTION_FORCED\"}");
+      broker.call("say_close", "{\"connection\": \"" + name + "\", \"code\": 14, \"reason\": \"frame too large\"}");
     }
     Thread.sleep(3000);
     broker.call("publish", "{\"name\": \"orders\", \"bodies\": [{\"base64\": \"AFN1oAN0ZWE=\"}]}");

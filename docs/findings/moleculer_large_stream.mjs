@@ -8,7 +8,7 @@ await bus.call("node", { id: "store", services: [{ name: "store", actions: { kee
 const shop = new ServiceBroker({ nodeID: "shop", transporter: bus.url, logger: false })
 await shop.start()
 await shop.waitForServices("store")
-console.log("a file of 400 KB is sent")
+console.log("a chunk of 400 KB is sent")
 const stream = Readable.from([Buffer.alloc(400_000, 255)])
 await shop.call("store.keep", {}, { stream, timeout: 2000 }).catch((error) => console.log("refused:", error.message))
 await new Promise((resolve) => setTimeout(resolve, 60_000))

@@ -11,7 +11,7 @@ async def publish(broker):
     await producer.start()
     await producer.send_wait("orders", b"tea")
     for connection in broker.connections:
-        broker.say_close(connection["name"], 1, "CONNECTION_FORCED")  # as an administrator does it
+        broker.say_close(connection["name"], 14, "frame too large")
     await asyncio.sleep(1)
     print("the Close of the server was answered:", bool(broker.journal.select(kind="CloseResponse")))
     await asyncio.wait([asyncio.create_task(producer.close())], timeout=1)
