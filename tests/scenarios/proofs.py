@@ -11,8 +11,11 @@ from conformance.clients.mutants.kills import cover, known_kills
 from conformance.clients.mutants.matrix import GOOD, Mode, affordable, candidates, mode_of, run
 from conformance.clients.mutants.registry import Mutant
 from conformance.clients.reference.registry import protocols
+from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
+
+TRIES = 3  #: of a run without a verdict
 
 #: What is judged over sockets because memory has none of what it is about, by id and variant.
 NOT_IN_MEMORY = {
@@ -68,12 +71,18 @@ def prove(item: Scenario, *, whole: bool = False) -> None:
 
 
 def kills(item: Scenario, mutant: Mutant, mode: Mode) -> bool:
-    """Whether the mutant fails it. What a mutant leaves open is its own defect, and no warning of ours."""
+    """Whether the mutant fails it. What a mutant leaves open is its own defect, and no warning of ours.
+
+    A run in which the machine was too busy for a verdict says nothing, and is tried again.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
-        found = run(item, mutant, mode).kills
+        for _ in range(TRIES):
+            found = run(item, mutant, mode)
+            if found.verdict is not Verdict.INCONCLUSIVE:
+                break
         gc.collect()
-    return found
+    return found.kills
 
 
 def working_mode(item: Scenario) -> Mode:
