@@ -168,11 +168,11 @@ def flush_needs_outcomes(case: Case) -> Iterator[Violation]:
     for done in case.done("flush"):
         if done.result is None or not done.result.ok or done.ended is None:
             continue
-        written = {one.body for one in case.facts.written if one.at < done.begun}
+        written = {one.body for one in case.facts.written if one.at < done.begun} - {None}
         until_s = done.ended.t + SLACK_S + case.slack_s
         for reported in case.reported:
             is_late = reported.at is None or reported.at.t > until_s
-            if reported.body in written - {None} and reported.done.begun < done.begun and is_late:
+            if reported.body in written and reported.done.begun < done.begun and is_late:
                 text = f"flush was ok, and {message(reported.body)} had no outcome yet"
                 yield text, done.ended, reported.at
 

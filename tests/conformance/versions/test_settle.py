@@ -81,3 +81,11 @@ def test_a_failure_is_told_from_others_where_all_runs_show_the_same() -> None:
     late, hang = Shown(fails=1, by="late"), Shown(fails=1, by="hang")
     assert SettledJudge(Runs(v=always(late)), 2).judge("v") == VersionOutcome("fail", runs=2, by="late")
     assert SettledJudge(Runs(v=[late, hang]), 2).judge("v") == VersionOutcome("fail", runs=2)
+
+
+def test_a_version_that_is_asked_about_again_is_run_as_often_again() -> None:
+    runs = Runs(a=[PASS, PASS, FAIL, PASS, *[PASS] * MOST])
+    judge = SettledJudge(runs)
+    first, again = judge.judge("a"), judge.judge("a")
+    assert isinstance(first, VersionOutcome) and isinstance(again, VersionOutcome)
+    assert (first.word, first.runs, again.word, again.steady) == ("pass", 2, "fail", False)

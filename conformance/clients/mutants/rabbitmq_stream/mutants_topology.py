@@ -212,3 +212,12 @@ class LastPublisherEndsTheConnection(Locator):
     def leave(self, link: Link) -> None:
         if link is not self.links.control and link.is_open and not link.core.publishers:
             self.runtime.tasks.spawn(self._part(link))
+
+
+@mutant("last-subscription-ends-the-connection", tag="life-cycle", breaks=["R14"])
+class LastSubscriptionEndsTheConnection(Locator):
+    """Ends a connection to another node with its last subscription, publishers on it or not."""
+
+    def leave(self, link: Link) -> None:
+        if link is not self.links.control and link.is_open and not link.core.subscriptions:
+            self.runtime.tasks.spawn(self._part(link))

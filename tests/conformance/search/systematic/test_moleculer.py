@@ -183,6 +183,8 @@ def test_a_wrong_size_is_the_end() -> None:
         ("streams-wait", "no-back-pressure", "unread", None),
         ("answer-counts", "one-thread-for-all", "busy", None),
         ("streams-are-whole", "upload-without-an-end", "called-off", None),
+        ("streams-are-whole", "uploads-outlive-their-calls", "long-upload", None),
+        ("fails-for-a-reason", "names-within-names-are-gone", "walk-0", None),
         ("asks-what-it-does-not-know", "asks-again-and-again", "silence", None),
         ("asks-what-it-does-not-know", "asks-at-plain-heartbeats", "call", None),
     ],
