@@ -15,6 +15,7 @@ import msgspec
 
 from conformance.clients.adapters.registry import find
 from conformance.results import Results, Verdict
+from fakebrokers.extras import installing
 
 _HERE = Path(__file__).parent
 #: In a checkout, and in an installed wheel.
@@ -178,7 +179,7 @@ def issue(finding: RootCause) -> str:
 
 def _about_the_program(finding: RootCause) -> str:
     """What it needs, for somebody who does not know this project."""
-    text = "The program runs against `fakebrokers`, a test double of the server (`pip install fakebrokers`)."
+    text = f"The program runs against `fakebrokers`, a test double of the server (`{installing()}`)."
     if Path(finding.program).suffix in (".mjs", ".go", ".java", ".rs"):
         text += " It starts the server with a helper from the folder `helpers` of that package's repository."
     return text

@@ -25,6 +25,7 @@ from conformance.known.defects import Defect, KnownRow
 from conformance.report.links import PageLinks
 from conformance.results import Results, RowResult, Verdict
 from conformance.suite.load import requirements
+from fakebrokers.extras import installing
 from tests.cargo import build
 from tests.eventually import PATIENCE_S
 from tests.pages import TOP, npm_package
@@ -220,7 +221,7 @@ def test_the_index_leads_to_a_page_for_each_finding_with_its_programs() -> None:
 def test_an_issue_to_copy_has_version_program_cause_and_suggestion() -> None:
     [finding] = [each for each in FINDINGS if each.program == "rbfly_shared_ids.py"]
     text = issue(finding)
-    assert "rbfly 0.10.0" in text and "pip install fakebrokers" in text and "stored: 1" in text
+    assert "rbfly 0.10.0" in text and installing() in text and "stored: 1" in text
     assert finding.cause in text and finding.change in text
     assert text in dict(pages())["rbfly-shared-ids.md"]
     assert "`````" not in text  # it stands between such fences
