@@ -7,12 +7,13 @@ from random import Random
 
 import pytest
 
+from conformance.run.inprocess import client_of
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.context import ChaosContext
 from conformance.search.random.draw import Setting, available, draw
 from conformance.search.random.material import material_of
 from conformance.search.random.nemesis import Nemesis
-from conformance.search.random.run import runner
+from conformance.search.random.run import run, runner
 from conformance.search.random.schedule import Schedule
 from conformance.search.random.verdict import Word, verdict_on
 from conformance.search.random.workload import SCRIPT
@@ -56,6 +57,21 @@ def test_the_correct_client_passes(protocol: str) -> None:
         for seed in range(2):
             verdict = verdict_on(go(draw(Setting(protocol, realism), f"correct {seed}")))
             assert verdict.word is Word.PASS, (seed, realism, verdict)
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_a_session_is_asked_to_reconnect_where_the_client_can(able: bool) -> None:
+    """A library may reconnect by default, or not, or for producers alone: checkers expect it of all."""
+
+    class Client(client_of("rabbitmq-stream")):  # type: ignore[misc] # made where it is asked for
+        caps = client_of("rabbitmq-stream").caps
+
+    if not able:
+        Client.caps = Client.caps.replace("auto_reconnect ", "")
+    case = run(Client, schedule_of("rabbitmq-stream"))
+    asked = [done.args["options"].get("auto_reconnect") for done in case.ops if done.op == "connect"]
+    assert asked == [True if able else None]
+    assert case.reconnects is able
 
 
 def test_a_busy_machine_with_another_name_runs_a_schedule_alike(monkeypatch: pytest.MonkeyPatch) -> None:
