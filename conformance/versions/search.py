@@ -26,9 +26,14 @@ class VersionOutcome(msgspec.Struct, frozen=True):
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """A version that says nothing: it cannot be had, or not be driven."""
+    """A version that says nothing: it cannot be had, or not be driven.
+
+    Attributes:
+        passing: Another try may say something: the machine was too busy for a verdict.
+    """
 
     reason: str
+    passing: bool = False
 
 
 class Bisection(msgspec.Struct):
@@ -112,15 +117,20 @@ class _Asker:
         self._refused = refused
         self._found = found
         self._usable: dict[int, bool] = {}
+        self._again: set[int] = set()  #: places that another try may say something of
         self._now = (0, 0)  #: between which places the change is looked for
 
     def judged(self, at: int) -> VersionOutcome | None:
         """The outcome; None if it has to be skipped."""
         version = self._versions[at]
         outcome = self._judge(version)
+        tried = version in self._found.skipped
+        self._found.skipped.pop(version, None)
+        self._found.judged.pop(version, None)
         if isinstance(outcome, Skipped):
             self._found.skipped[version] = outcome.reason
-            self._found.judged.pop(version, None)
+            if outcome.passing and not tried:
+                self._again.add(at)
             return None
         self._found.judged[version] = outcome
         return outcome
@@ -139,8 +149,12 @@ class _Asker:
         return low, high
 
     def boundary(self, is_old: Callable[[VersionOutcome], bool]) -> tuple[int | None, int | None]:
-        """The two places after both were judged once more; None where no change is left."""
-        for at in self._now:
+        """The two places after both were judged once more, and what was skipped between them for a passing
+        reason; None where no change is left."""
+        first, last = self._now
+        again = sorted(at for at in self._again if first < at < last)
+        self._again.difference_update(again)
+        for at in (first, *again, last):
             self.judged(at)
         places = {self._versions[at]: at for at in range(len(self._versions))}
         judged = sorted((places[version], outcome) for version, outcome in self._found.judged.items())

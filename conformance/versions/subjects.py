@@ -62,7 +62,8 @@ def of_row(row: RowResult) -> Shown | Skipped:
         return Shown(2, int(flaky), row.reason, row.criterion)
     if was_executed(row):
         return Shown(int(flaky), 2 if flaky else 1)
-    return Skipped(f"{row.verdict}: {row.reason}" if row.reason else str(row.verdict))
+    text = f"{row.verdict}: {row.reason}" if row.reason else str(row.verdict)
+    return Skipped(text, passing=row.verdict is Verdict.INCONCLUSIVE)
 
 
 def by_rule(

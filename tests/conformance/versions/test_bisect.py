@@ -239,6 +239,7 @@ def test_what_does_not_go_together(
         (Verdict.FAIL, (), Shown(2, 0, "late", "in-time")),
         (Verdict.FAIL, ("flaky",), Shown(2, 1, "late", "in-time")),
         (Verdict.FAIL, ("adapter",), Skipped("its adapter: late")),
+        (Verdict.INCONCLUSIVE, (), Skipped("inconclusive: late", passing=True)),
         (Verdict.HARNESS_ERROR, (), Skipped("harness error: late")),
         (Verdict.UNSUPPORTED, (), Skipped("skipped: unsupported: late")),
     ],

@@ -126,6 +126,22 @@ def test_a_version_that_passed_by_chance_is_not_named() -> None:
     assert (found.before, found.changed_in) == ("e", "f")
 
 
+def test_a_version_that_the_machine_was_too_busy_for_is_tried_once_more() -> None:
+    asked: Counter[str] = Counter()
+
+    def judge(version: str) -> VersionOutcome | Skipped:
+        asked[version] += 1
+        if version == "e" and asked[version] == 1:
+            return Skipped("inconclusive", passing=True)
+        if version == "d":
+            return Skipped("inconclusive", passing=True)
+        return VersionOutcome("fail" if version < "f" else "pass")
+
+    found = search([*"abcdefgh"], judge, lambda _: "")
+    assert (found.before, found.changed_in, found.possible) == ("e", "f", ())
+    assert asked["e"] == 3 and asked["d"] <= 2, "once more, and as one side of the change"
+
+
 def failing(*ways: str) -> Bisection:
     """Of versions that all fail, each by what is given; empty where runs differ."""
     versions = [str(number) for number in range(len(ways))]
