@@ -14,7 +14,7 @@ from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
 from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.viewer.document import links_of
-from fakebrokers.viewer.model import add_model
+from fakebrokers.viewer.model import add_model, told
 from fakebrokers.viewer.rows import (
     HEX_BYTES,
     Lanes,
@@ -76,9 +76,9 @@ def document_of(
     more = besides(began_s, lanes)
     for row in more:
         row.counts = []  # what the client had of them is in the trace
-    rows = in_order([*(row for _, row in placed), *more])
+    rows, facts = told(in_order([*(row for _, row in placed), *more]))
     _prove(rows, placed, violated)
-    document = RunDocument(title, list(about.items()), lanes.all, rows, _logs(case), is_of_the_wire=True)
+    document = RunDocument(title, list(about.items()), lanes.all, rows, _logs(case), True, facts)
     return add_model(document, case.spec.protocol)
 
 

@@ -410,7 +410,7 @@ class Viewer {
       if (before) now.append(" ", make("s", {title: "before this row"}, before));
       return make("tr", {className: before === undefined ? "" : "changed"}, make("th", {scope: "row"}, name), now);
     });
-    const more = facts.length - rows.length, title = run.data.is_of_the_wire ? "The broker now, by what passed on the wire" : "The broker now";
+    const more = facts.length - rows.length, title = run.data.is_told ? "The broker now" : `The broker now, by ${run.data.is_of_the_wire ? "what passed on the wire" : "its frames"}`;
     return [make("h4", {}, title), make("table", {className: "broker"}, ...rows), more > 0 ? make("p", {}, `and ${more} more`) : ""];
   }
 
