@@ -8,6 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fakebrokers.blazingmq.codes import DEFAULT_APP
+from fakebrokers.blazingmq.session import BlazingSession
+from fakebrokers.core.frames import KeyType
 from fakebrokers.journal.keys import key_text
 from fakebrokers.viewer.model import SHOWN, BrokerModel, Seen, named
 
@@ -69,7 +71,9 @@ class QueueModel(BrokerModel):
         for uri, queue in server.broker.queues.items():
             yield f"queue {uri}", _queue_held(queue)
         for at, connection in server.engine.connections.items():
-            session: Any = connection.session
+            session = connection.session
+            if not isinstance(session, BlazingSession):
+                continue
             for number, handle in session.handles.items():
                 yield f"{at} queue {number}", _handle_held(handle)
 
@@ -128,11 +132,13 @@ def _limit(fields: dict[str, Any]) -> int | None:
 
 def _queue_held(queue: Queue) -> str:
     many = len(queue.messages)
-    said = [f"{many} message{'' if many == 1 else 's'}, {queue.store.bytes} bytes"]
+    said = [f"{many} message{'' if many == 1 else 's'}, {queue.store.bytes} bytes" if many else "empty"]
     for name, app in islice(queue.apps.items(), SHOWN):
-        waits = "" if many > COUNTED else f"{app.undelivered} to be delivered, "
+        waits = app.undelivered if many <= COUNTED else 0
         had = sum(len(stream.unconfirmed) for stream in app.streams)
-        said.append(f"{_app(name)}{waits}{had} unconfirmed")
+        told = [f"{n} {word}" for n, word in ((waits, "to be delivered"), (had, "unconfirmed")) if n]
+        if told:
+            said.append(_app(name) + ", ".join(told))
     return "; ".join(said)
 
 
@@ -148,11 +154,9 @@ def _reader_held(name: str, stream: Stream) -> str:
     if not stream.configured:
         return f"{_app(name)}reads, and takes nothing"
     most = sum(consumer.max_messages for consumer in stream.consumers)
-    keys = [key_text(guid) for guid in islice(stream.unconfirmed, SHOWN)]
-    many = len(stream.unconfirmed)
-    more = f" and {many - SHOWN} more" if many > SHOWN else ""
-    held = f" ({named(keys)}{more})" if keys else ""
-    return f"{_app(name)}{many} of at most {most} unconfirmed{held}"
+    oldest = next(iter(stream.unconfirmed), None)
+    since = "" if oldest is None else f", the oldest {key_text(oldest, KeyType.BYTES16)}"
+    return f"{_app(name)}{len(stream.unconfirmed)} of at most {most} unconfirmed{since}"
 
 
 def _app(name: str) -> str:

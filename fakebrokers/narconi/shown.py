@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fakebrokers.narconi.peers import State
 from fakebrokers.viewer.model import BrokerModel, Seen, named
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ class QueueModel(BrokerModel):
             yield f"queue {name}", f"{len(queue.ready)} ready, {queue.unacked} not acknowledged, {consumers}"
         for at, connection in server.engine.connections.items():
             about = connection.session.describe()
-            if about["state"] == "consuming":
+            if about.get("state") == State.CONSUMING:
                 yield f"{at} consumer", _consumer_held(about)
-            elif about["state"] == "publishing":
+            elif about.get("state") == State.PUBLISHING:
                 confirms = "confirms" if about["confirms"] else "no confirms"
                 yield f"{at} publisher", f"of {about['queue']}, {confirms}"
 

@@ -12,7 +12,7 @@ from fakebrokers.viewer.model import BrokerModel, Seen, named
 if TYPE_CHECKING:
     from fakebrokers.pzq.server import PZQ
 
-
+KEYS = 3  #: of messages in flight that are named: they are long
 _SOCKETS = (ReceiveSession.socket, SendSession.socket, MonitorSession.socket)
 
 
@@ -46,7 +46,7 @@ class QueueModel(BrokerModel):
         expired = f", {numbers.expired} expired" if numbers.expired else ""
         yield "queue", f"{numbers.messages} stored, {broker.waiting} to be delivered{expired}"
         if numbers.in_flight:
-            yield "in flight", f"{numbers.in_flight}: {named([key.decode() for key in broker.in_flight])}"
+            yield "in flight", f"{numbers.in_flight}: {named(broker.in_flight, KEYS)}"
         peers: Counter[str] = Counter()
         for at, connection in server.engine.connections.items():
             about = connection.session.describe()

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.viewer.model import SHOWN, BrokerModel, Seen
 
 if TYPE_CHECKING:
@@ -99,7 +100,9 @@ class StreamModel(BrokerModel):
         for (host, name), stream in server.broker.streams.items():
             yield f"stream {name if host == '/' else f'{host}/{name}'}", _stream_held(stream)
         for at, connection in server.engine.connections.items():
-            session: Any = connection.session
+            session = connection.session
+            if not isinstance(session, StreamSession):
+                continue
             for number, publisher in session.publishing.publishers.items():
                 yield f"{at} publisher {number}", _publisher_held(publisher)
             for number, subscription in session.consuming.subscriptions.items():

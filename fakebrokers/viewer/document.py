@@ -128,7 +128,7 @@ def of_journal(
     lanes = Lanes((), _connections(record.connection for record in records), has_test=bool(calls or failure))
     began_s = journal.started_at if records else min((call.began_s for call in calls), default=0.0)
     rows = call_rows(calls, began_s, lanes.test)
-    rows += _with_holdings(records, journal, lanes)
+    rows += _with_holdings(records, journal, began_s, lanes)
     if failure:
         last = max((row.t for row in rows), default=0.0)
         at_s = last if ended_s is None else max(last, ended_s - began_s)
@@ -138,14 +138,20 @@ def of_journal(
     return add_model(document, protocol)
 
 
-def _with_holdings(records: Sequence[Record], journal: Journal, lanes: Lanes) -> Iterator[Row]:
-    """Records, and after each what the fake told then."""
+def _with_holdings(
+    records: Sequence[Record], journal: Journal, began_s: float, lanes: Lanes
+) -> Iterator[Row]:
+    """Records, and after each what the fake told then.
+
+    Args:
+        began_s: See `call_rows`.
+    """
     holdings = deque(journal.holdings)
     for record in [*records, None]:
         while holdings and (record is None or holdings[0].seq < record.seq):
             holding = holdings.popleft()
             is_older = bool(records) and holding.seq < records[0].seq - 1  # than all that is kept
-            at = records[0].at if is_older else holding.at - journal.started_at
+            at = records[0].at if is_older else holding.at - began_s
             yield held_row(at, as_json(holding.changes))
         if record is not None:
             yield _frame(record, None if record.frame is None else fields_of(record.frame), lanes)

@@ -19,6 +19,7 @@ import msgspec
 
 from fakebrokers.core.subscriptions import Subscription
 from fakebrokers.description import found
+from fakebrokers.journal.keys import key_text
 from fakebrokers.protocol import find_protocol, is_available
 from fakebrokers.viewer.rows import Fact, Lane, Row, RunDocument
 
@@ -123,10 +124,10 @@ class BrokerModel(FactLog, ABC):
         return dict(islice(cls.held(server), MOST_HELD))
 
 
-def named(keys: Collection[Any]) -> str:
+def named(keys: Collection[Any], most: int = SHOWN) -> str:
     """A few of them by name."""
-    listed = [str(key) for key in islice(keys, SHOWN)]
-    more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+    listed = [key_text(key) for key in islice(keys, most)]
+    more = f" and {len(keys) - most} more" if len(keys) > most else ""
     return ", ".join(key if len(key) <= KEY else f"{key[:KEY]}…" for key in listed) + more
 
 
