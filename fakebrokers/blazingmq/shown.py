@@ -68,14 +68,14 @@ class QueueModel(BrokerModel):
 
     @classmethod
     def held(cls, server: BlazingMQ) -> Iterator[tuple[str, str]]:
-        for uri, queue in server.broker.queues.items():
-            yield f"queue {uri}", _queue_held(queue)
         for at, connection in server.engine.connections.items():
             session = connection.session
             if not isinstance(session, BlazingSession):
                 continue
             for number, handle in session.handles.items():
                 yield f"{at} queue {number}", _handle_held(handle)
+        for uri, queue in server.broker.queues.items():
+            yield f"queue {uri}", _queue_held(queue)
 
     def left(self, connection: str) -> None:
         super().left(connection)

@@ -69,10 +69,6 @@ class QueueModel(BrokerModel):
         broker = server.broker
         if not broker.backend_up:
             yield "backend", "cannot be reached"
-        for name, queue in broker.queues.items():
-            many = len(queue.consumers)
-            consumers = f"{many} consumer{'' if many == 1 else 's'}"
-            yield f"queue {name}", f"{len(queue.ready)} ready, {queue.unacked} not acknowledged, {consumers}"
         for at, connection in server.engine.connections.items():
             about = connection.session.describe()
             if about.get("state") == State.CONSUMING:
@@ -80,6 +76,10 @@ class QueueModel(BrokerModel):
             elif about.get("state") == State.PUBLISHING:
                 confirms = "confirms" if about["confirms"] else "no confirms"
                 yield f"{at} publisher", f"of {about['queue']}, {confirms}"
+        for name, queue in broker.queues.items():
+            many = len(queue.consumers)
+            consumers = f"{many} consumer{'' if many == 1 else 's'}"
+            yield f"queue {name}", f"{len(queue.ready)} ready, {queue.unacked} not acknowledged, {consumers}"
 
     def left(self, connection: str) -> None:
         super().left(connection)

@@ -97,8 +97,6 @@ class StreamModel(BrokerModel):
 
     @classmethod
     def held(cls, server: RabbitMQStream) -> Iterator[tuple[str, str]]:
-        for (host, name), stream in server.broker.streams.items():
-            yield f"stream {name if host == '/' else f'{host}/{name}'}", _stream_held(stream)
         for at, connection in server.engine.connections.items():
             session = connection.session
             if not isinstance(session, StreamSession):
@@ -107,6 +105,8 @@ class StreamModel(BrokerModel):
                 yield f"{at} publisher {number}", _publisher_held(publisher)
             for number, subscription in session.consuming.subscriptions.items():
                 yield f"{at} subscription {number}", _subscription_held(subscription)
+        for (host, name), stream in server.broker.streams.items():
+            yield f"stream {name if host == '/' else f'{host}/{name}'}", _stream_held(stream)
 
     def left(self, connection: str) -> None:
         super().left(connection)
