@@ -6,7 +6,7 @@ A row is plain values, so that 100,000 of them are quick to pack and to read; `v
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -88,19 +88,31 @@ def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]
 
 
 def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
-    """What of a journal a trace does not show: states, and frames that a fault has touched.
+    """What of a journal a trace does not show: states, frames that a fault has touched, what the fake told.
+
+    What it told of a frame has the frame's place on the wire as its link: connection, direction and number.
 
     Args:
         started: When the run began, seconds on the journal's clock.
         lanes: Of the page.
     """
     began = round(started * 1e9)
-    records = [(record_of(row, began), row.frame) for row in log.frames]
-    return [
-        _frame(record, fields, lanes)
-        for record, fields in records
-        if record.fault or (record.tap is Tap.STATE and record.kind not in _IN_TRACES)
-    ]
+    passed: Counter[str] = Counter()
+    found, link, at = list[Row](), "", 0.0
+    for row in log.frames:
+        record = record_of(row, began)
+        is_state = record.tap is Tap.STATE
+        if record.fault or (is_state and record.kind not in _IN_TRACES):
+            found.append(_frame(record, row.frame, lanes))
+        if is_state and record.kind == State.HOLDS:
+            found[-1].links += [link] if link and at == record.at else []
+        elif record.tap & (Tap.RECEIVED | Tap.SENT) and not row.envelope and not row.part:
+            place = f"{record.connection} {record.tap.direction}"
+            passed[place] += 1
+            link, at = f"{place} {passed[place]}", record.at
+        elif not row.envelope and not row.part:
+            link = ""
+    return found
 
 
 def of_journal(

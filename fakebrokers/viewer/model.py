@@ -115,8 +115,8 @@ class BrokerModel(FactLog, ABC):
 
     @classmethod
     def held(cls, server: Any) -> Iterator[tuple[str, str]]:
-        """All facts of a fake at this moment, on its thread, those of connections first: of many the last ones
-        are left out. It is asked at each frame."""
+        """All facts of a fake at this moment, on its thread, those of connections first: of many, the last
+        ones are left out. It is asked at each frame."""
         return iter(())
 
     @classmethod

@@ -285,6 +285,9 @@ def test_of_a_judged_run_the_fake_has_told_and_frames_only_the_rest(
     traced = document_of(case, "x", {}, besides=lambda began_s, lanes: of_the_broker(log, began_s, lanes))
     assert traced.is_told
     assert known(traced)["queue test_P"] == "1 ready, 0 not acknowledged, 0 consumers"
+    for kind in ("WsDeliver", "WsAck"):
+        for nth in (1, 2):  # all of that is at 0 s
+            assert after(traced, kind, nth)["c1 consumer"] == after(document, kind, nth)["c1 consumer"]
     assert not document_of(case, "x", {}).is_told
 
 
