@@ -38,6 +38,11 @@ class Holdings:
         self._limit = max(1, limit)
         self._known: Mapping[str, str] = {}
 
+    def forget(self) -> None:
+        """Keep none of them; what is held now is told anew."""
+        self.kept.clear()
+        self._known = {}
+
     def look(self, seq: int, at: float) -> Holding | None:
         """Take down what has changed; None if nothing has."""
         now = self._ask()

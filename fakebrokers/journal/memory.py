@@ -257,6 +257,8 @@ class Journal:
         """Keep none of the records so far; their numbers are not given again."""
         self._entries.clear()
         self._forgotten = self._added
+        if self._holdings is not None:
+            self._holdings.forget()
 
     @property
     def _oldest(self) -> int:

@@ -90,7 +90,8 @@ def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]
 def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
     """What of a journal a trace does not show: states, frames that a fault has touched, what the fake told.
 
-    What it told of a frame has the frame's place on the wire as its link: connection, direction and number.
+    What it told has as its link the place of the frame that passed last, if that was then: connection, direction
+    and number.
 
     Args:
         started: When the run began, seconds on the journal's clock.
@@ -110,8 +111,6 @@ def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
             place = f"{record.connection} {record.tap.direction}"
             passed[place] += 1
             link, at = f"{place} {passed[place]}", record.at
-        elif not row.envelope and not row.part:
-            link = ""
     return found
 
 

@@ -65,6 +65,16 @@ def test_only_changes_are_kept_and_what_is_gone_is_empty() -> None:
     assert [changes for *_, changes in room.told()] == [{"a": "1", "b": "1"}, {"a": "2", "b": ""}, {"a": ""}]
 
 
+def test_a_journal_that_forgets_is_told_anew_what_is_held() -> None:
+    room = Room()
+    room.now = {"a": "1"}
+    room.journal.step_ended(1.0)
+    room.journal.forget()
+    assert room.told() == []
+    room.journal.step_ended(2.0)
+    assert room.told() == [(0, 2.0, {"a": "1"})]
+
+
 def test_the_oldest_changes_become_one() -> None:
     held = {"a": "0"}
     holdings = Holdings(lambda: dict(held), 2)
