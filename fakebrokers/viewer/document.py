@@ -90,8 +90,8 @@ def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]
 def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
     """What of a journal a trace does not show: states, frames that a fault has touched, what the fake told.
 
-    What it told has as its link the place of the frame that passed last, if that was then: connection, direction
-    and number.
+    What it told has as its link the place of the frame that passed last, if that was then: connection,
+    direction and number.
 
     Args:
         started: When the run began, seconds on the journal's clock.

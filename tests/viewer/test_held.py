@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from conformance.run.document import document_of
 from conformance.run.inprocess import runner
@@ -16,6 +17,7 @@ from conformance.run.specs import Spec
 from fakebrokers import MQTT, NATS, PZQ, BlazingMQ, Moleculer, Narconi, RabbitMQStream, Redis
 from fakebrokers.core.virtual import run
 from fakebrokers.journal import RunJournal
+from fakebrokers.journal.cli import show
 from fakebrokers.journal.stored import stored
 from fakebrokers.journal.texts import as_json
 from fakebrokers.mqtt import frames as mqtt
@@ -263,6 +265,8 @@ def test_of_a_journal_on_disk_with_fields_the_fake_has_told(tmp_path: Path) -> N
     assert document.is_told
     assert [fact.name for fact in document.facts] == ["queue shop_orders"]
     assert not [row for row in document.rows if row.name == "holds"]
+    shown = [CliRunner().invoke(show, [str(tmp_path), *more]).output for more in ([], ["--kind", "holds"])]
+    assert ["shop_orders" in text for text in shown] == [False, True]
 
 
 def test_of_a_judged_run_the_fake_has_told_and_frames_only_the_rest(
