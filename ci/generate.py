@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ci import addresses, states
+from ci import addresses, fixtures, states
 from conformance import results
 from conformance.clients.adapter import schema as lines
 from conformance.clients.adapter.reference import GUIDE_FILE, guide
@@ -41,6 +41,7 @@ def made(reports: Sequence[Path] = ()) -> dict[Path, str]:
     texts[SMOKE] = by_rows(smoke.document(reports))
     texts[GUIDE_FILE] = guide(_read(GUIDE_FILE))
     texts[states.PAGE] = states.page(_read(states.PAGE))
+    texts[fixtures.PAGE] = fixtures.page(_read(fixtures.PAGE))
     for path in addresses.files():
         text = texts.get(path) or _read(path)
         texts[path] = addresses.with_addresses(text, is_yaml=path.suffix == ".yml")

@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
+from ci.tables import table, with_tables
 from fakebrokers.core import states
 from fakebrokers.core.states import INPUT, OUTPUT, Event, InputRow, OutputRow
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "connections.md"
 
-_PART = re.compile(r"(?<=<!-- made of the states: )(\S+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _MEMBER = re.compile(r'^    \w+ = "(.+)"(?:  #: (.+))?$', re.MULTILINE)
 
 
 def page(text: str) -> str:
-    """The page with its tables as they should be; they are between ``<!-- made of the states: NAME -->`` and
-    ``<!-- end -->``.
-
-    Raises:
-        KeyError: There is no table of such a name.
-    """
+    """The page with its tables as they should be."""
     tables = {
-        "events": [*_table(["event", "what happens"], _meanings(Event).items())],
-        "output": [*_table(["output", "means", "a frame that is said", "held back", "session"], _output())],
-        "input": [*_table(["input", "means", "frames that came"], _input())],
+        "events": [*table(["event", "what happens"], _meanings(Event).items())],
+        "output": [*table(["output", "means", "a frame that is said", "held back", "session"], _output())],
+        "input": [*table(["input", "means", "frames that came"], _input())],
         "output-moves": [*_moves("output", OUTPUT)],
         "input-moves": [*_moves("input", INPUT)],
     }
-    return _PART.sub(lambda found: f"{found[1]}{found[2]}" + "\n".join([*tables[found[1]], ""]), text)
+    return with_tables(text, "states", tables)
 
 
 def _output() -> Iterator[list[str]]:
@@ -57,12 +52,7 @@ def _moves(
         [state, *("=" if event in row.stays else row.next.get(event, "") for event in events)]
         for state, row in rows.items()
     )
-    yield from _table([name, *events], cells)
-
-
-def _table(head: list[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    for cells in (head, ["---"] * len(head), *rows):
-        yield f"| {' | '.join(cells)} |"
+    yield from table([name, *events], cells)
 
 
 def _meanings(kind: type[StrEnum]) -> dict[str, str]:

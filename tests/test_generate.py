@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ci import generate
+from ci import fixtures, generate
 from fakebrokers.files import by_rows
 
 
@@ -54,3 +54,21 @@ def test_a_row_of_a_table_is_a_line() -> None:
         '"x": {"y": null}',
         "}}",
     ]
+
+
+def test_the_table_of_fixtures_says_scope_and_type() -> None:
+    lines = fixtures.page(
+        "before\n<!-- made of the fixtures: example -->\nold\n<!-- end -->\nafter\n"
+    ).splitlines()
+    assert lines[:2] == ["before", "<!-- made of the fixtures: example -->"]
+    assert lines[-2:] == ["<!-- end -->", "after"]
+    assert "old" not in lines
+    assert (
+        "| `rabbitmq_stream_session` | session | `RabbitMQStream` | one for all tests of the run |" in lines
+    )
+    assert len(lines) == 4 + 2 + 5
+
+
+def test_a_table_that_nobody_makes_is_refused() -> None:
+    with pytest.raises(KeyError, match="other"):
+        fixtures.page("<!-- made of the fixtures: other -->\n<!-- end -->\n")

@@ -60,6 +60,7 @@ def _document(log: RunLog, row: RowResult) -> RunDocument:
     document.title = f"{row.id} {row.title}: {log.run.client} {log.run.client_version}"
     about: Sequence[tuple[str, str]] = [
         ("required", row.requirement),
+        ("because", "; ".join(row.sources)),
         ("got", row.actual),
         ("done to the client", row.fault),
         ("again", row.replay),

@@ -4,6 +4,8 @@ bytes; ops and events between them, in the order in which all of it happened.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +16,7 @@ from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
 from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.viewer.document import links_of
-from fakebrokers.viewer.model import add_model
+from fakebrokers.viewer.model import HELD, add_model, told
 from fakebrokers.viewer.rows import (
     HEX_BYTES,
     Lanes,
@@ -73,13 +75,40 @@ def document_of(
     placed.sort(key=lambda pair: pair[0])
     for at, row in placed:
         row.t = at.t - began_s
-    more = besides(began_s, lanes)
+    more = list(besides(began_s, lanes))
     for row in more:
         row.counts = []  # what the client had of them is in the trace
-    rows = in_order([*(row for _, row in placed), *more])
+    rows, facts = told(in_order([*_with_holdings([row for _, row in placed], more), *more]))
     _prove(rows, placed, violated)
-    document = RunDocument(title, list(about.items()), lanes.all, rows, _logs(case), is_of_the_wire=True)
+    document = RunDocument(title, list(about.items()), lanes.all, rows, _logs(case), True, facts)
     return add_model(document, case.spec.protocol)
+
+
+def _with_holdings(rows: Sequence[Row], more: list[Row]) -> Iterator[Row]:
+    """The rows of a trace, and what the fake told, taken out of `more`, behind the frames that changed it.
+
+    Times alone would not do: on virtual time much happens at once.
+    """
+    holdings = [row for row in more if row.what == HELD]
+    more[:] = [row for row in more if row.what != HELD]
+    passed: Counter[str] = Counter()
+    places: dict[str, int] = {}
+    for number, row in enumerate(rows):
+        if row.what in ("in", "out"):
+            place = f"{dict(row.details)['connection']} {row.what}"
+            passed[place] += 1
+            places[f"{place} {passed[place]}"] = number
+    times, behind, at = [row.t for row in rows], defaultdict[int, list[Row]](list), -1
+    for held in holdings:
+        place = "".join(held.links)
+        at = max(at, places.get(place, bisect_left(times, held.t) - 1))
+        if at >= 0 and (place in places or held.t < times[at]):
+            held.t = times[at]
+        behind[at].append(held)
+    yield from behind[-1]
+    for number, row in enumerate(rows):
+        yield row
+        yield from behind[number]
 
 
 def _prove(rows: Sequence[Row], placed: Sequence[tuple[Position, Row]], violated: Sequence[RuleMark]) -> None:

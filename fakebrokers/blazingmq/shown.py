@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
-from fakebrokers.viewer.model import BrokerModel, Seen, named
+from fakebrokers.blazingmq.codes import DEFAULT_APP
+from fakebrokers.blazingmq.session import BlazingSession
+from fakebrokers.core.frames import KeyType
+from fakebrokers.journal.keys import key_text
+from fakebrokers.viewer.model import SHOWN, BrokerModel, Seen, named
 
+if TYPE_CHECKING:
+    from fakebrokers.blazingmq.handle import Handle
+    from fakebrokers.blazingmq.queue import Queue
+    from fakebrokers.blazingmq.server import BlazingMQ
+    from fakebrokers.blazingmq.stream import Stream
+
+COUNTED = 500  #: messages of a queue, up to which it is said how many are to be delivered: they are counted
 _UNKNOWN = "?"  #: what only the fields of frames name, of a journal without them
 
 
@@ -52,6 +65,17 @@ class QueueModel(BrokerModel):
                 asked = self._asked.pop((seen.connection, seen.fields.get("r_id", 0)), None)
                 if asked is not None and seen.kind == f"{asked.kind}Response":
                     self._granted(asked)
+
+    @classmethod
+    def held(cls, server: BlazingMQ) -> Iterator[tuple[str, str]]:
+        for at, connection in server.engine.connections.items():
+            session = connection.session
+            if not isinstance(session, BlazingSession):
+                continue
+            for number, handle in session.handles.items():
+                yield f"{at} queue {number}", _handle_held(handle)
+        for uri, queue in server.broker.queues.items():
+            yield f"queue {uri}", _queue_held(queue)
 
     def left(self, connection: str) -> None:
         super().left(connection)
@@ -104,3 +128,36 @@ def _limit(fields: dict[str, Any]) -> int | None:
         int(each["max_unconfirmed_messages"]) for each in consumers if "max_unconfirmed_messages" in each
     ]
     return sum(limits) if limits else None
+
+
+def _queue_held(queue: Queue) -> str:
+    many = len(queue.messages)
+    said = [f"{many} message{'' if many == 1 else 's'}, {queue.store.bytes} bytes" if many else "empty"]
+    for name, app in islice(queue.apps.items(), SHOWN):
+        waits = app.undelivered if many <= COUNTED else 0
+        had = sum(len(stream.unconfirmed) for stream in app.streams)
+        told = [f"{n} {word}" for n, word in ((waits, "to be delivered"), (had, "unconfirmed")) if n]
+        if told:
+            said.append(_app(name) + ", ".join(told))
+    return "; ".join(said)
+
+
+def _handle_held(handle: Handle) -> str:
+    said = [handle.queue.uri]
+    if handle.writes:
+        said.append("writes")
+    said += [_reader_held(name, stream) for name, stream in handle.streams.items() if stream.reads]
+    return "; ".join(said)
+
+
+def _reader_held(name: str, stream: Stream) -> str:
+    if not stream.configured:
+        return f"{_app(name)}reads, and takes nothing"
+    most = sum(consumer.max_messages for consumer in stream.consumers)
+    oldest = next(iter(stream.unconfirmed), None)
+    since = "" if oldest is None else f", the oldest {key_text(oldest, KeyType.BYTES16)}"
+    return f"{_app(name)}{len(stream.unconfirmed)} of at most {most} unconfirmed{since}"
+
+
+def _app(name: str) -> str:
+    return "" if name == DEFAULT_APP else f"app {name}: "

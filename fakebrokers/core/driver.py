@@ -61,8 +61,9 @@ class Driver:
         """End a step: write what is due, take it down, set the timer."""
         engine = self.engine
         try:
-            engine.flush(self.loop.time())
-            engine.journal.flush()
+            now = self.loop.time()
+            engine.flush(now)
+            engine.journal.step_ended(now)
         except Exception as error:
             engine.keep_error(error, "at the end of a step")
         deadline = engine.timers.next_due

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from weakref import ref
 
 from fakebrokers.core.awaiting import Awaiting
 from fakebrokers.core.clock import wall
@@ -20,6 +21,7 @@ from fakebrokers.core.memory import MemoryListener
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.virtual import VirtualTime
 from fakebrokers.core.watch import Watcher
+from fakebrokers.description import found
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import RunJournal
 
@@ -39,6 +41,7 @@ class Lifetime(Awaiting):
     _journal_frames: bool
     _written: RunJournal | None
     _turns: Turns
+    _is_over: bool = False  #: what the broker holds is given back
 
     # what a protocol supplies
 
@@ -110,7 +113,7 @@ class Lifetime(Awaiting):
             if isinstance(loop.loop, VirtualTime):
                 self.clock.wall_at_zero = WALL_ON_VIRTUAL_TIME
             self.engine.start(loop.loop.time())
-            self._is_foreign = False
+            self._is_foreign = self._is_over = False
             self.listeners.bind(self._new_listeners(driver), loop.loop)
             self._loop = loop
             self._bound()
@@ -173,6 +176,7 @@ class Lifetime(Awaiting):
 
     def _close(self) -> None:
         self.listeners.close()
+        self._is_over = True
         self._closed()
         if self._driver is not None:
             self._driver.stop()
@@ -181,6 +185,18 @@ class Lifetime(Awaiting):
             self._written.close()
             self.journal.failed(self._written.failure)
             self._written = None
+
+    def _tell_holdings(self) -> None:
+        """Let the journal take down what the broker holds, if that is written down for the protocol."""
+        place, there = self.protocol.model, ref(self)
+        if place and self.protocol.wires[0].brokered:
+            held = found(place).held_now
+
+            def ask() -> Mapping[str, str] | None:
+                server = there()
+                return None if server is None or server._is_over else held(server)
+
+            self.journal.tell_holdings(ask)
 
     def _open_journal(self) -> None:
         """Begin to write the journal to disk, if that is wanted."""
@@ -195,6 +211,8 @@ class Lifetime(Awaiting):
                 seed=self.engine.injector.seed,
             )
             self.journal.sink = self._written
+            if self._journal_frames:
+                self._tell_holdings()
 
     def __enter__(self) -> Self:
         return self.start()

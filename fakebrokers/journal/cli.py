@@ -12,6 +12,7 @@ import click
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.export import FORMATS, rows_of, write_capture, write_jsonl, write_parquet
 from fakebrokers.journal.reader import RunLog
+from fakebrokers.journal.record import State
 from fakebrokers.journal.rows import FrameRow, OpRow
 from fakebrokers.journal.stored import began_ns, record_of, stored
 from fakebrokers.output import plain
@@ -46,8 +47,8 @@ def show(
     def wanted(row: FrameRow | OpRow) -> bool:
         if isinstance(row, OpRow):
             return not (kind or role or connection or faults)
-        if row.envelope and not (kind or role):
-            return False  # it says what the line above says
+        if ((row.envelope and not role) or row.kind == State.HOLDS) and not kind:
+            return False  # the first says what the line above says, the other is for pages
         fits = kind in (None, row.kind) and role in (None, row.role) and connection in (None, row.connection)
         return fits and (bool(row.fault) or not faults)
 

@@ -20,10 +20,12 @@ from fakebrokers.core.frames import (
     kind_of,
     parts_of,
 )
+from fakebrokers.journal.holdings import Ask, Holding, Holdings
 from fakebrokers.journal.keys import expand, raw_keys
 from fakebrokers.journal.peers import Peers
 from fakebrokers.journal.record import Record, State, Tap
 from fakebrokers.journal.secrets import redacted
+from fakebrokers.journal.texts import as_json
 
 #: (seq, at, connection, tap, frame class or state's name, frame, more, size, fault). More is the kind of a
 #: frame's envelope, the note of a state, and what is left of a frame that was too large to be kept. In a
@@ -84,6 +86,9 @@ class Journal:
         self._trace: list[Entry] | None = None  #: what the sink has not got yet; None without a sink
         self._failure: Exception | None = None
         self._told: Exception | None = None  #: the last one that somebody has popped
+        self._limit = limit
+        self._holdings: Holdings | None = None  #: None: nobody wants to know
+        self._step = 0  #: `seq` of the newest record when the step before had ended
 
     # writing
 
@@ -102,6 +107,10 @@ class Journal:
         Args:
             envelope: Kind of the frame that it was inside of.
         """
+        looks = self._holdings is not None and not envelope
+        is_why = looks and self._says_why(tap)
+        if looks and not is_why:
+            self._look(now)
         kind = type(frame)
         self._added = seq = self._added + 1
         entry: Entry = (seq, now, connection, tap, kind, frame, envelope, size, fault)
@@ -110,6 +119,8 @@ class Journal:
         if kind in self._careful and not (kind in self._bulky and 0 < size <= self._body_limit):
             entry = self._censored(frame, self._frames[kind], entry)
         self._entries.append(entry)
+        if is_why:
+            self._look(now)
         if self._watchers:
             self._tell(entry)
         if self._envelopes and kind in self._envelopes and not envelope:
@@ -143,6 +154,8 @@ class Journal:
         """Append something that is no frame: a `State`, or a protocol's own word."""
         if self._started is None:
             self._started = now
+        if self._holdings is not None:
+            self._look(now)
         self._added = seq = self._added + 1
         entry: Entry = (seq, now, connection, Tap.STATE, what, None, note, 0, fault)
         if what == State.PEER:
@@ -160,6 +173,47 @@ class Journal:
         for watcher in tuple(self._watchers):
             watcher(record)
 
+    def tell_holdings(self, ask: Ask) -> None:
+        """Take down from now on what the broker holds, as `holdings` and for the sink; see `State.HOLDS`.
+
+        It is asked before each record what the one before has changed, and at the end of each step; what the
+        broker does by itself, such as to deliver, is told by the record that it says then.
+        """
+        self._holdings = Holdings(ask, self._limit)
+
+    @property
+    def holdings(self) -> list[Holding]:
+        """What the broker has held, change by change; nothing unless `tell_holdings` was called."""
+        return [] if self._holdings is None else list(self._holdings.kept)
+
+    def _says_why(self, tap: Tap) -> bool:
+        """Whether a record that comes tells of what has changed since the one before, which has not set it
+        off."""
+        is_first = self._added == self._step or not self._entries
+        return bool(tap & Tap.OUT) and (is_first or bool(self._entries[-1][3] & Tap.OUT))
+
+    def _look(self, now: float) -> None:
+        if self._holdings is None:
+            return
+        seq = self._added
+        at = self._entries[-1][1] if seq > self._step and self._entries else now
+        try:
+            found = self._holdings.look(seq, at)
+        except Exception as error:  # the connections must not pay for it
+            self._holdings = None
+            self.failed(error)
+            return
+        if found is not None and self._trace is not None:
+            note = as_json(found.changes).decode()
+            self._trace.append((seq, at, "", Tap.STATE, State.HOLDS, None, note, 0, ""))
+
+    def step_ended(self, now: float) -> None:
+        """A turn of the loop is over: look at what it has changed, hand the sink what came."""
+        if self._holdings is not None:
+            self._look(now)
+            self._step = self._added
+        self.flush()
+
     @property
     def sink(self) -> Sink | None:
         """Where everything is written down besides, on this thread; None for nowhere."""
@@ -176,7 +230,7 @@ class Journal:
         self._sink = self._trace = None
 
     def flush(self) -> None:
-        """Hand the sink what came since the last flush; at the end of every turn of the loop."""
+        """Hand the sink what came since the last flush."""
         trace = self._trace
         if trace and self._sink is not None:
             self._trace = []
@@ -203,6 +257,8 @@ class Journal:
         """Keep none of the records so far; their numbers are not given again."""
         self._entries.clear()
         self._forgotten = self._added
+        if self._holdings is not None:
+            self._holdings.forget()
 
     @property
     def _oldest(self) -> int:

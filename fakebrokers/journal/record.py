@@ -55,6 +55,7 @@ class State(StrEnum):
     SECOND_FAKE = "second fake", Meaning.ELSEWHERE
     BYTES = "bytes"  #: bytes left that are no frame
     FAULT = "fault"
+    HOLDS = "holds"  #: what the broker holds has changed: the note is JSON, texts by name
     SILENCE_LIMIT = "silence limit"  #: silence after which the client must give up, such as ``2000 ms``
 
 

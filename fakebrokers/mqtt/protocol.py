@@ -21,6 +21,7 @@ PROTOCOL = Protocol(
     server="fakebrokers.mqtt.server:MQTT",
     control="fakebrokers.mqtt.operations:CONTROL",
     behaviours="fakebrokers.mqtt.behaviours:BEHAVIOURS",
+    model="fakebrokers.mqtt.shown:ClientModel",
     wires=(WIRE,),
     effects="fakebrokers.mqtt.faults:EFFECTS",
 )

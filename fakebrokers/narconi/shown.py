@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from fakebrokers.narconi.peers import State
 from fakebrokers.viewer.model import BrokerModel, Seen, named
+
+if TYPE_CHECKING:
+    from fakebrokers.narconi.server import Narconi
 
 #: What a frame adds to the numbers of its queue.
 _COUNTED = {
@@ -21,6 +27,8 @@ _UNKNOWN = "?"  #: a queue that only the fields of frames name, of a journal wit
 
 class QueueModel(BrokerModel):
     """Queues by project and name, WebSockets by connection, and open requests."""
+
+    besides: ClassVar[frozenset[str]] = frozenset({"request"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,6 +64,23 @@ class QueueModel(BrokerModel):
                 self._queues.pop(queue, None)
         self._tell(at, queue)
 
+    @classmethod
+    def held(cls, server: Narconi) -> Iterator[tuple[str, str]]:
+        broker = server.broker
+        if not broker.backend_up:
+            yield "backend", "cannot be reached"
+        for at, connection in server.engine.connections.items():
+            about = connection.session.describe()
+            if about.get("state") == State.CONSUMING:
+                yield f"{at} consumer", _consumer_held(about)
+            elif about.get("state") == State.PUBLISHING:
+                confirms = "confirms" if about["confirms"] else "no confirms"
+                yield f"{at} publisher", f"of {about['queue']}, {confirms}"
+        for name, queue in broker.queues.items():
+            many = len(queue.consumers)
+            consumers = f"{many} consumer{'' if many == 1 else 's'}"
+            yield f"queue {name}", f"{len(queue.ready)} ready, {queue.unacked} not acknowledged, {consumers}"
+
     def left(self, connection: str) -> None:
         super().left(connection)
         self._unacked.pop(connection, None)
@@ -83,3 +108,13 @@ class QueueModel(BrokerModel):
             keys = self._unacked[connection]
             waits = f": {named(keys)} not acknowledged" if keys else ", nothing to acknowledge"
             self.tell(f"{connection} consumer", f"of {self._sockets.get(connection, _UNKNOWN)}{waits}")
+
+
+def _consumer_held(about: Mapping[str, Any]) -> str:
+    stopped = ", stopped" if about["stopped"] else ""
+    if not about["ack"]:
+        return f"of {about['queue']}: needs no acknowledgements{stopped}"
+    keys = about["unacked"]
+    most = "" if about["limit"] is None else f" of at most {about['limit']}"
+    which = f" ({named(keys)})" if keys else ""
+    return f"of {about['queue']}: {len(keys)}{most} not acknowledged{which}{stopped}"

@@ -20,6 +20,7 @@ PROTOCOL = Protocol(
     server="fakebrokers.nats.server:NATS",
     control="fakebrokers.nats.operations:CONTROL",
     behaviours="fakebrokers.nats.behaviours:BEHAVIOURS",
+    model="fakebrokers.nats.shown:SubjectModel",
     wires=(WIRE,),
     effects="fakebrokers.nats.faults:EFFECTS",
 )

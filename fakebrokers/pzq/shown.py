@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 from fakebrokers.viewer.model import BrokerModel, Seen, named
+
+if TYPE_CHECKING:
+    from fakebrokers.pzq.server import PZQ
+
+KEYS = 3  #: of messages in flight that are named: they are long
+_SOCKETS = (ReceiveSession.socket, SendSession.socket, MonitorSession.socket)
 
 
 class QueueModel(BrokerModel):
@@ -27,6 +38,25 @@ class QueueModel(BrokerModel):
             case _:
                 return
         self._tell(seen.connection)
+
+    @classmethod
+    def held(cls, server: PZQ) -> Iterator[tuple[str, str]]:
+        broker = server.broker
+        numbers = broker.statistics()
+        expired = f", {numbers.expired} expired" if numbers.expired else ""
+        yield "queue", f"{numbers.messages} stored, {broker.waiting} to be delivered{expired}"
+        if numbers.in_flight:
+            yield "in flight", f"{numbers.in_flight}: {named(broker.in_flight, KEYS)}"
+        peers: Counter[str] = Counter()
+        for at, connection in server.engine.connections.items():
+            about = connection.session.describe()
+            socket = str(about.pop("socket"))
+            peers[socket] += 1
+            said = [f"{about[word]} {word}" for word in ("stored", "refused", "delivered") if about.get(word)]
+            yield f"{at} at {socket}", ", ".join(said) or "open"
+        for socket, mark in zip(_SOCKETS, server._marks, strict=True):
+            most = "" if server.in_memory else f", high-water mark {mark}"  # libzmq's own matter
+            yield f"socket {socket}", f"{peers[socket]} open{most}"
 
     def left(self, connection: str) -> None:
         super().left(connection)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from fakebrokers.rabbitmq_stream.codes import Code
-from fakebrokers.viewer.model import BrokerModel, Seen
+from fakebrokers.rabbitmq_stream.session import StreamSession
+from fakebrokers.viewer.model import SHOWN, BrokerModel, Seen
+
+if TYPE_CHECKING:
+    from fakebrokers.rabbitmq_stream.server import RabbitMQStream
+    from fakebrokers.rabbitmq_stream.stream import Publisher, Stream
+    from fakebrokers.rabbitmq_stream.subscription import Subscription
 
 _UNKNOWN = "?"  #: what only the fields of earlier frames name, of a journal that does not have them
 #: Requests that count once their answer says that they were granted.
@@ -87,6 +95,19 @@ class StreamModel(BrokerModel):
             self._stream(name).stored[str(fields.get("reference"))] = fields.get("offset", 0)
             self._tell_stream(name)
 
+    @classmethod
+    def held(cls, server: RabbitMQStream) -> Iterator[tuple[str, str]]:
+        for at, connection in server.engine.connections.items():
+            session = connection.session
+            if not isinstance(session, StreamSession):
+                continue
+            for number, publisher in session.publishing.publishers.items():
+                yield f"{at} publisher {number}", _publisher_held(publisher)
+            for number, subscription in session.consuming.subscriptions.items():
+                yield f"{at} subscription {number}", _subscription_held(subscription)
+        for (host, name), stream in server.broker.streams.items():
+            yield f"stream {name if host == '/' else f'{host}/{name}'}", _stream_held(stream)
+
     def left(self, connection: str) -> None:
         super().left(connection)
         tables: tuple[dict[Any, Any], ...] = (self._asked, self._publishers, self._subscriptions)
@@ -154,3 +175,30 @@ class StreamModel(BrokerModel):
 
     def _tell_stream(self, name: str) -> None:
         self.tell(f"stream {name}", str(self._streams[name]))
+
+
+def _stream_held(stream: Stream) -> str:
+    log, tracking = stream.log, stream.tracking
+    first = log.first_offset
+    offsets = "" if first is None else f"offsets {first}..{log.next_offset - 1}, "
+    said = [f"{offsets}next {log.next_offset}"]
+    if stream.committed_chunk_id >= 0:
+        said.append(f"committed chunk {stream.committed_chunk_id}")
+    said.append(f"{len(stream)} message{'' if len(stream) == 1 else 's'}")
+    if not stream.membership.can_write:
+        said.append("no leader")
+    said += [f'offset of "{name}" {offset}' for name, offset in islice(tracking.offsets.items(), SHOWN)]
+    said += [f'last id of "{name}" {id}' for name, id in islice(tracking.sequences.items(), SHOWN)]
+    return "; ".join(said)
+
+
+def _publisher_held(publisher: Publisher) -> str:
+    name = f' as "{publisher.reference}"' if publisher.reference else ""
+    last = "nothing published" if publisher.last_id is None else f"last id {publisher.last_id}"
+    return f"to {publisher.stream.name}{name}: {last}, {publisher.unconfirmed} unconfirmed"
+
+
+def _subscription_held(subscription: Subscription) -> str:
+    name = f' as "{subscription.name}"' if subscription.name else ""
+    at = "not active" if subscription.position is None else f"next offset {subscription.position}"
+    return f"of {subscription.stream.name}{name}: credit {subscription.credit}, {at}"

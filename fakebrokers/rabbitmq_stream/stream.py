@@ -78,6 +78,8 @@ class Publisher:
         stream: Where it writes.
         publisher_id: The client's number for it.
         reference: Its name for deduplication; empty: none.
+        unconfirmed: Entries that it has written, and the owner was not told of.
+        last_id: The publishing id that came last; None before the first.
     """
 
     def __init__(self, owner: PublisherOwner, stream: Stream, publisher_id: int, reference: str) -> None:
@@ -85,12 +87,21 @@ class Publisher:
         self.stream = stream
         self.publisher_id = publisher_id
         self.reference = reference
+        self.unconfirmed = 0
+        self._last = b""
+
+    @property
+    def last_id(self) -> int | None:
+        return int.from_bytes(self._last) if self._last else None
 
     def publish(self, batch: Batch, now: float) -> None:
         """Write a batch; the owner is told once it is committed, and at once of duplicates."""
+        self.unconfirmed += batch.count
+        self._last = batch.publishing_ids[-8:] or self._last
         self.stream.writer.publish(batch, self.reference, self._confirm, now)
 
     def _confirm(self, publishing_ids: bytes, now: float) -> None:
+        self.unconfirmed -= len(publishing_ids) // 8
         self.owner.confirmed(self, publishing_ids, now)
 
 

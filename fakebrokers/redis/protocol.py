@@ -20,6 +20,7 @@ PROTOCOL = Protocol(
     server="fakebrokers.redis.server:Redis",
     control="fakebrokers.redis.operations:CONTROL",
     behaviours="fakebrokers.redis.behaviours:BEHAVIOURS",
+    model="fakebrokers.redis.shown:ChannelModel",
     wires=(WIRE,),
     effects="fakebrokers.redis.faults:EFFECTS",
     answers_in_order=True,

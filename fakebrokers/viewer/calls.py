@@ -79,8 +79,9 @@ _LOGS: WeakKeyDictionary[FakeServer, CallLog] = WeakKeyDictionary()
 
 
 def listen(server: FakeServer) -> None:
-    """Write down from now on what is done to a fake."""
+    """Write down from now on what is done to a fake, and what it holds."""
     _LOGS[server] = CallLog(server)
+    server._tell_holdings()
 
 
 def calls_of(server: FakeServer) -> Sequence[Call]:

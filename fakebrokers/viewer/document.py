@@ -6,7 +6,8 @@ A row is plain values, so that 100,000 of them are quick to pack and to read; `v
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,8 +21,18 @@ from fakebrokers.journal.rows import OpRow, TracedRow
 from fakebrokers.journal.run import DID
 from fakebrokers.journal.stored import began_ns, record_of
 from fakebrokers.viewer.calls import Call, call_rows
-from fakebrokers.viewer.model import add_model
-from fakebrokers.viewer.rows import HEX_BYTES, TEST, Lanes, Row, RunDocument, brief, fields_of, in_order
+from fakebrokers.viewer.model import add_model, held_row, told
+from fakebrokers.viewer.rows import (
+    HEX_BYTES,
+    TEST,
+    Lanes,
+    Row,
+    RunDocument,
+    as_json,
+    brief,
+    fields_of,
+    in_order,
+)
 
 KEYS_LINKED = 100  #: keys of a batch by which its frame is found
 MOST_TEXT = 20_000  #: characters of a frame's fields
@@ -55,8 +66,9 @@ def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
     numbered += [(row.seq, ops.row(row, row.t_ns / 1e9 - started)) for row in asked]
     rows = [row for _, row in sorted(numbered, key=lambda each: each[0])]
     passed = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
-    rows = in_order([*script_rows(did, started, lanes), *rows, *passed])
-    document = RunDocument(log.run.name or log.run.run, about_run(log), lanes.all, rows, list(logs))
+    rows, facts = told(in_order([*script_rows(did, started, lanes), *rows, *passed]))
+    title = log.run.name or log.run.run
+    document = RunDocument(title, about_run(log), lanes.all, rows, list(logs), facts=facts)
     return add_model(document, log.run.protocol)
 
 
@@ -76,19 +88,30 @@ def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]
 
 
 def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
-    """What of a journal a trace does not show: states, and frames that a fault has touched.
+    """What of a journal a trace does not show: states, frames that a fault has touched, what the fake told.
+
+    What it told has as its link the place of the frame that passed last, if that was then: connection,
+    direction and number.
 
     Args:
         started: When the run began, seconds on the journal's clock.
         lanes: Of the page.
     """
     began = round(started * 1e9)
-    records = [(record_of(row, began), row.frame) for row in log.frames]
-    return [
-        _frame(record, fields, lanes)
-        for record, fields in records
-        if record.fault or (record.tap is Tap.STATE and record.kind not in _IN_TRACES)
-    ]
+    passed: Counter[str] = Counter()
+    found, link, at = list[Row](), "", 0.0
+    for row in log.frames:
+        record = record_of(row, began)
+        is_state = record.tap is Tap.STATE
+        if record.fault or (is_state and record.kind not in _IN_TRACES):
+            found.append(_frame(record, row.frame, lanes))
+        if is_state and record.kind == State.HOLDS:
+            found[-1].links += [link] if link and at == record.at else []
+        elif record.tap & (Tap.RECEIVED | Tap.SENT) and not row.envelope and not row.part:
+            place = f"{record.connection} {record.tap.direction}"
+            passed[place] += 1
+            link, at = f"{place} {passed[place]}", record.at
+    return found
 
 
 def of_journal(
@@ -114,16 +137,35 @@ def of_journal(
     """
     records = journal.records()
     lanes = Lanes((), _connections(record.connection for record in records), has_test=bool(calls or failure))
-    fields = [None if record.frame is None else fields_of(record.frame) for record in records]
     began_s = journal.started_at if records else min((call.began_s for call in calls), default=0.0)
     rows = call_rows(calls, began_s, lanes.test)
-    rows += [_frame(record, shown, lanes) for record, shown in zip(records, fields, strict=True)]
+    rows += _with_holdings(records, journal, began_s, lanes)
     if failure:
         last = max((row.t for row in rows), default=0.0)
         at_s = last if ended_s is None else max(last, ended_s - began_s)
         rows.append(_failure(at_s, lanes.test, "the test failed", failure))
-    document = RunDocument(title, list(about.items()), lanes.all, in_order(rows), list(logs))
+    rows, facts = told(in_order(rows))
+    document = RunDocument(title, list(about.items()), lanes.all, rows, list(logs), facts=facts)
     return add_model(document, protocol)
+
+
+def _with_holdings(
+    records: Sequence[Record], journal: Journal, began_s: float, lanes: Lanes
+) -> Iterator[Row]:
+    """Records, and after each what the fake told then.
+
+    Args:
+        began_s: See `call_rows`.
+    """
+    holdings = deque(journal.holdings)
+    for record in [*records, None]:
+        while holdings and (record is None or holdings[0].seq < record.seq):
+            holding = holdings.popleft()
+            is_older = bool(records) and holding.seq < records[0].seq - 1  # than all that is kept
+            at = records[0].at if is_older else holding.at - began_s
+            yield held_row(at, as_json(holding.changes))
+        if record is not None:
+            yield _frame(record, None if record.frame is None else fields_of(record.frame), lanes)
 
 
 def add_failure(document: RunDocument, name: str, text: str) -> None:
@@ -154,8 +196,10 @@ def _number_in(name: str) -> int:
 
 
 def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
-    """A frame at a tap, or a state."""
+    """A frame at a tap, or a state, or what the fake told."""
     is_state = record.tap is Tap.STATE
+    if is_state and record.kind == State.HOLDS:
+        return held_row(record.at, record.note)
     tap = "" if record.tap in (Tap.IN, Tap.OUT, Tap.STATE) else record.tap.label
     said = [_keys(record)] if record.keys else []
     if record.status is not None:

@@ -1,25 +1,31 @@
-"""What a broker knows after each row of a page: its queues, streams and peers, told by the frames so far.
+"""What a broker knows after each row of a page: its queues, streams and peers.
 
-Each protocol derives it in its own package (``Description.model``) from the frames that its broker heard and
-said; where only the wire is known, from those that passed there. What never was in a frame, such as messages
-that a test has stored by a call, is not in it.
+Each protocol says it in its own package (``Description.model``), in two ways. A fake that is traced tells
+itself what it holds, whenever that changes (`BrokerModel.held`). Of a real server, of a journal without that
+and of what only clients know, it is derived from the frames that the broker heard and said, or where only the
+wire is known from those that passed there (`BrokerModel.frame`).
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
+from fakebrokers.core.subscriptions import Subscription
 from fakebrokers.description import found
+from fakebrokers.journal.keys import key_text
 from fakebrokers.protocol import find_protocol, is_available
 from fakebrokers.viewer.rows import Fact, Lane, Row, RunDocument
 
 SHOWN, KEY = 8, 34  #: keys of a fact that are named, and characters of each
+MOST_HELD = 200  #: facts that a fake tells at a time
+HELD = "held"  #: what rows are that say what the fake told, until `told` takes them away
 #: Where the broker is: what reached it, and what it meant to send.
 _BROKERS_TAPS = frozenset({"", "heard", "said"})
 _ENDS = ("closed", "ended")  #: how the names of states begin with which a connection ends
@@ -51,25 +57,18 @@ class Seen(NamedTuple):
         return sum(self.counts.values())
 
 
-class BrokerModel(ABC):
-    """Facts by name, each a short text, and when they changed.
+class FactLog:
+    """Facts by name, each a short text, and the rows at which they changed.
 
     Attributes:
         facts: All that there ever were, by name; those of a connection begin with its name.
+        at: The row that is looked at.
     """
 
     def __init__(self) -> None:
         self.facts: dict[str, Fact] = {}
-        self.at = 0  #: the row
+        self.at = 0
         self._now: dict[str, str] = {}
-
-    @abstractmethod
-    def frame(self, seen: Seen) -> None:
-        """Change what a frame changes."""
-
-    def left(self, connection: str) -> None:
-        """A connection has ended: what is its own is gone."""
-        self.forget(f"{connection} ")
 
     def tell(self, name: str, text: str) -> None:
         """Set a fact; "" takes it away."""
@@ -92,20 +91,102 @@ class BrokerModel(ABC):
             self.tell(name, "")
 
 
-def named(keys: Iterable[Any]) -> str:
+class BrokerModel(FactLog, ABC):
+    """What a protocol says of its broker.
+
+    Attributes:
+        besides: Words in the names of facts that no fake tells of itself: frames tell them in any case.
+        t: Seconds, of the row that is looked at.
+    """
+
+    besides: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.t = 0.0
+
+    @abstractmethod
+    def frame(self, seen: Seen) -> None:
+        """Change what a frame changes."""
+
+    def left(self, connection: str) -> None:
+        """A connection has ended: what is its own is gone."""
+        self.forget(f"{connection} ")
+
+    @classmethod
+    def held(cls, server: Any) -> Iterator[tuple[str, str]]:
+        """All facts of a fake at this moment, on its thread, those of connections first: of many, the last
+        ones are left out. It is asked at each frame."""
+        return iter(())
+
+    @classmethod
+    def held_now(cls, server: Any) -> dict[str, str]:
+        """`held`, as far as the page takes it."""
+        return dict(islice(cls.held(server), MOST_HELD))
+
+
+def named(keys: Collection[Any], most: int = SHOWN) -> str:
     """A few of them by name."""
-    listed = [str(key) for key in keys]
-    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-    return ", ".join(key if len(key) <= KEY else f"{key[:KEY]}…" for key in listed[:SHOWN]) + more
+    listed = [key_text(key) for key in islice(keys, most)]
+    more = f" and {len(keys) - most} more" if len(keys) > most else ""
+    return ", ".join(key if len(key) <= KEY else f"{key[:KEY]}…" for key in listed) + more
+
+
+def listeners(subscriptions: Iterable[Subscription], word: str = "") -> Iterator[tuple[str, str]]:
+    """Facts on those who listen at a bus, but for the fake's own.
+
+    Args:
+        word: Stands before what a connection knows a subscription by.
+    """
+    for each in subscriptions:
+        group = f", group {each.queue}" if each.queue else ""
+        if (link := getattr(each.owner, "link", None)) is not None:
+            yield f"{link.name} subscription {each.pattern}{group}", f"{word}{each.key}"
+        elif (client := getattr(each.owner, "id", None)) is not None:  # of MQTT: it may have no connection
+            yield f"client {client} subscription {each.pattern}{group}", f"QoS {each.key}"
+
+
+def held_row(at: float, changes: str) -> Row:
+    """What a fake told, as JSON, among the rows where it has changed; `told` takes it away."""
+    return Row(at, HELD, 0, "", "", changes, "", [], 0, [])
+
+
+def told(rows: Sequence[Row]) -> tuple[list[Row], list[Fact]]:
+    """The rows without those that say what the fake told, and what it told.
+
+    It is the row in front that has changed it; where that is older, nothing in the journal has: then it
+    shows from the next row on.
+    """
+    kept = [row for row in rows if row.what != HELD]
+    log, number = FactLog(), 0
+    for row in rows:
+        if row.what != HELD:
+            number += 1
+            continue
+        is_own = number > 0 and kept[number - 1].t == row.t
+        log.at = max(0, min(number - is_own, len(kept) - 1))
+        for name, text in _decoded(row.text).items():
+            log.tell(name, str(text))
+    return kept, list(log.facts.values())
 
 
 def add_model(document: RunDocument, protocol: str) -> RunDocument:
-    """Give a page what the broker knew at each row, where its protocol says how that is derived."""
+    """Give a page what the broker knew at each row, where its protocol says how that is derived.
+
+    What the fake has told is in the document already; frames tell then only what no fake tells of itself.
+    """
     place = find_protocol(protocol).model if protocol and is_available(protocol) else ""
-    if place:
-        model: BrokerModel = found(place)()
-        follow(model, document.rows, document.lanes, wire_only=document.is_of_the_wire)
-        document.facts = list(model.facts.values())
+    if not place:
+        return document
+    model: BrokerModel = found(place)()
+    follow(model, document.rows, document.lanes, wire_only=document.is_of_the_wire)
+    known = {fact.name for fact in document.facts}
+    document.is_told = bool(known)
+    document.facts += [
+        fact
+        for name, fact in model.facts.items()
+        if not known or (name not in known and not model.besides.isdisjoint(name.split(" ", 2)[:2]))
+    ]
     return document
 
 
@@ -119,7 +200,7 @@ def follow(
     """
     taps = frozenset({""}) if wire_only else _BROKERS_TAPS
     for number, row in enumerate(rows):
-        model.at = number
+        model.at, model.t = number, row.t
         if row.what in ("in", "out") and row.tap in taps:
             details = dict(row.details)
             keys = [link.partition(":")[2] for link in row.links]

@@ -7,6 +7,7 @@ const ALWAYS = new Set(["rule", "failure"]);
 const WORDS = {publish: "published", confirm: "confirmed", reject: "refused", deliver: "delivered", ack: "acknowledged"};
 const ROOM = 25;  // percent of the width that the text of a frame takes
 const KEYS_SHOWN = 12, FACTS_SHOWN = 40;
+const OF_CONNECTION = /^([cd]\d+) (.+)$/s;  // the name of a fact: what all connections share comes first
 const NAMES = new Intl.Collator("en", {numeric: true});
 const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "did", "event"]], ["bytes", ["bytes"]]];
 
@@ -170,7 +171,8 @@ class Run {
       const changed = rows[low - 1] === at;
       if (texts[low - 1] || changed) found.push({name, text: texts[low - 1], before: changed ? texts[low - 2] || "" : undefined});
     }
-    return found.sort((a, b) => NAMES.compare(a.name, b.name));
+    for (const fact of found) [, fact.of, fact.label] = OF_CONNECTION.exec(fact.name) || [, "", fact.name];
+    return found.sort((a, b) => NAMES.compare(a.of, b.of) || NAMES.compare(a.label, b.label));
   }
 
   get marks() {
@@ -399,18 +401,21 @@ class Viewer {
     }
     this.aside.replaceChildren(make("h3", {}, row[NAME] + " " + row[TEXT]), ...this.broker(run), list, ...this.soFar(run));
     this.aside.scrollTop = 0;
+    this.aside.querySelector(".changed")?.scrollIntoView({block: "nearest"});
   }
 
   /** What the broker knew after the chosen row; what the row has changed comes with what was so before. */
   broker(run) {
     const facts = run.known(run.picked);
     if (!facts.length) return [];
-    const rows = facts.slice(0, FACTS_SHOWN).map(({name, text, before}) => {
+    const shown = facts.filter(({before}, number) => number < FACTS_SHOWN || before !== undefined), rows = [];
+    shown.forEach(({of, label, text, before}, number) => {
+      if (of && of !== shown[number - 1]?.of) rows.push(make("tr", {}, make("th", {className: "of", colSpan: 2, scope: "colgroup"}, of)));
       const now = make("td", {}, text || make("i", {}, "gone"));
       if (before) now.append(" ", make("s", {title: "before this row"}, before));
-      return make("tr", {className: before === undefined ? "" : "changed"}, make("th", {scope: "row"}, name), now);
+      rows.push(make("tr", {className: before === undefined ? "" : "changed"}, make("th", {scope: "row"}, label), now));
     });
-    const more = facts.length - rows.length, title = run.data.is_of_the_wire ? "The broker now, by what passed on the wire" : "The broker now";
+    const more = facts.length - shown.length, title = run.data.is_told ? "The broker now" : `The broker now, by ${run.data.is_of_the_wire ? "what passed on the wire" : "its frames"}`;
     return [make("h4", {}, title), make("table", {className: "broker"}, ...rows), more > 0 ? make("p", {}, `and ${more} more`) : ""];
   }
 

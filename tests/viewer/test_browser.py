@@ -133,6 +133,49 @@ def test_a_row_says_what_the_broker_knew_and_what_the_row_has_changed(page: Any)
     assert page.evaluate("window.hacked") is None
 
 
+@pytest.mark.parametrize("width", [1280, 360])
+def test_what_is_of_a_connection_stands_below_its_name_and_what_has_changed_is_seen(
+    browser: Any, tmp_path: Path, width: int
+) -> None:
+    found = document(2)
+    found.facts = [
+        Fact("c10 publisher 1", [0], ["to orders"]),
+        *(Fact(f"c2 subscription {number}", [0], [f"credit {number}"]) for number in range(50)),
+        Fact("c2 subscription 50", [0, 2], ["credit 1", "credit 0"]),
+        Fact("queue of c3 and others", [0], ["empty"]),
+    ]
+    found.is_told = True
+    write_page(tmp_path / "run.html", [found])
+    with opened(browser, (tmp_path / "run.html").as_uri() + "#1", width, 740) as page:
+        page.locator("body[data-facts]").wait_for()
+        broker = page.locator("aside .broker")
+        assert broker.locator("th").first.inner_text() == "queue of c3 and others"
+        assert broker.locator(".of").all_inner_texts() == ["c2"]
+        assert "and 13 more" in page.locator("aside").inner_text()
+        page.keyboard.press("ArrowDown")
+        changed = broker.locator(".changed")
+        assert changed.inner_text().split() == ["subscription", "50", "credit", "0", "credit", "1"]
+        top, bottom = changed.evaluate(
+            "row => { const box = row.getBoundingClientRect(); return [box.top, box.bottom]; }"
+        )
+        assert top >= 0 and bottom < 741  # of 740, and less than a pixel
+        assert page.evaluate("scrollY === 0 && document.body.scrollTop === 0")
+        assert page.locator("aside h4").first.inner_text() == "The broker now"
+
+
+@pytest.mark.parametrize(
+    ("wire", "title"),
+    [(True, "The broker now, by what passed on the wire"), (False, "The broker now, by its frames")],
+)
+def test_what_is_derived_says_so(browser: Any, tmp_path: Path, wire: bool, title: str) -> None:
+    found = document(2)
+    found.is_of_the_wire = wire
+    write_page(tmp_path / "run.html", [found])
+    with opened(browser, (tmp_path / "run.html").as_uri() + "#1", 1280, 740) as page:
+        page.locator("body[data-facts]").wait_for()
+        assert page.locator("aside h4").first.inner_text() == title
+
+
 def test_a_frame_that_a_fault_has_changed_says_which_fields(browser: Any, tmp_path: Path) -> None:
     def deliver(tap: str, first: int, length: str) -> Row:
         fields = f'{{"chunk":{{"first":{first},"data_length":{length}}}}}'

@@ -40,6 +40,7 @@ def row(folder: Path, name: str, verdict: Verdict) -> RowResult:
         criterion="x",
         reason="each is there: 17 is missing" if verdict is Verdict.FAIL else "",
         actual="17 is missing" if verdict is Verdict.FAIL else "",
+        source="R7: a confirm for each; R8: in any order",
         run=journal.run,
         adapter=("it said <b>oh</b>",),
     )
@@ -70,6 +71,7 @@ def test_what_failed_and_what_breaks_a_rule_has_a_page(
     assert [(row.what, row.name) for row in bad.rows] == [
         *(("did", "create_stream"), ("op", "publish"), ("failure", "the scenario failed"))
     ]
+    assert ("because", "R7: a confirm for each; R8: in any order") in bad.about
     assert ("got", "17 is missing") in bad.about
     assert bad.logs == [("the client's process: errors and standard error", "it said <b>oh</b>")]
     assert [row.what for row in ruled.rows] == ["did", "op"]
@@ -88,7 +90,9 @@ def test_the_report_leads_to_the_page_and_says_what_was_expected_and_got(
     text = "".join(zlib.decompress(b64decode(pack)).decode() for pack in pages)
     text = text.replace('\\"', '"')  # JSON
     assert f'href="{links.run(cells["BAD"])}"' in text
-    assert "<dt>Expected</dt><dd>each is there</dd>" in text
+    because = '<a class="link" href="#source-rabbitmq-stream-R7">R7</a>: a confirm for each'
+    assert f'<dd>each is there</dd><dt>Because</dt><dd class="cite">{because}</dd><dt>And</dt>' in text
+    assert "</dd><dt>Got</dt>" in text
     assert text.count("Look at the run") == 2
 
 
