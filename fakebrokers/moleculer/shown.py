@@ -36,7 +36,7 @@ class BusModel(BrokerModel):
                 yield f"call {number[:_CALL]}", f"{call.action} by {node.id}, not answered"
         if broker.bus is not None:
             for id, link in broker.bus.links.items():
-                yield f"{link.name} node", id
+                yield f"{link.name} node id", id
             yield from listeners(broker.bus.subscriptions, "sid " if server.transporter == "nats" else "")
 
     def frame(self, seen: Seen) -> None:

@@ -141,7 +141,7 @@ def listeners(subscriptions: Iterable[Subscription], word: str = "") -> Iterator
     for each in subscriptions:
         group = f", group {each.queue}" if each.queue else ""
         if (link := getattr(each.owner, "link", None)) is not None:
-            yield f"{link.name} subscription {each.pattern}{group}", f"{word}{each.key}"
+            yield f"{link.name} {each.pattern}{group}", f"subscription, {word}{each.key}"
         elif (client := getattr(each.owner, "id", None)) is not None:  # of MQTT: it may have no connection
             yield f"client {client} subscription {each.pattern}{group}", f"QoS {each.key}"
 

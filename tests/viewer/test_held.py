@@ -187,8 +187,8 @@ def test_moleculer_has_nodes_subjects_heartbeats_and_open_calls(of_base: Told) -
     document = of_base("moleculer", "call")
     asked = after(document, "Request")
     assert asked["node peer"] == "fake; services p"
-    assert asked["c1 subscription MOL.REQ.client"] == "sid 2"
-    assert asked["c1 node"] == "client"
+    assert asked["c1 MOL.REQ.client"] == "subscription, sid 2"
+    assert asked["c1 node id"] == "client"
     assert "p.echo by client, not answered" in asked.values()
     assert "p.echo by client, not answered" not in after(document, "Response").values()
     beats = [row for row in document.rows if row.name == "Heartbeat" and "client" in row.text]
@@ -216,8 +216,12 @@ def mqtt_bytes(*frames: Any) -> bytes:
 @pytest.mark.parametrize(
     ("fake", "said", "wanted"),
     [
-        (NATS, b"CONNECT {}\r\nSUB orders 7\r\nSUB jobs q 8\r\n", {"c1 subscription jobs, group q": "sid 8"}),
-        (Redis, b"*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\na\r\n", {"c1 subscription a": "channel"}),
+        (
+            NATS,
+            b"CONNECT {}\r\nSUB a 7\r\nSUB jobs q 8\r\n",
+            {"c1 jobs, group q": "subscription, sid 8"},
+        ),
+        (Redis, b"*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\na\r\n", {"c1 a": "subscription, channel"}),
         (Redis, b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nx\r\n", {"database 0": "1 key"}),
         (
             Redis,
