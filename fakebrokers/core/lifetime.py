@@ -186,7 +186,7 @@ class Lifetime(Awaiting):
             self.journal.failed(self._written.failure)
             self._written = None
 
-    def _tell_holdings(self) -> None:
+    def record_holdings(self) -> None:
         """Let the journal take down what the broker holds, if that is written down for the protocol."""
         place, there = self.protocol.model, ref(self)
         if place and self.protocol.wires[0].brokered:
@@ -196,7 +196,7 @@ class Lifetime(Awaiting):
                 server = there()
                 return None if server is None or server._is_over else held(server)
 
-            self.journal.tell_holdings(ask)
+            self.journal.record_holdings(ask)
 
     def _open_journal(self) -> None:
         """Begin to write the journal to disk, if that is wanted."""
@@ -212,7 +212,7 @@ class Lifetime(Awaiting):
             )
             self.journal.sink = self._written
             if self._journal_frames:
-                self._tell_holdings()
+                self.record_holdings()
 
     def __enter__(self) -> Self:
         return self.start()

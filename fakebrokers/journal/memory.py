@@ -173,7 +173,7 @@ class Journal:
         for watcher in tuple(self._watchers):
             watcher(record)
 
-    def tell_holdings(self, ask: Ask) -> None:
+    def record_holdings(self, ask: Ask) -> None:
         """Take down from now on what the broker holds, as `holdings` and for the sink; see `State.HOLDS`.
 
         It is asked before each record what the one before has changed, and at the end of each step; what the
@@ -183,7 +183,7 @@ class Journal:
 
     @property
     def holdings(self) -> list[Holding]:
-        """What the broker has held, change by change; nothing unless `tell_holdings` was called."""
+        """What the broker has held, change by change; nothing unless `record_holdings` was called."""
         return [] if self._holdings is None else list(self._holdings.kept)
 
     def _says_why(self, tap: Tap) -> bool:

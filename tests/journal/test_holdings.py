@@ -17,7 +17,7 @@ class Room:
     def __init__(self, limit: int = 100_000) -> None:
         self.now: dict[str, str] | None = {}
         self.journal = Journal(FRAMES, limit=limit)
-        self.journal.tell_holdings(lambda: None if self.now is None else dict(self.now))
+        self.journal.record_holdings(lambda: None if self.now is None else dict(self.now))
 
     def told(self) -> list[tuple[int, float, dict[str, str]]]:
         return [(each.seq, each.at, dict(each.changes)) for each in self.journal.holdings]
@@ -105,7 +105,7 @@ def test_a_broker_that_cannot_be_asked_costs_no_connection_and_is_told() -> None
     def ask() -> dict[str, str]:
         raise RuntimeError("no way")
 
-    journal.tell_holdings(ask)
+    journal.record_holdings(ask)
     journal.add(1.0, "c1", Tap.IN, Get("a"), 9)
     journal.step_ended(1.0)
     failure = journal.pop_failure()
