@@ -131,8 +131,8 @@ def _taken_down(adapter: Adapter, broker: Any, note: RunJournal | None, invarian
     """From here on the run is written down: to disk, and on a trace for the rules."""
     if note is not None and hasattr(broker, "journal"):
         broker.journal.sink = note
-        if hasattr(broker, "record_holdings"):
-            broker.record_holdings()
+        if hasattr(broker, "_record_holdings"):
+            broker._record_holdings()
     adapter.forget_peak()
     if not invariants:
         return None

@@ -186,7 +186,7 @@ class Lifetime(Awaiting):
             self.journal.failed(self._written.failure)
             self._written = None
 
-    def record_holdings(self) -> None:
+    def _record_holdings(self) -> None:
         """Let the journal take down what the broker holds, if that is written down for the protocol."""
         place, there = self.protocol.model, ref(self)
         if place and self.protocol.wires[0].brokered:
@@ -212,7 +212,7 @@ class Lifetime(Awaiting):
             )
             self.journal.sink = self._written
             if self._journal_frames:
-                self.record_holdings()
+                self._record_holdings()
 
     def __enter__(self) -> Self:
         return self.start()

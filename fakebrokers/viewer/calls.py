@@ -81,7 +81,7 @@ _LOGS: WeakKeyDictionary[FakeServer, CallLog] = WeakKeyDictionary()
 def listen(server: FakeServer) -> None:
     """Write down from now on what is done to a fake, and what it holds."""
     _LOGS[server] = CallLog(server)
-    server.record_holdings()
+    server._record_holdings()
 
 
 def calls_of(server: FakeServer) -> Sequence[Call]:

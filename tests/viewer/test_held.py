@@ -44,7 +44,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeServer]]:
 
     def telling(*args: Any, **options: Any) -> FakeServer:
         made.append(real(*args, **options))
-        made[-1].record_holdings()
+        made[-1]._record_holdings()
         return made[-1]
 
     monkeypatch.setattr("conformance.run.inprocess.fake_for", telling)
@@ -301,7 +301,7 @@ def test_of_a_judged_run_the_fake_has_told_and_frames_only_the_rest(
 
 def test_a_proxy_holds_nothing() -> None:
     with Narconi() as broker, Proxy(broker.url.partition("://")[2], protocol="narconi") as proxy:
-        proxy.record_holdings()
+        proxy._record_holdings()
         assert proxy.journal.holdings == []
 
 
