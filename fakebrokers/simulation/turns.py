@@ -11,6 +11,7 @@ from asyncio import base_events
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
+from functools import partial
 from itertools import compress, count
 from typing import Any, TypeVar
 
@@ -75,6 +76,11 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
 
     def stand_still(self, seconds: float) -> None:
         self._now += seconds
+
+    def set_debug(self, enabled: bool) -> None:
+        """Asyncio's debug mode."""
+        super().set_debug(enabled)
+        self.get_debug = partial(bool, enabled)  # type: ignore[method-assign] # each future asks, from C
 
     def run_forever(self) -> None:
         """Run until it is stopped."""
