@@ -32,6 +32,7 @@ _VALUE = re.compile(
 _QUOTED = re.compile(r"'([^']*)'")
 _VERB = re.compile(rb"\s*[A-Za-z+-]{1,10}(?=\s|\Z)")
 _QUERY = re.compile(r"([?&;#])([^=&;#]+)=([^&;#]*)")
+_MARK = re.compile("[?@#]")  #: without which a text is no URL that names anything or anybody
 _USER = re.compile(r"(://[^/:@\s]*):[^/\s]+@")
 
 
@@ -123,7 +124,7 @@ def verb_in(data: bytes) -> str:
 
 
 def _url(url: str) -> str:
-    if not any(mark in url for mark in "?@#"):
+    if _MARK.search(url) is None:
         return url
     shown = _QUERY.sub(_parameter, _USER.sub(rf"\1:{REDACTED}@", url))
     return url if shown == url else shown

@@ -116,7 +116,7 @@ class Reader:
 
     def finish(self) -> None:
         """Demand that nothing is left."""
-        if self.left:
+        if self.pos < self.end:
             raise WireError("the end of the frame", f"{self.left} more bytes", self.pos)
 
 
@@ -127,18 +127,18 @@ def pack_string(value: str | None) -> bytes:
     data = value.encode(errors="surrogateescape")
     if len(data) >= NULL_STRING:
         raise WireError(f"a string of at most {NULL_STRING - 1} bytes", f"{len(data)} bytes")
-    return pack(">H", len(data)) + data
+    return _U16.pack(len(data)) + data
 
 
 def pack_bytes(value: bytes | None) -> bytes:
     """A u32 length and bytes."""
-    return b"\xff\xff\xff\xff" if value is None else pack(">I", len(value)) + value
+    return b"\xff\xff\xff\xff" if value is None else _U32.pack(len(value)) + value
 
 
 def pack_map(pairs: Mapping[str, str]) -> bytes:
     """A u32 count and the pairs in the order given."""
     body = b"".join([pack_string(key) + pack_string(value) for key, value in pairs.items()])
-    return pack(">I", len(pairs)) + body
+    return _U32.pack(len(pairs)) + body
 
 
 def pack_ids(ids: Sequence[int]) -> bytes:

@@ -57,6 +57,8 @@ Side = Literal["server", "client"]
 
 _SIZE = Struct(">I")
 _HEAD = Struct(">HH")
+#: bytes of these two; to ask a `Struct` for its size takes longer than to unpack it
+_SIZE_BYTES, _HEAD_BYTES = 4, 4
 _DELIVER_V1 = Struct(">IHHB")
 _DELIVER_V2 = Struct(">IHHBQ")
 
@@ -72,33 +74,43 @@ class _Layout(NamedTuple):
     """How a frame is read and written.
 
     Attributes:
+        key: What it begins with.
         fields: All, in their order on the wire.
-        head: Key, version, and the numbers that the fields begin with.
+        numbers: Those that the fields begin with, behind key and version.
+        head: Size, key, version, and these numbers.
         rest: The fields behind these numbers.
     """
 
+    key: int
     fields: tuple[Wire, ...]
+    numbers: Struct
     head: Struct
     rest: tuple[Wire, ...]
 
 
 @cache
-def _layout(kind: type[StreamFrame]) -> _Layout:
-    """From the annotations of the class."""
+def _layout(kind: type[Frame]) -> _Layout:
+    """From the annotations of the class.
+
+    Raises:
+        WireError: It is no frame of this protocol.
+    """
+    if not issubclass(kind, StreamFrame):
+        raise WireError("a frame of RabbitMQ Stream", kind_of(kind))
     hints = get_type_hints(kind, include_extras=True)
     fields = tuple([get_args(hints[name])[1] for name in kind.__struct_fields__])
-    numbers = tuple(takewhile(bool, (wire.code for wire in fields)))
-    return _Layout(fields, Struct(_HEAD.format + "".join(numbers)), fields[len(numbers) :])
+    codes = "".join(takewhile(bool, (wire.code for wire in fields)))
+    return _Layout(kind.KEY, fields, Struct(">4x" + codes), Struct(">IHH" + codes), fields[len(codes) :])
 
 
 def _read(kind: type[StreamFrame], strict: bool, body: bytes) -> StreamFrame:
-    fields, head, rest = _layout(kind)
+    _, fields, numbers, _, rest = _layout(kind)
     values: list[Any] = []
-    if len(body) >= head.size:
-        _, _, *values = head.unpack_from(body)
-        reader, fields = Reader(body, head.size), rest
+    if len(body) >= (begin := numbers.size):
+        values += numbers.unpack_from(body)
+        reader, fields = Reader(body, begin), rest
     else:  # which says what is missing
-        reader = Reader(body, _HEAD.size)
+        reader = Reader(body, _HEAD_BYTES)
     for wire in fields:
         values.append(wire.read(reader, values[-1]) if wire.behind else wire.read(reader))
     if strict:
@@ -201,22 +213,22 @@ class StreamCodec(Codec):
 
     def _complete_frames(self) -> Iterator[tuple[Frame, int]]:
         buffer = self._buffer
-        while (arrived := len(buffer) - self._pos) >= _SIZE.size:
+        while (arrived := len(buffer) - self._pos) >= _SIZE_BYTES:
             (size,) = _SIZE.unpack_from(buffer, self._pos)
             if 0 < self.max_frame < size:
                 yield self._too_large(size), arrived
                 return
-            whole = _SIZE.size + size
+            whole = _SIZE_BYTES + size
             if whole > arrived:
                 break
-            start, self._pos = self._pos + _SIZE.size, self._pos + whole
+            start, self._pos = self._pos + _SIZE_BYTES, self._pos + whole
             yield self.decode(bytes(buffer[start : self._pos])), whole
         del buffer[: self._pos]
         self._pos = 0
 
     def mend(self, unit: bytes) -> bytes:
         """The bytes of one frame with its size field made right, and the CRC of a chunk."""
-        body = bytearray(unit[_SIZE.size :])
+        body = bytearray(unit[_SIZE_BYTES:])
         if body[:4] in _DELIVER_HEADS:
             chunk = 5 if body[3] == 1 else 13
             data = chunk + HEADER_SIZE
@@ -235,10 +247,10 @@ class StreamCodec(Codec):
 
     def decode(self, body: bytes) -> Frame:
         """The frame with this body (all but the size prefix). Never raises."""
-        read = self._readers.get(body[: _HEAD.size])
+        read = self._readers.get(body[:_HEAD_BYTES])
         if read is None:
             problem = WireError(
-                "a key and a version that this side knows", body[: _HEAD.size].hex() or "none", 0
+                "a key and a version that this side knows", body[:_HEAD_BYTES].hex() or "none", 0
             )
             code = (
                 "empty" if len(body) < _SMALLEST else self._code(problem, body) if self._server else "unknown"
@@ -281,38 +293,39 @@ class StreamCodec(Codec):
         Raises:
             WireError: A field does not fit its place on the wire, or this is no frame of this protocol.
         """
-        if isinstance(frame, Malformed):
+        if type(frame) is Malformed:  # `isinstance` would ask the metaclass of the frames, which takes long
             return frame.data
-        if not isinstance(frame, StreamFrame):
-            raise WireError("a frame of RabbitMQ Stream", kind_of(frame))
         try:
-            if isinstance(frame, Deliver):
+            if type(frame) is Deliver:
                 return _write_deliver(frame)
-            body = b"".join(write_publish(frame)) if isinstance(frame, Publish) else self._body(frame)
+            if type(frame) is Publish:
+                body = b"".join(write_publish(frame))
+                return _SIZE.pack(len(body)) + body
+            return self._write(frame)
         except (error, TypeError, AttributeError, ValueError) as problem:
             raise WireError(f"a {kind_of(frame)} that fits the wire", str(problem)) from None
-        return _SIZE.pack(len(body)) + body
 
-    def _body(self, frame: StreamFrame) -> bytes:
-        key = frame.KEY
+    def _write(self, frame: Frame) -> bytes:
+        key, fields, _, head, rest = _layout(type(frame))
         if not self._bit_on_routes and isinstance(frame, RouteResponse | PartitionsResponse):
             key ^= RESPONSE_BIT
-        fields, head, rest = _layout(type(frame))
-        values, numbers = astuple(frame), len(fields) - len(rest)
-        body = head.pack(key, 1, *values[:numbers])
+        size, values = head.size - _SIZE_BYTES, astuple(frame)
         if not rest:
-            return body
-        return b"".join([body, *[wire.pack(values[at]) for at, wire in enumerate(rest, start=numbers)]])
+            return head.pack(size, key, 1, *values)
+        tail, behind = b"", len(fields) - len(rest)
+        for at, wire in enumerate(rest, behind):
+            tail += wire.pack(values[at])
+        return head.pack(size + len(tail), key, 1, *values[:behind]) + tail
 
 
 def _write_deliver(frame: Deliver) -> bytes:
     """The chunk's data is copied once, from the chunk into the frame."""
     chunk, committed = frame.chunk, frame.committed_chunk_id
     if committed is None:
-        size = _DELIVER_V1.size - _SIZE.size + HEADER_SIZE + len(chunk.data)
+        size = _DELIVER_V1.size - _SIZE_BYTES + HEADER_SIZE + len(chunk.data)
         head = _DELIVER_V1.pack(size, frame.KEY, 1, frame.subscription_id)
     else:
-        size = _DELIVER_V2.size - _SIZE.size + HEADER_SIZE + len(chunk.data)
+        size = _DELIVER_V2.size - _SIZE_BYTES + HEADER_SIZE + len(chunk.data)
         head = _DELIVER_V2.pack(size, frame.KEY, 2, frame.subscription_id, committed)
     return b"".join((head, chunk.header(), chunk.data))
 
@@ -324,7 +337,7 @@ def _malformed(body: bytes, problem: WireError, code: str) -> Malformed:
 
 def _label(body: bytes) -> str:
     """The name, key, version and correlation id of a frame that could not be read, as far as they go."""
-    if len(body) < _HEAD.size:
+    if len(body) < _HEAD_BYTES:
         return f"a frame of {len(body)} bytes"
     key, version = _HEAD.unpack_from(body)
     kind = next((kind for kind in FRAMES if getattr(kind, "KEY", None) == key), None)

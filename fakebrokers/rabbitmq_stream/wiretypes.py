@@ -21,6 +21,7 @@ from fakebrokers.rabbitmq_stream.codes import OffsetType
 T = TypeVar("T")
 
 _MASK = 0xFFFFFFFFFFFFFFFF
+_pack_u16, _pack_u32 = Struct(">H").pack, Struct(">I").pack
 
 
 class Crash(WireError):
@@ -169,13 +170,13 @@ def _read_challenge(reader: Reader) -> bytes | None:
 
 def _pack_text(value: str) -> bytes:
     data = value.encode(errors="surrogateescape")
-    return pack(">H", len(data)) + data
+    return _pack_u16(len(data)) + data
 
 
 def _pack_array(pack_item: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     def pack_items(items: Iterable[Any]) -> bytes:
         packed = [pack_item(item) for item in items]
-        return pack(">I", len(packed)) + b"".join(packed)
+        return _pack_u32(len(packed)) + b"".join(packed)
 
     return pack_items
 
@@ -194,14 +195,14 @@ def _pack_offset(value: int) -> bytes:
 
 
 def _pack_challenge(value: bytes) -> bytes:
-    return pack(">H", len(value)) + value
+    return _pack_u16(len(value)) + value
 
 
 U8 = Annotated[int, Wire(Reader.u8, Struct(">B").pack, code="B")]
-U16 = Annotated[int, Wire(Reader.u16, Struct(">H").pack, code="H")]
+U16 = Annotated[int, Wire(Reader.u16, _pack_u16, code="H")]
 I16 = Annotated[int, Wire(_read_i16, Struct(">h").pack, code="h")]
-U32 = Annotated[int, Wire(Reader.u32, Struct(">I").pack, code="I")]
-InitialCredit = Annotated[int, Wire(_crashing(Reader.u16), Struct(">H").pack)]
+U32 = Annotated[int, Wire(Reader.u32, _pack_u32, code="I")]
+InitialCredit = Annotated[int, Wire(_crashing(Reader.u16), _pack_u16)]
 U64 = Annotated[int, Wire(Reader.u64, Struct(">Q").pack, code="Q")]
 
 Text = Annotated[str, Wire(_read_text, _pack_text)]
@@ -267,7 +268,7 @@ def _read_stream(reader: Reader) -> StreamMetadata:
 
 def _pack_broker(broker: tuple[int, str, int]) -> bytes:
     reference, host, port = broker
-    return pack(">H", reference) + _pack_text(host) + pack(">I", port)
+    return _pack_u16(reference) + _pack_text(host) + _pack_u32(port)
 
 
 def _pack_stream(stream: tuple[str, int, int, tuple[int, ...]]) -> bytes:
@@ -285,7 +286,7 @@ def _read_packed_ids(reader: Reader) -> bytes:
 
 
 def _pack_packed_ids(ids: bytes) -> bytes:
-    return pack(">I", len(ids) // 8) + ids
+    return _pack_u32(len(ids) // 8) + ids
 
 
 def _read_error(reader: Reader) -> tuple[int, int]:

@@ -237,7 +237,7 @@ class Writer:
         parts = self._take_open()
         tracked = self._tracking.take()
         if parts:
-            self._write_messages([batch for batch, _ in parts], tracked, now)
+            self._write_messages(_whole([batch for batch, _ in parts]), tracked, now)
         elif tracked:
             self._write_tracking(tracked, ChunkType.TRACKING_DELTA, now)
         if self._log.segments_begun > segments:
@@ -250,14 +250,12 @@ class Writer:
         self._open_entries = 0
         return parts
 
-    def _write_messages(self, parts: list[Batch], trailer: bytes, now: float) -> None:
-        found = None
-        if any([part.filter_values for part in parts]):
-            found = chunk_filter([value for part in parts for value in part.filter_values or (None,)])
+    def _write_messages(self, batch: Batch, trailer: bytes, now: float) -> None:
+        found = chunk_filter(batch.filter_values) if batch.filter_values else None
         chunk = Chunk.build(
-            parts[0].entries if len(parts) == 1 else b"".join([part.entries for part in parts]),
-            entries=sum(part.count for part in parts),
-            records=sum(part.records for part in parts),
+            batch.entries,
+            entries=batch.count,
+            records=batch.records,
             first_offset=self._log.next_offset,
             timestamp_ms=self._wall_ms(now),
             epoch=self.epoch,
@@ -294,6 +292,20 @@ class Writer:
 
     def _wall_ms(self, now: float) -> int:
         return int(self._wall(now) * 1000)
+
+
+def _whole(parts: list[Batch]) -> Batch:
+    """The batches of a chunk as one."""
+    if len(parts) == 1:
+        return parts[0]
+    filtered = any([part.filter_values for part in parts])
+    return Batch(
+        b"".join([part.publishing_ids for part in parts]),
+        b"".join([part.entries for part in parts]),
+        sum(part.count for part in parts),
+        sum(part.records for part in parts),
+        tuple([value for part in parts for value in part.filter_values or (None,)]) if filtered else (),
+    )
 
 
 def _joined(confirms: list[tuple[Confirm, bytes]]) -> list[tuple[Confirm, bytes]]:

@@ -13,7 +13,7 @@ import time
 from asyncio import _get_running_loop
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from fakebrokers.server import WALL_ON_VIRTUAL_TIME
@@ -116,20 +116,27 @@ class Chance:
     """
 
     def __init__(self, seed: int) -> None:
-        self._bytes = random.Random(f"{seed} bytes")
-        self._state: Any = random.Random(f"{seed} code").getstate()
+        self._seed = seed
+        self._state: Any = None  #: of the module `random`, for the code; it is a long one to copy
 
     @contextmanager
     def follows(self) -> Iterator[None]:
         """Exchange time and chance, and give the real ones back."""
         before = random.getstate()
-        random.setstate(self._state)
+        if self._state is None:
+            random.seed(f"{self._seed} code")
+        else:
+            random.setstate(self._state)
         try:
             with _PLACES.exchanged(_replacements(self._urandom)):
                 yield
         finally:
             self._state = random.getstate()
             random.setstate(before)
+
+    @cached_property
+    def _bytes(self) -> random.Random:
+        return random.Random(f"{self._seed} bytes")
 
     def _urandom(self, size: int) -> bytes:
         return _real_urandom(size) if _virtual() is None else self._bytes.randbytes(size)

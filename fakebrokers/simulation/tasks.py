@@ -16,7 +16,8 @@ T = TypeVar("T")
 class SimulatedFuture(asyncio.Future[T]):
     """A future; `number` says how many tasks, futures and timers of its loop came before."""
 
-    number = 0
+    __slots__ = ("number",)
+    number: int
 
     def __hash__(self) -> int:
         return self.number
@@ -25,7 +26,7 @@ class SimulatedFuture(asyncio.Future[T]):
 class SimulatedTask(asyncio.Task[T]):
     """A task, of a process; `number` as that of futures."""
 
-    number = 0
+    __slots__ = ("number", "process")
 
     def __init__(self, work: Coroutine[Any, Any, T], number: int, process: Process, **options: Any) -> None:
         self.number = number  # before asyncio puts it into a set

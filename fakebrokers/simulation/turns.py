@@ -11,7 +11,8 @@ from asyncio import base_events
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
-from itertools import compress, count
+from functools import partial
+from itertools import count
 from typing import Any, TypeVar
 
 from fakebrokers.core.virtual import VirtualTime
@@ -75,6 +76,11 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
 
     def stand_still(self, seconds: float) -> None:
         self._now += seconds
+
+    def set_debug(self, enabled: bool) -> None:
+        """Asyncio's debug mode."""
+        super().set_debug(enabled)
+        self.get_debug = partial(bool, enabled)  # type: ignore[method-assign] # each future asks, from C
 
     def run_forever(self) -> None:
         """Run until it is stopped."""
@@ -150,21 +156,20 @@ class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
 
         Callbacks come in the order in which they were asked for: asyncio promises that.
         """
-        ready = list(self._ready)
-        moves = [isinstance(getattr(each._callback, "__self__", None), _MOVE) for each in ready]
-        moved = list(compress(ready, moves))
-        if not moved:
-            return []
+        ready, late = self._ready, []
+        places = [
+            at
+            for at, each in enumerate(ready)
+            if isinstance(getattr(each._callback, "__self__", None), _MOVE)
+        ]
+        moved = [ready[at] for at in places]
         if len(moved) > 1:
             random.shuffle(moved)
-        order = iter(moved)
-        self._ready.clear()
-        late: list[Any] = []
-        for handle, may_move in zip(ready, moves, strict=True):
-            if may_move:
-                (late if random.random() < HOLD_BACK else self._ready).append(next(order))
-            else:
-                self._ready.append(handle)
+        for at, handle in enumerate(moved):
+            waits = random.random() < HOLD_BACK
+            if waits:
+                late.append(handle)
+            ready[places[at]] = _NOTHING if waits else handle
         return late
 
     # callbacks
@@ -324,6 +329,9 @@ def _report(handle: Any, error: BaseException) -> None:
 
 _new_handle: Callable[[type[Handle]], Handle] = Handle.__new__
 _new_timer: Callable[[type[TimerHandle]], TimerHandle] = TimerHandle.__new__
+
+_NOTHING = _new_handle(Handle)  #: in the place of what waits for the next turn
+_NOTHING.cancel()
 
 #: Whose callbacks are the next step of a task, or work that would run in a thread.
 _MOVE = (SimulatedTask, _Work)
