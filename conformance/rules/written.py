@@ -87,15 +87,12 @@ def written_to_all(case: Case) -> Iterator[Violation]:
     for done in () if is_odd else case.done("publish"):
         if done.result is None or not done.result.ok or done.result.value.get("outcome") != "acked":
             continue
+        leads = sorted(case.traits.delivery.leads(case, done.args))
         for body in bodies_of(done):
-            missing = [
-                one
-                for one in sorted(case.traits.delivery.leads(case, done.args))
-                if (body, one) not in written
-            ]
+            missing = [one for one in leads if (body, one) not in written]
             if missing:
-                text = f"{message(body)} for {done.args['target']} was acknowledged, and not written to {missing[0]}"
-                yield text, done.ended
+                text = f"{message(body)} for {done.args['target']} was acknowledged"
+                yield f"{text}, and not written to {missing[0]}", done.ended
 
 
 @invariant("writes-what-was-given")

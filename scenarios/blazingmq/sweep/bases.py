@@ -43,6 +43,7 @@ from scenarios.blazingmq.sweep.publishing import (
     unwaited,
     wraps,
 )
+from scenarios.blazingmq.sweep.varied import inside, limited_by_bytes, wrong_clock
 from scenarios.blazingmq.sweep.walking import WALKS
 
 __all__ = [
@@ -63,8 +64,10 @@ __all__ = [
     "herd",
     "hollow",
     "in_the_turn",
+    "inside",
     "late_callback",
     "late_steps",
+    "limited_by_bytes",
     "odd",
     "older",
     "outage",
@@ -86,4 +89,5 @@ __all__ = [
     "two_waits",
     "unwaited",
     "wraps",
+    "wrong_clock",
 ]

@@ -1,5 +1,4 @@
-"""Defects in what a client can be given besides: logins, virtual hosts, credit, arguments of streams, questions
-about super streams, ops inside callbacks."""
+"""Defects in what a client can be given besides: logins, virtual hosts, credit, arguments, routes."""
 
 from __future__ import annotations
 
