@@ -118,7 +118,7 @@ def ops_inside_end(case: Case) -> Iterator[Violation]:
             document that it may not.
 
     Example:
-        unsubscribe, which the callback of message "tea" of c1 asked for, has not ended.
+        unsubscribe, which the callback of message "tea" of c1 asked for, has not ended in time.
     """
     ends = {(heard["sub"], heard["ref"], heard["index"]): heard for heard in case.heard("done")}
     for done in case.done("subscribe", *case.traits.delivery.listening):
@@ -132,8 +132,9 @@ def ops_inside_end(case: Case) -> Iterator[Violation]:
                 until_s += inner.get("timeout_ms", math.inf) / 1000
                 end = ends.get((sub, heard["ref"], index))
                 what = f"{inner['op']}, which the callback of {message(_body(heard))} of {sub} asked for,"
-                if end is None and not _is_over(case, sub, until_s):
-                    yield f"{what} has not ended", heard.at
+                is_late = end is None or end.at.t > until_s
+                if is_late and not _is_over(case, sub, until_s):
+                    yield f"{what} has not ended in time", heard.at
                 elif end is not None and _kind(end) == "timeout" and is_untouched(case):
                     yield f"{what} ended timeout", heard.at, end.at
                 if end is None or inner["op"] in ENDING:

@@ -41,11 +41,14 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
     at = case.mark("subscribed")
     assert at is not None
     ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
+    ended |= {args["sub"] for op, args in case.inside if op == "unsubscribe"}
+    ends = [done for done in case.done("close", "abort") if done.begun < at]
     closes = list(case.done(*case.traits.delivery.closing))
     found: Counter[str] = Counter()
     for done in case.done("subscribe"):
         shut = any(done.begun < d.begun < at for d in closes if d.args["target"] == done.args["target"])
-        if shut or done.result is None or not (done.result.ok or (or_asked and done.result.hang)):
+        gone = any(done.begun < d.begun and d.args["session"] == done.args["session"] for d in ends)
+        if shut or gone or done.result is None or not (done.result.ok or (or_asked and done.result.hang)):
             continue
         if done.begun < at and done.args["sub"] not in ended:
             found[done.args["target"]] += 1
