@@ -177,7 +177,7 @@ def introduces_itself_as_ordered(case: Case) -> Iterator[Violation]:
     """
     connects = [(done.begun, done.args.get("options") or {}) for done in case.done("connect")]
     for conn in case.conns.values():
-        for name, (at, said) in conn.introduced.items():
+        for at, name, said in conn.introduced:
             ordered = [options.get(name) for begun, options in connects if begun < at]
             if ordered and None not in ordered and said not in ordered:
                 text = f"{conn.name} was opened with {name} {shown(said)}"
