@@ -43,13 +43,14 @@ from scenarios.blazingmq.sweep.publishing import (
     unwaited,
     wraps,
 )
-from scenarios.blazingmq.sweep.varied import inside, limited_by_bytes, wrong_clock
+from scenarios.blazingmq.sweep.varied import aborted, inside, limited_by_bytes, wrong_clock
 from scenarios.blazingmq.sweep.walking import WALKS
 
 __all__ = [
     "BEATING",
     "RAISING",
     "WALKS",
+    "aborted",
     "batched",
     "bodies",
     "both",

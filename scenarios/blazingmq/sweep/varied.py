@@ -99,3 +99,32 @@ async def wrong_clock(context: ScriptContext) -> None:
         await context.ended(calls)
         await context.sleep(20)
     await finale(context)
+
+
+@base(role="consumer", server=RARELY)
+async def aborted(context: ScriptContext) -> None:
+    """The application drops its session while ops are under way, and connects anew under the same name."""
+    await context.connect()
+    await writer(context)
+    await reader(context, "c1", R, {"mode": "event", "sleep_ms": 500})
+    put(context, "m0", "m1")
+    name = context.broker.faults.add(latency(0.5, direction="out"))
+    calls = [context.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(2)]
+    other = PRIORITY + "other"
+    calls.append(context.begin("bmq.open_queue", target=other, uri=other, flags=["write"]))
+    calls.append(context.begin("bmq.configure_queue", target=R, options={"max_unconfirmed_messages": 5}))
+    await context.sleep(0.1)
+    await context.op("abort")
+    await context.ended(calls)
+    await context.op("publish", body=text("behind"), **PUBLISH)
+    await context.op("bmq.close_queue", target=R)
+    await context.op("abort")
+    await context.op("state")
+    context.broker.faults.remove(name)
+    await context.sleep(5)
+    await context.connect()
+    await writer(context)
+    await reader(context, "c2", R, SETTLED)
+    await context.op("publish", body=text("again"), **PUBLISH)
+    await watched(context, "m")
+    await finale(context)

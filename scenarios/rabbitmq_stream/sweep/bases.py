@@ -73,6 +73,7 @@ from scenarios.rabbitmq_stream.sweep.spread import (
     sections,
 )
 from scenarios.rabbitmq_stream.sweep.varied import (
+    aborted,
     asked_of_super_streams,
     created_with,
     inside,
@@ -88,6 +89,7 @@ __all__ = [
     "RAISING",
     "UNLIMITED",
     "WALKS",
+    "aborted",
     "ask",
     "asked_of_super_streams",
     "begun_inside",

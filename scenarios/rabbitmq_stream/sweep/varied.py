@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.run.bases import ScriptContext, base, text
+from fakebrokers.faults import latency
 from fakebrokers.rabbitmq_stream.operations_access import PermissionRow, add_user, add_virtual_host
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
 
@@ -172,4 +173,34 @@ async def inside(context: ScriptContext) -> None:
     await context.op("subscribe", sub="c2", target="S", options=options, on_message=ending)
     put(context, "c0", "c1")
     await context.sleep(3)
+    await context.finale("publish", **PROBE)
+
+
+@base(role="publisher")
+async def aborted(context: ScriptContext) -> None:
+    """The application drops its session while ops are under way, and connects anew under the same name."""
+    context.broker.create_stream("S")
+    await context.connect()
+    options = {"offset": {"type": "next"}, "credit": 2}
+    slow = {"mode": "event", "sleep_ms": 500}
+    await context.op("subscribe", sub="c1", target="S", options=options, on_message=slow)
+    put(context, "m0", "m1")
+    await context.op("publish", body=text("first"), **PUBLISH)
+    name = context.broker.faults.add(latency(0.5, direction="out"))
+    calls = [context.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(2)]
+    calls.append(context.begin("publish", body=text("new"), target="S", name="p", wait=True))
+    calls.append(context.begin("rmqs.query_sequence", **ASK))
+    await context.sleep(0.1)
+    await context.op("abort")
+    await context.ended(calls)
+    await context.op("publish", body=text("behind"), **PUBLISH)
+    await context.op("rmqs.query_sequence", **ASK)
+    await context.op("abort")
+    await context.op("state")
+    context.broker.faults.remove(name)
+    await context.sleep(5)
+    await context.connect()
+    await context.op("subscribe", sub="c2", target="S", options=options, on_message=EVENTS)
+    await context.op("publish", body=text("again"), **PUBLISH)
+    await watched(context, "last")
     await context.finale("publish", **PROBE)

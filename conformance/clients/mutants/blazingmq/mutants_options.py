@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.blazingmq.client import BlazingClient
 from conformance.clients.reference.blazingmq.queues import Queues
 from conformance.clients.reference.blazingmq.requests import Make, Requests
 from conformance.clients.reference.kit import ClientError
@@ -46,3 +47,13 @@ class AnswersByTheWallClock(Requests):
             return asking.result()
         asking.cancel()
         raise ClientError("timeout", "no answer in time")
+
+
+@mutant("abort-leaves-requests-waiting", tag="life-cycle", breaks=["X1"])
+class AbortLeavesRequestsWaiting(BlazingClient):
+    """Requests that are under way when the application drops the client wait until their time is over."""
+
+    def abort(self) -> None:
+        if self.link is not None:
+            self.link.requests.waiting = {}
+        super().abort()

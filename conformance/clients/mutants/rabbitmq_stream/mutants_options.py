@@ -9,9 +9,11 @@ from typing import Any
 import msgspec
 
 from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.consuming import Consuming
 from conformance.clients.reference.rabbitmq_stream.link import Link
+from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
 from conformance.clients.reference.rabbitmq_stream.recovery import Recovery
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
 from conformance.clients.reference.rabbitmq_stream.super_streams import SuperStreams
@@ -94,3 +96,12 @@ class OwnEndWaitsForItself(Consuming):
     async def settled(self, ended: list[Subscription], deadline: float) -> None:
         self.subscriptions.difference_update(ended)
         await asyncio.gather(*(asyncio.wait({one.feed._task}) for one in ended))
+
+
+@mutant("abort-leaves-callers-waiting", tag="life-cycle", breaks=["X1"])
+class AbortLeavesCallersWaiting(Publishing):
+    """Callers of publishers that were not declared yet wait on when the application drops the client."""
+
+    def end(self, error: ClientError) -> None:
+        if self.links.all:  # a graceful end; an abort has let go of its connections by now
+            super().end(error)
