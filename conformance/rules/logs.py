@@ -149,7 +149,14 @@ class Log:
         latest = max(at.t, former) + slow + DUE_S + self.case.slack_s
         closing = self.case.mark("close")
         ends = (window.closed, window.conn.ended, window.conn.garbage, until, closing)
-        if all(end is None or latest < end.t for end in ends) and latest < self.case.ended_s:
+        if any(end is not None and latest >= end.t for end in ends) or latest >= self.case.ended_s:
+            return
+        rest = self.got[self.next :]
+        late = next((heard for heard in rest[1:] if _same(heard, record)), None)
+        if late is not None:
+            text = f"the message at {record.position} was delivered out of order"
+            yield f"{text}, behind the one at {rest[0]['position']}", rest[0].at, late.at
+        else:
             yield f"the message at {record.position} came, and was not delivered to the application", at
 
 

@@ -13,7 +13,6 @@ from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.consuming import Consuming
 from conformance.clients.reference.rabbitmq_stream.link import Link
-from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
 from conformance.clients.reference.rabbitmq_stream.recovery import Recovery
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
 from conformance.clients.reference.rabbitmq_stream.super_streams import SuperStreams
@@ -95,13 +94,18 @@ class OwnEndWaitsForItself(Consuming):
 
     async def settled(self, ended: list[Subscription], deadline: float) -> None:
         self.subscriptions.difference_update(ended)
-        await asyncio.gather(*(asyncio.wait({one.feed._task}) for one in ended))
+        left = max(0.0, deadline - self.runtime.clock.now())
+        for one in ended:
+            _, running = await asyncio.wait({one.feed._task}, timeout=left)
+            if running:
+                raise ClientError("timeout", "a callback has not ended")
 
 
-@mutant("abort-leaves-callers-waiting", tag="life-cycle", breaks=["X1"])
-class AbortLeavesCallersWaiting(Publishing):
-    """Callers of publishers that were not declared yet wait on when the application drops the client."""
+@mutant("abort-leaves-requests-waiting", tag="life-cycle", breaks=["X1"])
+class AbortLeavesRequestsWaiting(StreamClient):
+    """Requests that are under way when the application drops the client wait until their time is over."""
 
-    def end(self, error: ClientError) -> None:
-        if self.links.all:  # a graceful end; an abort has let go of its connections by now
-            super().end(error)
+    def abort(self) -> None:
+        for link in self.links.all:
+            link.core.requests.waiting.clear()
+        super().abort()
