@@ -153,11 +153,16 @@ class Log:
             return
         rest = self.got[self.next :]
         late = next((heard for heard in rest[1:] if _same(heard, record)), None)
-        if late is not None:
-            text = f"the message at {record.position} was delivered out of order"
-            yield f"{text}, behind the one at {rest[0]['position']}", rest[0].at, late.at
-        else:
+        if late is None:
             yield f"the message at {record.position} came, and was not delivered to the application", at
+        elif int(rest[0]["position"]) > record.position and self._came(window, rest[0]):
+            text = f"the message at {record.position} was delivered out of order"
+            yield f"{text}, after the message at {rest[0]['position']}", rest[0].at, late.at
+
+    def _came(self, window: Window, heard: ReportedEvent) -> bool:
+        """Whether a message that was delivered came in this life at all."""
+        arrivals = window.arrivals
+        return any(_same(heard, one) for arrival in arrivals for one in (*arrival.records, *arrival.doubtful))
 
 
 def _same(heard: ReportedEvent, record: Record) -> bool:
