@@ -15,10 +15,11 @@ async def thrown(context: ScriptContext) -> None:
     """Actions that fail with errors of every kind; codes, types, data and texts reach the caller whole."""
     node = peer(context)
     await joined(context)
-    await context.op("mol.serve", service="s", actions={**ACTIONS, **THROWN})
+    foreign = {"plain": {"throw": {"message": "no", "plain": True}}}
+    await context.op("mol.serve", service="s", actions={**ACTIONS, **THROWN, **foreign}, start_delay_ms=300)
     await context.sleep(1)
     for number in range(2):
-        for action in (*THROWN, "echo"):
+        for action in (*THROWN, "plain", "echo"):
             node.start_call(f"s.{action}", {"n": number}, target=NODE, timeout=5.0)
         await context.sleep(0.5)
         context.kill()
