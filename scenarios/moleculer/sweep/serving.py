@@ -147,7 +147,9 @@ def refused_offers(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Positio
     ends = [done.begun for done in ops if done.op in ("mol.unserve", "close", "abort")]
     for one in facts.asked_back:
         action, answer = getattr(one.frame, "action", None), one.answer
-        if action not in plain or not isinstance(answer, Response) or code_of(answer) != NOT_FOUND:
+        if not isinstance(action, str) or action not in plain or not isinstance(answer, Response):
+            continue
+        if code_of(answer) != NOT_FOUND:
             continue
         announced = [said for said in facts.announced if said.conn is one.conn and said.at < one.asked]
         if not announced or action not in announced[-1].what[0] or one.answered is None:

@@ -55,12 +55,13 @@ async def encodings_in_any_case(context: ScriptContext) -> None:
 @base(role="http", injections=False)
 async def odd_limits(context: ScriptContext) -> None:
     """Limits that the server refuses, each before one that it takes."""
-    queues(context, "P", "R")
+    limits = {"R": 0, "R1": -1, "R2": 0.5}
+    queues(context, "P", *limits)
     await context.connect()
     put(context, "R", "m0", "m1", "m2")
-    for number, limit in enumerate((0, -1, 0.5)):
+    for name, limit in limits.items():
         options = {"ack": True, "limit": limit}
-        await context.op("subscribe", sub=f"odd{number}", target="R", options=options, on_message=EVENTS)
+        await context.op("subscribe", sub=f"odd {name}", target=name, options=options, on_message=EVENTS)
     await context.op(
         "subscribe", sub="c1", target="R", options={"ack": True, "limit": 1}, on_message=SETTLING
     )

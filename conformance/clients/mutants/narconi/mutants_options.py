@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from base64 import b64decode
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from conformance.clients.adapter import kit
 from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.narconi.channels import Publishers, Publishing
 from conformance.clients.reference.narconi.client import NarconiClient
 from conformance.clients.reference.narconi.consumer import Consumer
 from conformance.clients.reference.narconi.ops import NarconiOps
@@ -42,6 +44,33 @@ class OddLimitsAreLeftOut(NarconiClient):
 
     async def subscribe(self, *args: Any, limit: Any = None, **more: Any) -> Any:
         return await super().subscribe(*args, limit=limit if limit is None or limit >= 1 else None, **more)
+
+
+@mutant("fractional-limits-are-rounded", tag="wire", breaks=["N11"])
+class FractionalLimitsAreRounded(NarconiClient):
+    """Asks with the next whole limit where the application gives a fraction."""
+
+    async def subscribe(self, *args: Any, limit: Any = None, **more: Any) -> Any:
+        return await super().subscribe(*args, limit=None if limit is None else math.ceil(limit), **more)
+
+
+@mutant("publishes-to-the-default-project", tag="data", breaks=["N20"])
+class PublishesToTheDefaultProject(Publishers):
+    """Makes publishing connections anew in the project ``test``, whatever the application has ordered."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.opened: set[str] = set()
+
+    async def open(self, queue: str) -> Publishing:
+        own = self.websockets._addresses
+        if queue in self.opened:
+            self.websockets._addresses = Addresses("test")
+        self.opened.add(queue)
+        try:
+            return await super().open(queue)
+        finally:
+            self.websockets._addresses = own
 
 
 @mutant("own-end-waits-for-itself", tag="life-cycle", breaks=["X10"])
