@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from base64 import b64decode
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from conformance.clients.adapter import kit
 from conformance.clients.mutants.registry import mutant
-from conformance.clients.reference.narconi.channels import Publishers, Publishing
+from conformance.clients.reference.kit import Runtime
 from conformance.clients.reference.narconi.client import NarconiClient
 from conformance.clients.reference.narconi.consumer import Consumer
 from conformance.clients.reference.narconi.ops import NarconiOps
-from conformance.clients.reference.narconi.settings import Addresses
+from conformance.clients.reference.narconi.settings import Addresses, Settings
 from conformance.clients.reference.narconi.websockets import WebSockets
 
 T = TypeVar("T")
@@ -54,23 +54,19 @@ class FractionalLimitsAreRounded(NarconiClient):
         return await super().subscribe(*args, limit=None if limit is None else math.ceil(limit), **more)
 
 
-@mutant("publishes-to-the-default-project", tag="data", breaks=["N20"])
-class PublishesToTheDefaultProject(Publishers):
-    """Makes publishing connections anew in the project ``test``, whatever the application has ordered."""
+@mutant("base-without-a-slash", tag="life-cycle", breaks=["N20"])
+class BaseWithoutASlash(NarconiOps):
+    """Takes the slash at the end of a base URL for a part of the port."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.opened: set[str] = set()
-
-    async def open(self, queue: str) -> Publishing:
-        own = self.websockets._addresses
-        if queue in self.opened:
-            self.websockets._addresses = Addresses("test")
-        self.opened.add(queue)
-        try:
-            return await super().open(queue)
-        finally:
-            self.websockets._addresses = own
+    def client(self, runtime: Runtime, endpoints: Any, options: Mapping[str, Any]) -> NarconiClient:
+        base = str(options.get("base") or endpoints[0])
+        settings = Settings(
+            endpoint=base.removeprefix("http://"),
+            project=options.get("project", "test"),
+            keepalive_s=options.get("keepalive_s"),
+            auto_reconnect=bool(options.get("auto_reconnect")),
+        )
+        return runtime.part(NarconiClient)(runtime, settings)
 
 
 @mutant("own-end-waits-for-itself", tag="life-cycle", breaks=["X10"])
