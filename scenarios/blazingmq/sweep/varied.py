@@ -101,7 +101,7 @@ async def wrong_clock(context: ScriptContext) -> None:
     await finale(context)
 
 
-@base(role="consumer", server=RARELY)
+@base(role="consumer", server=RARELY, needs=["abort"])
 async def aborted(context: ScriptContext) -> None:
     """The application drops its session while ops are under way, and connects anew under the same name."""
     await context.connect()

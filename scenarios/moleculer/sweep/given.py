@@ -70,7 +70,7 @@ async def inside(context: ScriptContext) -> None:
     await probed(context)
 
 
-@base(role="caller")
+@base(role="caller", needs=["abort"])
 async def aborted(context: ScriptContext) -> None:
     """The application drops its node while calls are under way, and joins anew under the same name."""
     node = peer(context)

@@ -126,15 +126,18 @@ def changed_errors(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Positio
         if isinstance(what, Mapping) and "throw" in what and not what["throw"].get("plain")
     }
     for one in facts.asked_back:
-        thrown, answer = actions.get(str(getattr(one.frame, "action", None))), one.answer
-        if thrown is None or not isinstance(answer, Response) or not isinstance(answer.error, Mapping):
+        action, answer = str(getattr(one.frame, "action", None)), one.answer
+        thrown = actions.get(action)
+        if thrown is None or not isinstance(answer, Response) or one.answered is None:
+            continue
+        if not isinstance(answer.error, Mapping):
             continue
         if code_of(answer) in (NOT_FOUND, TOO_LATE) and thrown.get("code") != code_of(answer):
             continue  # it was taken back, or came too late
         for name, value in thrown.items():
             if answer.error.get(name) != value:
                 has, threw = shown(answer.error.get(name, UNSET)), shown(value)
-                yield one.answered, f"{one.frame.action} has thrown {name} {threw}, and its answer has {has}"
+                yield one.answered, f"{action} has thrown {name} {threw}, and its answer has {has}"
 
 
 def refused_offers(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:

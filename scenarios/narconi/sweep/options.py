@@ -98,7 +98,7 @@ async def inside(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
-@base(role="http")
+@base(role="http", needs=["abort"])
 async def aborted(context: ScriptContext) -> None:
     """The application drops its session while ops are under way, and connects anew under the same name."""
     queues(context, "P", "R")

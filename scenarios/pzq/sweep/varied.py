@@ -71,7 +71,7 @@ async def wrong_clock(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
-@base(role="consumer")
+@base(role="consumer", needs=["abort"])
 async def aborted(context: ScriptContext) -> None:
     """The application drops its session while ops are under way, and connects anew under the same name."""
     put(context, "m0", "m1")

@@ -33,7 +33,7 @@ async def other_host(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
-@base(role="consumer")
+@base(role="consumer", needs=["rmqs.credit"])
 async def own_credit(context: ScriptContext) -> None:
     """The application lets more chunks come than at first, while callbacks are busy and after a loss."""
     context.broker.create_stream("S")
@@ -87,7 +87,7 @@ async def created_with(context: ScriptContext) -> None:
     await context.finale("rmqs.query_sequence", **ASK)
 
 
-@base(needs=["super_streams"])
+@base(needs=["rmqs.partitions", "rmqs.route"])
 async def asked_of_super_streams(context: ScriptContext) -> None:
     """Partitions of super streams and the ways of keys, several at a time, of such as are not there too."""
     context.broker.create_stream("S")
@@ -176,7 +176,7 @@ async def inside(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
-@base(role="publisher")
+@base(role="publisher", needs=["abort"])
 async def aborted(context: ScriptContext) -> None:
     """The application drops its session while ops are under way, and connects anew under the same name."""
     context.broker.create_stream("S")

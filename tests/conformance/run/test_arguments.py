@@ -136,6 +136,7 @@ def given_by_bases(protocol: str, known: set[str]) -> tuple[set[str], set[str]]:
     ops: Iterable[str] = ()
     for base in bases_of(protocol):
         case = runner(protocol)(Spec(protocol, base))
+        assert case.contract.hello is not None
         ops = case.contract.hello.ops
         for op, args in [*((done.op, done.args) for done in case.ops), *case.inside]:
             found |= {op, *given(args, op, known)}
