@@ -19,7 +19,7 @@ from conformance.clients.reference.narconi.websockets import WebSockets
 T = TypeVar("T")
 
 
-@mutant("default-project-after-a-loss", tag="data", breaks=["N20"])
+@mutant("default-project-after-a-loss", tag="data", breaks=["N18", "N20"])
 class DefaultProjectAfterALoss(WebSockets):
     """Makes lost connections anew in the project ``test``, whatever the application has ordered."""
 
