@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from conformance.clients.adapter.deadline import deadline_ms
 from conformance.clients.adapter.kit.bodies import body_parts
 from conformance.rules.registry import May, Violation, invariant
 from conformance.rules.requests import is_untouched
@@ -129,7 +129,8 @@ def ops_inside_end(case: Case) -> Iterator[Violation]:
                 continue
             until_s = heard.at.t + _pause_s(done.args) + DUE_S + case.slack_s
             for index, inner in enumerate(plan["do"]):
-                until_s += inner.get("timeout_ms", math.inf) / 1000
+                given = inner.get("args", {}), inner.get("timeout_ms")
+                until_s += deadline_ms(case.contract.hello, inner["op"], *given) / 1000
                 end = ends.get((sub, heard["ref"], index))
                 what = f"{inner['op']}, which the callback of {message(_body(heard))} of {sub} asked for,"
                 is_late = end is None or end.at.t > until_s
