@@ -218,6 +218,15 @@ class StreamReading(Reading):
     def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
         Tracking(questions, conn, facts).run()
 
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        """A client may leave where the server does not offer the mechanism that was ordered."""
+        options = [done.args.get("options") or {} for done in ops if done.op == "connect"]
+        ordered = {one["mechanism"] for one in options if "mechanism" in one}
+        for conn in conns.values() if ordered else ():
+            for seen in conn.of("out"):
+                if isinstance(seen.frame, SaslHandshakeResponse) and ordered - set(seen.frame.mechanisms):
+                    conn.unwanted = conn.unwanted or seen.at
+
     def content(self, body: bytes, form: str) -> bytes:
         return plain_content(body) if form == "amqp" else body
 
