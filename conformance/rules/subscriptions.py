@@ -41,7 +41,8 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
     at = case.mark("subscribed")
     assert at is not None
     ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
-    ended |= {args["sub"] for op, args in case.inside if op == "unsubscribe"}
+    inner = [heard for heard in case.heard("done") if heard["op"] == "unsubscribe" and heard["ok"]]
+    ended |= {heard["sub"] for heard in inner if heard.at < at}
     ends = [done for done in case.done("close", "abort") if done.begun < at]
     closes = list(case.done(*case.traits.delivery.closing))
     found: Counter[str] = Counter()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.faults import latency
 from scenarios.blazingmq.sweep._shared import (
@@ -55,18 +53,11 @@ async def limited_by_bytes(context: ScriptContext) -> None:
 
 @base(role="consumer", server=RARELY, injections=False, needs=["reentrant"])
 async def inside(context: ScriptContext) -> None:
-    """Callbacks that publish, open and configure queues, and close the queue whose message they have."""
-    third = PRIORITY + "third"
+    """Callbacks that publish, and one that closes the queue whose message it has."""
     await context.connect()
     await writer(context)
-    args: list[tuple[str, dict[str, Any]]] = [
-        ("publish", {"target": K, "body": text("inner"), "wait": True}),
-        ("bmq.configure_queue", {"target": R, "options": {"max_unconfirmed_messages": 5}}),
-        ("bmq.open_queue", {"target": third, "uri": third, "flags": ["write"]}),
-        ("publish", {"target": third, "body": text("inner too"), "wait": True}),
-        ("bmq.close_queue", {"target": third}),
-    ]
-    ops = [{"op": op, "args": {"session": "s1", **given}, "timeout_ms": 2000} for op, given in args]
+    inner = {"session": "s1", "target": K, "body": text("inner"), "wait": True}
+    ops = [{"op": "publish", "args": inner, "timeout_ms": 2000}]
     await reader(context, "c1", R, {**SETTLED, "do": ops}, max_unconfirmed_messages=5)
     put(context, "a0", "a1")
     await context.op("publish", body=text("outer"), **PUBLISH)

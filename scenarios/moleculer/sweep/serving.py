@@ -29,7 +29,7 @@ ACTIONS: Mapping[str, Any] = {
 THROWN: Mapping[str, Any] = {
     "coded": {"throw": {"message": "no", "code": 422, "type": "NO_SUCH", "data": {"id": 7, "ä": None}}},
     "worded": {"throw": {"message": "äöü € \U0001f600", "code": 409, "type": "A.B", "data": [0, False, ""]}},
-    "falsy": {"throw": {"message": "", "code": 404, "data": 0}},
+    "falsy": {"throw": {"message": "", "code": 410, "data": 0}},
     "large": {"throw": {"message": "x" * 5000, "code": 599, "type": "LARGE", "data": 2**53 + 1}},
 }
 FAILED, NOT_FOUND, TOO_LATE = 422, 404, 504
