@@ -125,7 +125,7 @@ class StreamClient:
     async def store_offset(
         self, stream: str, reference: str, offset: int, timeout: float | None = None
     ) -> None:
-        """Remember a position; the server does not answer. Raises `ClientError`: closed behind a close."""
+        """Remember a position; the server does not answer. Raises `ClientError`: closed, after a close."""
         if self.runtime.is_closed:
             raise ClientError("closed", CLOSED, definite=True)
         link = await self.links.control_link(self.runtime.clock.deadline(timeout))
