@@ -4,7 +4,7 @@ confirmed, once."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from conformance.clients.adapter.messages import body_bytes
@@ -15,9 +15,11 @@ from conformance.run.facts import Record, Should, Window
 from conformance.run.reported import ReportedEvent, bodies_of
 from conformance.run.showing import counted, message, shown
 from conformance.run.trace import Position
+from conformance.run.view import Conn
 
 DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
 WRITE_S = 1.0  #: what it may take to write a confirm
+FROM_ODD = "read from frames that are not as the protocol has them"
 Come = tuple[Position, Window, Record]
 Name = tuple[str, Any]  #: of a message: its target and its id
 
@@ -75,7 +77,7 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
                 skipped.append(come[place])
                 place += 1
             if place == len(come) or heard.at < come[place][0]:
-                yield _not_due(heard, come), heard.at
+                yield _not_due(case, heard, come), heard.at
                 break
             yield from _passed_over(case, done, skipped, heard.at)
             yield from _same_properties(case, heard, come[place][2])
@@ -126,13 +128,22 @@ def _handed_on(case: Case) -> Iterator[tuple[str, Position, RunOp]]:
             yield done.args["target"], ended, done
 
 
-def _not_due(heard: ReportedEvent, come: list[Come]) -> str:
+def _not_due(case: Case, heard: ReportedEvent, come: list[Come]) -> str:
     """What is wrong with a message that the application got though it was not the one that was due."""
+    where = "" if heard["position"] is None else f" {shown(heard['position'])}"
     at_its_place = [record for _, _, record in come if record.position == heard["position"]]
     if at_its_place and not any(_is_body(heard, record) for record in at_its_place):
-        where = "" if heard["position"] is None else f" {shown(heard['position'])}"
         return f"message{where} was delivered with a body that did not come"
-    return f"message {shown(heard['position'])} was delivered unasked, again, or out of order"
+    conns = [window.conn for window in case.facts.windows if window.target == heard["target"]]
+    if is_from_odd(case, conns, heard):
+        return May("reads_odd", f"message{where} was delivered, {FROM_ODD}")
+    return f"message{where} was delivered unasked, again, or out of order"
+
+
+def is_from_odd(case: Case, conns: Iterable[Conn], heard: ReportedEvent) -> bool:
+    """Whether a message may have been read from what came on one of these, and is no frame."""
+    standing = (conn for conn in conns if conn.ended is None or heard.at.t < conn.ended.t + DUE_S)
+    return any(case.is_unread(conn, heard.at) for conn in standing)
 
 
 def _passed_over(case: Case, done: RunOp, skipped: list[Come], until: Position) -> Iterator[Violation]:

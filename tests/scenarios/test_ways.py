@@ -65,6 +65,7 @@ WAYS: Mapping[str, Ways] = {
         ("narconi", "NARC-3.02 seed", "bodies-are-binary"),
         ("narconi", "NARC-3.14 real", "errors-are-reasons"),
         ("narconi", "NARC-3.18", "called-on-the-reader"),
+        ("narconi", "NET-2.11", "own-close-code"),
         ("pzq", "NET-2.02", "sends-whatever-it-takes"),
         ("pzq", "NET-2.07", "sends-whatever-it-takes"),
         ("pzq", "PZQ-1.08", "status-is-enough"),
@@ -149,3 +150,17 @@ def test_what_came_damaged_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None
     assert [one.detail for one in found.broken if one.name == "delivers-what-came"] == [
         'message "k4" was delivered, and what came of it has no times, or no body'
     ]
+
+
+@pytest.mark.parametrize("declares", [True, False])
+def test_what_was_read_from_odd_frames_is_called_so(declares: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, undeclared = narconi_ways.WAYS["takes-masked"]
+    reference = adapter_of(definition("narconi"), parts)
+    client = reference if declares else type("Undeclared", (undeclared, reference), {})
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    [item] = [one for one in all_scenarios() if one.id == "NARC-3.19"]
+    found = matrix.run(item, invariants=True)
+    assert found.criterion_id == "masked-the-client-ends-the-connection"
+    told = [one.detail for one in found.broken if one.name == "delivers-what-came"]
+    text = "message was delivered, read from frames that are not as the protocol has them"
+    assert told == ([text] if declares else [])
