@@ -75,10 +75,19 @@ class Undeclared(AdapterBase):
     contract: Mapping[str, bool] = {}
 
 
+class ShowsNoRegistry(AdapterBase):
+    """Its library does not tell its user which nodes it knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.ops["mol.registry"]
+
+
 WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
     "says-null": ((SaysNull,), None),
     "nameless": ((Nameless,), None),
     "cannot-read-error": ((CannotReadError,), None),
     "wants-all": ((WantsAll,), None),
+    "shows-no-registry": ((), ShowsNoRegistry),
     "guesses-success": ((GuessesSuccess,), Undeclared),
 }
