@@ -75,6 +75,12 @@ class Undeclared(AdapterBase):
     contract: Mapping[str, bool] = {}
 
 
+class LacksArguments(AdapterBase):
+    """Its calls take no meta, and its listeners no group."""
+
+    lacks = "mol.call.meta mol.listen.group"
+
+
 class ShowsNoRegistry(AdapterBase):
     """Its library does not tell its user which nodes it knows."""
 
@@ -88,6 +94,7 @@ WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
     "nameless": ((Nameless,), None),
     "cannot-read-error": ((CannotReadError,), None),
     "wants-all": ((WantsAll,), None),
+    "lacks-arguments": ((), LacksArguments),
     "shows-no-registry": ((), ShowsNoRegistry),
     "guesses-success": ((GuessesSuccess,), Undeclared),
 }
