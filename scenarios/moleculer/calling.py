@@ -68,7 +68,7 @@ async def call_remote(broker: Moleculer, client: Client, expect: Expect) -> None
     await joined(broker, client, calls_s=4.0)
     await reachable(broker, node)
     params = {"text": "hi", "list": [1, 2.5, None, True], "none": None}
-    given = {"meta": {"m": 1}} if client.takes("mol.call", "meta") else {}
+    given: dict[str, Any] = {"meta": {"m": 1}} if client.takes("mol.call", "meta") else {}
     calls = [
         begin_call(client, "p.wait", params, 4.0, **given),
         begin_call(client, "p.wait", params, 4.0),
