@@ -130,7 +130,7 @@ async def _raising_error_listener(subject: MoleculerSubject, session: str) -> bo
     """An exception in the listener for errors has no further listener."""
     queue, expect = f"q-{session}", subject.expect
     expect.prepared(await subject.subscribe(queue, session, session))
-    there = len(await subject.wait_messages(1, session))
+    there = await subject.hears(session)
     for number in (1, 2):
         mark = len(subject.client.events)
         subject.faults.add(

@@ -223,7 +223,7 @@ async def little_bandwidth(subject: Subject, client: Client, expect: Expect) -> 
     await subject.ready(**subject.slow_options, **subject.waiting(30.0))
     large: dict[str, Any] = {"gen": "rand", "seed": 111, "len": subject.large}
     expect.prepared(await subject.subscribe(subject.queue))
-    await subject.wait_messages(1)
+    await subject.hears()
     mark, connections = len(client.events), subject.is_open()
     for direction in DIRECTIONS:
         subject.faults.add(throttle(8192, direction=direction, name=f"throttle {direction}"))

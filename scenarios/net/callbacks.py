@@ -145,7 +145,7 @@ async def _raising_session(subject: Subject, session: str) -> None:
 async def _raising_error(subject: Subject, session: str) -> None:
     queue, client = f"q-{session}", subject.client
     subject.expect.prepared(await subject.subscribe(queue, session, session))
-    await subject.wait_messages(1, session)
+    await subject.hears(session)
     for number in (1, 2):
         mark = len(client.events)
         subject.bad_delivery()

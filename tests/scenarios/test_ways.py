@@ -158,6 +158,33 @@ def test_what_came_damaged_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None
     ]
 
 
+class Deaf(AdapterBase):
+    """Its application gets nothing of what comes."""
+
+    def emit(self, event: str, **fields: Any) -> None:
+        if event != "message":
+            super().emit(event, **fields)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "row", "criterion"),
+    [
+        ("moleculer", "MOL-3.23 redis", "handled-before"),
+        ("moleculer", "NET-1.11 nats", "a-message-is-surfaced"),
+        ("narconi", "NET-2.10", "a-message-is-surfaced"),
+    ],
+)
+def test_who_never_delivers_does_not_fail_for_what_comes_later(
+    protocol: str, row: str, criterion: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = type("Silent", (Deaf, adapter_of(definition(protocol), ())), {})
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    scenario_id, _, variant = row.partition(" ")
+    [item] = [one for one in all_scenarios() if one.key == (scenario_id, protocol, variant)]
+    found = matrix.run(item)
+    assert (found.verdict, found.criterion_id) == (Verdict.FAIL, criterion), found.reason
+
+
 @pytest.mark.parametrize("declares", [True, False])
 def test_what_was_read_from_odd_frames_is_called_so(declares: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     parts, undeclared = narconi_ways.WAYS["takes-masked"]
