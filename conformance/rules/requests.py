@@ -125,7 +125,7 @@ def _connected_without_handshake(case: Case) -> Iterator[Violation]:
     for done, ended in _succeeded(case, "connect"):
         if not any(conn.ready and case.may_precede(conn.ready, ended) for conn in case.conns.values()):
             text = "connect was ok before a handshake was done"
-            yield May("reads_odd", text) if case.has_unread(done) else text, ended
+            yield May("reads_odd" if case.has_unread(done) else "pipelines", text), ended
 
 
 @invariant("refused-needs-answer")

@@ -26,7 +26,7 @@ async def _is_available(client: Client) -> bool:
     return any(each["id"] == PEER and each["available"] for each in nodes)
 
 
-@scenario("NET-1.07", protocol="moleculer", roles=PUBLISHER, ops=("mol.registry",), timeout_s=75)
+@scenario("NET-1.07", protocol="moleculer", roles=PUBLISHER, timeout_s=75)
 async def server_vanishes(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
     timeout_s = 3.0
     await subject.ready(**subject.keeping_alive(timeout_s))
@@ -67,7 +67,7 @@ async def server_vanishes(subject: MoleculerSubject, client: Client, expect: Exp
     )
 
 
-@scenario("NET-1.16", protocol="moleculer", roles=ROLES, ops=("mol.registry",), timeout_s=60)
+@scenario("NET-1.16", protocol="moleculer", roles=ROLES, timeout_s=60)
 async def freeze_below_the_limit(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
     limit = 5.0
     await subject.ready(heartbeat_s=limit / 2, heartbeat_timeout_s=limit)

@@ -48,6 +48,7 @@ WAYS: Mapping[str, Ways] = {
         ("moleculer", "MOL-4.03 redis", "lacks-arguments"),
         ("moleculer", "NET-1.01 nats", "shows-no-registry"),
         ("moleculer", "NET-1.05 nats", "shows-no-registry"),
+        ("moleculer", "NET-2.06 nats", "starts-behind"),
         ("moleculer", "NET-2.02 redis", "shows-no-registry"),
         ("moleculer", "NET-2.07 mqtt", "shows-no-registry"),
         ("narconi", "NARC-1.19", "subscribes-later"),
@@ -156,6 +157,12 @@ def test_what_came_damaged_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None
     assert [one.detail for one in found.broken if one.name == "delivers-what-came"] == [
         'message "k4" was delivered, and what came of it has no times, or no body'
     ]
+
+
+@pytest.mark.parametrize("scenario_id", ["NET-1.07", "NET-1.16"])
+def test_what_asks_for_the_registry_needs_it(scenario_id: str) -> None:
+    rows = [one for one in all_scenarios() if (one.id, one.protocol) == (scenario_id, "moleculer")]
+    assert [row.ops for row in rows] == [("mol.call", "mol.registry")]
 
 
 class Deaf(AdapterBase):

@@ -39,6 +39,8 @@ HANDSHAKE_CUTS = (1, 4, 16, 64, 160, 320, 480, 800)
 ALL_ROLES = ("caller", "service", "emitter", "listener")
 #: These run the base script, whose further ways need all roles.
 BASE_SCRIPT = ("1.01", "1.02", "1.03", "1.04", "1.05", "1.06", "1.10", "1.12", "4.03", "4.07")
+#: These ask the client whether it takes its peer for alive.
+LOOKS = ("1.07", "1.16")
 #: These depend on how the library of each server connects and closes.
 OVER_SERVERS = ("2.01", "2.06", "2.07", "3.09")
 SERVERS = ("nats", "redis", "mqtt")
@@ -57,6 +59,7 @@ class MoleculerSubject(Subject):
         "": {"ops": ("mol.call",), "variants": ("nats",)},
         **{f"NET-{number}": {"roles": ALL_ROLES} for number in BASE_SCRIPT},
         "NET-1.01": {"roles": ALL_ROLES, "variants": (*SERVERS, "tcp")},
+        **{f"NET-{number}": {"ops": ("mol.call", "mol.registry")} for number in LOOKS},
         "NET-1.09": {"roles": ("caller",)},
         "NET-1.14": {"variants": SERVERS},
         **{f"NET-{number}": {"variants": SERVERS} for number in OVER_SERVERS},

@@ -387,3 +387,17 @@ def test_who_offers_nothing_need_not_say_so(
     offered = [(Position(0, 0, 0.0), (frozenset(actions), frozenset()))]
     monkeypatch.setattr(type(case.traits.peers), "offered", lambda peers, case: offered)
     assert bool(list(tells_what_it_offers(case))) is fails
+
+
+@pytest.mark.parametrize(("ready", "words"), [(True, []), (False, ["pipelines"])])
+def test_a_connect_may_return_before_its_handshake_where_the_contract_says_so(
+    ready: bool, words: list[str]
+) -> None:
+    """ADAPTER.md, Moleculer: a library may not say when its node has started."""
+    conn = Conn("c1", at(0))
+    conn.ready = at(1) if ready else None
+    case = case_of(conn)
+    case.ops = [op("connect", 0, 2, ended("connect"))]
+    said = [violation[0] for violation in ok_needs_answer(case)]
+    assert [text.word for text in said if isinstance(text, May)] == words
+    assert len(said) == len(words)
