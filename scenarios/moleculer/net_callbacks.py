@@ -187,6 +187,7 @@ async def call_inside_a_callback(subject: MoleculerSubject, client: Client, expe
     values = [{"number": number} for number in (1, 2)]
     calls = [subject.value_made_for(value["number"])[0] for value in values]
     expect.prepared(await subject.subscribe_and_do(subject.queue, calls))
+    await subject.hears()
     subject.put(subject.queue, [b"the second message"])
     got = await subject.wait_messages(2, within_s=8.0)
     expect.that(

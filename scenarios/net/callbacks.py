@@ -171,6 +171,7 @@ async def op_inside_a_callback(subject: Subject, client: Client, expect: Expect)
     subject.add_queue("inner")
     chosen = subject.inner_ops("inner")
     expect.prepared(await subject.subscribe_and_do(subject.queue, [op for op, _ in chosen]))
+    await subject.hears()
     subject.put(subject.queue, [b"the second message"])
     got = await subject.wait_messages(2, within_s=8.0)
     expect.that(

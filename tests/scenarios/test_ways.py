@@ -178,7 +178,9 @@ class Deaf(AdapterBase):
     [
         ("moleculer", "MOL-3.23 redis", "handled-before"),
         ("moleculer", "NET-1.11 nats", "a-message-is-surfaced"),
+        ("moleculer", "NET-3.07 nats", "a-message-is-surfaced"),
         ("narconi", "NET-2.10", "a-message-is-surfaced"),
+        ("rabbitmq-stream", "NET-3.07", "a-message-is-surfaced"),
     ],
 )
 def test_who_never_delivers_does_not_fail_for_what_comes_later(
