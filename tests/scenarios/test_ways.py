@@ -48,6 +48,7 @@ WAYS: Mapping[str, Ways] = {
         ("moleculer", "MOL-4.03 redis", "lacks-arguments"),
         ("moleculer", "NET-1.01 nats", "shows-no-registry"),
         ("moleculer", "NET-1.05 nats", "shows-no-registry"),
+        ("moleculer", "NET-1.13 nats", "starts-behind"),
         ("moleculer", "NET-2.06 nats", "starts-behind"),
         ("moleculer", "NET-2.02 redis", "shows-no-registry"),
         ("moleculer", "NET-2.07 mqtt", "shows-no-registry"),

@@ -39,7 +39,7 @@ STDERR_BYTES_MAX = 1 << 20
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 #: In the environment of each adapter and of all that it starts, with a value of its own.
 MARK = "FAKEBROKERS_ADAPTER_MARK"
-#: A backtrace of a panic in Rust loads the debug information of the whole program, more than a hundred MiB: to
+#: A backtrace of a panic in Rust loads the debug information of the program, more than a hundred MiB: to
 #: scenarios that watch the memory that would be a leak. The message and its place are printed all the same.
 QUIET = {"RUST_BACKTRACE": "0"}
 LINES_AT_ONCE = 500  #: then others get their turn
