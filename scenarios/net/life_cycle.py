@@ -292,6 +292,7 @@ async def close_under_traffic(subject: Subject, client: Client, expect: Expect) 
         expect.that(
             said,
             "the protocol's close sequence is on the wire",
+            f"no {subject.close_frame} came",
             id="the-protocol-s-close-sequence-is-on-the-wire",
         )
 
