@@ -4,7 +4,7 @@ confirmed, once."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.clients.adapter.messages import body_bytes
@@ -15,11 +15,9 @@ from conformance.run.facts import Record, Should, Window
 from conformance.run.reported import ReportedEvent, bodies_of
 from conformance.run.showing import counted, message, shown
 from conformance.run.trace import Position
-from conformance.run.view import Conn
 
 DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
 WRITE_S = 1.0  #: what it may take to write a confirm
-FROM_ODD = "read from frames that are not as the protocol has them"
 Come = tuple[Position, Window, Record]
 Name = tuple[str, Any]  #: of a message: its target and its id
 
@@ -134,16 +132,14 @@ def _not_due(case: Case, heard: ReportedEvent, come: list[Come]) -> str:
     at_its_place = [record for _, _, record in come if record.position == heard["position"]]
     if at_its_place and not any(_is_body(heard, record) for record in at_its_place):
         return f"message{where} was delivered with a body that did not come"
-    conns = [window.conn for window in case.facts.windows if window.target == heard["target"]]
-    if is_from_odd(case, conns, heard):
-        return May("reads_odd", f"message{where} was delivered, {FROM_ODD}")
-    return f"message{where} was delivered unasked, again, or out of order"
-
-
-def is_from_odd(case: Case, conns: Iterable[Conn], heard: ReportedEvent) -> bool:
-    """Whether a message may have been read from what came on one of these, and is no frame."""
-    standing = (conn for conn in conns if conn.ended is None or heard.at.t < conn.ended.t + DUE_S)
-    return any(case.is_unread(conn, heard.at) for conn in standing)
+    is_odd = any(
+        case.is_unread(window.conn, heard.at)
+        for window in case.facts.windows
+        if window.target == heard["target"]
+        if window.conn.ended is None or heard.at.t < window.conn.ended.t + DUE_S
+    )
+    why = "read from frames that are not as the protocol has them" if is_odd else "again, or out of order"
+    return f"message{where} was delivered unasked, {why}"
 
 
 def _passed_over(case: Case, done: RunOp, skipped: list[Come], until: Position) -> Iterator[Violation]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from conformance.clients.adapter.kit.bodies import body_parts, key_bytes
-from conformance.rules.queues import FROM_ODD, is_from_odd
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
@@ -140,9 +139,6 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
             if any(one.damaged and one.key == key and one.at < heard.at for one in case.facts.handed):
                 text = f"message {shown(key)} was delivered, and what came of it has no times, or no body"
                 yield May("skips_damaged", text), heard.at
-                continue
-            if is_from_odd(case, {one.conn.name: one.conn for one in case.facts.handed}.values(), heard):
-                yield May("reads_odd", f"message {shown(key)} was delivered, {FROM_ODD}"), heard.at
                 continue
             yield f"message {shown(key)} was delivered unasked, again, or changed", heard.at
             return

@@ -299,12 +299,6 @@ class SaysHowLongAtMost(AdapterBase):
     limits: Mapping[str, int] = {"publish_timeout_ms": 10_000}
 
 
-class Undeclared(AdapterBase):
-    """Says nothing of what it may do besides: its author has not read of that."""
-
-    contract: Mapping[str, bool] = {}
-
-
 WAYS: Mapping[str, Manner] = {
     "one-request-each": ((OneRequestEach,), None),
     "repeats-with-get": ((RepeatsWithGet,), None),
@@ -317,7 +311,6 @@ WAYS: Mapping[str, Manner] = {
     "names-as-given": ((NamesAreSentAsGiven,), None),
     "one-at-a-time": ((OneAtATime,), OneOpen),
     "own-close-code": ((ClosesWithItsOwnCode,), None),
-    "takes-masked": ((TakesMasked,), Undeclared),
     "waits-for-no-close": ((WaitsForNoClose,), None),
     "wakes-in-any-order": ((WakesInAnyOrder,), None),
     "refuses-meanwhile": ((RefusesMeanwhile, ComesBackAnyway, InNoHurry), CannotBeAsked),
