@@ -75,7 +75,7 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
                 skipped.append(come[place])
                 place += 1
             if place == len(come) or heard.at < come[place][0]:
-                yield _not_due(heard, come), heard.at
+                yield _not_due(case, heard, come), heard.at
                 break
             yield from _passed_over(case, done, skipped, heard.at)
             yield from _same_properties(case, heard, come[place][2])
@@ -126,13 +126,20 @@ def _handed_on(case: Case) -> Iterator[tuple[str, Position, RunOp]]:
             yield done.args["target"], ended, done
 
 
-def _not_due(heard: ReportedEvent, come: list[Come]) -> str:
+def _not_due(case: Case, heard: ReportedEvent, come: list[Come]) -> str:
     """What is wrong with a message that the application got though it was not the one that was due."""
+    where = "" if heard["position"] is None else f" {shown(heard['position'])}"
     at_its_place = [record for _, _, record in come if record.position == heard["position"]]
     if at_its_place and not any(_is_body(heard, record) for record in at_its_place):
-        where = "" if heard["position"] is None else f" {shown(heard['position'])}"
         return f"message{where} was delivered with a body that did not come"
-    return f"message {shown(heard['position'])} was delivered unasked, again, or out of order"
+    is_odd = any(
+        case.is_unread(window.conn, heard.at)
+        for window in case.facts.windows
+        if window.target == heard["target"]
+        if window.conn.ended is None or heard.at.t < window.conn.ended.t + DUE_S
+    )
+    why = "read from frames that are not as the protocol has them" if is_odd else "again, or out of order"
+    return f"message{where} was delivered unasked, {why}"
 
 
 def _passed_over(case: Case, done: RunOp, skipped: list[Come], until: Position) -> Iterator[Violation]:

@@ -125,7 +125,18 @@ def _connected_without_handshake(case: Case) -> Iterator[Violation]:
     for done, ended in _succeeded(case, "connect"):
         if not any(conn.ready and case.may_precede(conn.ready, ended) for conn in case.conns.values()):
             text = "connect was ok before a handshake was done"
-            yield May("reads_odd", text) if case.has_unread(done) else text, ended
+            word = (
+                "reads_odd" if case.has_unread(done) else "pipelines" if _looks_at_nothing(case, done) else ""
+            )
+            yield May(word, text) if word else text, ended
+
+
+def _looks_at_nothing(case: Case, done: RunOp) -> bool:
+    """Whether a connect ended at once, before the server had seen its client: it goes on behind the op."""
+    ended = done.ended
+    assert ended is not None
+    came = any(done.begun < conn.accepted < ended for conn in case.conns.values())
+    return not came and ended.t - done.begun.t < AT_ONCE_S
 
 
 @invariant("refused-needs-answer")

@@ -23,7 +23,7 @@ BACK_S = 30.0
 async def nothing_doubled(subject: BlazingSubject, client: Client, expect: Expect) -> None:
     await subject.ready(auto_reconnect=True)
     expect.prepared(await subject.subscribe_and_settle(subject.queue))
-    await subject.wait_messages(1)
+    await subject.hears()
     for number in range(3):
         mark = subject.broker.journal.last_seq
         subject.broker.kill(how="rst")

@@ -215,13 +215,13 @@ async def reachable(broker: Moleculer, node: Node) -> None:
     await settled(node, 3.0)
 
 
-async def settled(node: Node, within_s: float = 1.0) -> None:
+async def settled(node: Node, within_s: float = 1.0, target: str = NODE) -> None:
     """The client has taken in what the peer has said so far: packets are handled in their order.
 
     A client that answers no PING gets the time instead.
     """
     before = len(node.heard(Pong))
-    node.send("PING", NODE, time=wall_ms(node), id=node.core.new_id())
+    node.send("PING", target, time=wall_ms(node), id=node.core.new_id())
     await until(lambda: len(node.heard(Pong)) > before, within_s)
 
 

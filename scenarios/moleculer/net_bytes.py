@@ -30,7 +30,7 @@ async def random_segmentation(subject: MoleculerSubject, client: Client, expect:
     await subject.rehearse()
     await subject.ready()
     expect.prepared(await subject.subscribe(subject.queue))
-    there = len(await subject.wait_messages(1))
+    there = await subject.hears()
     dice = Random(subject.faults.plan.seed)
     trouble = len(client.events)
     for number, body in enumerate(subject.bodies(CALLS, "seed"), 1):
@@ -150,7 +150,7 @@ async def one_corrupted_byte(subject: MoleculerSubject, client: Client, expect: 
     await subject.rehearse()
     await subject.ready()
     expect.prepared(await subject.subscribe(subject.queue))
-    await subject.wait_messages(1)
+    await subject.hears()
     dice = Random(subject.faults.plan.seed)
     footprint = Footprint(client)
     fired = 0

@@ -130,7 +130,7 @@ async def _raising_error_listener(subject: MoleculerSubject, session: str) -> bo
     """An exception in the listener for errors has no further listener."""
     queue, expect = f"q-{session}", subject.expect
     expect.prepared(await subject.subscribe(queue, session, session))
-    there = len(await subject.wait_messages(1, session))
+    there = await subject.hears(session)
     for number in (1, 2):
         mark = len(subject.client.events)
         subject.faults.add(
@@ -187,6 +187,7 @@ async def call_inside_a_callback(subject: MoleculerSubject, client: Client, expe
     values = [{"number": number} for number in (1, 2)]
     calls = [subject.value_made_for(value["number"])[0] for value in values]
     expect.prepared(await subject.subscribe_and_do(subject.queue, calls))
+    await subject.hears()
     subject.put(subject.queue, [b"the second message"])
     got = await subject.wait_messages(2, within_s=8.0)
     expect.that(

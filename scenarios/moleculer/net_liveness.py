@@ -72,7 +72,7 @@ async def freeze_below_the_limit(subject: MoleculerSubject, client: Client, expe
     limit = 5.0
     await subject.ready(heartbeat_s=limit / 2, heartbeat_timeout_s=limit)
     expect.prepared(await subject.subscribe(subject.queue))
-    there = len(await subject.wait_messages(1))
+    there = await subject.hears()
     mark, connections = len(client.events), subject.is_open()
     for number in range(1, 4):
         case = f"freeze {number}"

@@ -39,7 +39,8 @@ async def many_connections(
     """Run the base script in session after session, with a fault for each connection.
 
     A failure names the faults of the newest connections. It counts if one of them fails the client again:
-    what fails once in so many connections may do so without any fault.
+    what fails once in so many connections may do so without any fault. Where a session without a fault fails
+    then, too, the reason says so: the client may have run out of something that sessions use up.
 
     Args:
         keys: What differs from fault to fault.
@@ -74,9 +75,14 @@ async def many_connections(
     try:
         await side_by_side([partial(once, number) for number in range(len(keys))], subject.width)
     except Violated as error:
-        if await fails_again(subject, suspects, name, add):
+        if not await fails_again(subject, suspects, name, add):
+            text = f"{error}; the same faults again changed nothing"
+            raise Inconclusive(text, id="not-by-the-cut") from None
+        subject.faults.clear()
+        if not await _fails(subject, f"{name}-whole"):
             raise
-        raise Inconclusive(f"{error}; the same faults again changed nothing", id="not-by-the-cut") from None
+        text = f"{error.actual} (and so does a session without such a fault, after that)"
+        raise Violated(error.criterion, text, late_s=error.late_s, tags=error.tags, id=error.id) from None
 
 
 async def fails_again(
@@ -88,10 +94,17 @@ async def fails_again(
         there = len(subject.accepted())
         for number in range(there + 1, there + 1 + subject.ways):
             add(number, key)
-        try:
-            await subject.run(f"{name}-again-{there}", timeout=subject.slow_s, turns=subject.turns)
-        except Violated:
+        if await _fails(subject, f"{name}-again-{there}"):
             return True
+    return False
+
+
+async def _fails(subject: Subject, session: str) -> bool:
+    """Whether the base script fails in a new session."""
+    try:
+        await subject.run(session, timeout=subject.slow_s, turns=subject.turns)
+    except Violated:
+        return True
     return False
 
 
@@ -223,7 +236,7 @@ async def little_bandwidth(subject: Subject, client: Client, expect: Expect) -> 
     await subject.ready(**subject.slow_options, **subject.waiting(30.0))
     large: dict[str, Any] = {"gen": "rand", "seed": 111, "len": subject.large}
     expect.prepared(await subject.subscribe(subject.queue))
-    await subject.wait_messages(1)
+    await subject.hears()
     mark, connections = len(client.events), subject.is_open()
     for direction in DIRECTIONS:
         subject.faults.add(throttle(8192, direction=direction, name=f"throttle {direction}"))

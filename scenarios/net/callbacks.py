@@ -145,7 +145,7 @@ async def _raising_session(subject: Subject, session: str) -> None:
 async def _raising_error(subject: Subject, session: str) -> None:
     queue, client = f"q-{session}", subject.client
     subject.expect.prepared(await subject.subscribe(queue, session, session))
-    await subject.wait_messages(1, session)
+    await subject.hears(session)
     for number in (1, 2):
         mark = len(client.events)
         subject.bad_delivery()
@@ -171,6 +171,7 @@ async def op_inside_a_callback(subject: Subject, client: Client, expect: Expect)
     subject.add_queue("inner")
     chosen = subject.inner_ops("inner")
     expect.prepared(await subject.subscribe_and_do(subject.queue, [op for op, _ in chosen]))
+    await subject.hears()
     subject.put(subject.queue, [b"the second message"])
     got = await subject.wait_messages(2, within_s=8.0)
     expect.that(

@@ -295,7 +295,7 @@ async def nothing_doubled(subject: Subject, client: Client, expect: Expect) -> N
     """
     await subject.ready(auto_reconnect=True)
     expect.prepared(await subject.subscribe(subject.queue))
-    await subject.wait_messages(1)
+    await subject.hears()
     before = len(subject.is_open())
     for number in range(3):
         mark = subject.broker.journal.last_seq

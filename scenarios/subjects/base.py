@@ -297,6 +297,15 @@ class Subject(Facts):
             raise SetupFailed(criterion, str(actual), id=id)
         self.expect.that(condition, criterion, actual, id=id)
 
+    async def hears(self, sub: str = "c1") -> int:
+        """The first messages come, as a step that only prepares; returns how many there are.
+
+        Without it a client that never delivers anything would fail for what is done to the next ones.
+        """
+        there = await self.wait_messages(1, sub)
+        self.demand(there, "a message is delivered", "none came", self.prepares, id="a-message-is-surfaced")
+        return len(there)
+
     async def ready(self, session: str = "s1", queue: str | None = None, **options: Any) -> None:
         """Prepare: connected, and one message published, so that all connections are open."""
         name = queue or self.queue

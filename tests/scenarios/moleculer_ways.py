@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,10 +76,39 @@ class Undeclared(AdapterBase):
     contract: Mapping[str, bool] = {}
 
 
+class LacksArguments(AdapterBase):
+    """Its calls take no meta, and its listeners no group."""
+
+    lacks = "mol.call.meta mol.listen.group"
+
+
+class StartsBehind(Undeclared):
+    """Its library starts a node and tells nobody when it is connected, or that it is not."""
+
+    async def _perform(self, request: dict[str, Any]) -> Any:
+        if request["op"] != "connect":
+            return await super()._perform(request)
+        starting = asyncio.get_running_loop().create_task(super()._perform(request))
+        starting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        await asyncio.sleep(0)
+        return {}
+
+
+class ShowsNoRegistry(AdapterBase):
+    """Its library does not tell its user which nodes it knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.ops["mol.registry"]
+
+
 WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
     "says-null": ((SaysNull,), None),
     "nameless": ((Nameless,), None),
     "cannot-read-error": ((CannotReadError,), None),
     "wants-all": ((WantsAll,), None),
+    "lacks-arguments": ((), LacksArguments),
+    "starts-behind": ((), StartsBehind),
+    "shows-no-registry": ((), ShowsNoRegistry),
     "guesses-success": ((GuessesSuccess,), Undeclared),
 }

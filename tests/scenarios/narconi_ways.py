@@ -16,9 +16,9 @@ from conformance.clients.reference.narconi.consumer import Consumer
 from conformance.clients.reference.narconi.http import Response
 from conformance.clients.reference.narconi.ops import REFERENCE
 from conformance.clients.reference.narconi.socket import Socket
-from conformance.clients.reference.narconi.websocket import Message
+from conformance.clients.reference.narconi.websocket import Message, MessageReader
 from conformance.clients.reference.narconi.websockets import WebSockets
-from fakebrokers.narconi.websocket import BINARY
+from fakebrokers.narconi.websocket import BINARY, CLOSE, xor
 
 MOVED = 301
 METADATA = ("x-msg-x-", "content-type")  #: how the names begin that the server keeps
@@ -188,6 +188,25 @@ class WaitsForNoClose(Socket):
         return 0.01
 
 
+class TakesMasked(MessageReader):
+    """Takes frames of a server that are masked, which RFC 6455, 5.1, has it refuse."""
+
+    def _next(self) -> Message | None:
+        buffer = self._buffer
+        size = buffer[1] & 0x7F if len(buffer) > 1 else 0
+        if len(buffer) >= 6 + size and buffer[1] & 0x80:
+            plain = xor(bytes(buffer[6 : 6 + size]), bytes(buffer[2:6]))
+            buffer[1 : 6 + size] = bytes((size,)) + plain
+        return super()._next()
+
+
+class ClosesWithItsOwnCode(Socket):
+    """Closes with a code for private use, which the server answers as any other (RFC 6455, 7.4.2)."""
+
+    def write(self, opcode: int, payload: bytes) -> None:
+        super().write(opcode, (4000).to_bytes(2) if opcode == CLOSE else payload)
+
+
 class WakesInAnyOrder(Publishers):
     """Its callers wait in threads of their own, which wake up in any order."""
 
@@ -291,6 +310,7 @@ WAYS: Mapping[str, Manner] = {
     "no-sub-protocol": ((GoesOnWithoutSubProtocol,), None),
     "names-as-given": ((NamesAreSentAsGiven,), None),
     "one-at-a-time": ((OneAtATime,), OneOpen),
+    "own-close-code": ((ClosesWithItsOwnCode,), None),
     "waits-for-no-close": ((WaitsForNoClose,), None),
     "wakes-in-any-order": ((WakesInAnyOrder,), None),
     "refuses-meanwhile": ((RefusesMeanwhile, ComesBackAnyway, InNoHurry), CannotBeAsked),

@@ -42,8 +42,9 @@ class Session:
 
     slow_s, width, ways, turns = 1.0, 1, 2, 1
 
-    def __init__(self, bad: int | None = None, fails_once: str = "") -> None:
+    def __init__(self, bad: int | None = None, fails_once: str = "", most: int = 100) -> None:
         self.bad = bad
+        self.most = most  #: connections that the client can have
         self.fails_once = fails_once
         self.count = 0
         self.waiting: list[tuple[int, int]] = []
@@ -64,7 +65,7 @@ class Session:
         self.count += 2
         self.wire.journal.last_seq = self.count
         self.met.append(mine)
-        if self.bad in mine or session == self.fails_once:
+        if self.bad in mine or session == self.fails_once or self.count > self.most:
             raise Violated("connect works", "it does not", id="connect-works")
 
 
@@ -86,8 +87,16 @@ def test_what_fails_by_its_fault_is_blamed_and_what_fails_once_is_not() -> None:
         "c5 cut at 3 or c6 cut at 3: connect works",
         "c5-cut-at-n-or-c6-cut-at-n-connect-works",
     )
-    assert session.met[-1] == [3, 3], "it was tried again"
+    assert session.met[-2:] == [[3, 3], []], "it was tried again, and without a fault"
+    assert "without such a fault" not in str(blamed.value)
     session = Session(fails_once="cut-1")
     with pytest.raises(Inconclusive, match="the same faults again changed nothing") as unsure:
         virtual.run(many_connections(session, [1, 1, 2, 2, 3, 3], "cut", session.add))
     assert unsure.value.id == "not-by-the-cut"
+
+
+def test_what_fails_without_a_fault_too_is_told_so() -> None:
+    session: Any = Session(most=5)
+    with pytest.raises(Violated, match="and so does a session without such a fault") as told:
+        virtual.run(many_connections(session, [1, 1, 2, 2, 3, 3, 4, 4], "cut", session.add))
+    assert told.value.id == "c5-cut-at-n-or-c6-cut-at-n-connect-works"

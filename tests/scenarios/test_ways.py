@@ -37,6 +37,7 @@ WAYS: Mapping[str, Ways] = {
         ("moleculer", "MOL-1.11", "says-null"),
         ("moleculer", "MOL-2.03", "says-null"),
         ("moleculer", "MOL-3.01 nats", "says-null"),
+        ("moleculer", "MOL-3.01 nats", "lacks-arguments"),
         ("moleculer", "MOL-3.02 nats", "says-null"),
         ("moleculer", "MOL-3.03", "says-null"),
         ("moleculer", "MOL-3.24", "cannot-read-error"),
@@ -44,6 +45,13 @@ WAYS: Mapping[str, Ways] = {
         ("moleculer", "MOL-3.23 nats", "wants-all"),
         ("moleculer", "MOL-4.01", "says-null"),
         ("moleculer", "NET-1.05 nats", "wants-all"),
+        ("moleculer", "MOL-4.03 redis", "lacks-arguments"),
+        ("moleculer", "NET-1.01 nats", "shows-no-registry"),
+        ("moleculer", "NET-1.05 nats", "shows-no-registry"),
+        ("moleculer", "NET-1.13 nats", "starts-behind"),
+        ("moleculer", "NET-2.06 nats", "starts-behind"),
+        ("moleculer", "NET-2.02 redis", "shows-no-registry"),
+        ("moleculer", "NET-2.07 mqtt", "shows-no-registry"),
         ("narconi", "NARC-1.19", "subscribes-later"),
         ("narconi", "NARC-3.25", "subscribes-later"),
         ("narconi", "NET-1.07", "subscribes-later"),
@@ -65,6 +73,7 @@ WAYS: Mapping[str, Ways] = {
         ("narconi", "NARC-3.02 seed", "bodies-are-binary"),
         ("narconi", "NARC-3.14 real", "errors-are-reasons"),
         ("narconi", "NARC-3.18", "called-on-the-reader"),
+        ("narconi", "NET-2.11", "own-close-code"),
         ("pzq", "NET-2.02", "sends-whatever-it-takes"),
         ("pzq", "NET-2.07", "sends-whatever-it-takes"),
         ("pzq", "PZQ-1.08", "status-is-enough"),
@@ -148,4 +157,50 @@ def test_what_came_damaged_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None
     found = matrix.run(item, invariants=True)
     assert [one.detail for one in found.broken if one.name == "delivers-what-came"] == [
         'message "k4" was delivered, and what came of it has no times, or no body'
+    ]
+
+
+@pytest.mark.parametrize("scenario_id", ["NET-1.07", "NET-1.16"])
+def test_what_asks_for_the_registry_needs_it(scenario_id: str) -> None:
+    rows = [one for one in all_scenarios() if (one.id, one.protocol) == (scenario_id, "moleculer")]
+    assert [row.ops for row in rows] == [("mol.call", "mol.registry")]
+
+
+class Deaf(AdapterBase):
+    """Its application gets nothing of what comes."""
+
+    def emit(self, event: str, **fields: Any) -> None:
+        if event != "message":
+            super().emit(event, **fields)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "row", "criterion"),
+    [
+        ("moleculer", "MOL-3.23 redis", "handled-before"),
+        ("moleculer", "NET-1.11 nats", "a-message-is-surfaced"),
+        ("moleculer", "NET-3.07 nats", "a-message-is-surfaced"),
+        ("narconi", "NET-2.10", "a-message-is-surfaced"),
+        ("rabbitmq-stream", "NET-3.07", "a-message-is-surfaced"),
+    ],
+)
+def test_who_never_delivers_does_not_fail_for_what_comes_later(
+    protocol: str, row: str, criterion: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = type("Silent", (Deaf, adapter_of(definition(protocol), ())), {})
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    scenario_id, _, variant = row.partition(" ")
+    [item] = [one for one in all_scenarios() if one.key == (scenario_id, protocol, variant)]
+    found = matrix.run(item)
+    assert (found.verdict, found.criterion_id) == (Verdict.FAIL, criterion), found.reason
+
+
+def test_what_was_read_from_odd_frames_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = adapter_of(definition("narconi"), [narconi_ways.TakesMasked])
+    monkeypatch.setattr(matrix, "reference", lambda protocol: client)
+    [item] = [one for one in all_scenarios() if one.id == "NARC-3.19"]
+    found = matrix.run(item, invariants=True)
+    assert found.criterion_id == "masked-the-client-ends-the-connection"
+    assert [one.detail for one in found.broken if one.name == "delivers-what-came"] == [
+        "message was delivered unasked, read from frames that are not as the protocol has them"
     ]

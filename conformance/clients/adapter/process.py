@@ -39,6 +39,9 @@ STDERR_BYTES_MAX = 1 << 20
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 #: In the environment of each adapter and of all that it starts, with a value of its own.
 MARK = "FAKEBROKERS_ADAPTER_MARK"
+#: A backtrace of a panic in Rust loads the debug information of the program, more than a hundred MiB: to
+#: scenarios that watch the memory that would be a leak. The message and its place are printed all the same.
+QUIET = {"RUST_BACKTRACE": "0"}
 LINES_AT_ONCE = 500  #: then others get their turn
 RESET_PEAK = "5"  #: see proc(5), clear_refs
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
@@ -103,6 +106,7 @@ class ProcessAdapter(Adapter):
         self._is_read = True
         environment = {
             **os.environ,
+            **QUIET,
             **self._env,
             "FAKEBROKERS_PROTOCOL": self.protocol,
             "FAKEBROKERS_ADAPTER_VERSION": str(PROTOCOL_VERSION),

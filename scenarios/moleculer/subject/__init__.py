@@ -26,7 +26,7 @@ from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.faults import break_packet
 from fakebrokers.moleculer.node import Node
 from scenarios._common import limit_s
-from scenarios.moleculer._steps import CALL_S, MQTT, NATS, REDIS, TCP, call_timeout, node_timeout
+from scenarios.moleculer._steps import CALL_S, MQTT, NATS, REDIS, TCP, call_timeout, node_timeout, settled
 from scenarios.moleculer.subject.keeper import ECHO, EMITTED, PEER, PUT, Keeper
 from scenarios.moleculer.subject.texts import text_of, unwrapped
 from scenarios.subjects.base import Check, Subject
@@ -39,6 +39,8 @@ HANDSHAKE_CUTS = (1, 4, 16, 64, 160, 320, 480, 800)
 ALL_ROLES = ("caller", "service", "emitter", "listener")
 #: These run the base script, whose further ways need all roles.
 BASE_SCRIPT = ("1.01", "1.02", "1.03", "1.04", "1.05", "1.06", "1.10", "1.12", "4.03", "4.07")
+#: These ask the client whether it takes its peer for alive.
+LOOKS = ("1.07", "1.16")
 #: These depend on how the library of each server connects and closes.
 OVER_SERVERS = ("2.01", "2.06", "2.07", "3.09")
 SERVERS = ("nats", "redis", "mqtt")
@@ -54,9 +56,10 @@ class MoleculerSubject(Subject):
     roles: ClassVar = {"publisher": "caller", "consumer": "listener"}
     variants: ClassVar = {"nats": NATS, "redis": REDIS, "mqtt": MQTT, "tcp": TCP}
     rows: ClassVar = {
-        "": {"ops": ("mol.call", "mol.registry"), "variants": ("nats",)},
+        "": {"ops": ("mol.call",), "variants": ("nats",)},
         **{f"NET-{number}": {"roles": ALL_ROLES} for number in BASE_SCRIPT},
         "NET-1.01": {"roles": ALL_ROLES, "variants": (*SERVERS, "tcp")},
+        **{f"NET-{number}": {"ops": ("mol.call", "mol.registry")} for number in LOOKS},
         "NET-1.09": {"roles": ("caller",)},
         "NET-1.14": {"variants": SERVERS},
         **{f"NET-{number}": {"variants": SERVERS} for number in OVER_SERVERS},
@@ -85,6 +88,7 @@ class MoleculerSubject(Subject):
         self.keeper = Keeper(self.fake)
         self._serving: set[str] = set()
         self._beat_s = BEAT_S
+        self._since: dict[str, int] = {}  #: by node, where the journal was before its last connect
 
     @property
     def fake(self) -> Moleculer:
@@ -226,6 +230,7 @@ class MoleculerSubject(Subject):
             raise Unsupported(f"the client has no transporter {self.fake.transporter}")
         assert self.peer.core.alive
         self._beat_s = options.get("heartbeat_s", BEAT_S)
+        self._since[_node(session)] = self.broker.journal.last_seq
         more = {"node_id": _node(session), **self.waiting(CALL_S)}
         servers = options.get("endpoints", ())
         if isinstance(servers, str) or not servers:
@@ -243,6 +248,9 @@ class MoleculerSubject(Subject):
 
     async def open(self, queue: str, session: str, check: Check, timeout: float) -> None:
         """A node finds its peers while it starts and afterwards: wait until it knows what is called."""
+        if not self.client.has("mol.registry"):
+            await self._introduced(_node(session), check, timeout)
+            return
         end = self.client.now + timeout
         while True:
             result = await self.client.op("mol.registry", timeout, session=session)
@@ -259,6 +267,25 @@ class MoleculerSubject(Subject):
                     id="the-client-finds-the-peer-s-service",
                 )
             await asyncio.sleep(0.05)
+
+    async def _introduced(self, node: str, check: Check, timeout: float) -> None:
+        """A library that does not show its registry: its node was sent the peer's INFO, and has read it."""
+
+        def is_sent() -> bool:
+            infos = self.fake.packets("Info", self._since.get(node, 0))
+            return any(
+                packet.sender == PEER
+                and record.tap & Tap.SENT
+                and self.fake.peer_of(record.connection) == node
+                for record, packet in infos
+            )
+
+        if not await self.until(is_sent, timeout):
+            text = "the client finds the peer's service"
+            self.demand(
+                False, text, "no INFO was sent to it", check, id="the-client-finds-the-peer-s-service"
+            )
+        await settled(self.peer, target=node)
 
     def begin_publish(
         self,

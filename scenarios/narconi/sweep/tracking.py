@@ -42,6 +42,7 @@ class Tracking:
         self._window: Window | None = None
         self._delivered: list[str] = []  #: ids that wait for their acknowledgement
         self._closing: Question | None = None
+        self._parted = False  #: the client has said that it closes, with whatever code
         self._steps: dict[type, Callable[[Any, Position], None]] = {
             f.WsUpgrade: self._upgrade,
             f.WsPublish: self._publish,
@@ -93,7 +94,8 @@ class Tracking:
         if closing is None or closing.answer is not None or ended is None or self.conn.ended_by != "client":
             return
         if self.conn.garbage is None:
-            self.facts.misused.append((ended, f"the end of {self.conn.name}, and its Close had no answer"))
+            text = f"the end of {self.conn.name}, and the server's Close had no answer"
+            self.facts.misused.append((ended, text))
 
     def _ponged(self, question: Question, at: Position) -> None:
         ping, pong = question.frame, question.answer
@@ -129,11 +131,12 @@ class Tracking:
 
     def _close(self, frame: f.WsClose, at: Position, direction: str) -> None:
         if direction == "out":
-            if self.conn.server_closing is None and self.conn.client_closing is None:
+            if self.conn.server_closing is None and not self._parted:
                 self._closing = Question(self.conn, frame, None, at)
                 self.facts.asked_back.append(self._closing)
             self.conn.server_closing = self.conn.server_closing or at
         else:
+            self._parted = True
             if self._closing is not None:
                 self._closing.answer, self._closing.answered = frame, at
             if self.conn.server_closing is None and frame.code in DONE:

@@ -395,3 +395,28 @@ def test_who_offers_nothing_need_not_say_so(
     offered = [(Position(0, 0, 0.0), (frozenset(actions), frozenset()))]
     monkeypatch.setattr(type(case.traits.peers), "offered", lambda peers, case: offered)
     assert bool(list(tells_what_it_offers(case))) is fails
+
+
+@pytest.mark.parametrize(
+    ("accepted", "ended_s", "ready", "fails", "words"),
+    [
+        (1, 2.0, True, False, []),
+        (5, 0.05, False, True, ["pipelines"]),
+        (1, 0.05, False, True, []),
+        (5, 2.0, False, True, []),
+    ],
+    ids=["it waited", "it looked at nothing", "it was seen before", "it took its time"],
+)
+def test_a_connect_may_return_before_its_handshake_where_it_looks_at_nothing(
+    accepted: int, ended_s: float, ready: bool, fails: bool, words: list[str]
+) -> None:
+    """ADAPTER.md, Moleculer: a library may not say when its node has started."""
+    conn = Conn("c1", at(accepted))
+    conn.ready = at(2) if ready else None
+    done = op("connect", 0, 3, ended("connect"))
+    done.ended = Position(3, 0, ended_s)
+    case = case_of(conn)
+    case.ops = [done]
+    said = [violation[0] for violation in ok_needs_answer(case)]
+    assert [text.word for text in said if isinstance(text, May)] == words
+    assert bool(said) is fails

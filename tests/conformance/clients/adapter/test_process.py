@@ -64,6 +64,14 @@ async def test_hello_ops_and_shutdown() -> None:
 
 
 @asynchronous
+async def test_a_backtrace_is_not_taken_for_a_leak() -> None:
+    async with started() as adapter:
+        said = Path(f"/proc/{adapter.pid}/environ")
+        if said.exists():
+            assert b"RUST_BACKTRACE=0" in said.read_bytes().split(b"\0")
+
+
+@asynchronous
 async def test_end_of_input_ends_it() -> None:
     async with started() as adapter:
         assert await adapter.end_of_input() == 0
