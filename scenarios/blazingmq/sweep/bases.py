@@ -11,6 +11,7 @@ from scenarios.blazingmq.sweep.consuming import (
     resubscribed,
     several,
 )
+from scenarios.blazingmq.sweep.giving_back import closed_from_both_ends, half_open, settled_late
 from scenarios.blazingmq.sweep.lives import (
     BEATING,
     RAISING,
@@ -53,6 +54,7 @@ __all__ = [
     "bodies",
     "both",
     "cancelled",
+    "closed_from_both_ends",
     "closing",
     "configured",
     "consume",
@@ -60,6 +62,7 @@ __all__ = [
     "early_changes",
     "early_posts",
     "full",
+    "half_open",
     "herd",
     "hollow",
     "in_the_turn",
@@ -78,6 +81,7 @@ __all__ = [
     "reordered",
     "resubscribed",
     "rounds",
+    "settled_late",
     "several",
     "stopped",
     "tiers",
