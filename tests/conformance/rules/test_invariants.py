@@ -118,6 +118,9 @@ OF_QUEUES = [
     ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
     ("narconi", "writes-what-was-given", "names-without-capitals", "near-names"),
     ("narconi", "written-in-order", "newcomers-overtake", "newcomers"),
+    ("narconi", "loss-ends-close", "drains-what-is-lost", "drained-and-lost"),
+    ("narconi", "uses-what-it-has", "settles-again-with-others", "settle"),
+    ("moleculer", "close-ends", "unjoined-connection-stays", "connect-cancelled"),
 ]
 
 #: The same of queues, which logs have not.

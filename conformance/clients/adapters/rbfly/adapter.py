@@ -91,7 +91,11 @@ class Adapter(kit.AdapterBase):
         vhost = options.get("vhost", "/")  # "//" is the library's way to write the virtual host "/"
         client = rbs.streams_client(f"{scheme}://{user}:{password}@{host}:{port}/{vhost}", ssl=context)
         self.sessions[session] = Session(client)
-        await client.get_protocol()
+        try:
+            await client.get_protocol()
+        except asyncio.CancelledError:  # the next connect makes another client
+            await client.disconnect()
+            raise
 
     @kit.op("state")
     async def state(self, session: str) -> Json:
@@ -160,7 +164,7 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
-        await self.end(self.subscription(sub).handle)
+        await self.end(self.handle_of(sub))
 
     async def end(self, *reading: asyncio.Task[None]) -> None:
         """End iterations, which unsubscribes; a user does so before leaving the client."""
