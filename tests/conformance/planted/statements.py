@@ -293,7 +293,8 @@ def _notice(
     items: Sequence[Any],
     pipe: Connection,
 ) -> None:
-    assert not any(each.startswith(f"{CLIENTS}.{change.path.parent.name}") for each in sys.modules)
+    client = f"{CLIENTS}.{change.path.parent.name}"
+    assert client not in sys.modules, "the correct client is loaded already"
     sys.meta_path.insert(0, Planted(change))
     for name in names:
         try:
