@@ -10,14 +10,8 @@ from random import Random
 import pytest
 
 from tests.conformance.planted import statements
-from tests.conformance.planted.statements import (
-    Change,
-    Covered,
-    changed,
-    changes_in,
-    chosen,
-    runs_of,
-)
+from tests.conformance.planted.changes import Change, changed, changes_in
+from tests.conformance.planted.statements import Covered, chosen, runs_of
 
 SOURCE = '''\
 def work(self, one, two):
@@ -124,7 +118,8 @@ def test_bases_and_scenarios_are_runs() -> None:
 
 #: In a process of its own, because here the correct client is loaded.
 NOTICED = """
-from tests.conformance.planted.statements import changes_in, folder_of, noticed
+from tests.conformance.planted.changes import changes_in
+from tests.conformance.planted.statements import folder_of, noticed
 
 path = folder_of("pzq") / "producer.py"
 lines = path.read_text().splitlines()
