@@ -91,11 +91,7 @@ class Adapter(kit.AdapterBase):
         vhost = options.get("vhost", "/")  # "//" is the library's way to write the virtual host "/"
         client = rbs.streams_client(f"{scheme}://{user}:{password}@{host}:{port}/{vhost}", ssl=context)
         self.sessions[session] = Session(client)
-        try:
-            await client.get_protocol()
-        except asyncio.CancelledError:  # the next connect makes another client
-            await client.disconnect()
-            raise
+        await client.get_protocol()
 
     @kit.op("state")
     async def state(self, session: str) -> Json:
