@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.rules.registry import Violation, invariant
+from conformance.rules.queues import pause_s
+from conformance.rules.registry import May, Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.showing import frame_at
@@ -186,6 +187,28 @@ def loss_ends_close(case: Case) -> Iterator[Violation]:
     busy = any(heard.what == "message" and begun.t - 1.0 < heard.at.t for heard in case.events)
     if done.ended.t > begun.t + AT_ONCE_S + case.slack_s and not busy:
         yield f"close went on for {done.ended.t - begun.t:.1f} s without a connection", last, done.ended
+
+
+@invariant("loss-ends-close")
+def loss_ends_unsubscribe(case: Case) -> Iterator[Violation]:
+    """Neither has the end of a subscription, where the client does not connect again by itself."""
+    ends = [conn.ended for conn in case.conns.values()]
+    last = max((end for end in ends if end is not None), default=None)
+    if case.reconnects or case.traits.connecting.unseen_connections or last is None or None in ends:
+        return
+    pauses_s = {done.args["sub"]: pause_s(done) for done in case.done("subscribe")}
+    for done in case.done("unsubscribe"):
+        if done.ended is None or done.result is None or done.ended < last:
+            continue
+        begun = max(last, done.begun)
+        busy = any(
+            heard.what == "message" and begun.t - 1.0 < heard.at.t + pauses_s.get(heard["sub"], 0.0)
+            for heard in case.events
+        )
+        late_s = done.ended.t - begun.t
+        if late_s > AT_ONCE_S + case.slack_s and not busy:
+            text = f"unsubscribe went on for {late_s:.1f} s without a connection"
+            yield May("waits", text), last, done.ended
 
 
 @invariant("heeds-goodbyes")

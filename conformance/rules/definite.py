@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.rules.registry import Violation, invariant
+from conformance.rules.registry import May, Violation, invariant
 from conformance.rules.requests import asked_by_ops, has_twin
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
+from conformance.run.showing import shown
 
 BY_LOSS = ("connection", "timeout", "closed")  #: ways to fail that no answer of the broker decides
 
@@ -63,3 +64,21 @@ def messages_are_undone_for_a_reason(case: Case) -> Iterator[Violation]:
         ]  # fmt: skip
         if written:
             yield f"{reported}, and it had been written", written[0].at, reported.at
+
+
+@invariant("refused-needs-answer")
+def ends_are_refused_by_an_answer(case: Case) -> Iterator[Violation]:
+    """The end of a subscription or a producer is reported as refused only after a refusal with its code."""
+    for done in case.done("unsubscribe", *case.traits.settlement.dropping):
+        result, ended = done.result, done.ended
+        if result is None or ended is None or result.word != "refused" or result.code is None:
+            continue
+        codes = [
+            one.code
+            for one in case.facts.questions
+            if one.accepted is False and one.answered and one.answered > done.begun
+            if case.may_precede(one.answered, ended)
+        ]
+        if result.code not in codes:
+            text = f"{done.op} was reported as refused with code {shown(result.code)}; no such answer came"
+            yield May("reads_odd", text) if case.has_unread(done) else text, ended

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from conformance.rules.registry import May, Violation, invariant
-from conformance.rules.requests import AT_ONCE_S, SLACK_S, asked_by_ops, has_rival, has_twin
+from conformance.rules.requests import AT_ONCE_S, SLACK_S, asked_by_ops, has_rival, has_twin, is_untouched
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question, Should
 from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Malformed, Role
+
+#: What languages call an error in the program itself: no state of server or network is a reason for one.
+MISTAKES = re.compile(
+    r"\b(AttributeError|IndexError|KeyError|NameError|TypeError|UnboundLocalError|AssertionError"
+    r"|InvalidStateError|ReferenceError|NullPointerException|ClassCastException"
+    r"|(String|Array)?IndexOutOfBoundsException|nil pointer dereference|index out of range)\b"
+)
+OF_THE_ADAPTER = ("state", "stats", "set_clock", "set_counter", "raise_next")  #: ops that count and prepare
 
 
 @invariant("loss-ends-requests")
@@ -193,6 +202,23 @@ def _has_lost_its_own(case: Case, done: RunOp) -> bool:
         if case.may_precede(over, done.ended):
             return True
     return False
+
+
+@invariant("fails-for-a-reason")
+def no_mistake_is_a_reason(case: Case) -> Iterator[Violation]:
+    """Where the server keeps to the protocol, no loss and no refusal makes an op fail for an error in the
+    client's program, such as a missing attribute.
+    """
+    if case.spec.changes or not case.is_truthful:
+        return  # a library may leave it to its language to refuse a number where text is due
+    if is_untouched(case):
+        return  # another rule looks at that
+    for done in case.ops:
+        found = MISTAKES.search(str(done.result)) if done.result is not None else None
+        if not found or done.result is None or done.op in OF_THE_ADAPTER or case.has_unread(done):
+            continue
+        if done.result.word == "internal":
+            yield f"{done.op} failed inside the client: {done.result}", done.ended
 
 
 @invariant("fails-for-a-reason")

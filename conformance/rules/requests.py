@@ -381,13 +381,6 @@ def _opens(asks: Asks) -> bool:
     return any(kind.spec.role_in("in") is Role.OPEN for kind in kinds)
 
 
-def is_untouched(case: Case) -> bool:
-    """Whether nothing was done to a run, and the broker could always be reached."""
-    spec, notes = case.spec, case.notes
-    disturbed = case.hits or case.touched or spec.changes or spec.concurrent or notes.oversized
-    return not (disturbed or notes.unreachable or notes.partly_unreachable)
-
-
 @invariant("untouched-works")
 def untouched_works(case: Case) -> Iterator[Violation]:
     """Where nothing is disturbed, the client sends what it is asked to send.
@@ -401,12 +394,10 @@ def untouched_works(case: Case) -> Iterator[Violation]:
     Example:
         publish failed, and nothing was sent: invalid (an empty body).
     """
-    if not is_untouched(case):
-        return
-    if any(_was_lost(conn) or conn.turned_away for conn in case.conns.values()):
+    if not _was_left_alone(case):
         return
     yield from _forgotten(case)
-    if any(conn.lost() for conn in case.conns.values()):
+    if not is_untouched(case):
         return
     yield from _not_sent(case)
     yield from _not_written(case)
@@ -416,6 +407,21 @@ def untouched_works(case: Case) -> Iterator[Violation]:
     for done in () if case.notes.abandons else case.done("unsubscribe", "subscribe", "close"):
         if done.result is not None and done.result.word == "timeout":
             yield f"{done.op} did not end in time: {done.result}", done.ended
+
+
+def is_untouched(case: Case) -> bool:
+    """Whether nothing is disturbed in a run, and no connection has ended before the application wanted it."""
+    return _was_left_alone(case) and not any(conn.lost() for conn in case.conns.values())
+
+
+def _was_left_alone(case: Case) -> bool:
+    """The same, but a connection may have ended with its session."""
+    notes = case.notes
+    if case.hits or case.touched or case.spec.changes or case.spec.concurrent:
+        return False
+    if notes.oversized or notes.unreachable or notes.partly_unreachable:
+        return False
+    return not any(_was_lost(conn) or conn.turned_away for conn in case.conns.values())
 
 
 def _was_lost(conn: Conn) -> bool:

@@ -41,6 +41,9 @@ class Application(Protocol):
     def take(self, op: str, args: Mapping[str, Any], timeout: float) -> object:
         """Begin an op."""
 
+    def begin(self, op: str, timeout: float = ..., **args: Any) -> Call:
+        """Begin an op, as a base does."""
+
     def besides(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something besides."""
 
@@ -129,3 +132,18 @@ def hurry(context: Application) -> float:
 
     context.besides(work())
     return HURRY_S
+
+
+async def give_up_connect(context: Application, **options: Any) -> None:
+    """Connect where answers take their time, and cancel that before any has come."""
+    context.notes.abandons = True
+    name = context.broker.faults.add(latency(ANSWER_S, direction="out"))
+    own = context.broker.where
+    given = {"session": "s1", "endpoints": own if isinstance(own, dict) else [own], "options": options}
+    call = context.begin("connect", 5.0, **given)
+    await asyncio.sleep(HURRY_S)
+    await context.adapter.cancel(call)
+    await call
+    with suppress(PlanError):  # what was disturbed before may have cleared all faults
+        context.broker.faults.remove(name)
+    await asyncio.sleep(2 * ANSWER_S)

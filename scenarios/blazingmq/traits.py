@@ -105,7 +105,9 @@ OPS = {
         apt=lambda args, answer: "read" not in args["flags"] or isinstance(answer, StatusResponse),
         parts=lambda args: [(OpenQueue,), CONFIGURE] if "read" in args["flags"] else [(OpenQueue,)],
     ),
-    "bmq.configure_queue": Asks(CONFIGURE, _configures),
+    "bmq.configure_queue": Asks(
+        CONFIGURE, _configures, parts=lambda args: [CONFIGURE] if args.get("options") else []
+    ),
     "bmq.close_queue": Asks(
         (CloseQueue, *CONFIGURE),
         _closes,

@@ -14,6 +14,7 @@ from scenarios.blazingmq.sweep._shared import (
     PUBLISH,
     RARELY,
     SETTLED,
+    K,
     R,
     finale,
     put,
@@ -56,6 +57,7 @@ async def odd(context: ScriptContext) -> None:
     await writer(context)
     await reader(context, "c1", R, SETTLED)
     await context.op("publish", target=R, body=text("to a reader"), wait=True)
+    await context.op("bmq.configure_queue", target=K)
     await context.op("connect", 5.0, endpoints=[context.endpoint], options={})
     await finale(context)
 

@@ -11,6 +11,7 @@ from scenarios.blazingmq.sweep.consuming import (
     resubscribed,
     several,
 )
+from scenarios.blazingmq.sweep.giving_back import closed_from_both_ends, half_open, settled_late
 from scenarios.blazingmq.sweep.lives import (
     BEATING,
     RAISING,
@@ -55,6 +56,7 @@ __all__ = [
     "bodies",
     "both",
     "cancelled",
+    "closed_from_both_ends",
     "closing",
     "configured",
     "consume",
@@ -62,6 +64,7 @@ __all__ = [
     "early_changes",
     "early_posts",
     "full",
+    "half_open",
     "herd",
     "hollow",
     "in_the_turn",
@@ -82,6 +85,7 @@ __all__ = [
     "reordered",
     "resubscribed",
     "rounds",
+    "settled_late",
     "several",
     "stopped",
     "tiers",

@@ -36,6 +36,8 @@ async def plain(context: ScriptContext) -> None:
     for number in range(2):
         await context.op("publish", body=text(f"z{number}"), **PUBLISH)
         await writer(context, PRIORITY + f"late{number}")
+        await context.op("bmq.configure_queue", target=R, options={"max_unconfirmed_messages": 3})
+    await context.op("bmq.close_queue", target=R)
     await context.finale()
 
 

@@ -57,6 +57,7 @@ from scenarios.moleculer.sweep.streaming import (
 from scenarios.moleculer.sweep.troubles import (
     RAISING,
     busy,
+    connect_cancelled,
     given_up,
     no_server_yet,
     offered_again,
@@ -97,6 +98,7 @@ __all__ = [
     "cancelled",
     "chunks",
     "closing",
+    "connect_cancelled",
     "crowd",
     "deserted",
     "dotted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.bases import Base, ScriptContext, base
+from conformance.run.concurrent_actions import give_up_connect
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
@@ -39,6 +40,16 @@ async def given_up(context: ScriptContext) -> None:
     await context.close()
     context.broker.restart()
     await context.sleep(60)
+
+
+@base(role="caller", needs=["cancel"], injections=False)
+async def connect_cancelled(context: ScriptContext) -> None:
+    """A connect is cancelled while the server has not answered; another one takes its place."""
+    peer(context)
+    await give_up_connect(context, node_id=NODE)
+    await joined(context)
+    await begin(context, "p.echo", {"n": 1})
+    await probed(context)
 
 
 @base(role="caller", needs=["endpoints"], injections=False)

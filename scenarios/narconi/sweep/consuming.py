@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base
+from fakebrokers.faults import latency
 from scenarios.narconi.sweep._shared import EVENTS, LOOK_S, PROBE, SETTLING, put, queues, watched
 from scenarios.narconi.traits import PROJECT
 
@@ -99,6 +100,8 @@ async def settle(context: ScriptContext) -> None:
     for ref in refs[2:3]:
         await context.op("settle", sub="c1", ref=ref, how="ack_to")
         await context.op("settle", sub="c1", ref=ref, how="ack")
+    for ref in refs[1:2]:  # it is settled already, and there is nothing before it
+        await context.op("settle", sub="c1", ref=ref, how="ack_to")
     await context.sleep(1)
     await watched(context, "C", "last")
     await context.finale("publish", **PROBE)
@@ -137,6 +140,22 @@ async def drained(context: ScriptContext) -> None:
     await context.sleep(1)
     await watched(context, "C", "last")
     await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", injections=False)
+async def drained_and_lost(context: ScriptContext) -> None:
+    """Without reconnecting: the connection is lost while a graceful end waits for the server."""
+    queues(context, "P", "C")
+    put(context, "C", "m0", "m1")
+    await context.connect(auto_reconnect=False)
+    await context.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=SETTLING)
+    await context.sleep(0.5)
+    context.broker.faults.add(latency(2.0, direction="out"))
+    ending = context.begin("unsubscribe", 5.0, sub="c1", drain=True)
+    await context.sleep(0.5)
+    context.kill("rst")
+    await ending
+    await context.finale()
 
 
 @base(role="consumer", injections=False)

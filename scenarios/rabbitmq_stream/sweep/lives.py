@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from conformance.run.bases import Base, ScriptContext, base, text
+from conformance.run.concurrent_actions import give_up_connect
 from fakebrokers.faults import latency, reply, silent
 from fakebrokers.rabbitmq_stream.codes import Code
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
@@ -72,6 +73,15 @@ async def turned_away(context: ScriptContext) -> None:
         await context.op("connect", 5.0, endpoints=endpoints, options=options)
         await context.op("rmqs.query_sequence", **ASK)
     context.notes.reconnects = None
+    await context.connect()
+    await context.finale("publish", **PROBE)
+
+
+@base(role="publisher", needs=["cancel"], injections=False)
+async def connect_cancelled(context: ScriptContext) -> None:
+    """A connect is cancelled while the server has not answered; another one takes its place."""
+    context.broker.create_stream("S")
+    await give_up_connect(context)
     await context.connect()
     await context.finale("publish", **PROBE)
 

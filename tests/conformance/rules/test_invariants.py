@@ -99,6 +99,8 @@ FOUND = [
     ("writes-what-was-given", "one-route-after-a-loss", "routed", None),
     ("written-in-order", "publishes-overtake", "newcomers", None),
     ("written-once", "bodies-end-at-64k", "bodies", None),
+    ("refused-needs-answer", "deletes-are-refused", "publish-named", None),
+    ("close-ends", "cancelled-connect-goes-on", "connect-cancelled", None),
 ]  # fmt: skip
 
 #: Those of queues: protocol, invariant, mutant, base.
@@ -130,6 +132,9 @@ OF_QUEUES = [
     ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
     ("narconi", "writes-what-was-given", "names-without-capitals", "near-names"),
     ("narconi", "written-in-order", "newcomers-overtake", "newcomers"),
+    ("narconi", "loss-ends-close", "drains-what-is-lost", "drained-and-lost"),
+    ("narconi", "uses-what-it-has", "settles-again-with-others", "settle"),
+    ("moleculer", "close-ends", "unjoined-connection-stays", "connect-cancelled"),
 ]
 
 #: The same of queues, which logs have not.
@@ -151,6 +156,11 @@ FOUND_OF_QUEUES = [
      Injection("c2", "out", 8, "latency", 3.0)),
     ("wire-legal", "another-checksum", "publish", None),
     ("writes-what-was-given", "bodies-are-text", "bodies", None),
+    ("fails-for-a-reason", "no-connection-is-a-mistake", "plain", None),
+    ("uses-what-it-has", "confirms-for-closed-queues", "settled-late", None),
+    ("uses-what-it-has", "close-closes-what-is-closed", "closed-from-both-ends", None),
+    ("uses-what-it-has", "configures-writers", "odd", None),
+    ("untouched-works", "half-open-counts-as-open", "half-open", None),
 ]  # fmt: skip
 ELSEWHERE = "this protocol has nothing of the kind; tests/conformance/search/systematic/test_moleculer.py"
 
@@ -186,7 +196,9 @@ def test_a_defect_violates_it_and_the_correct_client_does_not(
 
 
 @pytest.mark.parametrize(
-    ("invariant", "mutant", "base", "injection"), FOUND_OF_QUEUES, ids=[row[0] for row in FOUND_OF_QUEUES]
+    ("invariant", "mutant", "base", "injection"),
+    FOUND_OF_QUEUES,
+    ids=[f"{row[0]}, {row[2]}" for row in FOUND_OF_QUEUES],
 )
 def test_a_defect_of_a_client_of_queues(
     invariant: str, mutant: str, base: str, injection: Injection | None

@@ -145,6 +145,13 @@ class AdapterBase:
             raise Failure("closed", f"no subscription {sub!r}", definite=True)
         return self.subs[sub]
 
+    def handle_of(self, sub: str) -> Any:
+        """What the library has given for it, or `Failure` (closed) while it has given nothing."""
+        found = self.subscription(sub).handle
+        if found is None:
+            raise Failure("closed", f"{sub!r} is not subscribed", definite=True)
+        return found
+
     async def attempt(self, request: Json) -> Json:
         """Carry out one op; never raises. Returns ``ok`` and ``result`` or ``error``."""
         try:

@@ -160,7 +160,7 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
-        await self.end(self.subscription(sub).handle)
+        await self.end(self.handle_of(sub))
 
     async def end(self, *reading: asyncio.Task[None]) -> None:
         """End iterations, which unsubscribes; a user does so before leaving the client. One that ends itself

@@ -246,7 +246,7 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
-        consumer, *subscriber = self.subscription(sub).handle
+        consumer, *subscriber = self.handle_of(sub)
         await consumer.unsubscribe(*subscriber)
 
     @kit.op("rmqs.create")

@@ -196,3 +196,12 @@ class NamesWithinNamesAreGone(Caller):
 
     def concerns(self, pending: Pending, peer: str) -> bool:
         return peer in pending.target or peer == pending.answered_by
+
+
+@mutant("unjoined-connection-stays", tag="life-cycle", breaks=["X9"])
+class UnjoinedConnectionStays(Bus):
+    """Does not end the connection of a connect that is given up."""
+
+    def abort(self) -> None:
+        if self.is_joined:
+            super().abort()

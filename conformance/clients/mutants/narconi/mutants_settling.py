@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.narconi.consumer import Consumer
+from conformance.clients.reference.narconi.socket import Socket
 
 
 @mutant("waits-for-those-below", tag="life-cycle", breaks=["N11"])
@@ -14,3 +16,24 @@ class WaitsForThoseBelow(Consumer):
         below = self.outstanding[: self.outstanding.index(ack_id)] if ack_id in self.outstanding else []
         super().settle_to(ack_id)
         self.outstanding[:0] = below
+
+
+@mutant("settles-again-with-others", tag="wire", breaks=["N11"])
+class SettlesAgainWithOthers(Consumer):
+    """Acknowledges all up to a delivery also where that is settled already."""
+
+    def settle_to(self, ack_id: str) -> None:
+        if ack_id in self.outstanding:
+            super().settle_to(ack_id)
+        else:
+            self.command({"ackToId": ack_id})
+
+
+@mutant("drains-what-is-lost", tag="life-cycle", breaks=["N8", "N15"])
+class DrainsWhatIsLost(Socket):
+    """A graceful end waits on for the server although its connection is lost."""
+
+    def _lost(self, text: str, error: ClientError | None = None) -> None:
+        waiting, self._barriers = self._barriers, []
+        super()._lost(text, error)
+        self._barriers = waiting

@@ -267,3 +267,13 @@ class PasswordInErrors(Handshake):
             text = f"{type(answer).__name__} for {login} with code {answer.code}"
             self.connection.end(ClientError(kind, text, code=answer.code))
         return bool(answer.code == Code.OK)
+
+
+@mutant("cancelled-connect-goes-on", tag="life-cycle", breaks=["X9"])
+class CancelledConnectGoesOn(Link):
+    """Does not end its connection where the application cancels the connect."""
+
+    async def open(self, deadline: float) -> None:
+        opening = asyncio.ensure_future(super().open(deadline))
+        opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(opening)

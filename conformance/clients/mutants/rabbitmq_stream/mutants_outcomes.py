@@ -10,6 +10,7 @@ from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
 from conformance.clients.reference.rabbitmq_stream.requests import refused
 from fakebrokers.rabbitmq_stream.codes import Code
 
@@ -156,3 +157,12 @@ class OneRepeatConfirmsAll(Publisher):
 
     def confirmed(self, ids: Sequence[int]) -> None:
         super().confirmed(list(self.pending) if self.repeated in ids else ids)
+
+
+@mutant("deletes-are-refused", tag="wording", breaks=["R7"])
+class DeletesAreRefused(Publishing):
+    """Takes the answer to DeletePublisher for a refusal, also the one that accepts it."""
+
+    async def delete_publisher(self, stream: str, name: str | None, timeout: float | None) -> None:
+        await super().delete_publisher(stream, name, timeout)
+        raise refused("DeletePublisher", Code.OK)

@@ -111,7 +111,7 @@ class BlazingOps:
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
-        _, queue = self.adapter.subscription(sub).handle
+        _, queue = self.adapter.handle_of(sub)
         queue.callback = None
 
     @kit.op("settle")

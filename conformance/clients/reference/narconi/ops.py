@@ -116,7 +116,7 @@ class NarconiOps:
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str, drain: bool = False, timeout_ms: float | None = None) -> None:
-        handle: Subscription = self.adapter.subscription(sub).handle
+        handle: Subscription = self.adapter.handle_of(sub)
         if drain and handle.socket.is_open:
             try:
                 with suppress(ClientError):  # a connection that is lost has nothing left to drain

@@ -74,7 +74,7 @@ class PzqOps:
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
-        self.adapter.subscription(sub).handle.close()
+        self.adapter.handle_of(sub).close()
 
     @kit.op("pzq.monitor")
     async def monitor(self, session: str, timeout_ms: float | None = None) -> Json:

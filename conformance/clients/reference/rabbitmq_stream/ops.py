@@ -177,7 +177,7 @@ class StreamOps:
 
     def subscribed(self, sub: str) -> tuple[StreamClient, list[Subscription]]:
         """A subscription, of each partition where the target is a super stream, and whose it is."""
-        found: tuple[StreamClient, list[Subscription]] = self.adapter.subscription(sub).handle
+        found: tuple[StreamClient, list[Subscription]] = self.adapter.handle_of(sub)
         return found
 
     @kit.op("unsubscribe")

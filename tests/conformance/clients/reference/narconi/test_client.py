@@ -144,3 +144,20 @@ def test_a_subscription_that_was_lost_is_made_anew() -> None:
             assert client.runtime.task_count == 0
 
     virtual.run(work())
+
+
+def test_what_is_not_subscribed_yet_cannot_be_unsubscribed() -> None:
+    async def main() -> None:
+        adapter = InProcessAdapter(without_sockets(reference(PROTOCOL)), PROTOCOL)
+        async with Narconi(memory=True) as broker:
+            broker.faults.add(drop(direction="out"))
+            await adapter.start()
+            endpoints = [f"{broker.host}:{broker.port}"]
+            await adapter.call("connect", {"session": "s", "endpoints": endpoints, "options": {}}, 5000)
+            adapter.begin("subscribe", {"session": "s", "sub": "c", "target": "orders"}, 5000)
+            await asyncio.sleep(0.1)
+            result = await adapter.call("unsubscribe", {"sub": "c"}, 1000)
+            await adapter.shutdown()
+        assert (result.word, result.error is not None and result.error.definite) == ("closed", True)
+
+    virtual.run(main())

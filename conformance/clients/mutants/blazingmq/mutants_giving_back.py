@@ -1,0 +1,71 @@
+"""Defects in what is done with queues that are closed, half open, or open to write alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from conformance.clients.mutants.registry import mutant
+from conformance.clients.reference.blazingmq.client import BlazingClient
+from conformance.clients.reference.blazingmq.deliveries import Deliveries, Delivery
+from conformance.clients.reference.blazingmq.link import Link
+from conformance.clients.reference.blazingmq.queues import LIMITS, Queue, Queues
+from conformance.clients.reference.kit import ClientError
+from fakebrokers.blazingmq.frames import Confirm, Disconnect
+
+
+@mutant("confirms-for-closed-queues", tag="wire", breaks=["B14"])
+class ConfirmsForClosedQueues(Deliveries):
+    """Confirms a message although its queue was closed meanwhile."""
+
+    def confirm(self, delivery: Delivery) -> None:
+        self.client.usable().send(Confirm((self.message(delivery),)))
+
+
+@mutant("half-open-counts-as-open", tag="life-cycle", breaks=["B4"])
+class HalfOpenCountsAsOpen(Queues):
+    """Takes a queue for open whose configuration was refused: the application cannot open it again."""
+
+    async def begin(self, queue: Queue, deadline: float) -> None:
+        try:
+            await super().begin(queue, deadline)
+        except ClientError:
+            self.opening.add(f"{queue.uri} for good")
+            raise
+
+    def check(self, uri: str, flags: frozenset[str]) -> None:
+        super().check(uri, flags)
+        if f"{uri} for good" in self.opening:
+            raise ClientError("invalid", f"{uri} is open")
+
+
+@mutant("close-closes-what-is-closed", tag="wire", breaks=["B4"])
+class CloseClosesWhatIsClosed(BlazingClient):
+    """Closes with its session also the queues that the application has closed meanwhile."""
+
+    async def send_disconnect(self, link: Link, deadline: float) -> None:
+        for queue in tuple(self.queues.by_name.values()):
+            with suppress(ClientError):
+                await self.queues.shut(queue, deadline - self.runtime.clock.now())
+            self.queues.forget(queue)
+        await link.requests.ask(Disconnect, deadline - self.runtime.clock.now())
+
+
+@mutant("configures-writers", tag="wire", breaks=["B4"])
+class ConfiguresWriters(Queues):
+    """Configures a queue that is open to write alone as if it read."""
+
+    async def configure(self, name: str, options: Mapping[str, int], timeout: float) -> None:
+        queue = self.find(name)
+        await self.usable_again(queue, timeout)
+        queue.options = {**LIMITS, **options}
+        await self.ask_configure(queue, queue.options, timeout)
+
+
+@mutant("no-connection-is-a-mistake", tag="life-cycle", breaks=["B19"])
+class NoConnectionIsAMistake(BlazingClient):
+    """Uses its connection without a look whether there is one."""
+
+    def link_now(self) -> Link:
+        assert self.link is not None
+        return self.link
