@@ -1,6 +1,6 @@
-"""The correlation id of a post that has timed out is given to the next one at once: the late ACK of the first
-is taken for that of the second. Like wolfSSL/wolfMQTT 613 and tchaloupka/vibe-mqtt 10 (a packet identifier is
-used again before it is free).
+"""The correlation id of a post that has timed out is given to the next one at once: the late ACK of the
+first is taken for that of the second. Like wolfSSL/wolfMQTT 613 and tchaloupka/vibe-mqtt 10 (a packet
+identifier is used again before it is free).
 """
 
 from __future__ import annotations

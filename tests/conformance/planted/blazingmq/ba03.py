@@ -1,6 +1,7 @@
-"""The client remembers which messages it has confirmed and confirms none a second time: where the first CONFIRM
-was lost with its connection, the message stays at the broker and comes again for ever. Like apache/pulsar 7683
-and nats-io/nats-streaming-server 1138 (a redelivered message counts as acknowledged in the client's tracker).
+"""The client remembers which messages it has confirmed and confirms none a second time: where the first
+CONFIRM was lost with its connection, the message stays at the broker and comes again for ever. Like
+apache/pulsar 7683 and nats-io/nats-streaming-server 1138 (a redelivered message counts as acknowledged in
+the client's tracker).
 """
 
 from __future__ import annotations

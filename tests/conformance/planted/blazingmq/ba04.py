@@ -1,6 +1,6 @@
-"""Properties whose value is 0, false or empty are not sent: a consumer that looks at them finds nothing, or takes
-a default. Like Azure/go-amqp 330 and php-amqp/php-amqp 261 (a header that is false is omitted, or something
-else).
+"""Properties whose value is 0, false or empty are not sent: a consumer that looks at them finds nothing, or
+takes a default. Like Azure/go-amqp 330 and php-amqp/php-amqp 261 (a header that is false is omitted, or
+something else).
 """
 
 from __future__ import annotations

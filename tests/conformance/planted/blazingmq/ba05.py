@@ -1,5 +1,6 @@
-"""To open a queue takes up to twice the time that the application gave: openQueue and configureStream have the
-whole of it each. Like prisma-risk/tsoracle 238 (each step consumes the full budget, which doubles the deadline).
+"""To open a queue takes up to twice the time that the application gave: openQueue and configureStream have
+the whole of it each. Like prisma-risk/tsoracle 238 (each step consumes the full budget, which doubles the
+deadline).
 """
 
 from __future__ import annotations
@@ -24,15 +25,18 @@ def plant() -> None:
     async def open_in_steps(
         self: Any, name: str, uri: str, flags: frozenset[str], options: Any, timeout: float
     ) -> Any:
-        self.__dict__.setdefault("step_s", {})[uri] = timeout
-        return await open_queue(self, name, uri, flags, options, timeout)
+        step_s: dict[str, float] = self.__dict__.setdefault("step_s", {})
+        step_s[uri] = timeout
+        try:
+            return await open_queue(self, name, uri, flags, options, timeout)
+        finally:
+            step_s.pop(uri, None)
 
     async def begin(self: Any, queue: Any, deadline: float) -> None:
         if queue.read:
             left_s = deadline - self.client.runtime.clock.now()
-            await self.ask_configure(
-                queue, queue.options, self.__dict__.get("step_s", {}).get(queue.uri, left_s)
-            )
+            timeout = self.__dict__.get("step_s", {}).get(queue.uri, left_s)
+            await self.ask_configure(queue, queue.options, timeout)
 
     Queues.open = open_in_steps  # type: ignore[method-assign]
     Queues.begin = begin  # type: ignore[method-assign]

@@ -1,6 +1,7 @@
-"""Options that the broker has refused are kept all the same: after the next reconnect the client asks for them,
-and the reader has others than those that were accepted last. Like apache/pulsar 7683 (a state is updated before
-the request succeeds) and btravstack/amqp-contract 463 (a stale prefetch is applied again at a reconnect).
+"""Options that the broker has refused are kept all the same: after the next reconnect the client asks for
+them, and the reader has others than those that were accepted last. Like apache/pulsar 7683 (a state is
+updated before the request succeeds) and btravstack/amqp-contract 463 (a stale prefetch is applied again at
+a reconnect).
 """
 
 from __future__ import annotations

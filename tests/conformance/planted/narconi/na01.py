@@ -1,4 +1,6 @@
-"""An HTTP request that its caller gives up leaves its connection in the pool: the next request over it gets the late response of that one, such as the message of another queue. Like long2ice/asyncmy 103 and encode/httpx 1461 (a cancelled request does not close its connection).
+"""An HTTP request that its caller gives up leaves its connection in the pool: the next request over it gets
+the late response of that one, such as the message of another queue. Like long2ice/asyncmy 103 and
+encode/httpx 1461 (a cancelled request does not close its connection).
 """
 
 from __future__ import annotations

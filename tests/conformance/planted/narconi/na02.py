@@ -1,4 +1,6 @@
-"""A chunked response counts as complete with its chunk of size 0: where the empty line after that comes a moment later it stands in front of the next response over the same connection, which cannot be read. Like snoyberg/http-client 473 and benoitc/hackney 603.
+"""A chunked response counts as complete with its chunk of size 0: where the empty line after that comes a
+moment later it stands in front of the next response over the same connection, which cannot be read. Like
+snoyberg/http-client 473 and benoitc/hackney 603.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Before a large body the client lets others run: where several large messages are published at a time their frames mix, and the metadata of one become the body of another. Like Polyconseil/aioamqp 205 and ruby-amqp/amqp 72 (frames of concurrent publishes interleave).
+"""Before a large body the client lets others run: where several large messages are published at a time
+their frames mix, and the metadata of one become the body of another. Like Polyconseil/aioamqp 205 and
+ruby-amqp/amqp 72 (frames of concurrent publishes interleave).
 """
 
 from __future__ import annotations

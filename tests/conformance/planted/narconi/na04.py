@@ -1,4 +1,6 @@
-"""To acknowledge up to a delivery the client compares ack ids as text: with "9" it takes "10" for settled, too, refuses to acknowledge that later, and the server keeps it. Like apache/hudi 18224 (sequence numbers compared in lexicographic order).
+"""To acknowledge up to a delivery the client compares ack ids as text: with "9" it takes "10" for settled,
+too, refuses to acknowledge that later, and the server keeps it. Like apache/hudi 18224 (sequence numbers
+compared in lexicographic order).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""With an authority of its own the client does not look at the host name: any certificate of that authority will do, for whatever host. Like apache/pulsar 9872 and vert-x3/vertx-proton 21 (no verification of the host name).
+"""With an authority of its own the client does not look at the host name: any certificate of that authority
+will do, for whatever host. Like apache/pulsar 9872 and vert-x3/vertx-proton 21 (no verification of the host
+name).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""After a reconnect no more pings are sent: a timer counts as started for a queue once it was, though it has ended with the first connection. A second loss without a FIN is never noticed. Like denis-sokolov/oncilla 89 (the pings do not start again with the connection).
+"""After a reconnect no more pings are sent: a timer counts as started for a queue once it was, though it
+has ended with the first connection. A second loss without a FIN is never noticed. Like
+denis-sokolov/oncilla 89 (the pings do not start again with the connection).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Whether a delivery has expired is looked at when it arrives, not when its turn comes: what has expired behind a slow callback reaches the application all the same. Like Azure/azure-service-bus 152 (prefetched messages whose lock is over by the time of the callback).
+"""Whether a delivery has expired is looked at when it arrives, not when its turn comes: what has expired
+behind a slow callback reaches the application all the same. Like Azure/azure-service-bus 152 (prefetched
+messages whose lock is over by the time of the callback).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A consumer at several brokers sends each acknowledgement to the one that has delivered last: a message that is settled after another broker's has come is never acknowledged where it is. Like apache/pulsar 11722 (the nack of a message goes to another broker).
+"""A consumer at several brokers sends each acknowledgement to the one that has delivered last: a message
+that is settled after another broker's has come is never acknowledged where it is. Like apache/pulsar 11722
+(the nack of a message goes to another broker).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The id of a message that had no answer in time stays taken: to publish it again under the same id fails as if it were still under way. Like vert-x3/vertx-mqtt 165 (a packet without a response is never removed from the queue of those that wait, and blocks others).
+"""The id of a message that had no answer in time stays taken: to publish it again under the same id fails
+as if it were still under way. Like vert-x3/vertx-mqtt 165 (a packet without a response is never removed
+from the queue of those that wait, and blocks others).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A message whose publish the application has cancelled is sent once more all the same when half of the time is over: the timer of the repetition outlives the call. Like chrysn/aiocoap 363 (scheduled retransmissions go on after the request was cancelled).
+"""A message whose publish the application has cancelled is sent once more all the same when half of the
+time is over: the timer of the repetition outlives the call. Like chrysn/aiocoap 363 (scheduled
+retransmissions go on after the request was cancelled).
 """
 
 from __future__ import annotations
@@ -21,7 +23,11 @@ def plant() -> None:
         if timeout is None:
             return await waiting
         timer = asyncio.get_running_loop().call_later(timeout / 2, self.repeat, message)
-        answer = await asyncio.wait_for(waiting, timeout)
+        try:
+            answer = await asyncio.wait_for(waiting, timeout)
+        except Exception:
+            timer.cancel()
+            raise
         timer.cancel()
         return answer
 

@@ -1,4 +1,6 @@
-"""The socket of a question that the monitor did not answer in time stays open: each such question leaves one more connection behind. Like zeromq/cppzmq 639 (descriptors of sockets without a response pile up) and seanmonstar/reqwest 342 (the connection stays open after a time-out).
+"""The socket of a question that the monitor did not answer in time stays open: each such question leaves
+one more connection behind. Like zeromq/cppzmq 639 (descriptors of sockets without a response pile up) and
+seanmonstar/reqwest 342 (the connection stays open after a time-out).
 """
 
 from __future__ import annotations

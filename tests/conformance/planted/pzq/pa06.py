@@ -1,4 +1,6 @@
-"""The time of a delivery goes through seconds in floating point: about half of the times that the application gets are one microsecond too early. Like fprime-community/fpy 222 and apache/beam 40235, and Inumedia/SlackAPI 12 (time stamps of messages that lose their precision).
+"""The time of a delivery goes through seconds in floating point: about half of the times that the
+application gets are one microsecond too early. Like fprime-community/fpy 222 and apache/beam 40235, and
+Inumedia/SlackAPI 12 (time stamps of messages that lose their precision).
 """
 
 from __future__ import annotations
@@ -44,6 +46,6 @@ async def witness() -> None:
             pzq.publish(b"%d" % number)
         await asyncio.sleep(1)
         client.abort()
-        frames = [record.frame for record in pzq.journal.select(role="deliver")]
-    sent = [int(frame.sent) for frame in frames if frame is not None]  # type: ignore[attr-defined]
+        frames: list[Any] = [record.frame for record in pzq.journal.select(role="deliver")]
+    sent = [int(frame.sent) for frame in frames]
     assert got == sent, [(a, b) for a, b in zip(got, sent, strict=True) if a != b]

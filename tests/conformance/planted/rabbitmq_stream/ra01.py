@@ -1,4 +1,6 @@
-"""A chunk of which the application wants no message gives no credit back: a consumer with a filter stands still after as many of them as it had credit. Like fsprojects/pulsar-client-dotnet 351 (what is skipped before it becomes visible keeps its permit).
+"""A chunk of which the application wants no message gives no credit back: a consumer with a filter stands
+still after as many of them as it had credit. Like fsprojects/pulsar-client-dotnet 351 (what is skipped
+before it becomes visible keeps its permit).
 """
 
 from __future__ import annotations

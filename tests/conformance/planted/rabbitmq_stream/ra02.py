@@ -1,4 +1,6 @@
-"""Once the client has failed over to a later address of its list it never tries the earlier ones again: when that server goes, too, it stays away, although the first one is back. Like eclipse-paho/paho.mqtt.c 1661 and eclipse-paho/paho.mqtt.javascript 204.
+"""Once the client has failed over to a later address of its list it never tries the earlier ones again:
+when that server goes, too, it stays away, although the first one is back. Like eclipse-paho/paho.mqtt.c
+1661 and eclipse-paho/paho.mqtt.javascript 204.
 """
 
 from __future__ import annotations

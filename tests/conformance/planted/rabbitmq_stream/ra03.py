@@ -1,4 +1,5 @@
-"""The bytes at the end of a key are hashed as signed numbers: messages whose key ends in a letter such as "é" go to another partition of the super stream than those of other clients. Like nodefluent/node-sinek 40.
+"""The bytes at the end of a key are hashed as signed numbers: messages whose key ends in a letter such as
+"é" go to another partition of the super stream than those of other clients. Like nodefluent/node-sinek 40.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A publish that the application cancels keeps its bytes in the window of unconfirmed messages: the client reports that it holds them, and after enough of them the publisher waits for ever. Like apache/pulsar 6360 (a failure path that does not release the producer's semaphore).
+"""A publish that the application cancels keeps its bytes in the window of unconfirmed messages: the client
+reports that it holds them, and after enough of them the publisher waits for ever. Like apache/pulsar 6360
+(a failure path that does not release the producer's semaphore).
 """
 
 from __future__ import annotations

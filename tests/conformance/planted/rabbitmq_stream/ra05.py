@@ -1,4 +1,5 @@
-"""The password is sent in Latin-1 instead of UTF-8: one with an umlaut is refused. Like processone/fluux-messenger 1371 (SASL PLAIN with one byte per character).
+"""The password is sent in Latin-1 instead of UTF-8: one with an umlaut is refused. Like
+processone/fluux-messenger 1371 (SASL PLAIN with one byte per character).
 """
 
 from __future__ import annotations

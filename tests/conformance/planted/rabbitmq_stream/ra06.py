@@ -1,4 +1,6 @@
-"""Publishes that begin at the same time declare a publisher each: one is used, the others stay behind at the broker; where the publisher has a name, the broker refuses all but the first, and their messages fail. Like apache/camel 24727 and onyx-platform/onyx 389 (lazy creation without a lock).
+"""Publishes that begin at the same time declare a publisher each: one is used, the others stay behind at
+the broker; where the publisher has a name, the broker refuses all but the first, and their messages fail.
+Like apache/camel 24727 and onyx-platform/onyx 389 (lazy creation without a lock).
 """
 
 from __future__ import annotations
