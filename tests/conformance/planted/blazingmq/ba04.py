@@ -1,52 +1,78 @@
-"""Properties whose value is 0, false or empty are not sent: a consumer that looks at them finds nothing, or
-takes a default. Like Azure/go-amqp 330 and php-amqp/php-amqp 261 (a header that is false is omitted, or
-something else).
+"""A message is bound to the callback that was there when it arrived: after the end of a subscription, and
+even after the begin of the next one, what waited behind a slow callback goes to the former one. Like
+hazelcast/hazelcast-nodejs-client 175 and rabbitmq/rabbitmq-stream-java-client 142 (a listener that was
+removed gets what was buffered).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 from conformance.clients.reference.blazingmq.client import BlazingClient
-from conformance.clients.reference.blazingmq.contents import Contents
+from conformance.clients.reference.blazingmq.deliveries import Deliveries, Delivery
 from conformance.clients.reference.kit import Memory, Runtime
 from fakebrokers import BlazingMQ
-from fakebrokers.blazingmq.properties import Property, PropertyType
+from fakebrokers.errors import WireError
 
 URI = "bmq://bmq.test.mem.priority/orders"
 
 
 def plant() -> None:
     """Install the defect."""
-    pack = Contents.pack
 
-    def pack_set(self: Any, payload: bytes, properties: Mapping[str, Property], **how: Any) -> Any:
-        given = {name: one for name, one in properties.items() if one.value}
-        return pack(self, payload, given, **how)
+    def take(self: Any, message: Any) -> None:
+        queue = self.client.queues.numbered(message.queue_id)
+        if queue is None:
+            self.trouble(f"a message for queue {message.queue_id}, which is not open")
+            return
+        try:
+            content = self.contents.unpack(message)
+        except WireError as error:
+            self.trouble(f"a message that cannot be read: {error}")
+            return
+        delivery = Delivery(queue, message.guid, content.payload, content.properties)
+        if queue.callback is not None:
+            self.__dict__.setdefault("bound", {})[id(delivery)] = queue.callback
+        self.feed.put(delivery)
 
-    Contents.pack = pack_set  # type: ignore[method-assign]
+    async def deliver_message(self: Any, delivery: Delivery) -> None:
+        bound = self.__dict__.setdefault("bound", {}).pop(id(delivery), None)
+        callback = bound or delivery.queue.callback
+        if callback is None:
+            delivery.queue.early.append(delivery)
+        else:
+            await self.client.runtime.callbacks.contain_async("message", lambda: callback(delivery))
+
+    Deliveries.take = take  # type: ignore[method-assign]
+    Deliveries.deliver_message = deliver_message  # type: ignore[method-assign]
 
 
 async def witness() -> None:
-    """All properties arrive."""
-    got: list[list[str]] = []
+    """From then on messages go to the new callback alone."""
+    first: list[bytes] = []
+    second: list[bytes] = []
 
-    async def take(delivery: Any) -> None:
-        got.append(sorted(delivery.properties))
+    async def slow(delivery: Any) -> None:
+        first.append(delivery.payload)
+        await asyncio.sleep(1)
 
-    properties = {
-        "attempt": Property(PropertyType.INT32, 0),
-        "last": Property(PropertyType.BOOL, False),
-        "name": Property(PropertyType.STRING, "x"),
-    }
+    async def quick(delivery: Any) -> None:
+        second.append(delivery.payload)
+
     async with BlazingMQ(memory=True) as broker:
         client = BlazingClient(Runtime(Memory()), broker.url.partition("//")[2])
         await client.connect(5)
-        queue = await client.queues.open("q", URI, frozenset({"read", "write"}), {}, 5)
-        queue.callback = take
-        await client.posts.post("q", b"one", properties, zlib_wanted=False, wait=True, timeout=5)
-        await asyncio.sleep(1)
+        queue = await client.queues.open("q", URI, frozenset({"read"}), {}, 5)
+        queue.callback = slow
+        client.deliveries.subscribe(queue)
+        for number in range(3):
+            broker.publish(URI, b"%d" % number)
+        await asyncio.sleep(0.5)
+        queue.callback = None
+        await asyncio.sleep(0.1)
+        queue.callback = quick
+        client.deliveries.subscribe(queue)
+        await asyncio.sleep(5)
         client.abort()
-    assert got == [["attempt", "last", "name"]], got
+    assert (first, second) == ([b"0"], [b"1", b"2"]), (first, second)
