@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from conformance.rules.registry import May, Violation, invariant
-from conformance.rules.requests import AT_ONCE_S, SLACK_S, asked_by_ops, has_rival, has_twin, is_untouched
+from conformance.rules.requests import (
+    AT_ONCE_S,
+    SLACK_S,
+    asked_by_ops,
+    has_rival,
+    has_twin,
+    keeps_connections,
+)
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question, Should
@@ -211,7 +218,7 @@ def no_mistake_is_a_reason(case: Case) -> Iterator[Violation]:
     """
     if case.spec.changes or not case.is_truthful:
         return  # a library may leave it to its language to refuse a number where text is due
-    if is_untouched(case):
+    if keeps_connections(case):
         return  # another rule looks at that
     for done in case.ops:
         found = MISTAKES.search(str(done.result)) if done.result is not None else None

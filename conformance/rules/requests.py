@@ -397,7 +397,7 @@ def untouched_works(case: Case) -> Iterator[Violation]:
     if not _was_left_alone(case):
         return
     yield from _forgotten(case)
-    if not is_untouched(case):
+    if not keeps_connections(case):
         return
     yield from _not_sent(case)
     yield from _not_written(case)
@@ -410,18 +410,20 @@ def untouched_works(case: Case) -> Iterator[Violation]:
 
 
 def is_untouched(case: Case) -> bool:
-    """Whether nothing is disturbed in a run, and no connection has ended before the application wanted it."""
+    """Whether nothing was done to a run, and the broker could always be reached."""
+    spec, notes = case.spec, case.notes
+    disturbed = case.hits or case.touched or spec.changes or spec.concurrent or notes.oversized
+    return not (disturbed or notes.unreachable or notes.partly_unreachable)
+
+
+def keeps_connections(case: Case) -> bool:
+    """Whether, besides, no connection has ended before the application wanted it."""
     return _was_left_alone(case) and not any(conn.lost() for conn in case.conns.values())
 
 
 def _was_left_alone(case: Case) -> bool:
     """The same, but a connection may have ended with its session."""
-    notes = case.notes
-    if case.hits or case.touched or case.spec.changes or case.spec.concurrent:
-        return False
-    if notes.oversized or notes.unreachable or notes.partly_unreachable:
-        return False
-    return not any(_was_lost(conn) or conn.turned_away for conn in case.conns.values())
+    return is_untouched(case) and not any(_was_lost(conn) or conn.turned_away for conn in case.conns.values())
 
 
 def _was_lost(conn: Conn) -> bool:
