@@ -394,7 +394,7 @@ def untouched_works(case: Case) -> Iterator[Violation]:
     Example:
         publish failed, and nothing was sent: invalid (an empty body).
     """
-    if not _was_left_alone(case):
+    if not was_left_alone(case):
         return
     yield from _forgotten(case)
     if not keeps_connections(case):
@@ -417,12 +417,12 @@ def is_untouched(case: Case) -> bool:
 
 
 def keeps_connections(case: Case) -> bool:
-    """Whether, besides, no connection has ended before the application wanted it."""
-    return _was_left_alone(case) and not any(conn.lost() for conn in case.conns.values())
+    """Whether nothing is disturbed in a run, and no connection was lost."""
+    return was_left_alone(case) and not any(conn.lost() for conn in case.conns.values())
 
 
-def _was_left_alone(case: Case) -> bool:
-    """The same, but a connection may have ended with its session."""
+def was_left_alone(case: Case) -> bool:
+    """Whether nothing is disturbed in a run; a connection may have ended with its session."""
     return is_untouched(case) and not any(_was_lost(conn) or conn.turned_away for conn in case.conns.values())
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from conformance.clients.adapter.kit.bodies import body_parts, key_bytes
 from conformance.rules.registry import May, Violation, invariant
+from conformance.rules.requests import was_left_alone
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Handed
@@ -324,6 +325,27 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
         if said[order.key, order.positive] < wanted[order.key, order.positive]:
             word = "confirmed" if order.positive else "given back"
             yield f"message {shown(order.key)} was not {word}", order.at
+
+
+@invariant("untouched-works")
+def what_waits_can_be_settled(case: Case) -> Iterator[Violation]:
+    """Where nothing is disturbed, what waits for an acknowledgement can be acknowledged."""
+    if not was_left_alone(case):
+        return
+    plans = _plans(case)
+    places = {(heard["sub"], heard["ref"]): place for place, heard in enumerate(case.heard("message"))}
+    below: dict[str, int] = defaultdict(lambda: -1)
+    settled: set[int] = set()
+    ends = min((done.begun for done in case.done("unsubscribe", "close", "abort")), default=None)
+    for done in case.done("settle"):
+        sub, how, place = done.args["sub"], done.args["how"], places.get((done.args["sub"], done.args["ref"]))
+        if place is None or plans.get(sub, {}).get("auto_settle") == "ack" or (ends and ends < done.begun):
+            continue
+        waits = place > below[sub] and place not in settled
+        if waits and how != "nack" and done.result is not None and done.result.word == "invalid":
+            yield f"settle ({how}) failed, and the message waits for it: {done.result}", done.ended
+        settled.add(place)
+        below[sub] = max(below[sub], place if how == "ack_to" else -1)
 
 
 @invariant("damage-is-told")

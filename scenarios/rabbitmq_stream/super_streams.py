@@ -38,6 +38,8 @@ HASHES = {
     "invoice-2": 0x3AF914CB,
     "key with spaces": 0x94D6694B,
     "ключ": 0x218303C5,
+    "né": 0x37CD777D,
+    "naïve": 0x78CA58C5,
 }
 
 
@@ -96,8 +98,8 @@ async def route(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
 async def hash_routing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Partition by the hash of a key.
 
-    Fault: Three partitions; a message for each of twelve keys: empty, of one to four bytes and more, with
-    letters outside ASCII, and with hashes above 2^31
+    Fault: Three partitions; a message for each of fourteen keys: empty, of one to four bytes and more, with
+    letters outside ASCII, at the end too, and with hashes above 2^31
     Pass: All `acked`; each is stored once, in the partition with the index MurmurHash3 (32 bits, seed 104729,
     of the UTF-8 bytes, unsigned) modulo 3, as other clients of the super stream expect it
     """

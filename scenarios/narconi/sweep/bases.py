@@ -20,6 +20,7 @@ from scenarios.narconi.sweep.consuming import (
     one_is_slow,
     settle,
     settled_below,
+    settled_past_nine,
 )
 from scenarios.narconi.sweep.lives import (
     RAISING,
@@ -112,6 +113,7 @@ __all__ = [
     "rounds",
     "settle",
     "settled_below",
+    "settled_past_nine",
     "sizes",
     "slow_pongs",
     "stale",

@@ -126,6 +126,24 @@ async def settled_below(context: ScriptContext) -> None:
 
 
 @base(role="consumer")
+async def settled_past_nine(context: ScriptContext) -> None:
+    """One acknowledgement for all up to a delivery where ids get one digit more; then each of the others."""
+    queues(context, "P", "C")
+    put(context, "C", *[f"m{i}" for i in range(14)])
+    await context.connect(auto_reconnect=True)
+    await context.op("subscribe", sub="c1", target="C", options={"ack": True, "limit": 20}, on_message=EVENTS)
+    await context.sleep(0.5)
+    refs = [event["ref"] for event in context.adapter.events if event.event == "message"]
+    for ref in refs[8:9]:
+        await context.op("settle", sub="c1", ref=ref, how="ack_to")
+    for ref in refs[9:]:
+        await context.op("settle", sub="c1", ref=ref, how="ack")
+    await context.sleep(1)
+    await watched(context, "C", "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer")
 async def drained(context: ScriptContext) -> None:
     """A graceful end while messages come, then another subscription of the same queue."""
     queues(context, "P", "C")

@@ -36,7 +36,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     two_sessions,
     wrong_clock,
 )
-from scenarios.rabbitmq_stream.sweep.logins import own_login
+from scenarios.rabbitmq_stream.sweep.logins import letters, own_login
 from scenarios.rabbitmq_stream.sweep.places import (
     one_link_for_both,
     one_node_away,
@@ -120,6 +120,7 @@ __all__ = [
     "large_chunks",
     "late_confirm",
     "lazy",
+    "letters",
     "limits",
     "many_publishers",
     "many_subscriptions",

@@ -110,6 +110,7 @@ OF_QUEUES = [
     ("narconi", "comes-back", "encoded-bodies-are-too-large", "largest"),
     ("narconi", "confirms-by-order", "acks-on-arrival", "settle"),
     ("narconi", "drains-before-the-end", "waits-for-those-below", "drained-of-many"),
+    ("narconi", "untouched-works", "ids-are-compared-as-text", "settled-past-nine"),
     ("narconi", "gone-is-reported", "gone-queue-is-tried-for-ever", "deleted"),
     ("narconi", "uses-what-it-has", "settles-only-the-last", "settled-below"),
     ("rabbitmq-stream", "gone-is-reported", "subscription-ends-quietly", "deleted"),

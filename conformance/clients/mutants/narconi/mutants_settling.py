@@ -18,6 +18,16 @@ class WaitsForThoseBelow(Consumer):
         self.outstanding[:0] = below
 
 
+@mutant("ids-are-compared-as-text", tag="data", breaks=["N11"])
+class IdsAreComparedAsText(Consumer):
+    """After an acknowledgement of many it takes "10" for settled with "9", and acknowledges it no more."""
+
+    def settle_to(self, ack_id: str) -> None:
+        rest = [each for each in self.outstanding if each > ack_id]
+        super().settle_to(ack_id)
+        self.outstanding = rest
+
+
 @mutant("settles-again-with-others", tag="wire", breaks=["N11"])
 class SettlesAgainWithOthers(Consumer):
     """Acknowledges all up to a delivery also where that is settled already."""

@@ -12,10 +12,12 @@ from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.consuming import Consuming
+from conformance.clients.reference.rabbitmq_stream.handshake import Handshake
 from conformance.clients.reference.rabbitmq_stream.link import Link
 from conformance.clients.reference.rabbitmq_stream.recovery import Recovery
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
 from conformance.clients.reference.rabbitmq_stream.super_streams import SuperStreams
+from fakebrokers.rabbitmq_stream.frames import SaslAuthenticate
 
 
 @mutant("default-user-after-a-loss", tag="wire", breaks=["R15"])
@@ -109,3 +111,24 @@ class AbortLeavesRequestsWaiting(StreamClient):
         for link in self.links.all:
             link.core.requests.waiting.clear()
         super().abort()
+
+
+@mutant("keys-end-in-signed-bytes", tag="data", breaks=["R19"])
+class KeysEndInSignedBytes(SuperStreams):
+    """Takes the bytes at the end of a key for numbers with a sign when it draws the partition."""
+
+    def hash(self, key: str) -> int:
+        data = key.encode()
+        tail = data[len(data) & ~3 :]
+        found = super().hash(key)
+        return found ^ 0xFF00 if tail and max(tail) > 127 else found
+
+
+@mutant("logins-in-latin-1", tag="wire", breaks=["R15"])
+class LoginsInLatin1(Handshake):
+    """Writes user and password with one byte for a letter."""
+
+    def authenticate(self) -> None:
+        parts = ("", self.settings.user, self.settings.password)
+        credentials = b"\0".join(part.encode("latin-1", "replace") for part in parts)
+        self._ask(SaslAuthenticate, self.settings.mechanism, credentials, then=self.authenticated)
