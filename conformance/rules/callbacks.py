@@ -6,14 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from conformance.clients.adapter.deadline import deadline_ms
 from conformance.clients.adapter.kit.bodies import body_parts
 from conformance.rules.registry import May, Violation, invariant
+from conformance.rules.requests import is_untouched
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.reported import ReportedEvent, joined
 from conformance.run.showing import message
 from conformance.run.trace import Position
 
+ENDING = ("close", "abort", "unsubscribe")  #: behind one of these a callback need not come back
 DUE_S = 0.5  #: what a client may take to deliver a message for which nothing else has to end
 
 
@@ -101,3 +104,51 @@ def _last(came: Mapping[bytes, list[Position]], heard: ReportedEvent) -> Positio
     """When a message came the last time before it was delivered."""
     body = _body(heard)
     return None if body is None else max((at for at in came.get(body, ()) if at < heard.at), default=None)
+
+
+@invariant("ops-inside-end")
+def ops_inside_end(case: Case) -> Iterator[Violation]:
+    """An op that a callback asks for and waits for ends by its deadline; where nothing disturbs it, it works.
+
+    Why:
+        The callback never ends: no further message is delivered, and the application cannot be stopped.
+
+    Rests on:
+        common sense: what an application may ask for, it may ask for in a callback, if the library does not
+            document that it may not.
+
+    Example:
+        unsubscribe, which the callback of message "tea" of c1 asked for, has not ended in time.
+    """
+    ends = {(heard["sub"], heard["ref"], heard["index"]): heard for heard in case.heard("done")}
+    for done in case.done("subscribe", *case.traits.delivery.listening):
+        plan = done.args.get("on_message") or {}
+        sub = done.args.get("sub")
+        for heard in case.heard("message") if plan.get("do") and not case.notes.stopped else ():
+            if heard["sub"] != sub:
+                continue
+            until_s = heard.at.t + _pause_s(done.args) + DUE_S + case.slack_s
+            for index, inner in enumerate(plan["do"]):
+                given = inner.get("args", {}), inner.get("timeout_ms")
+                until_s += deadline_ms(case.contract.hello, inner["op"], *given) / 1000
+                end = ends.get((sub, heard["ref"], index))
+                what = f"{inner['op']}, which the callback of {message(_body(heard))} of {sub} asked for,"
+                is_late = end is None or end.at.t > until_s
+                if is_late and not _is_over(case, sub, until_s):
+                    yield f"{what} has not ended in time", heard.at
+                elif end is not None and _kind(end) == "timeout" and is_untouched(case):
+                    yield f"{what} ended timeout", heard.at, end.at
+                if end is None or inner["op"] in ENDING:
+                    break
+
+
+def _kind(end: ReportedEvent) -> Any:
+    """How an op inside a callback has failed; None if it has not."""
+    return None if end["ok"] else (end["error"] or {}).get("kind")
+
+
+def _is_over(case: Case, sub: Any, until_s: float) -> bool:
+    """Whether by then the application has begun to end a session or a subscription from outside."""
+    ends = case.done("close", "abort", "unsubscribe", *case.traits.delivery.closing)
+    times = [done.begun.t for done in ends if done.args.get("sub") in (None, sub)]
+    return min([*times, case.ended_s]) <= until_s

@@ -101,15 +101,35 @@ def _more_than(rest: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
 
 def _ops_after(case: Case, closed: Position) -> Iterator[Violation]:
     """A close ends all that is asked of the server, and nothing more can be asked."""
-    asking = {*case.traits.questions.ops, "connect", "publish", "publish_many", "subscribe"}
     for done in case.ops:
-        if done.op not in asking or done.ended is None or done.result is None:
+        if done.op not in _asking(case) or done.ended is None or done.result is None:
             continue
         late_s = done.ended.t - max(closed.t, done.begun.t)
         if done.op != "connect" and done.begun > closed and done.result.ok:
             yield f"{done.op} ended ok after the close", done.begun, done.ended
         elif late_s > AT_ONCE_S + case.slack_s and (done.op != "connect" or done.begun < closed):
             yield f"{done.op} went on for {late_s:.1f} s after the close", done.begun, done.ended
+
+
+def _asking(case: Case) -> set[str]:
+    """The ops that ask the server for something."""
+    return {*case.traits.questions.ops, "connect", "publish", "publish_many", "subscribe"}
+
+
+@invariant("close-ends")
+def abort_ends(case: Case) -> Iterator[Violation]:
+    """A session that is dropped without a farewell ends all that is asked of the server, too."""
+    asking = _asking(case)
+    for abort in case.done("abort"):
+        if abort.ended is None or abort.result is None or not abort.result.ok:
+            continue
+        for done in case.ops:
+            is_its = done.op in asking and done.args.get("session") == abort.args.get("session")
+            if not is_its or done.ended is None or done.begun > abort.begun:
+                continue
+            late_s = done.ended.t - abort.ended.t
+            if late_s > AT_ONCE_S + case.slack_s:
+                yield f"{done.op} went on for {late_s:.1f} s after the abort", done.begun, done.ended
 
 
 @invariant("both-sides-end")

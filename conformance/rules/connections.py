@@ -216,6 +216,8 @@ def _needs_it_no_more(case: Case, conn: Conn, ended: Position) -> bool:
     """Whether what the connection was made for is over."""
     if not case.traits.connecting.announces_end and any(done.begun < ended for done in case.done("close")):
         return True
+    if any(conn.accepted < done.begun < ended for done in case.done("abort")):
+        return True  # which ends connections without a farewell
     if conn.ready is None:
         closes = [done.begun for done in case.done("close", "abort")]
         if any(conn.accepted < begun < ended for begun in closes):

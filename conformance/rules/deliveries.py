@@ -100,7 +100,8 @@ def stores_by_order(case: Case) -> Iterator[Violation]:
         rabbitmq-stream
     """
     delivery = case.traits.delivery
-    stored = [delivery.stores(done.args) for done in case.ops if done.op in delivery.storing]
+    asked = [(done.op, done.args) for done in case.ops] + case.inside
+    stored = [delivery.stores(args) for op, args in asked if op in delivery.storing]
     ordered = {(target, name, str(position)) for target, name, position in stored}
     for noted in case.facts.noted:
         if (noted.target, noted.name, str(noted.position)) not in ordered:
@@ -182,17 +183,31 @@ def credit_overrun(case: Case) -> Iterator[Violation]:
     Judges:
         rabbitmq-stream
     """
-    if any(case.done(*case.traits.delivery.crediting)):
-        return
+    own = _own_credit(case)
     for window in case.facts.windows:
         arrived = [arrival.at for arrival in window.arrivals]
         granted = 0
         for at, count in window.granted:
             granted += count
             came = sum(1 for one in arrived if one < at)
-            if granted > came and (window.closed is None or at < window.closed):
-                yield May("own_credit", f"credit for {granted} more deliveries was sent, {came} had come"), at
+            given = sum(n for begun, _, of, n in own if begun < at and of in (None, window.target))
+            if granted > came + given and (window.closed is None or at < window.closed):
+                besides = f", and the application had given {given}" if given else ""
+                text = f"credit for {granted} more deliveries was sent, {came} had come{besides}"
+                yield May("own_credit", text), at
                 break
+
+
+def _own_credit(case: Case) -> list[tuple[Position, bool, Any, int]]:
+    """The credit that the application gave by itself: when, whether the client took it, for which target
+    (None: for several that the client finds), and how much."""
+    spreads = case.traits.delivery.spreads
+    subscribes = list(case.done("subscribe"))
+    of = {done.args["sub"]: None if spreads(done.args) else done.args["target"] for done in subscribes}
+    return [
+        (done.begun, bool(done.result and done.result.ok), of.get(done.args["sub"]), done.args["credit"])
+        for done in case.done(*case.traits.delivery.crediting)
+    ]
 
 
 @invariant("credit-leak")
@@ -213,17 +228,21 @@ def credit_leak(case: Case) -> Iterator[Violation]:
         rabbitmq-stream
     """
     at = case.mark("subscribed")
-    crediting = case.traits.delivery.crediting
-    if at is None or not crediting or any(case.done(*crediting)):
+    if at is None or not case.traits.delivery.crediting:
         return
+    own = _own_credit(case)
     for window in case.facts.windows:
-        open_then = window.opened is not None and (window.closed is None or window.closed > at)
-        if not open_then or not window.conn.stands(at):
+        opened = window.opened
+        if opened is None or (window.closed is not None and window.closed <= at):
+            continue
+        if not window.conn.stands(at):
             continue
         arrived = sum(1 for arrival in window.arrivals if arrival.at.t < at.t - LOOK_BACK_S)
         granted = sum(count for position, count in window.granted if position < at)
-        if granted < arrived:
-            text = f"{arrived} deliveries came, credit was sent for {granted}"
+        given = sum(n for begun, ok, of, n in own if ok and of == window.target and opened < begun < at)
+        if granted < arrived + given:
+            besides = f", the application gave {given} more" if given else ""
+            text = f"{arrived} deliveries came{besides}, credit was sent for {granted}"
             yield May("own_credit", text), at
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from conformance.rules.connections import QUIET_ROLES
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.case import Case
+from conformance.run.showing import shown
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Malformed, Role, kind_of
 
@@ -151,6 +152,36 @@ def _replaced(case: Case, first_s: float, last_s: float) -> bool:
     ]
     losses = sum(1 for conn in stood if conn.ended and first_s - 1.0 <= conn.ended.t <= last_s)
     return losses >= STORM // 2
+
+
+@invariant("introduces-itself-as-ordered")
+def introduces_itself_as_ordered(case: Case) -> Iterator[Violation]:
+    """On each connection the client gives the user, the virtual host, the project or the namespace that the
+    application has ordered.
+
+    Why:
+        After a reconnect, or on the connections that the client makes besides the first one, the application
+        works with the data of others, or is refused.
+
+    Rests on:
+        RabbitMQ Stream: mechanism and credentials of SaslAuthenticate, the virtual host of Open
+            (docs/protocols/rabbitmq-stream.md, 5).
+        Narconi: the project is a part of every path (docs/protocols/narconi.md, "Addressing").
+        Moleculer: the namespace is a part of every topic (docs/protocols/moleculer.md, 3).
+
+    Example:
+        c2 was opened with vhost "/", the application ordered "other".
+
+    Judges:
+        rabbitmq-stream, narconi, moleculer
+    """
+    connects = [(done.begun, done.args.get("options") or {}) for done in case.done("connect")]
+    for conn in case.conns.values():
+        for at, name, said in conn.introduced:
+            ordered = [options.get(name) for begun, options in connects if begun < at]
+            if ordered and None not in ordered and said not in ordered:
+                text = f"{conn.name} was opened with {name} {shown(said)}"
+                yield f"{text}, the application ordered {shown(ordered[-1])}", at
 
 
 @invariant("refusal-ends")

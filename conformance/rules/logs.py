@@ -149,8 +149,20 @@ class Log:
         latest = max(at.t, former) + slow + DUE_S + self.case.slack_s
         closing = self.case.mark("close")
         ends = (window.closed, window.conn.ended, window.conn.garbage, until, closing)
-        if all(end is None or latest < end.t for end in ends) and latest < self.case.ended_s:
+        if any(end is not None and latest >= end.t for end in ends) or latest >= self.case.ended_s:
+            return
+        rest = self.got[self.next :]
+        late = next((heard for heard in rest[1:] if _same(heard, record)), None)
+        if late is None:
             yield f"the message at {record.position} came, and was not delivered to the application", at
+        elif int(rest[0]["position"]) > record.position and self._came(window, rest[0]):
+            text = f"the message at {record.position} was delivered out of order"
+            yield f"{text}, after the message at {rest[0]['position']}", rest[0].at, late.at
+
+    def _came(self, window: Window, heard: ReportedEvent) -> bool:
+        """Whether a message that was delivered came in this life at all."""
+        arrivals = window.arrivals
+        return any(_same(heard, one) for arrival in arrivals for one in (*arrival.records, *arrival.doubtful))
 
 
 def _same(heard: ReportedEvent, record: Record) -> bool:

@@ -204,6 +204,7 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
             or reported.code is None
             or reported.place is None
             or reported.at is None
+            or len(case.traits.delivery.leads(case, reported.done.args)) > 1
         ):
             continue
         codes = [
@@ -263,6 +264,8 @@ def _answered(case: Case) -> Iterator[tuple[ReportedOutcome, Settled]]:
             continue
         if reported.done.result is not None and reported.done.result.word == "cancelled":
             continue  # the application does not wait for it
+        if len(case.traits.delivery.leads(case, reported.done.args)) > 1:
+            continue  # what all the others were answered counts, too
         if len(writings[reported.place]) != 1 and not case.traits.settlement.repeats:
             continue  # which of several copies an answer is for, is not for us to say
         first = _first_answer(case, writings[reported.place][0], settled.get(reported.place, ()))

@@ -370,6 +370,13 @@ def _opens(asks: Asks) -> bool:
     return any(kind.spec.role_in("in") is Role.OPEN for kind in kinds)
 
 
+def is_untouched(case: Case) -> bool:
+    """Whether nothing was done to a run, and the broker could always be reached."""
+    spec, notes = case.spec, case.notes
+    disturbed = case.hits or case.touched or spec.changes or spec.concurrent or notes.oversized
+    return not (disturbed or notes.unreachable or notes.partly_unreachable)
+
+
 @invariant("untouched-works")
 def untouched_works(case: Case) -> Iterator[Violation]:
     """Where nothing is disturbed, the client sends what it is asked to send.
@@ -383,9 +390,7 @@ def untouched_works(case: Case) -> Iterator[Violation]:
     Example:
         publish failed, and nothing was sent: invalid (an empty body).
     """
-    if case.hits or case.touched or case.spec.changes or case.spec.concurrent or case.notes.oversized:
-        return
-    if case.notes.unreachable or case.notes.partly_unreachable:
+    if not is_untouched(case):
         return
     if any(_was_lost(conn) or conn.turned_away for conn in case.conns.values()):
         return

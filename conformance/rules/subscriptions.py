@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.rules.recovery import was_refused, was_reported_gone
 from conformance.rules.registry import May, Violation, invariant
+from conformance.rules.requests import asked_by_ops
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question, Window
@@ -40,11 +41,15 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
     at = case.mark("subscribed")
     assert at is not None
     ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
+    inner = [heard for heard in case.heard("done") if heard["op"] == "unsubscribe" and heard["ok"]]
+    ended |= {heard["sub"] for heard in inner if heard.at < at}
+    ends = [done for done in case.done("close", "abort") if done.begun < at]
     closes = list(case.done(*case.traits.delivery.closing))
     found: Counter[str] = Counter()
     for done in case.done("subscribe"):
         shut = any(done.begun < d.begun < at for d in closes if d.args["target"] == done.args["target"])
-        if shut or done.result is None or not (done.result.ok or (or_asked and done.result.hang)):
+        gone = any(done.begun < d.begun and d.args["session"] == done.args["session"] for d in ends)
+        if shut or gone or done.result is None or not (done.result.ok or (or_asked and done.result.hang)):
             continue
         if done.begun < at and done.args["sub"] not in ended:
             found[done.args["target"]] += 1
@@ -185,6 +190,19 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
                     text = f"asks with {name} {asked}, the application ordered {ordered_}"
                     is_left_open = name not in options and not isinstance(value, dict)
                     yield May("own_credit", text) if is_left_open else text, window.asked
+
+
+@invariant("asks-what-was-ordered")
+def questions_as_ordered(case: Case) -> Iterator[Violation]:
+    """What an op asks for is what it was given."""
+    rows = [row for row in asked_by_ops(case) if row[1].differs is not None]
+    askers = Counter(id(question) for _, _, questions in rows for question in questions)
+    for done, asks, questions in rows:
+        for question in questions:
+            assert asks.differs is not None
+            different = asks.differs(done.args, question.frame)
+            if different and askers[id(question)] == 1:  # of several ops it may be another one's
+                yield f"{done.op} {different}", question.asked
 
 
 @invariant("asks-what-was-ordered")

@@ -80,6 +80,22 @@ def written_where_it_leads(case: Case) -> Iterator[Violation]:
 
 
 @invariant("writes-what-was-given")
+def written_to_all(case: Case) -> Iterator[Violation]:
+    """A message that was acknowledged has been written to all the targets that the server names for it."""
+    written = {(one.body, one.place[0]) for one in case.facts.written}
+    is_odd = any(body is None for body, _ in written)
+    for done in () if is_odd else case.done("publish"):
+        if done.result is None or not done.result.ok or done.result.value.get("outcome") != "acked":
+            continue
+        leads = sorted(case.traits.delivery.leads(case, done.args))
+        for body in bodies_of(done):
+            missing = [one for one in leads if (body, one) not in written]
+            if missing:
+                text = f"{message(body)} for {done.args['target']} was acknowledged"
+                yield f"{text}, and not written to {missing[0]}", done.ended
+
+
+@invariant("writes-what-was-given")
 def written_under_its_id(case: Case) -> Iterator[Violation]:
     """A message to which the application has given an id is written under it."""
     given: dict[bytes, list[tuple[RunOp, Any]]] = defaultdict(list)

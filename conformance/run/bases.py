@@ -52,7 +52,7 @@ class Base(NamedTuple):
 
     Attributes:
         role: Of the adapter protocol; clients that lack it are not asked.
-        needs: Capabilities without which it makes no sense.
+        needs: Capabilities, and ops, without which it makes no sense.
         server: Options of the fake.
         handshake: Whether faults are swept over the set-up of its first connection too. It is the same in
             most bases, so a few will do.

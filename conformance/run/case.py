@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -159,12 +159,15 @@ class Case:
         return any(isinstance(seen.frame, Malformed) and seen.at < until for seen in conn.of("out"))
 
     @cached_property
+    def inside(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The ops that callbacks run, with their arguments: each for every message that comes."""
+        plans = [done.args.get("on_message") or {} for done in self.ops]
+        return [(op["op"], op.get("args", {})) for plan in plans for op in plan.get("do", ())]
+
+    @cached_property
     def published_besides(self) -> set[bytes]:
         """The bodies that callbacks publish, with every message that comes, and ops without outcome."""
-        inner = [op for done in self.ops for op in (done.args.get("on_message") or {}).get("do", ())]
-        found = {
-            body for op in inner if op["op"] in PUBLISHING for body in bodies_in(op["op"], op.get("args", {}))
-        }
+        found = {body for op, args in self.inside if op in PUBLISHING for body in bodies_in(op, args)}
         return found.union(
             *(bodies_in("publish", done.args) for done in self.done(*self.traits.settlement.posting))
         )

@@ -71,6 +71,8 @@ class Conn:
         reading_stopped: The broker has stopped to read: what the client did from here on came late, or not at
             all.
         unwanted: Something has come because of which the client may end the connection, and the session.
+        introduced: What the client has said of itself on it: when, the name of the option of ``connect`` that
+            orders it, and what.
         is_session: Whether the session depends on it: its end is reported as a loss. Not so where a
             connection carries one request at a time, and another one does as well.
     """
@@ -98,6 +100,7 @@ class Conn:
         self.client_closing: Position | None = None
         self.unwanted: Position | None = None
         self.reading_stopped: Position | None = None
+        self.introduced: list[tuple[Position, str, Any]] = []
         self.is_session = True
 
     def __repr__(self) -> str:

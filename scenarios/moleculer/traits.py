@@ -50,7 +50,7 @@ from scenarios.moleculer.sweep.offering import offered, other_selves, unheard
 from scenarios.moleculer.sweep.reading import AnyWireDecoder, Wire, writer
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, is_silent, needless, wrong_roster
 from scenarios.moleculer.sweep.sending import neglected, wrong_sending
-from scenarios.moleculer.sweep.serving import refused_offers
+from scenarios.moleculer.sweep.serving import changed_errors, refused_offers
 from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
@@ -193,6 +193,7 @@ class MoleculerReading(Reading):
         """Every node sends its heartbeats as often as it was configured to, and stays who it is."""
         facts.broken += other_selves(facts, [done.begun for done in ops if done.op == "connect"])
         facts.wrong += refused_offers(ops, facts)
+        facts.wrong += changed_errors(ops, facts)
         options = [done.args["options"] for done in ops if done.op == "connect"]
         balances = all(one.get("disable_balancer") for one in options)
         facts.deaf += unheard(conns.values(), facts, balances=balances)

@@ -10,6 +10,7 @@ from conformance.decoders import Decoder
 from conformance.decoders.rabbitmq_stream import StreamDecoder
 from conformance.decoders.rabbitmq_stream.messages import CHUNK, publishing_ids, whole_entries
 from conformance.run.facts import Facts
+from conformance.run.showing import shown
 from conformance.run.traits import (
     AnyOrder,
     Args,
@@ -52,6 +53,8 @@ from fakebrokers.rabbitmq_stream.frames import (
     MetadataUpdate,
     Open,
     OpenResponse,
+    Partitions,
+    PartitionsResponse,
     PeerProperties,
     PeerPropertiesResponse,
     PublishConfirm,
@@ -60,6 +63,8 @@ from fakebrokers.rabbitmq_stream.frames import (
     QueryOffsetResponse,
     QueryPublisherSequence,
     QueryPublisherSequenceResponse,
+    Route,
+    RouteResponse,
     SaslAuthenticate,
     SaslAuthenticateResponse,
     SaslHandshake,
@@ -113,13 +118,25 @@ ANSWERS: Mapping[type[Frame], type[Frame]] = {
     Subscribe: SubscribeResponse,
     Unsubscribe: UnsubscribeResponse,
     QueryOffset: QueryOffsetResponse,
+    Partitions: PartitionsResponse,
+    Route: RouteResponse,
     Close: CloseResponse,
 }
 
 QUESTIONS: Mapping[type[Frame], type[Frame]] = {ConsumerUpdate: ConsumerUpdateResponse, Close: CloseResponse}
 
+
+def other_arguments(args: Args, frame: Create) -> str:
+    """What a Create asks for otherwise than its op: numbers are written in digits."""
+    asked = dict(frame.arguments or {})
+    for name, value in (args.get("arguments") or {}).items():
+        if asked.get(name) != str(value):
+            return f"asks with {name} {shown(asked.get(name))}, the application ordered {shown(str(value))}"
+    return ""
+
+
 OPS = {
-    "rmqs.create": Asks(Create, lambda args, frame: frame.stream == args["target"]),
+    "rmqs.create": Asks(Create, lambda args, frame: frame.stream == args["target"], differs=other_arguments),
     "rmqs.delete": Asks(Delete, lambda args, frame: frame.stream == args["target"]),
     "rmqs.metadata": Asks(
         Metadata,
@@ -136,6 +153,16 @@ OPS = {
         QueryPublisherSequence,
         lambda args, frame: (frame.stream, frame.reference) == (args["target"], args["name"]),
         lambda answer: {"sequence": answer.sequence},
+    ),
+    "rmqs.partitions": Asks(
+        Partitions,
+        lambda args, frame: frame.super_stream == args["target"],
+        lambda answer: {"streams": list(answer.streams)},
+    ),
+    "rmqs.route": Asks(
+        Route,
+        lambda args, frame: (frame.super_stream, frame.routing_key) == (args["target"], args["key"]),
+        lambda answer: {"streams": AnyOrder(answer.streams)},
     ),
 }
 
@@ -191,13 +218,23 @@ class StreamReading(Reading):
     def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
         Tracking(questions, conn, facts).run()
 
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        """A client may leave where the server does not offer the mechanism that was ordered."""
+        options = [done.args.get("options") or {} for done in ops if done.op == "connect"]
+        ordered = {one["mechanism"] for one in options if "mechanism" in one}
+        for conn in conns.values() if ordered else ():
+            for seen in conn.of("out"):
+                if isinstance(seen.frame, SaslHandshakeResponse) and ordered - set(seen.frame.mechanisms):
+                    conn.unwanted = conn.unwanted or seen.at
+
     def content(self, body: bytes, form: str) -> bytes:
         return plain_content(body) if form == "amqp" else body
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        streams = broker.call(lambda: dict(broker.broker.streams))
         return {
-            name: [(message.offset, bytes(message.body)) for message in broker.messages(name)]
-            for name in broker.streams
+            name: [(message.offset, bytes(message.body)) for message in stream.messages()]
+            for (_, name), stream in streams.items()  # no base has two of a name
         }
 
 
@@ -256,6 +293,20 @@ class StreamDelivery(Delivery):
 
     def spreads(self, args: Args) -> bool:
         return "routing" in args or bool((args.get("options") or {}).get("super_stream"))
+
+    def leads(self, case: Any, args: Args) -> set[Any]:
+        """A message goes to each partition that is bound with its key (document, 9)."""
+        routing = args.get("routing") or {}
+        asked = (args["target"], routing.get("key"))
+        if routing.get("by") != "key":
+            return set()
+        routes = [one for one in case.facts.questions if isinstance(one.frame, Route) and one.accepted]
+        said = [
+            set(one.answer.streams)
+            for one in routes
+            if (one.frame.super_stream, one.frame.routing_key) == asked
+        ]
+        return set.intersection(*said) if said else set()
 
     def wants(self, args: Args, body: bytes) -> bool:
         wanted = (args.get("options") or {}).get("filter")

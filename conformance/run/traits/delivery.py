@@ -69,6 +69,10 @@ class Delivery:
         """Whether an op is about other targets than the one it names, which the client finds by itself."""
         return False
 
+    def leads(self, case: Any, args: Args) -> set[Any]:
+        """The targets to all of which a message goes that is published so, as far as the server has said."""
+        return set()
+
     def wants(self, args: Args, body: bytes) -> bool:
         """Whether a subscription with these arguments is for messages with this body, of all that come."""
         return True

@@ -40,6 +40,7 @@ class Asks(NamedTuple):
         parts: Of an op that asks several questions, from its arguments: the kinds that each of them may have.
             All have to be accepted before it is done. None: any question will do.
         none: Whether what the op returned says that no answer came.
+        differs: What is otherwise in a question than in the op's arguments, one sentence; "" if nothing is.
     """
 
     kind: type[Frame] | tuple[type[Frame], ...]
@@ -49,6 +50,7 @@ class Asks(NamedTuple):
     parts: Callable[[Args], Sequence[tuple[type[Frame], ...]]] | None = None
     also: Callable[[Args, Any], Mapping[str, Any]] | None = None
     none: Callable[[Mapping[str, Any]], bool] | None = None
+    differs: Callable[[Args, Any], str] | None = None
 
 
 class Questions:

@@ -132,7 +132,7 @@ def second_faults(case: Case) -> Iterator[DrawableSpec]:
 
 def suits(base: Base, hello: Hello) -> bool:
     """Whether a client can play a base."""
-    return base.role in ("", *hello.roles) and set(base.needs) <= set(hello.caps)
+    return base.role in ("", *hello.roles) and set(base.needs) <= {*hello.caps, *hello.ops}
 
 
 def plays(case: Case) -> bool:

@@ -27,6 +27,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
 FIXED = (
     *("session", "sub", "endpoints", "body", "messages", "wait", "on_message", "callback", "times", "which"),
     *("subentry", "type", "user", "password", "vhost", "drain", "key", "value"),
+    *("base", "project", "start_delay_ms", "request_timeout_ms"),
 )
 FEW_OF_A_KIND = 2  #: ops of the same name in a base
 

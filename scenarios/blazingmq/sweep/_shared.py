@@ -86,9 +86,14 @@ async def shut(context: ScriptContext, uri: str = R) -> None:
         await context.sleep(RETRY_S)
 
 
-async def finale(context: ScriptContext) -> None:
-    """See that a publish works again; where a fault has kept the queue from being opened, open it first."""
-    opened = [done for done in context.ops if done.op == "bmq.open_queue" and done.args["target"] == K]
+async def finale(context: ScriptContext, since: int = 0) -> None:
+    """See that a publish works again; where a fault has kept the queue from being opened, open it first.
+
+    Args:
+        since: The first op of the session, where an earlier one of its name has ended.
+    """
+    ops = context.ops[since:]
+    opened = [done for done in ops if done.op == "bmq.open_queue" and done.args["target"] == K]
     results = [await done.call for done in opened]
     if not any(result.ok for result in results):
         context.calm()

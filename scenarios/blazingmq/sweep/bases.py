@@ -43,12 +43,14 @@ from scenarios.blazingmq.sweep.publishing import (
     unwaited,
     wraps,
 )
+from scenarios.blazingmq.sweep.varied import aborted, inside, limited_by_bytes, wrong_clock
 from scenarios.blazingmq.sweep.walking import WALKS
 
 __all__ = [
     "BEATING",
     "RAISING",
     "WALKS",
+    "aborted",
     "batched",
     "bodies",
     "both",
@@ -63,8 +65,10 @@ __all__ = [
     "herd",
     "hollow",
     "in_the_turn",
+    "inside",
     "late_callback",
     "late_steps",
+    "limited_by_bytes",
     "odd",
     "older",
     "outage",
@@ -86,4 +90,5 @@ __all__ = [
     "two_waits",
     "unwaited",
     "wraps",
+    "wrong_clock",
 ]

@@ -109,10 +109,22 @@ async def settle(walk: Walk) -> None:
         await walk.context.op("settle", sub=sub, ref=ref, how="ack")
 
 
+async def configure_bytes(walk: Walk) -> None:
+    """Another limit of bytes for a reader."""
+    live = [uri for uri, found in walk.state["readers"].items() if found]
+    if live:
+        options = {"max_unconfirmed_messages": 50, "max_unconfirmed_bytes": walk.pick(300, 2**33)}
+        await walk.context.op("bmq.configure_queue", 8.0, target=walk.pick(*live), options=options)
+
+
 STEPS = (
     (8, publish), (1, packed), (3, open_reader), (2, configure), (1, close_reader), (3, open_others),
     (4, others), (4, settle), (2, Walk.kill), (1, Walk.rest), (3, Walk.ended),
 )  # fmt: skip
-WALKS = walks(30, STEPS, begin, end, role="publisher", server=RARELY) + walks(
-    15, (*STEPS, *LOSSY), begin, end, role="publisher", server=RARELY, name="rough-walk"
+WALKS = (
+    walks(30, STEPS, begin, end, role="publisher", server=RARELY)
+    + walks(15, (*STEPS, *LOSSY), begin, end, role="publisher", server=RARELY, name="rough-walk")
+    + walks(
+        5, (*STEPS, (4, configure_bytes)), begin, end, role="publisher", server=RARELY, name="varied-walk"
+    )
 )

@@ -31,6 +31,7 @@ from scenarios.moleculer.sweep.calling import (
     two_nodes,
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
+from scenarios.moleculer.sweep.given import aborted, inside, other_beats, thrown
 from scenarios.moleculer.sweep.lives import (
     again,
     another_instance,
@@ -80,6 +81,7 @@ __all__ = [
     "CARRIERS",
     "RAISING",
     "WALKS",
+    "aborted",
     "again",
     "another_instance",
     "at_rest",
@@ -107,6 +109,7 @@ __all__ = [
     "heard_values",
     "herd",
     "in_the_turn",
+    "inside",
     "joining",
     "large_answers",
     "large_streams",
@@ -120,6 +123,7 @@ __all__ = [
     "odd_answers",
     "offered_again",
     "one_is_slow",
+    "other_beats",
     "outage",
     "own_limits",
     "peers",
@@ -135,6 +139,7 @@ __all__ = [
     "spread",
     "stopped",
     "streams",
+    "thrown",
     "two_nodes",
     "unread",
     "uploads",

@@ -25,6 +25,13 @@ ACTIONS: Mapping[str, Any] = {
     "slow": {"sleep_ms": 200},
     "value": {"return": {"text": "äöü€", "large": 2**53 + 1, "none": None}},
 }
+#: Actions that fail; what an error says is what its caller gets.
+THROWN: Mapping[str, Any] = {
+    "coded": {"throw": {"message": "no", "code": 422, "type": "NO_SUCH", "data": {"id": 7, "ä": None}}},
+    "worded": {"throw": {"message": "äöü € \U0001f600", "code": 409, "type": "A.B", "data": [0, False, ""]}},
+    "falsy": {"throw": {"message": "", "code": 410, "data": 0}},
+    "large": {"throw": {"message": "x" * 5000, "code": 599, "type": "LARGE", "data": 2**53 + 1}},
+}
 FAILED, NOT_FOUND, TOO_LATE = 422, 404, 504
 CHANGE_S = 5.0  #: what an announcement may come after what it announces
 SLACK_S = 0.3  #: what may lie between the question as it was written and as it was read
@@ -109,6 +116,30 @@ def _plain_actions(ops: Sequence[RunOp]) -> set[str]:
     }
 
 
+def changed_errors(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:
+    """Answers of the client with an error that is not the one which its action has thrown."""
+    actions = {
+        f"{done.args['service']}.{name}": what["throw"]
+        for done in ops
+        if done.op == "mol.serve"
+        for name, what in done.args["actions"].items()
+        if isinstance(what, Mapping) and "throw" in what and not what["throw"].get("plain")
+    }
+    for one in facts.asked_back:
+        action, answer = str(getattr(one.frame, "action", None)), one.answer
+        thrown = actions.get(action)
+        if thrown is None or not isinstance(answer, Response) or one.answered is None:
+            continue
+        if not isinstance(answer.error, Mapping):
+            continue
+        if code_of(answer) in (NOT_FOUND, TOO_LATE) and thrown.get("code") != code_of(answer):
+            continue  # it was taken back, or came too late
+        for name, value in thrown.items():
+            if answer.error.get(name) != value:
+                has, threw = shown(answer.error.get(name, UNSET)), shown(value)
+                yield one.answered, f"{action} has thrown {name} {threw}, and its answer has {has}"
+
+
 def refused_offers(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:
     """Requests that the client has answered with "not found", and it had announced what they ask for.
 
@@ -119,7 +150,9 @@ def refused_offers(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Positio
     ends = [done.begun for done in ops if done.op in ("mol.unserve", "close", "abort")]
     for one in facts.asked_back:
         action, answer = getattr(one.frame, "action", None), one.answer
-        if action not in plain or not isinstance(answer, Response) or code_of(answer) != NOT_FOUND:
+        if not isinstance(action, str) or action not in plain or not isinstance(answer, Response):
+            continue
+        if code_of(answer) != NOT_FOUND:
             continue
         announced = [said for said in facts.announced if said.conn is one.conn and said.at < one.asked]
         if not announced or action not in announced[-1].what[0] or one.answered is None:

@@ -132,12 +132,19 @@ class Tracking:
             self.conn.ready = at
         self._said = True
 
+    def _introduces(self, at: Position, **said: Any) -> None:
+        """Every topic and every packet shows who the client is; what changes counts."""
+        known = {name: value for _, name, value in self.conn.introduced}
+        new = {name: value for name, value in said.items() if name not in known or known[name] != value}
+        self.conn.introduced += [(at, name, value) for name, value in new.items()]
+
     def _sent(self, frame: Frame, topic: str, at: Position) -> None:
         """What the client says to other nodes."""
         parts = topic_parts(topic)
         if not isinstance(frame, Packet) or parts is None:
             self.facts.broken.append((at, f"what was published to {topic} is no packet"))
             return
+        self._introduces(at, namespace=parts.prefix.partition("-")[2], node_id=frame.sender)
         self.facts.sent.append(
             Sent(self.conn, at, f"{parts.command}.{parts.rest}" if parts.rest else parts.command, frame)
         )

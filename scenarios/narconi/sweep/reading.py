@@ -325,7 +325,7 @@ class Frames:
         if self._encoding is None:
             self._metadata = metadata, message.size
             return None
-        body = _decoded(self._encoding, metadata.pop("message", None))
+        body = _decoded(self._encoding.lower(), metadata.pop("message", None))
         return _deliver(metadata, body, self._encoding, False), message.size
 
 

@@ -57,6 +57,8 @@ class Tracking:
         for seen in self.conn.frames:
             frame = seen.frame
             if isinstance(frame, f.HttpRequest):
+                if frame.project:
+                    self.conn.introduced.append((seen.at, "project", frame.project))
                 wrong = problem(frame, self._keys())
                 if wrong:
                     self.facts.broken.append((seen.at, wrong))

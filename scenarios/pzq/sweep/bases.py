@@ -37,10 +37,12 @@ from scenarios.pzq.sweep.producing import (
     unwaited,
     waited,
 )
+from scenarios.pzq.sweep.varied import aborted, hasty, inside, wrong_clock
 from scenarios.pzq.sweep.walking import WALKS
 
 __all__ = [
     "WALKS",
+    "aborted",
     "ask",
     "at_rest",
     "blank_ids",
@@ -56,8 +58,10 @@ __all__ = [
     "filtered",
     "flood",
     "given_back",
+    "hasty",
     "ids",
     "in_time",
+    "inside",
     "odd_counters",
     "one_is_slow",
     "outage",
@@ -72,4 +76,5 @@ __all__ = [
     "unsubscribed",
     "unwaited",
     "waited",
+    "wrong_clock",
 ]

@@ -72,6 +72,15 @@ from scenarios.rabbitmq_stream.sweep.spread import (
     read_super_stream,
     sections,
 )
+from scenarios.rabbitmq_stream.sweep.varied import (
+    aborted,
+    asked_of_super_streams,
+    created_with,
+    inside,
+    other_host,
+    own_credit,
+    routed,
+)
 from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
 __all__ = [
@@ -80,7 +89,9 @@ __all__ = [
     "RAISING",
     "UNLIMITED",
     "WALKS",
+    "aborted",
     "ask",
+    "asked_of_super_streams",
     "begun_inside",
     "bodies",
     "both",
@@ -90,6 +101,7 @@ __all__ = [
     "challenged",
     "closing",
     "consume",
+    "created_with",
     "crowd",
     "crowded_window",
     "deleted",
@@ -101,6 +113,7 @@ __all__ = [
     "half_a_super_stream",
     "handed_over",
     "in_the_turn",
+    "inside",
     "large_answers",
     "large_chunks",
     "late_confirm",
@@ -115,7 +128,9 @@ __all__ = [
     "older",
     "one_link_for_both",
     "one_node_away",
+    "other_host",
     "outage",
+    "own_credit",
     "own_ids",
     "own_login",
     "packed",
@@ -127,6 +142,7 @@ __all__ = [
     "read_super_stream",
     "refused",
     "rounds",
+    "routed",
     "sections",
     "several",
     "single_active",

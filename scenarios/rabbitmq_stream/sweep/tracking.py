@@ -87,6 +87,7 @@ class Tracking:
             Deliver: self._deliver,
             ExchangeCommandVersions: self._exchange,
             MetadataUpdate: self._moved,
+            Open: self._open,
             Partitions: self._ask_partitions,
             PartitionsResponse: self._partitions,
             Publish: self._publish,
@@ -125,8 +126,15 @@ class Tracking:
         else:
             self.conn.server_closing = self.conn.server_closing or at
 
+    def _open(self, frame: Open, at: Position) -> None:
+        self.conn.introduced.append((at, "vhost", frame.virtual_host))
+
     def _authenticate(self, frame: SaslAuthenticate, at: Position) -> None:
         """Another round of it is the answer to a challenge."""
+        self.conn.introduced.append((at, "mechanism", frame.mechanism))
+        if frame.mechanism == "PLAIN":
+            user = bytes(frame.data or b"").split(b"\0")[1:2]
+            self.conn.introduced.append((at, "user", b"".join(user).decode(errors="replace")))
         if self._challenge is not None and self._challenge.answered is None:
             self._challenge.answer, self._challenge.answered = frame, at
 

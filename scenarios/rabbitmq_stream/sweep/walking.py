@@ -123,13 +123,50 @@ async def chatter(walk: Walk) -> None:
             context.broker.say(name, said)
 
 
+async def begin_with_supers(walk: Walk) -> None:
+    """A super stream, too."""
+    walk.context.broker.create_super_stream("P", ("P-0", "P-1"), ("a", "b"))
+    await begin(walk)
+
+
+async def credit(walk: Walk) -> None:
+    """A subscription may have more chunks under way from now on."""
+    live = [sub for sub in walk.state["subs"] if sub.startswith("c")]
+    if live:
+        await walk.context.op("rmqs.credit", 8.0, sub=walk.pick(*live), credit=walk.pick(1, 3))
+
+
+async def locate(walk: Walk) -> None:
+    """The partitions of a super stream, or the way of a key; of one that is not there, too."""
+    target = walk.pick("P", "P", "nowhere")
+    if walk.pick(True, False):
+        walk.begin("rmqs.partitions", 8.0, target=target)
+    else:
+        walk.begin("rmqs.route", 8.0, target=target, key=walk.pick("a", "b", "c"))
+
+
+async def route(walk: Walk) -> None:
+    """A message for a partition of a super stream."""
+    routing = {"by": walk.pick("key", "hash"), "key": walk.pick("a", "b")}
+    more = {"name": walk.pick(None, "p"), "wait": walk.pick(True, False)}
+    walk.begin("publish", 8.0, body=walk.body(), target="P", routing=routing, **more)
+
+
+async def create_with(walk: Walk) -> None:
+    """A stream with arguments; at times one that is there, with others."""
+    arguments = {"max-age": f"{walk.pick(1, 2)}h", "max-length-bytes": str(walk.pick(10**6, 10**10))}
+    walk.begin("rmqs.create", 8.0, target=f"A{walk.pick(1, 2, 3)}", arguments=arguments)
+
+
 STEPS = (
     (8, publish), (3, publish_many), (4, ask), (4, subscribe), (2, unsubscribe), (4, put), (1, store),
     (1, drop), (1, flush), (2, move), (2, Walk.kill), (1, Walk.rest), (3, Walk.ended),
 )  # fmt: skip
+VARIED = (*STEPS, (3, credit), (3, locate), (4, route), (2, create_with))
 CHATTERING = (*STEPS, (8, chatter))
 WALKS = (
     walks(30, STEPS, begin, end, role="publisher")
     + walks(10, CHATTERING, begin, end, role="publisher", name="chattering-walk")
     + walks(15, (*STEPS, *LOSSY), begin, end, role="publisher", name="rough-walk")
+    + walks(10, VARIED, begin_with_supers, end, role="publisher", name="varied-walk")
 )

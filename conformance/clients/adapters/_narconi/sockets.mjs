@@ -170,7 +170,7 @@ export class Consumer {
   closing = false
 
   constructor(encoding, callback, onEnd) {
-    Object.assign(this, { encoding, callback, onEnd })
+    Object.assign(this, { encoding: encoding?.toLowerCase(), callback, onEnd }) // any case will do
   }
 
   async open(dial, url, ms) {

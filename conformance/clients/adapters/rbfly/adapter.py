@@ -67,13 +67,13 @@ class Adapter(kit.AdapterBase):
         "auto_reconnect callback_sleep cancel lazy_subscribe named_publisher offset_without_consumer "
         "properties reentrant stats tls"
     )
+    lacks = "rmqs.create.arguments"
 
     # deliveries are allowed by its own count of messages; what publishes or connects waits for the broker,
     # and unnamed publishers of a process share a name
     contract: Mapping[str, bool] = {
         "stores_positions": False,
         "pipelines": False,
-        "takes_existing": False,
         "skips_damaged": False,
         "beats_late": False,
     }
@@ -163,10 +163,12 @@ class Adapter(kit.AdapterBase):
         await self.end(self.subscription(sub).handle)
 
     async def end(self, *reading: asyncio.Task[None]) -> None:
-        """End iterations, which unsubscribes; a user does so before leaving the client."""
+        """End iterations, which unsubscribes; a user does so before leaving the client. One that ends itself
+        does so as soon as it goes on."""
         for task in reading:
             task.cancel()
-        await asyncio.gather(*reading, return_exceptions=True)
+        others = [task for task in reading if task is not asyncio.current_task()]
+        await asyncio.gather(*others, return_exceptions=True)
 
     @kit.op("rmqs.create")
     async def create(self, session: str, target: str) -> None:

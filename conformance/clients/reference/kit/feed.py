@@ -76,7 +76,9 @@ class Feed(Generic[T]):
         self._filled.set()
 
     def abort(self) -> None:
-        """Let go of everything, of a callback that runs too."""
+        """Let go of everything, of a callback that runs too; the task ends even where that goes on."""
+        self.clear()
+        self._is_ended = True
         self._task.cancel()
 
     async def ended(self, timeout: float | None = None) -> None:

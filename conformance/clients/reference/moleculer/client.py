@@ -201,6 +201,7 @@ class MoleculerClient:
         if self.post.bus is not None and self.post.bus.is_open:
             self.post.bus.abort()
         self.caller.end()
+        self.pings.end()
         self.runtime.end()
 
     @property

@@ -84,6 +84,15 @@ class Pings:
             del self._rounds[id]
         return asked.took
 
+    def end(self) -> None:
+        """The node is stopped: nobody gets an answer any more."""
+        stopped = ClientError("closed", "the node was stopped", definite=False)
+        for _, future in self._waiting.values():
+            if not future.done():
+                future.set_exception(stopped)
+        for asked in self._rounds.values():
+            asked.complete.set()
+
     def round_trip(self, begun: float, pong: Json) -> float:
         """Seconds, by the own clock alone."""
         return self._runtime.clock.now() - begun

@@ -97,9 +97,10 @@ class Consumer:
         try:
             if not isinstance(text, str):
                 raise TypeError
-            if self.encoding == "base64":
+            encoding = (self.encoding or "").lower()  # the server takes them in any case
+            if encoding == "base64":
                 return b64decode(text, validate=True)
-            return bytes.fromhex(text) if self.encoding == "hex" else text.encode()
+            return bytes.fromhex(text) if encoding == "hex" else text.encode()
         except (TypeError, ValueError):
             raise ClientError("protocol", f"no {self.encoding}: {text!r:.60}") from None
 

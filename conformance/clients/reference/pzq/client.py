@@ -78,7 +78,7 @@ class PzqClient:
 
     def _check_open(self) -> None:
         if self.runtime.is_closed:
-            raise ClientError("closed", "the client is closed")
+            raise ClientError("closed", "the client is closed", definite=True)
 
     async def close(self, timeout: float | None = None) -> None:
         """End all sockets; waits only until those who publish have their outcome."""

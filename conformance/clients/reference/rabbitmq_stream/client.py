@@ -125,7 +125,9 @@ class StreamClient:
     async def store_offset(
         self, stream: str, reference: str, offset: int, timeout: float | None = None
     ) -> None:
-        """Remember a position; the server does not answer."""
+        """Remember a position; the server does not answer. Raises `ClientError`: closed behind a close."""
+        if self.runtime.is_closed:
+            raise ClientError("closed", CLOSED, definite=True)
         link = await self.links.control_link(self.runtime.clock.deadline(timeout))
         link.core.send(StoreOffset(reference, stream, offset))
         link.settle()

@@ -101,6 +101,8 @@ class Locator:
         """Connect, but not more often than the first delay allows."""
         earliest = self._dialled.get(address, 0.0) + self.client.settings.first_delay_s
         await asyncio.sleep(max(0.0, min(earliest, deadline) - self.runtime.clock.now()))
+        if self.runtime.is_closed:
+            raise ClientError("closed", "the client was closed meanwhile", definite=True)
         self._dialled[address] = self.runtime.clock.now()
         try:
             return await self.links.open(address, deadline)

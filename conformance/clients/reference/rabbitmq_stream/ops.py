@@ -52,13 +52,15 @@ class StreamOps:
         routing: Json | None = None, filtered: bool = False,
     ) -> Json:  # fmt: skip
         value = kit.filter_value(kit.body_bytes(body)) if filtered else UNSET
-        receipts = [
-            receipt
-            for stream in await self.streams(session, target, routing, timeout_ms)
-            for receipt in await self.send(
-                session, stream, [{"body": body, "key": key}], request_id, name, None, wait, timeout_ms, value
+        clock = self.session(session).runtime.clock
+        deadline = clock.deadline(seconds(timeout_ms))
+        messages = [{"body": body, "key": key}]
+        receipts: list[Receipt] = []
+        for stream in await self.streams(session, target, routing, timeout_ms):
+            left_ms = (deadline - clock.now()) * 1000
+            receipts += await self.send(
+                session, stream, messages, request_id, name, None, wait, left_ms, value
             )
-        ]
         for receipt in receipts if wait else ():
             await receipt.confirmed()
         word = "acked" if wait else "sent"
