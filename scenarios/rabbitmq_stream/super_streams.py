@@ -38,8 +38,8 @@ HASHES = {
     "invoice-2": 0x3AF914CB,
     "key with spaces": 0x94D6694B,
     "ключ": 0x218303C5,
-    "né": 0x37CD777D,
-    "naïve": 0x78CA58C5,
+    "é": 0xAE3193D2,
+    "Straße": 0xD56DE4DE,
 }
 
 
