@@ -14,6 +14,7 @@ from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.consuming import Consuming
 from conformance.clients.reference.rabbitmq_stream.handshake import Handshake
 from conformance.clients.reference.rabbitmq_stream.link import Link
+from conformance.clients.reference.rabbitmq_stream.murmur3 import murmur3
 from conformance.clients.reference.rabbitmq_stream.recovery import Recovery
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
 from conformance.clients.reference.rabbitmq_stream.super_streams import SuperStreams
@@ -113,15 +114,14 @@ class AbortLeavesRequestsWaiting(StreamClient):
         super().abort()
 
 
-@mutant("keys-end-in-signed-bytes", tag="data", breaks=["R19"])
-class KeysEndInSignedBytes(SuperStreams):
-    """Takes the bytes at the end of a key for numbers with a sign when it draws the partition."""
+@mutant("keys-end-in-ascii", tag="data", breaks=["R19"])
+class KeysEndInAscii(SuperStreams):
+    """Leaves what is beyond ASCII in the last, incomplete word of a key out of its hash."""
 
     def hash(self, key: str) -> int:
         data = key.encode()
-        tail = data[len(data) & ~3 :]
-        found = super().hash(key)
-        return found ^ 0xFF00 if tail and max(tail) > 127 else found
+        whole = len(data) & ~3
+        return murmur3(data[:whole] + bytes(byte for byte in data[whole:] if byte < 128))
 
 
 @mutant("logins-in-latin-1", tag="wire", breaks=["R15"])
