@@ -39,7 +39,7 @@ HASHES = {
     "key with spaces": 0x94D6694B,
     "ключ": 0x218303C5,
     "é": 0xAE3193D2,
-    "Straße": 0xD56DE4DE,
+    "ñ": 0xB2593D92,
 }
 
 
