@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import fakebrokers
 from ci.tables import table, with_tables
 from fakebrokers.description import descriptions, find_description
 from fakebrokers.pytest_fixtures import ALIAS, SCOPES, known_fixtures
@@ -43,5 +44,7 @@ def _of_a_protocol() -> Iterator[list[str]]:
 
 def _protocols() -> Iterator[list[str]]:
     for each in descriptions():
+        if each.server_name not in fakebrokers.__all__:
+            continue  # somebody has registered it: the page has what the package brings
         names = [each.name, each.fixture, f"{ALIAS}{each.fixture}", f"fakebrokers.{each.server_name}"]
         yield [names[0], *(f"`{name}`" for name in names[1:])]

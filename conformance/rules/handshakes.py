@@ -166,7 +166,7 @@ def introduces_itself_as_ordered(case: Case) -> Iterator[Violation]:
     Rests on:
         RabbitMQ Stream: mechanism and credentials of SaslAuthenticate, the virtual host of Open
             (docs/protocols/rabbitmq-stream.md, 5).
-        Narconi: the project is a part of every path (docs/protocols/narconi.md, "Addressing").
+        Narconi: the project is a part of every path (docs/protocols/narconi.md, "Routes").
         Moleculer: the namespace is a part of every topic (docs/protocols/moleculer.md, 3).
 
     Example:

@@ -40,20 +40,31 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
     """
     at = case.mark("subscribed")
     assert at is not None
-    ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
-    inner = [heard for heard in case.heard("done") if heard["op"] == "unsubscribe" and heard["ok"]]
-    ended |= {heard["sub"] for heard in inner if heard.at < at}
-    ends = [done for done in case.done("close", "abort") if done.begun < at]
-    closes = list(case.done(*case.traits.delivery.closing))
+    ended = _ended_by(case, at)
     found: Counter[str] = Counter()
     for done in case.done("subscribe"):
-        shut = any(done.begun < d.begun < at for d in closes if d.args["target"] == done.args["target"])
-        gone = any(done.begun < d.begun and d.args["session"] == done.args["session"] for d in ends)
-        if shut or gone or done.result is None or not (done.result.ok or (or_asked and done.result.hang)):
+        result = done.result
+        if result is None or not (result.ok or (or_asked and result.hang)):
             continue
-        if done.begun < at and done.args["sub"] not in ended:
+        if done.begun < at and done.args["sub"] not in ended and not _went_with_others(case, done, at):
             found[done.args["target"]] += 1
     return found
+
+
+def _ended_by(case: Case, at: Position) -> set[str]:
+    """The subscriptions that the application had ended by then, in a callback or outside."""
+    inner = [heard for heard in case.heard("done") if heard["op"] == "unsubscribe" and heard["ok"]]
+    outer = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
+    return outer | {heard["sub"] for heard in inner if heard.at < at}
+
+
+def _went_with_others(case: Case, subscribed: RunOp, at: Position) -> bool:
+    """Whether the application had closed the target of a subscription, or its session."""
+    closes = case.done(*case.traits.delivery.closing)
+    targets = [done.begun for done in closes if done.args["target"] == subscribed.args["target"]]
+    ends = case.done("close", "abort")
+    sessions = [done.begun for done in ends if done.args["session"] == subscribed.args["session"]]
+    return any(subscribed.begun < begun < at for begun in (*targets, *sessions))
 
 
 def _is_kept(case: Case, target: str) -> bool:

@@ -58,14 +58,7 @@ class Tracking:
         for seen in self.conn.frames:
             frame = seen.frame
             if isinstance(frame, f.HttpRequest):
-                if frame.project:
-                    self.conn.introduced.append((seen.at, "project", frame.project))
-                wrong = problem(frame, self._keys())
-                if wrong:
-                    self.facts.broken.append((seen.at, wrong))
-            if isinstance(frame, f.HttpRequest) and not isinstance(frame, f.WsUpgrade):
-                self.conn.ready = self.conn.ready or self.conn.accepted
-                self.conn.is_session = False
+                self._request(frame, seen.at)
             question = self._pairing.see(seen)
             if question is not None and isinstance(frame, f.WsUpgrade):
                 question.to = frame.queue
@@ -82,6 +75,16 @@ class Tracking:
         self._part()
         if self._window is not None:
             self._window.closed = self._window.closed or self.conn.ended
+
+    def _request(self, frame: f.HttpRequest, at: Position) -> None:
+        """Of HTTP; an upgrade begins as one, too."""
+        if frame.project:
+            self.conn.introduced.append((at, "project", frame.project))
+        if wrong := problem(frame, self._keys()):
+            self.facts.broken.append((at, wrong))
+        if not isinstance(frame, f.WsUpgrade):
+            self.conn.ready = self.conn.ready or self.conn.accepted
+            self.conn.is_session = False
 
     def _keys(self) -> set[str]:
         """The keys of the upgrades on other connections."""

@@ -50,7 +50,7 @@ class AnswersByTheWallClock(Requests):
 
 
 @mutant("abort-leaves-requests-waiting", tag="life-cycle", breaks=["X1"])
-class AbortLeavesRequestsWaiting(BlazingClient):
+class AbortLeavesQueueRequestsWaiting(BlazingClient):
     """Requests that are under way when the application drops the client wait until their time is over."""
 
     def abort(self) -> None:

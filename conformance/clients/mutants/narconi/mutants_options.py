@@ -70,7 +70,7 @@ class BaseWithoutASlash(NarconiOps):
 
 
 @mutant("own-end-waits-for-itself", tag="life-cycle", breaks=["X10"])
-class OwnEndWaitsForItself(NarconiOps):
+class OwnWebSocketsEndWaitsForItself(NarconiOps):
     """A subscription ends when all its callbacks have ended, the one that asks for it too."""
 
     @kit.op("unsubscribe")

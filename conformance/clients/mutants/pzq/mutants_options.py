@@ -13,7 +13,7 @@ from conformance.clients.reference.pzq.ops import PzqOps
 
 
 @mutant("own-end-waits-for-itself", tag="life-cycle", breaks=["X10"])
-class OwnEndWaitsForItself(PzqOps):
+class OwnSocketsEndWaitsForItself(PzqOps):
     """A subscription ends when all its callbacks have ended, the one that asks for it too."""
 
     @kit.op("unsubscribe")

@@ -92,7 +92,7 @@ class OneRouteAfterALoss(SuperStreams):
 
 
 @mutant("own-end-waits-for-itself", tag="life-cycle", breaks=["X10"])
-class OwnEndWaitsForItself(Consuming):
+class OwnSubscriptionsEndWaitsForItself(Consuming):
     """The end of a subscription waits for the callback that asks for it."""
 
     async def settled(self, ended: list[Subscription], deadline: float) -> None:
@@ -105,7 +105,7 @@ class OwnEndWaitsForItself(Consuming):
 
 
 @mutant("abort-leaves-requests-waiting", tag="life-cycle", breaks=["X1"])
-class AbortLeavesRequestsWaiting(StreamClient):
+class AbortLeavesStreamRequestsWaiting(StreamClient):
     """Requests that are under way when the application drops the client wait until their time is over."""
 
     def abort(self) -> None:
