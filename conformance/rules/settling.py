@@ -329,9 +329,10 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
 
 @invariant("untouched-works")
 def what_waits_can_be_settled(case: Case) -> Iterator[Violation]:
-    """Where nothing is disturbed, what waits for an acknowledgement can be acknowledged."""
+    """Where nothing is disturbed, what waits for an acknowledgement, as was ordered, can be acknowledged."""
     if not was_left_alone(case):
         return
+    waiting = {done.args["sub"] for done in case.done("subscribe") if done.args.get("options", {}).get("ack")}
     plans = _plans(case)
     places = {(heard["sub"], heard["ref"]): place for place, heard in enumerate(case.heard("message"))}
     below: dict[str, int] = defaultdict(lambda: -1)
@@ -339,7 +340,9 @@ def what_waits_can_be_settled(case: Case) -> Iterator[Violation]:
     ends = min((done.begun for done in case.done("unsubscribe", "close", "abort")), default=None)
     for done in case.done("settle"):
         sub, how, place = done.args["sub"], done.args["how"], places.get((done.args["sub"], done.args["ref"]))
-        if place is None or plans.get(sub, {}).get("auto_settle") == "ack" or (ends and ends < done.begun):
+        if place is None or sub not in waiting or (ends and ends < done.begun):
+            continue
+        if plans.get(sub, {}).get("auto_settle") == "ack":
             continue
         waits = place > below[sub] and place not in settled
         if waits and how != "nack" and done.result is not None and done.result.word == "invalid":
