@@ -16,7 +16,7 @@ from conformance.run.reported import ReportedEvent, joined
 from conformance.run.showing import message
 from conformance.run.trace import Position
 
-ENDING = ("close", "abort", "unsubscribe")  #: behind one of these a callback need not come back
+ENDING = ("close", "abort", "unsubscribe")  #: after one of these a callback need not come back
 DUE_S = 0.5  #: what a client may take to deliver a message for which nothing else has to end
 
 

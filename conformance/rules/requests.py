@@ -132,7 +132,7 @@ def _connected_without_handshake(case: Case) -> Iterator[Violation]:
 
 
 def _looks_at_nothing(case: Case, done: RunOp) -> bool:
-    """Whether a connect ended at once, before the server had seen its client: it goes on behind the op."""
+    """Whether a connect ended at once, before the server had seen its client: it goes on after the op."""
     ended = done.ended
     assert ended is not None
     came = any(done.begun < conn.accepted < ended for conn in case.conns.values())

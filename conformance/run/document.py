@@ -16,7 +16,7 @@ from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
 from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.viewer.document import links_of
-from fakebrokers.viewer.model import HELD, add_model, told
+from fakebrokers.viewer.model import HELD, add_model, reported
 from fakebrokers.viewer.rows import (
     HEX_BYTES,
     Lanes,
@@ -78,14 +78,14 @@ def document_of(
     more = list(besides(began_s, lanes))
     for row in more:
         row.counts = []  # what the client had of them is in the trace
-    rows, facts = told(in_order([*_with_holdings([row for _, row in placed], more), *more]))
+    rows, facts = reported(in_order([*_with_holdings([row for _, row in placed], more), *more]))
     _prove(rows, placed, violated)
     document = RunDocument(title, list(about.items()), lanes.all, rows, _logs(case), True, facts)
     return add_model(document, case.spec.protocol)
 
 
 def _with_holdings(rows: Sequence[Row], more: list[Row]) -> Iterator[Row]:
-    """The rows of a trace, and what the fake told, taken out of `more`, behind the frames that changed it.
+    """The rows of a trace, and what the fake reported, taken out of `more`, after the frames that changed it.
 
     Times alone would not do: on virtual time much happens at once.
     """
@@ -98,17 +98,17 @@ def _with_holdings(rows: Sequence[Row], more: list[Row]) -> Iterator[Row]:
             place = f"{dict(row.details)['connection']} {row.what}"
             passed[place] += 1
             places[f"{place} {passed[place]}"] = number
-    times, behind, at = [row.t for row in rows], defaultdict[int, list[Row]](list), -1
+    times, after, at = [row.t for row in rows], defaultdict[int, list[Row]](list), -1
     for held in holdings:
         place = "".join(held.links)
         at = max(at, places.get(place, bisect_left(times, held.t) - 1))
         if at >= 0 and (place in places or held.t < times[at]):
             held.t = times[at]
-        behind[at].append(held)
-    yield from behind[-1]
+        after[at].append(held)
+    yield from after[-1]
     for number, row in enumerate(rows):
         yield row
-        yield from behind[number]
+        yield from after[number]
 
 
 def _prove(rows: Sequence[Row], placed: Sequence[tuple[Position, Row]], violated: Sequence[RuleMark]) -> None:

@@ -39,7 +39,7 @@ class Holdings:
         self._known: Mapping[str, str] = {}
 
     def forget(self) -> None:
-        """Keep none of them; what is held now is told anew."""
+        """Keep none of them; what is held now is reported anew."""
         self.kept.clear()
         self._known = {}
 

@@ -177,7 +177,7 @@ class Journal:
         """Take down from now on what the broker holds, as `holdings` and for the sink; see `State.HOLDS`.
 
         It is asked before each record what the one before has changed, and at the end of each step; what the
-        broker does by itself, such as to deliver, is told by the record that it says then.
+        broker does by itself, such as to deliver, comes with the record of what it says then.
         """
         self._holdings = Holdings(ask, self._limit)
 

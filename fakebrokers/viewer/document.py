@@ -21,7 +21,7 @@ from fakebrokers.journal.rows import OpRow, TracedRow
 from fakebrokers.journal.run import DID
 from fakebrokers.journal.stored import began_ns, record_of
 from fakebrokers.viewer.calls import Call, call_rows
-from fakebrokers.viewer.model import add_model, held_row, told
+from fakebrokers.viewer.model import add_model, held_row, reported
 from fakebrokers.viewer.rows import (
     HEX_BYTES,
     TEST,
@@ -66,7 +66,7 @@ def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
     numbered += [(row.seq, ops.row(row, row.t_ns / 1e9 - started)) for row in asked]
     rows = [row for _, row in sorted(numbered, key=lambda each: each[0])]
     passed = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
-    rows, facts = told(in_order([*script_rows(did, started, lanes), *rows, *passed]))
+    rows, facts = reported(in_order([*script_rows(did, started, lanes), *rows, *passed]))
     title = log.run.name or log.run.run
     document = RunDocument(title, about_run(log), lanes.all, rows, list(logs), facts=facts)
     return add_model(document, log.run.protocol)
@@ -88,9 +88,9 @@ def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]
 
 
 def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
-    """What of a journal a trace does not show: states, frames that a fault has touched, what the fake told.
+    """What a trace does not show of a journal: states, frames that a fault touched, what the fake reported.
 
-    What it told has as its link the place of the frame that passed last, if that was then: connection,
+    What it reported has as its link the place of the frame that passed last, if that was then: connection,
     direction and number.
 
     Args:
@@ -144,7 +144,7 @@ def of_journal(
         last = max((row.t for row in rows), default=0.0)
         at_s = last if ended_s is None else max(last, ended_s - began_s)
         rows.append(_failure(at_s, lanes.test, "the test failed", failure))
-    rows, facts = told(in_order(rows))
+    rows, facts = reported(in_order(rows))
     document = RunDocument(title, list(about.items()), lanes.all, rows, list(logs), facts=facts)
     return add_model(document, protocol)
 
@@ -152,7 +152,7 @@ def of_journal(
 def _with_holdings(
     records: Sequence[Record], journal: Journal, began_s: float, lanes: Lanes
 ) -> Iterator[Row]:
-    """Records, and after each what the fake told then.
+    """Records, and after each what the fake reported then.
 
     Args:
         began_s: See `call_rows`.
@@ -196,7 +196,7 @@ def _number_in(name: str) -> int:
 
 
 def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
-    """A frame at a tap, or a state, or what the fake told."""
+    """A frame at a tap, or a state, or what the fake reported."""
     is_state = record.tap is Tap.STATE
     if is_state and record.kind == State.HOLDS:
         return held_row(record.at, record.note)

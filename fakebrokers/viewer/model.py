@@ -1,6 +1,6 @@
 """What a broker knows after each row of a page: its queues, streams and peers.
 
-Each protocol says it in its own package (``Description.model``), in two ways. A fake that is traced tells
+Each protocol says it in its own package (``Description.model``), in two ways. A fake that is traced reports
 itself what it holds, whenever that changes (`BrokerModel.held`). Of a real server, of a journal without that
 and of what only clients know, it is derived from the frames that the broker heard and said, or where only the
 wire is known from those that passed there (`BrokerModel.frame`).
@@ -24,8 +24,8 @@ from fakebrokers.protocol import find_protocol, is_available
 from fakebrokers.viewer.rows import Fact, Lane, Row, RunDocument
 
 SHOWN, KEY = 8, 34  #: keys of a fact that are named, and characters of each
-MOST_HELD = 200  #: facts that a fake tells at a time
-HELD = "held"  #: what rows are that say what the fake told, until `told` takes them away
+MOST_HELD = 200  #: facts that a fake reports at a time
+HELD = "held"  #: what rows are that say what the fake reported, until `reported` takes them away
 #: Where the broker is: what reached it, and what it meant to send.
 _BROKERS_TAPS = frozenset({"", "heard", "said"})
 _ENDS = ("closed", "ended")  #: how the names of states begin with which a connection ends
@@ -95,7 +95,7 @@ class BrokerModel(FactLog, ABC):
     """What a protocol says of its broker.
 
     Attributes:
-        besides: Words in the names of facts that no fake tells of itself: frames tell them in any case.
+        besides: Words in the names of facts that no fake reports of itself: frames say them in any case.
         t: Seconds, of the row that is looked at.
     """
 
@@ -136,7 +136,7 @@ def listeners(subscriptions: Iterable[Subscription], word: str = "") -> Iterator
     """Facts on those who listen at a bus, but for the fake's own.
 
     Args:
-        word: Stands before what a connection knows a subscription by.
+        word: Comes before what a connection knows a subscription by.
     """
     for each in subscriptions:
         group = f", group {each.queue}" if each.queue else ""
@@ -147,12 +147,12 @@ def listeners(subscriptions: Iterable[Subscription], word: str = "") -> Iterator
 
 
 def held_row(at: float, changes: str) -> Row:
-    """What a fake told, as JSON, among the rows where it has changed; `told` takes it away."""
+    """What a fake reported, as JSON, among the rows where it has changed; `reported` takes it away."""
     return Row(at, HELD, 0, "", "", changes, "", [], 0, [])
 
 
-def told(rows: Sequence[Row]) -> tuple[list[Row], list[Fact]]:
-    """The rows without those that say what the fake told, and what it told.
+def reported(rows: Sequence[Row]) -> tuple[list[Row], list[Fact]]:
+    """The rows without those that say what the fake reported, and what it reported.
 
     It is the row in front that has changed it; where that is older, nothing in the journal has: then it
     shows from the next row on.
@@ -173,7 +173,7 @@ def told(rows: Sequence[Row]) -> tuple[list[Row], list[Fact]]:
 def add_model(document: RunDocument, protocol: str) -> RunDocument:
     """Give a page what the broker knew at each row, where its protocol says how that is derived.
 
-    What the fake has told is in the document already; frames tell then only what no fake tells of itself.
+    What the fake has reported is in the document already; then frames say only what no fake reports itself.
     """
     place = find_protocol(protocol).model if protocol and is_available(protocol) else ""
     if not place:
@@ -181,7 +181,7 @@ def add_model(document: RunDocument, protocol: str) -> RunDocument:
     model: BrokerModel = found(place)()
     follow(model, document.rows, document.lanes, wire_only=document.is_of_the_wire)
     known = {fact.name for fact in document.facts}
-    document.is_told = bool(known)
+    document.is_reported = bool(known)
     document.facts += [
         fact
         for name, fact in model.facts.items()

@@ -72,7 +72,7 @@ class RunDocument(msgspec.Struct):
         logs: What the client, or the test, has written besides: where, and the text.
         is_of_the_wire: What the broker made of its frames is not known of all.
         facts: What the broker knew at each row, see `model`.
-        is_told: The fake itself has told most of it.
+        is_reported: The fake itself has reported most of it.
     """
 
     title: str
@@ -82,7 +82,7 @@ class RunDocument(msgspec.Struct):
     logs: list[tuple[str, str]] = []
     is_of_the_wire: bool = False
     facts: list[Fact] = []
-    is_told: bool = False
+    is_reported: bool = False
 
 
 class Lanes:

@@ -415,7 +415,7 @@ class Viewer {
       if (before) now.append(" ", make("s", {title: "before this row"}, before));
       rows.push(make("tr", {className: before === undefined ? "" : "changed"}, make("th", {scope: "row"}, label), now));
     });
-    const more = facts.length - shown.length, title = run.data.is_told ? "The broker now" : `The broker now, by ${run.data.is_of_the_wire ? "what passed on the wire" : "its frames"}`;
+    const more = facts.length - shown.length, title = run.data.is_reported ? "The broker now" : `The broker now, by ${run.data.is_of_the_wire ? "what passed on the wire" : "its frames"}`;
     return [make("h4", {}, title), make("table", {className: "broker"}, ...rows), more > 0 ? make("p", {}, `and ${more} more`) : ""];
   }
 

@@ -95,7 +95,7 @@ async def through_the_second(subject: Subject, case: str, both: Sequence[str], l
 
 
 def looks_at_nothing(client: Client, result: Result) -> bool:
-    """Whether a connect was ok at once and goes on behind the op, as of a library that tells of no server."""
+    """Whether a connect was ok at once and goes on after the op, as of a library that reports no server."""
     return result.ok and result.elapsed_ms < AT_ONCE_MS and client.may("pipelines")
 
 

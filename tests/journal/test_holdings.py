@@ -19,7 +19,7 @@ class Room:
         self.journal = Journal(FRAMES, limit=limit)
         self.journal.record_holdings(lambda: None if self.now is None else dict(self.now))
 
-    def told(self) -> list[tuple[int, float, dict[str, str]]]:
+    def noted(self) -> list[tuple[int, float, dict[str, str]]]:
         return [(each.seq, each.at, dict(each.changes)) for each in self.journal.holdings]
 
 
@@ -29,7 +29,7 @@ def test_what_a_frame_of_a_client_changes_belongs_to_it_and_not_to_its_answer() 
     room.now = {"key a": "x"}
     room.journal.add(1.0, "c1", Tap.OUT, Stored(("a",)), 9)
     room.journal.step_ended(1.0)
-    assert room.told() == [(1, 1.0, {"key a": "x"})]
+    assert room.noted() == [(1, 1.0, {"key a": "x"})]
 
 
 def test_what_a_broker_does_by_itself_belongs_to_the_frame_that_it_says_then() -> None:
@@ -43,7 +43,11 @@ def test_what_a_broker_does_by_itself_belongs_to_the_frame_that_it_says_then() -
     room.now = {"reader": "3"}
     room.journal.add(5.0, "c1", Tap.OUT, Value("a", "x"), 9)  # at a timer
     room.journal.step_ended(5.0)
-    assert room.told() == [(1, 1.0, {"reader": "1"}), (3, 1.0, {"reader": "2"}), (4, 5.0, {"reader": "3"})]
+    assert room.noted() == [
+        (1, 1.0, {"reader": "1"}),
+        (3, 1.0, {"reader": "2"}),
+        (4, 5.0, {"reader": "3"}),
+    ]
 
 
 def test_what_no_record_has_changed_has_its_own_time() -> None:
@@ -52,7 +56,7 @@ def test_what_no_record_has_changed_has_its_own_time() -> None:
     room.journal.step_ended(1.0)
     room.now = {"key b": "y"}  # by a call
     room.journal.step_ended(3.0)
-    assert room.told() == [(1, 3.0, {"key b": "y"})]
+    assert room.noted() == [(1, 3.0, {"key b": "y"})]
 
 
 def test_only_changes_are_kept_and_what_is_gone_is_empty() -> None:
@@ -62,17 +66,21 @@ def test_only_changes_are_kept_and_what_is_gone_is_empty() -> None:
         room.journal.step_ended(float(step))
     room.now = None  # it cannot say
     room.journal.step_ended(9.0)
-    assert [changes for *_, changes in room.told()] == [{"a": "1", "b": "1"}, {"a": "2", "b": ""}, {"a": ""}]
+    assert [changes for *_, changes in room.noted()] == [
+        {"a": "1", "b": "1"},
+        {"a": "2", "b": ""},
+        {"a": ""},
+    ]
 
 
-def test_a_journal_that_forgets_is_told_anew_what_is_held() -> None:
+def test_a_journal_that_forgets_gets_anew_what_is_held() -> None:
     room = Room()
     room.now = {"a": "1"}
     room.journal.step_ended(1.0)
     room.journal.forget()
-    assert room.told() == []
+    assert room.noted() == []
     room.journal.step_ended(2.0)
-    assert room.told() == [(0, 2.0, {"a": "1"})]
+    assert room.noted() == [(0, 2.0, {"a": "1"})]
 
 
 def test_the_oldest_changes_become_one() -> None:
@@ -99,7 +107,7 @@ def test_records_are_the_same_and_a_file_has_the_changes_after_theirs() -> None:
     assert msgspec.json.decode(written[1].note) == {"key a": 'x"\\udce9'}
 
 
-def test_a_broker_that_cannot_be_asked_costs_no_connection_and_is_told() -> None:
+def test_a_broker_that_cannot_be_asked_costs_no_connection_and_is_reported() -> None:
     journal = Journal(FRAMES)
 
     def ask() -> dict[str, str]:

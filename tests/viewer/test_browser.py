@@ -144,7 +144,7 @@ def test_what_is_of_a_connection_stands_below_its_name_and_what_has_changed_is_s
         Fact("c2 subscription 50", [0, 2], ["credit 1", "credit 0"]),
         Fact("queue of c3 and others", [0], ["empty"]),
     ]
-    found.is_told = True
+    found.is_reported = True
     write_page(tmp_path / "run.html", [found])
     with opened(browser, (tmp_path / "run.html").as_uri() + "#1", width, 740) as page:
         page.locator("body[data-facts]").wait_for()

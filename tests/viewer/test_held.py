@@ -31,7 +31,7 @@ from fakebrokers.server import FakeServer
 from fakebrokers.viewer import RunDocument, of_journal, of_log
 from fakebrokers.viewer.calls import calls_of, listen
 from fakebrokers.viewer.document import of_the_broker
-from fakebrokers.viewer.model import held_row, told
+from fakebrokers.viewer.model import held_row, reported
 from fakebrokers.viewer.rows import Fact, Row
 from tests.viewer.test_model import after, known
 
@@ -60,7 +60,7 @@ def of_base(fakes: list[FakeServer]) -> Told:
         runner(protocol)(Spec(protocol, base))
         fakes[0].check()
         document = of_journal(base, fakes[0].journal, {}, protocol=protocol)
-        assert document.is_told
+        assert document.is_reported
         return document
 
     return found
@@ -95,7 +95,7 @@ def test_a_publisher_has_its_last_id_and_what_is_unconfirmed(of_base: Told) -> N
 def test_what_is_not_committed_is_unconfirmed() -> None:
     class Owner:
         def confirmed(self, publisher: Publisher, publishing_ids: bytes, now: float) -> None:
-            """It is told."""
+            """It is reported."""
 
     with RabbitMQStream() as broker:
         broker.create_stream("orders")
@@ -266,7 +266,7 @@ def test_of_a_journal_on_disk_with_fields_the_fake_has_told(tmp_path: Path) -> N
         broker.create_queue("shop", "orders")
     [log] = stored(tmp_path)
     document = of_log(log)
-    assert document.is_told
+    assert document.is_reported
     assert [fact.name for fact in document.facts] == ["queue shop_orders"]
     assert not [row for row in document.rows if row.name == "holds"]
     shown = [CliRunner().invoke(show, [str(tmp_path), *more]).output for more in ([], ["--kind", "holds"])]
@@ -287,16 +287,16 @@ def test_of_a_judged_run_the_fake_has_told_and_frames_only_the_rest(
     case = runner("narconi")(Spec("narconi", "consume"))
     log = note.log()
     document = of_log(log)
-    assert document.is_told
+    assert document.is_reported
     assert after(document, "WsDeliver")["c1 consumer"] == "of test_C: 1 of at most 2 not acknowledged (1)"
     assert after(document, "WsUpgrade")["c1 request 1"].startswith("GET ")
     traced = document_of(case, "x", {}, besides=lambda began_s, lanes: of_the_broker(log, began_s, lanes))
-    assert traced.is_told
+    assert traced.is_reported
     assert known(traced)["queue test_P"] == "1 ready, 0 not acknowledged, 0 consumers"
     for kind in ("WsDeliver", "WsAck"):
         for nth in (1, 2):  # all of that is at 0 s
             assert after(traced, kind, nth)["c1 consumer"] == after(document, kind, nth)["c1 consumer"]
-    assert not document_of(case, "x", {}).is_told
+    assert not document_of(case, "x", {}).is_reported
 
 
 def test_a_proxy_holds_nothing() -> None:
@@ -323,13 +323,13 @@ def change(t: float, **facts: str) -> Row:
     return held_row(t, as_json(facts).decode())
 
 
-def test_what_is_told_stands_at_the_row_in_front_or_at_the_next_if_that_is_older() -> None:
+def test_what_is_reported_is_at_the_row_before_or_at_the_next_if_that_is_older() -> None:
     rows = [change(0.0, a="0"), row(1.0), change(1.0, a="1"), change(2.0, a="2", b="1"), row(3.0), row(3.0)]
-    kept, facts = told([*rows, change(3.0, b=""), change(9.0, a="9")])
+    kept, facts = reported([*rows, change(3.0, b=""), change(9.0, a="9")])
     assert [each.t for each in kept] == [1.0, 3.0, 3.0]
     assert facts == [Fact("a", [0, 1, 2], ["1", "2", "9"]), Fact("b", [1, 2], ["1", ""])]
 
 
-def test_what_is_told_of_no_rows_or_cannot_be_read_harms_nothing() -> None:
-    assert told([change(1.0, a="1")]) == ([], [Fact("a", [0], ["1"])])
-    assert told([row(1.0), held_row(1.0, "[1")]) == ([row(1.0)], [])
+def test_what_is_reported_of_no_rows_or_cannot_be_read_harms_nothing() -> None:
+    assert reported([change(1.0, a="1")]) == ([], [Fact("a", [0], ["1"])])
+    assert reported([row(1.0), held_row(1.0, "[1")]) == ([row(1.0)], [])
