@@ -18,14 +18,19 @@ def _collect(runs: int) -> None:
 def rare_collections() -> Iterator[Callable[[int], None]]:
     """Collect garbage only now and then: call what this yields with the number of runs so far.
 
-    What is there at the beginning stays: it is not looked at again.
+    What is there at the beginning stays: it is not looked at again. Where the process has frozen what it has
+    already, that is left as it is: `gc.unfreeze` knows no part of it, and each later collection would walk
+    through all of it.
     """
     was_on = gc.isenabled()
+    is_frozen = gc.get_freeze_count() > 0
     gc.disable()
-    gc.freeze()
+    if not is_frozen:
+        gc.freeze()
     try:
         yield _collect
     finally:
-        gc.unfreeze()
+        if not is_frozen:
+            gc.unfreeze()
         if was_on:
             gc.enable()
