@@ -29,6 +29,8 @@ async function unpacked(text) {
   return JSON.parse(await new Response(stream).text());
 }
 
+function counted(many, word) { return `${many} ${word}${many === 1 ? "" : "s"}`; }
+
 function hexdump(digits) {
   const lines = [];
   for (let at = 0; at < digits.length; at += 32) {
@@ -117,6 +119,14 @@ class Run {
       links = more;
     }
     this.draw(true); this.paint();
+  }
+
+  /** How many rows are followed: of one message, unless its key was published more than once. */
+  followed() {
+    const rows = counted(this.linked.size, "row");
+    const publishes = [...this.linked].map(at => this.rows[at]).filter(row =>
+      row[WHAT] === "in" && row[TAP] !== "heard" && (row[COUNTS] || []).some(([role]) => role === "publish"));
+    return publishes.length > 1 ? `${rows} with one key, of ${publishes.length} publishes` : `${rows} of one message`;
   }
 
   /** What the wire and the broker had of messages after a row, and what had no answer yet. */
@@ -354,8 +364,8 @@ class Viewer {
   hits() { return this.current.visible.filter(at => this.current.hits.has(at)); }
 
   tell() {
-    const run = this.current, total = `${run.visible.length} rows`;
-    this.count.textContent = this.words.value.trim() ? `${this.hits().length} of ${total}` : run.linked.size ? `${run.linked.size} rows of one message` : `${total}, ${run.marks.length} mark${run.marks.length === 1 ? "" : "s"}`;
+    const run = this.current, total = counted(run.visible.length, "row");
+    this.count.textContent = this.words.value.trim() ? `${this.hits().length} of ${total}` : run.linked.size ? run.followed() : `${total}, ${counted(run.marks.length, "mark")}`;
   }
 
   step(places, by, here = false) {

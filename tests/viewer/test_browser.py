@@ -104,6 +104,27 @@ def test_one_message_is_followed(page: Any) -> None:
     assert page.locator(".row.linked").count() == 4
 
 
+def test_a_row_that_is_followed_shows_that_it_was_found(page: Any) -> None:
+    page.keyboard.press("f")
+    page.keyboard.press("/")
+    page.keyboard.type("publish")
+    hit = page.locator(".row.linked.hit:not(.picked)").first
+    other = page.locator(".row.hit:not(.linked):not(.picked)").first
+    colours = [each.evaluate("row => getComputedStyle(row).backgroundColor") for each in (hit, other)]
+    assert colours[0] == colours[1]
+
+
+def test_a_key_that_was_published_again_is_not_called_one_message(browser: Any, tmp_path: Path) -> None:
+    found = document(2)
+    found.rows += [Row(1.0, "in", 1, "", "Publish", "#1", "", ["p:1"], 0, [], [("publish", 1)])]
+    write_page(tmp_path / "run.html", [found])
+    with opened(browser, (tmp_path / "run.html").as_uri(), 1280, 900) as page:
+        page.locator("body[data-ready]").wait_for()
+        page.keyboard.press("End")
+        page.keyboard.press("f")
+        assert "5 rows with one key, of 2 publishes" in page.locator(".count").inner_text()
+
+
 def test_a_rule_says_why_and_leads_to_what_proves_it(page: Any) -> None:
     page.keyboard.press("m")
     assert "why" in page.locator("aside dl").inner_text()
