@@ -63,6 +63,23 @@ class Written(NamedTuple):
     producer: Hashable = None
 
 
+class Oversized(NamedTuple):
+    """The client has written more than the server takes.
+
+    Attributes:
+        named: When the server had said how much that is.
+        what: For people.
+        size, limit: Bytes.
+    """
+
+    conn: Conn
+    named: Position
+    at: Position
+    what: str
+    size: int
+    limit: int
+
+
 class Settled(NamedTuple):
     """The broker's word on one message.
 
@@ -342,6 +359,7 @@ class Facts:
     needless: list[tuple[Position, str]] = field(default_factory=list)
     wrong: list[tuple[Position, str]] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
+    oversized: list[Oversized] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
     ids: list[IdUse] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)

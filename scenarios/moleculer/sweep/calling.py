@@ -230,6 +230,29 @@ async def limits(context: ScriptContext) -> None:
     await probed(context)
 
 
+#: Twice as many bytes as letters: room for the rest of a packet is left in letters, and none in bytes.
+LETTERS = (1000, 4100, 7500)
+
+
+@base(role="caller", server={"bus": {"max_payload": 8192}}, injections=False)
+async def longer_in_bytes(context: ScriptContext) -> None:
+    """Calls, events and answers around the largest message, which most of them fit in letters alone."""
+    node = peer(context)
+    await joined(context)
+    context.notes.oversized = True
+    answers = {f"of-{count}": {"return": "é" * count} for count in LETTERS}
+    await context.op("mol.serve", service="s", actions=answers)
+    await context.sleep(1)
+    for count in LETTERS:
+        context.notes.fits.append((len(context.ops), count == LETTERS[0]))
+        await begin(context, "p.echo", "é" * count)
+        for op in ("mol.emit", "mol.broadcast"):
+            await context.op(op, event="news.a", data="é" * count)
+        node.start_call(f"s.of-{count}", {}, target=NODE, timeout=5.0)
+        await context.sleep(0.5)
+    await probed(context)
+
+
 @base(role="caller")
 async def two_nodes(context: ScriptContext) -> None:
     """Two nodes of one application; one of them is closed."""

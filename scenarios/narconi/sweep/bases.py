@@ -38,6 +38,7 @@ from scenarios.narconi.sweep.options import aborted, encodings_in_any_case, insi
 from scenarios.narconi.sweep.publishing import (
     alone,
     largest_sent,
+    longer_in_bytes,
     near_names,
     newcomers,
     publish,
@@ -96,6 +97,7 @@ __all__ = [
     "largest",
     "largest_sent",
     "left_alone",
+    "longer_in_bytes",
     "many_messages",
     "messages",
     "mixed_words",
