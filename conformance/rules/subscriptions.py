@@ -47,7 +47,7 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
         if result is None or not (result.ok or (or_asked and result.hang)):
             continue
         if done.begun < at and done.args["sub"] not in ended and not _went_with_others(case, done, at):
-            found[done.args["target"]] += 1
+            found[done.args["target"]] += case.traits.delivery.subscriptions(case, done.args)
     return found
 
 

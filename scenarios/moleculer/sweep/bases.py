@@ -56,6 +56,7 @@ from scenarios.moleculer.sweep.streaming import (
     unread,
 )
 from scenarios.moleculer.sweep.troubles import (
+    IN_TURN,
     RAISING,
     busy,
     connect_cancelled,
@@ -81,6 +82,7 @@ from scenarios.moleculer.sweep.walking import WALKS
 
 __all__ = [
     "CARRIERS",
+    "IN_TURN",
     "RAISING",
     "WALKS",
     "aborted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base
+from scenarios._servers import in_turns, second_server
 from scenarios.pzq.sweep._shared import (
     ACKING,
     EVENTS,
@@ -10,7 +11,6 @@ from scenarios.pzq.sweep._shared import (
     PROBE,
     QUICK,
     put,
-    second_instance,
     settle_all,
     subscribed,
     watched,
@@ -185,7 +185,7 @@ async def one_is_slow(context: ScriptContext) -> None:
 @base(role="consumer", needs=["endpoints"], injections=False)
 async def two_instances(context: ScriptContext) -> None:
     """A consumer at two instances, each of which delivers while a callback runs for the other one."""
-    with second_instance(context) as other:
+    with second_server(context) as other:
         here = context.endpoint["send"]
         await context.connect(endpoints={**context.endpoint, "send": [here, other.send_url]})
         await subscribed(context, {**ACKING, "sleep_ms": 1000})
@@ -196,4 +196,19 @@ async def two_instances(context: ScriptContext) -> None:
             other.publish(f"two {number}".encode())
             await context.sleep(0.7)
         await context.sleep(8)
+        await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", needs=["auto_reconnect", "endpoints"], injections=False)
+async def instances_in_turn(context: ScriptContext) -> None:
+    """Two instances are away by turns, and their messages come again when they are back."""
+    with second_server(context) as other:
+        here = context.endpoint["send"]
+        await context.connect(endpoints={**context.endpoint, "send": [here, other.send_url]})
+        await subscribed(context, ACKING)
+        async for turn in in_turns(context, other, 4):
+            put(context, f"one {turn}")
+            other.publish(f"two {turn}".encode())
+        other.restart()
+        await watched(context, "last")
         await context.finale("publish", **PROBE)

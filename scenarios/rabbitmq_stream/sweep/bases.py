@@ -38,6 +38,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
 )
 from scenarios.rabbitmq_stream.sweep.logins import letters, own_login
 from scenarios.rabbitmq_stream.sweep.places import (
+    IN_TURN,
     one_link_for_both,
     one_node_away,
     together,
@@ -87,6 +88,7 @@ from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
 __all__ = [
     "BEATING",
+    "IN_TURN",
     "LATE_ENDS",
     "RAISING",
     "UNLIMITED",
