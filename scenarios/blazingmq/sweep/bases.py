@@ -8,6 +8,7 @@ from scenarios.blazingmq.sweep.consuming import (
     partly_readable,
     read_first,
     refused_again,
+    replaced,
     resubscribed,
     several,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "refused_again",
     "refused_options",
     "reordered",
+    "replaced",
     "resubscribed",
     "rounds",
     "settled_late",

@@ -167,6 +167,22 @@ async def unsubscribed(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="consumer", server=QUICK, injections=False)
+async def replaced(context: ScriptContext) -> None:
+    """Consumers that end, and are replaced, while messages wait for a slow callback."""
+    await context.connect()
+    for number in range(3):
+        await subscribed(context, {**ACKING, "sleep_ms": 1500}, f"c{number}")
+        put(context, *[f"{number}{i}" for i in range(4)])
+        await context.sleep(0.5)
+        await context.op("unsubscribe", 5.0, sub=f"c{number}")
+        await context.sleep(number)
+    await subscribed(context, ACKING, "c3")
+    await context.sleep(3)
+    await watched(context, "last")
+    await context.finale("publish", **PROBE)
+
+
 @base(role="consumer", injections=False)
 async def one_is_slow(context: ScriptContext) -> None:
     """Two consumers, one of whose callbacks takes its time; the messages of the other one come meanwhile."""

@@ -77,6 +77,7 @@ FOUND = [
     ("ok-needs-answer", "partitions-are-asked-for-once", "asked-of-super-streams", None),
     ("ok-needs-answer", "loss-answers-requests", "in-the-turn", None),
     ("one-loss-event", "loss-unnoticed", "plain", None),
+    ("no-delivery-behind-the-end", "unsubscribes-at-once", "replaced", None),
     ("one-subscription-each", "subscribes-twice", "both", None),
     ("ops-inside-end", "own-end-waits-for-itself", "inside", None),
     ("op-ends", "loss-leaves-requests-open", "in-the-turn", None),
@@ -126,8 +127,10 @@ OF_QUEUES = [
     ("moleculer", "comes-back", "failed-servers-are-forgotten", "servers-in-turn-2"),
     ("moleculer", "comes-back", "stays-with-its-server", "servers-in-turn-3"),
     ("blazingmq", "limit-exact", "names-at-three-bytes-a-letter", "longer-in-bytes"),
+    ("blazingmq", "no-delivery-behind-the-end", "callback-of-the-batch", "replaced"),
     ("narconi", "wire-legal", "short-lengths-by-letters", "longer-in-bytes"),
     ("pzq", "comes-back", "others-are-lost-for-good", "instances-in-turn"),
+    ("pzq", "no-delivery-behind-the-end", "ended-consumers-go-on", "replaced"),
     ("moleculer", "tells-its-deadline", "no-time-out-is-the-default", "own-limits"),
     ("moleculer", "tells-what-it-offers", "announces-while-it-stops", "late-service"),
     ("moleculer", "not-in-step", "reconnects-in-step", "herd"),
@@ -191,7 +194,6 @@ WITHOUT = {
     "definite-for-a-reason": "tests/conformance/search/systematic/test_narconi.py",
     "adapter-protocol": "no mutant of the client is a mutant of its adapter",
     "live-id": "needs a place of its own",
-    "no-delivery-behind-the-end": "needs a place of its own",
     "one-outcome": "a client made for it; test_outcomes.py",
 }
 
