@@ -402,6 +402,29 @@ def hears_what_is_for_it(case: Case) -> Iterator[Violation]:
             yield what, at
 
 
+@invariant("hears-nothing-else")
+def hears_nothing_else(case: Case) -> Iterator[Violation]:
+    """A node is subscribed to no topic of another node, nor of what it does not offer any more.
+
+    Why:
+        Where the bus chooses who answers, calls go to a node that answers `service not found`, though others
+        have the service.
+
+    Rests on:
+        Moleculer: the topics of a node, and those of its actions and events where the balancer is disabled
+            (docs/protocols/moleculer.md, 2, 4.5, 4.8).
+
+    Example:
+        c1: the client is still subscribed to MOL.REQB.s.echo, which it does not offer.
+
+    Judges:
+        moleculer
+    """
+    for at, what in case.facts.overheard:
+        if case.ended_s > at.t + DEAF_S + case.slack_s:
+            yield what, at
+
+
 @invariant("knows-who-is-there")
 def knows_who_is_there(case: Case) -> Iterator[Violation]:
     """What the client reports of other nodes, until it is closed, is what they have announced of

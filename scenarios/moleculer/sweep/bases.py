@@ -29,6 +29,7 @@ from scenarios.moleculer.sweep.calling import (
     silence,
     spread,
     streams,
+    taken_back,
     two_nodes,
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
@@ -145,6 +146,7 @@ __all__ = [
     "spread",
     "stopped",
     "streams",
+    "taken_back",
     "thrown",
     "two_nodes",
     "unread",

@@ -6,7 +6,17 @@ from typing import Any
 
 from conformance.run.bases import ScriptContext, base
 from fakebrokers.faults import latency
-from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed, service_of_peer
+from fakebrokers.moleculer.services import Service
+from scenarios.moleculer.sweep._shared import (
+    CONNECT_S,
+    NODE,
+    begin,
+    echo,
+    joined,
+    peer,
+    probed,
+    service_of_peer,
+)
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 
@@ -196,6 +206,33 @@ async def balanced_again(context: ScriptContext) -> None:
         context.kill()
         await context.sleep(5)
     node.start_call("s.echo", {"n": "last"}, timeout=5.0)
+    await probed(context)
+
+
+@base(role="service", needs=["disable_balancer"], injections=False)
+async def taken_back(context: ScriptContext) -> None:
+    """The server chooses who answers, and services are taken back, offered again and replaced by others,
+    before and after a loss; another node has them all the time."""
+    names = ("s", "t.u")
+    stays = [Service(name, {"echo": echo, "value": echo}) for name in names]
+    node = peer(context, disable_balancer=True)
+    context.broker.node("stays", stays, heartbeat_s=10.0, disable_balancer=True)
+    await joined(context, disable_balancer=True)
+    await context.op("mol.listen", sub="one", event="mine.a", group="g", on_message={"mode": "event"})
+    for number in range(2):
+        for name in names:
+            await context.op("mol.serve", service=name, actions=ACTIONS)
+        await context.sleep(2)
+        await context.op("mol.unserve", service=names[number])
+        await context.sleep(2)
+        for name in names:
+            node.start_call(f"{name}.echo", {"n": number}, timeout=5.0)
+        await context.op("mol.serve", service=names[1 - number], actions={"value": ACTIONS["value"]})
+        await context.sleep(2)
+        context.kill()
+        await context.sleep(5)
+        await context.op("mol.unserve", service=names[1 - number])
+        await context.sleep(2)
     await probed(context)
 
 

@@ -12,7 +12,7 @@ from conformance.run.trace import Position
 from conformance.run.view import Agreed, Conn, SeenFrame
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
-from fakebrokers.moleculer.nats.frames import Err, Hpub, NatsPing, NatsPong, Pub, ServerInfo, Sub
+from fakebrokers.moleculer.nats.frames import Err, Hpub, NatsPing, NatsPong, Pub, ServerInfo, Sub, Unsub
 from fakebrokers.moleculer.packets import (
     Disconnect,
     Discover,
@@ -69,6 +69,7 @@ class Tracking:
         self._largest: tuple[Position, int] | None = None  #: bytes of a message that the server takes
         self._said = False  #: the client has said something to others
         self._listens = False
+        self._subscribed: dict[str, Listening] = {}  #: by the number of the subscription
         self._known: set[Hashable] = set()  #: answered requests whose answers are streams
         self._early: dict[Hashable, tuple[tuple[Position, str], Any]] = {}  #: answers before their questions
         self._steps: dict[tuple[str, type], Callable[[Any, str, Position], object]] = {
@@ -79,6 +80,7 @@ class Tracking:
             ("in", NatsPing): self._wants,
             ("in", NatsPong): lambda frame, topic, at: self._answer_back(self._server, frame, at),
             ("in", Sub): self._listen,
+            ("in", Unsub): self._listens_no_more,
             ("in", Channels): self._listens_to,
             ("in", Topics): self._listens_to,
             ("in", Request): self._request,
@@ -193,8 +195,13 @@ class Tracking:
     def _listen(self, frame: Any, topic: str, at: Position) -> None:
         self._listens = True
         self._is_own(frame.subject, at)
+        self._subscribed[frame.sid] = self.facts.listening[-1]
         if self.conn.ready is None and self._said and self._pings <= 0:
             self.conn.ready = at  # it has spoken first: nothing else need follow for a while
+
+    def _listens_no_more(self, frame: Unsub, topic: str, at: Position) -> None:
+        if frame.limit is None and (listening := self._subscribed.pop(frame.sid, None)) is not None:
+            listening.ended = at
 
     def _listens_to(self, frame: Any, topic: str, at: Position) -> None:
         """Of the other transporters; the server has taken them in when the client says something."""
