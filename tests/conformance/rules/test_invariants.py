@@ -133,6 +133,7 @@ OF_QUEUES = [
     ("narconi", "wire-legal", "short-lengths-by-letters", "longer-in-bytes"),
     ("pzq", "comes-back", "others-are-lost-for-good", "instances-in-turn"),
     ("pzq", "no-delivery-behind-the-end", "ended-consumers-go-on", "replaced"),
+    ("pzq", "written-once", "once-more-after-the-deadline", "hasty"),
     ("moleculer", "tells-its-deadline", "no-time-out-is-the-default", "own-limits"),
     ("moleculer", "tells-what-it-offers", "announces-while-it-stops", "late-service"),
     ("moleculer", "not-in-step", "reconnects-in-step", "herd"),
