@@ -64,7 +64,6 @@ fakebrokers.control.openapi._of_operation
 fakebrokers.journal.keys.row_keys
 fakebrokers.journal.stream._frame_rows
 fakebrokers.rabbitmq_stream.session_admin._metadata
-scenarios.moleculer.sweep.offering.unheard
 scenarios.moleculer.sweep.sending._wrong_call
 scenarios.moleculer.sweep.tracking._piece
 scenarios.rabbitmq_stream.refusals._equal_ids

@@ -177,34 +177,6 @@ def _standing(case: Case, at: Position) -> int:
     return sum(1 for conn in case.conns.values() if conn.stands(at))
 
 
-@invariant("limit-exact")
-def limit_exact(case: Case) -> Iterator[Violation]:
-    """What fits the agreed limits is sent; what does not is refused before it is sent.
-
-    Why:
-        One message that is too large ends the connection, and with it everything that was in flight.
-
-    Rests on:
-        RabbitMQ Stream: a frame above the agreed frame max ends the connection with code 14
-            (docs/protocols/rabbitmq-stream.md, 5).
-        Moleculer: a NATS server ends the connection after a message above its max_payload
-            (docs/protocols/moleculer.md, 6.1).
-
-    Example:
-        publish ended ok, and the message does not fit the limit.
-
-    Judges:
-        rabbitmq-stream, moleculer
-    """
-    if case.hits:
-        return
-    for number, fits in case.notes.fits:
-        done = case.ops[number]
-        if done.result is not None and done.result.ok is not fits:
-            how = "fits" if fits else "does not fit"
-            yield f"{done.op} ended {done.result}, and the message {how} the limit", done.begun
-
-
 @invariant("failures-are-told")
 def failures_are_told(case: Case) -> Iterator[Violation]:
     """Each failure of a callback is reported to the application, but for the one that reports failures.
@@ -426,6 +398,29 @@ def hears_what_is_for_it(case: Case) -> Iterator[Violation]:
         moleculer
     """
     for at, what in case.facts.deaf:
+        if case.ended_s > at.t + DEAF_S + case.slack_s:
+            yield what, at
+
+
+@invariant("hears-nothing-else")
+def hears_nothing_else(case: Case) -> Iterator[Violation]:
+    """A node is subscribed to no topic of another node, nor of what it does not offer any more.
+
+    Why:
+        Where the bus chooses who answers, calls go to a node that answers `service not found`, though others
+        have the service.
+
+    Rests on:
+        Moleculer: the topics of a node, and those of its actions and events where the balancer is disabled
+            (docs/protocols/moleculer.md, 2, 4.5, 4.8).
+
+    Example:
+        c1: the client is still subscribed to MOL.REQB.s.echo, which it does not offer.
+
+    Judges:
+        moleculer
+    """
+    for at, what in case.facts.overheard:
         if case.ended_s > at.t + DEAF_S + case.slack_s:
             yield what, at
 

@@ -16,6 +16,8 @@ from conformance.run.showing import counted, shown
 from conformance.run.trace import Position
 from fakebrokers.core.frames import kind_of
 
+ENDS_S = 2.0  #: what an end may take on the wire once the application has been told of it
+
 
 def _alive(case: Case) -> list[Window] | None:
     """The windows that are open when the base says that all subscriptions should be; None if it does not."""
@@ -47,7 +49,7 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
         if result is None or not (result.ok or (or_asked and result.hang)):
             continue
         if done.begun < at and done.args["sub"] not in ended and not _went_with_others(case, done, at):
-            found[done.args["target"]] += 1
+            found[done.args["target"]] += case.traits.delivery.subscriptions(case, done.args)
     return found
 
 
@@ -97,6 +99,27 @@ def one_subscription_each(case: Case) -> Iterator[Violation]:
             there_ = counted(count, "subscription")
             text = f"{there_} of {target} on the wire, the application has {wanted[target]}"
             yield text, alive[-1].opened
+
+
+@invariant("one-subscription-each")
+def none_after_its_end(case: Case) -> Iterator[Violation]:
+    """One that the application has ended is ended on the wire too."""
+    if case.traits.delivery.closing:
+        return  # the application ends its callback: what it has opened stays until it closes that
+    ends: dict[Any, Position] = {}
+    for ending in case.done("unsubscribe"):
+        if ending.result is not None and ending.result.ok and ending.ended is not None:
+            ends.setdefault(ending.args["sub"], ending.ended)
+    for done, windows in subscriptions(case):
+        end = ends.get(done.args["sub"])
+        for window in windows if end is not None else ():
+            marks = [window.closed, window.conn.ended, case.mark("close")]
+            over_s = min([case.ended_s, *(one.t for one in marks if one is not None)])
+            if end is None or window.opened is None or window.opened.t + ENDS_S > over_s:
+                continue
+            if over_s > end.t + ENDS_S + case.slack_s:
+                where = f"{shown(window.target)} on {window.conn.name}"
+                yield f"{done.args['sub']} has ended, and is subscribed to {where}", window.opened, end
 
 
 @invariant("comes-back")

@@ -11,15 +11,15 @@ from conformance.rules.registry import May, Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Written
-from conformance.run.reported import bodies_of, keys_of
+from conformance.run.reported import ReportedOutcome, bodies_of, keys_of
 from conformance.run.showing import message, shown
 from conformance.run.trace import Position
 
 
 @invariant("written-once")
 def written_once(case: Case) -> Iterator[Violation]:
-    """A message whose copies the broker does not recognise is written once; or, where writing again is part
-    of the protocol, until it has its answer.
+    """A message whose copies the broker does not recognise is written once, or, where writing again is part
+    of the protocol, until it has its answer; and no message is written again when its publish is over.
 
     Why:
         The library makes duplicates that the application cannot prevent.
@@ -38,10 +38,11 @@ def written_once(case: Case) -> Iterator[Violation]:
         rabbitmq-stream, blazingmq, narconi, pzq
     """
     settled = settled_by_place(case)
-    published = Counter(reported.body for reported in case.reported)
+    reported = {one.body: one for one in case.reported}
+    published = Counter(one.body for one in case.reported)
     seen: dict[tuple[object, ...], Written] = {}
     for one in case.facts.written:
-        if one.body is None or one.is_deduplicated or published[one.body] > 1:
+        if one.body is None or published[one.body] > 1:
             continue
         if one.body in case.published_besides:
             continue
@@ -49,13 +50,26 @@ def written_once(case: Case) -> Iterator[Violation]:
         first = seen.setdefault(key, one)
         words = [word for word in settled.get(one.place, ()) if first.at < word.at]
         has_answer = any(word.at.t < one.at.t - SLACK_S - case.slack_s for word in words)
-        if (
-            case.traits.connecting.unseen_connections
-            and one.at.t < one.conn.accepted.t + SLACK_S + case.slack_s
-        ):
-            has_answer = False  # it has waited in the transport, for nobody knows how long
-        if first is not one and (has_answer or not case.traits.settlement.repeats):
-            yield May("repeats", f"{message(one.body)} was written again"), one.at
+        is_young = one.at.t < one.conn.accepted.t + SLACK_S + case.slack_s
+        has_waited = case.traits.connecting.unseen_connections and is_young
+        if has_waited:
+            has_answer = False  # in the transport, for nobody knows how long
+        over = "" if has_waited else _over(case, reported.get(one.body), one)
+        is_once = not one.is_deduplicated and (has_answer or not case.traits.settlement.repeats)
+        if first is not one and (over or is_once):
+            yield May("repeats", f"{message(one.body)} was written again{over}"), one.at
+
+
+def _over(case: Case, reported: ReportedOutcome | None, one: Written) -> str:
+    """How the op of a message had ended before the message was written, for people; "" if it had not."""
+    if reported is None or reported.at is None or reported.done.result is None:
+        return ""
+    after_s = one.at.t - reported.at.t
+    if after_s <= SLACK_S + case.slack_s:
+        return ""
+    result = reported.done.result
+    word = reported.word if result.ok else result.word
+    return f" {after_s:.1f} s after its {reported.done.op} had ended: {word}"
 
 
 @invariant("writes-what-was-given")

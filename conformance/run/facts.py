@@ -63,6 +63,23 @@ class Written(NamedTuple):
     producer: Hashable = None
 
 
+class Oversized(NamedTuple):
+    """The client has written more than the server takes.
+
+    Attributes:
+        named: When the server had said how much that is.
+        what: For people.
+        size, limit: Bytes.
+    """
+
+    conn: Conn
+    named: Position
+    at: Position
+    what: str
+    size: int
+    limit: int
+
+
 class Settled(NamedTuple):
     """The broker's word on one message.
 
@@ -249,13 +266,19 @@ class Configured(NamedTuple):
     options: dict[str, int]
 
 
-class Listening(NamedTuple):
+@dataclass(slots=True)
+class Listening:
     """The client has informed a server what it listens to, where servers carry what clients say to each
-    other."""
+    other.
+
+    Attributes:
+        ended: When it has said that it listens to that no more.
+    """
 
     conn: Conn
     at: Position
     topic: str
+    ended: Position | None = None
 
 
 class Announced(NamedTuple):
@@ -325,6 +348,7 @@ class Facts:
         configured: What subscriptions were given, where a protocol has frames of their own for that.
         unordered: What of that nobody has ordered; with a sentence.
         deaf: Where the client does not listen to what is sent to it; with a sentence.
+        overheard: Where the client listens to what is sent to others; with a sentence.
         needless: Where the client asks what it had been given, and no op wants it; with a sentence that says
             whom.
         leads_to: Where messages for a target may be written that leads to others, as the server has said.
@@ -339,9 +363,11 @@ class Facts:
     unordered: list[tuple[Position, str]] = field(default_factory=list)
     listening: list[Listening] = field(default_factory=list)
     deaf: list[tuple[Position, str]] = field(default_factory=list)
+    overheard: list[tuple[Position, str]] = field(default_factory=list)
     needless: list[tuple[Position, str]] = field(default_factory=list)
     wrong: list[tuple[Position, str]] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
+    oversized: list[Oversized] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
     ids: list[IdUse] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)

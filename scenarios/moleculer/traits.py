@@ -46,7 +46,7 @@ from fakebrokers.moleculer.packets import (
 )
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from scenarios.moleculer.sweep.contents import gives_stream, has_params
-from scenarios.moleculer.sweep.offering import offered, other_selves, unheard
+from scenarios.moleculer.sweep.offering import offered, other_selves, overheard, unheard
 from scenarios.moleculer.sweep.reading import AnyWireDecoder, Wire, writer
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, is_silent, needless, wrong_roster
 from scenarios.moleculer.sweep.sending import neglected, wrong_sending
@@ -197,6 +197,8 @@ class MoleculerReading(Reading):
         options = [done.args["options"] for done in ops if done.op == "connect"]
         balances = all(one.get("disable_balancer") for one in options)
         facts.deaf += unheard(conns.values(), facts, balances=balances)
+        closes = [done.begun for done in ops if done.op in ("close", "abort")]
+        facts.overheard += overheard(conns.values(), facts, closes)
         patience = [one.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S) for one in options]
         facts.needless += needless(conns.values(), facts, min(patience, default=DEFAULT_TIMEOUT_S))
         beats = [one.get("heartbeat_s", HEARTBEAT_S) for one in options]

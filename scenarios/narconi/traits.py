@@ -32,7 +32,7 @@ from fakebrokers.narconi.websocket import CLOSE, CONTINUATION, PING, TEXT, encod
 from scenarios.narconi.sweep.legal import is_by_the_letter
 from scenarios.narconi.sweep.reading import ANSWERS, ODD, Answers, Requests, metadata
 from scenarios.narconi.sweep.spelling import spellings
-from scenarios.narconi.sweep.tracking import Tracking
+from scenarios.narconi.sweep.tracking import PUBLISHING, Tracking
 
 PROJECT = "test"  #: what clients use where no option says otherwise
 EMPTY = (("Content-Length", "0"),)
@@ -285,6 +285,7 @@ class NarconiSettlement(Settlement):
     """Where the outcome of a message is reported."""
 
     posting = ("narc.post",)
+    producers = (PUBLISHING,)
 
     def properties_given(self, args: Args) -> Any:
         return args.get("headers") or {}

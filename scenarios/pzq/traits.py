@@ -20,6 +20,7 @@ from conformance.run.traits import (
     Traits,
     Whole,
 )
+from conformance.run.traits import Delivery as DeliveryTraits
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
@@ -143,6 +144,18 @@ class PzqQuestions(Questions):
         return None
 
 
+class PzqDelivery(DeliveryTraits):
+    """How its consumers get messages."""
+
+    def subscriptions(self, case: Any, args: Args) -> int:
+        """A consumer is connected to every instance whose address it was given."""
+        given = [
+            one.args["endpoints"] for one in case.done("connect") if one.args["session"] == args["session"]
+        ]
+        instances = given[-1]["send"] if given else ""
+        return 1 if isinstance(instances, str) else len(instances)
+
+
 class PzqSettlement(Settlement):
     """Where the outcome of a message is reported."""
 
@@ -177,6 +190,7 @@ TRAITS = Traits(
     protocol="pzq",
     reading=PzqReading(),
     questions=PzqQuestions(),
+    delivery=PzqDelivery(),
     settlement=PzqSettlement(),
     connecting=Connecting(
         unseen_connections=True,

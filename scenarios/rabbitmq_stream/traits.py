@@ -76,7 +76,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     UnsubscribeResponse,
 )
 from scenarios.rabbitmq_stream.sweep.records import plain_content
-from scenarios.rabbitmq_stream.sweep.tracking import Tracking
+from scenarios.rabbitmq_stream.sweep.tracking import PUBLISHER, Tracking
 
 SINGLE = "single-active-consumer"  #: the property of a subscription that makes it one
 LARGEST = 64 << 20  #: bytes of a frame that a correct client lets in
@@ -323,6 +323,7 @@ class StreamSettlement(Settlement):
     """Where the outcome of a message is reported."""
 
     dropping = ("rmqs.delete_publisher",)
+    producers = (PUBLISHER,)
 
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         return args["target"], args.get("name") or "", int(key)

@@ -73,6 +73,10 @@ class Delivery:
         """The targets to all of which a message goes that is published so, as far as the server has said."""
         return set()
 
+    def subscriptions(self, case: Any, args: Args) -> int:
+        """How many subscriptions on the wire one with these arguments is."""
+        return 1
+
     def wants(self, args: Args, body: bytes) -> bool:
         """Whether a subscription with these arguments is for messages with this body, of all that come."""
         return True

@@ -14,12 +14,14 @@ class Settlement:
     Attributes:
         dropping: The ops that end a producer.
         posting: The ops that publish one message besides those of all protocols.
+        producers: Of what has numbers of the client (`facts.IdUse.space`), what messages go through.
         repeats: Whether a client writes a message again that has got no answer.
         redelivers: Whether a message comes again until it is settled, and clients know those that were.
     """
 
     dropping: ClassVar[tuple[str, ...]] = ()
     posting: ClassVar[tuple[str, ...]] = ()
+    producers: ClassVar[tuple[str, ...]] = ()
     repeats: ClassVar[bool] = False
     redelivers: ClassVar[bool] = False
 

@@ -170,6 +170,28 @@ async def resubscribed(context: ScriptContext) -> None:
     await finale(context)
 
 
+@base(role="consumer", server=RARELY, injections=False)
+async def replaced(context: ScriptContext) -> None:
+    """Callbacks that go, and are replaced, while messages wait for them behind a slow one: the queue stays
+    open at first, then it is closed and opened again."""
+    lazy = {**EVENTS, "sleep_ms": 1500}
+    await context.connect()
+    await writer(context)
+    await reader(context, "c0", R, lazy)
+    for number in range(3):
+        put(context, *[f"{number}{i}" for i in range(4)])
+        await context.sleep(0.5)
+        await context.op("unsubscribe", 5.0, sub=f"c{number}")
+        await context.sleep(number)
+        if number == 2:
+            await shut(context)
+            await reader(context, "c3", R, SETTLED)
+        else:
+            await subscribed(context, f"c{number + 1}", R, lazy)
+    await watched(context, "last")
+    await finale(context)
+
+
 def put_unreadable(context: ScriptContext, uri: str) -> None:
     """A message of a publisher that packs otherwise than it says; no broker looks into it."""
 

@@ -23,6 +23,7 @@ from scenarios.blazingmq.sweep._shared import (
 )
 
 MOST = 0xFFFFFF  #: of a correlation id
+NAME_MAX = 4095  #: bytes of a property's name (docs/protocols/blazingmq.md, 2.2)
 
 
 @base(role="publisher", server=RARELY, handshake=True)
@@ -139,6 +140,19 @@ async def bodies(context: ScriptContext) -> None:
         long = {"n" * size: {"type": "string", "value": "v"}}
         await context.op("publish", body=text(f"long{size}"), properties=long, **given)
     await context.finale("publish", body=text("probe"), **given)
+
+
+@base(role="publisher", server=RARELY, injections=False)
+async def longer_in_bytes(context: ScriptContext) -> None:
+    """Properties whose names, of letters of two bytes, have as many bytes as a name may have, and more."""
+    await context.connect()
+    await writer(context)
+    context.notes.oversized = True
+    for name in ("é" * 2047 + "e", "é" * 2048, "é" * 3000, "é" * 4095, "é" * 1024):
+        context.notes.fits.append((len(context.ops), len(name.encode()) <= NAME_MAX))
+        properties = {name: {"type": "string", "value": "ü" * 300}}
+        await context.op("publish", body=text(f"of {len(name)}"), properties=properties, **PUBLISH)
+    await finale(context)
 
 
 HOLLOW: dict[str, Any] = {

@@ -22,12 +22,14 @@ from scenarios.moleculer.sweep.calling import (
     deserted,
     in_the_turn,
     limits,
+    longer_in_bytes,
     odd_answers,
     own_limits,
     peers,
     silence,
     spread,
     streams,
+    taken_back,
     two_nodes,
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
@@ -55,6 +57,7 @@ from scenarios.moleculer.sweep.streaming import (
     unread,
 )
 from scenarios.moleculer.sweep.troubles import (
+    IN_TURN,
     RAISING,
     busy,
     connect_cancelled,
@@ -80,6 +83,7 @@ from scenarios.moleculer.sweep.walking import WALKS
 
 __all__ = [
     "CARRIERS",
+    "IN_TURN",
     "RAISING",
     "WALKS",
     "aborted",
@@ -118,6 +122,7 @@ __all__ = [
     "late_service",
     "limits",
     "long_upload",
+    "longer_in_bytes",
     "metas",
     "namespaces",
     "near_events",
@@ -141,6 +146,7 @@ __all__ = [
     "spread",
     "stopped",
     "streams",
+    "taken_back",
     "thrown",
     "two_nodes",
     "unread",

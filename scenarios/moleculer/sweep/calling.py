@@ -6,7 +6,17 @@ from typing import Any
 
 from conformance.run.bases import ScriptContext, base
 from fakebrokers.faults import latency
-from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed, service_of_peer
+from fakebrokers.moleculer.services import Service
+from scenarios.moleculer.sweep._shared import (
+    CONNECT_S,
+    NODE,
+    begin,
+    echo,
+    joined,
+    peer,
+    probed,
+    service_of_peer,
+)
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 
@@ -199,6 +209,33 @@ async def balanced_again(context: ScriptContext) -> None:
     await probed(context)
 
 
+@base(role="service", needs=["disable_balancer"], injections=False)
+async def taken_back(context: ScriptContext) -> None:
+    """The server chooses who answers, and services are taken back, offered again and replaced by others,
+    before and after a loss; another node has them all the time."""
+    names = ("s", "t.u")
+    stays = [Service(name, {"echo": echo, "value": echo}) for name in names]
+    node = peer(context, disable_balancer=True)
+    context.broker.node("stays", stays, heartbeat_s=10.0, disable_balancer=True)
+    await joined(context, disable_balancer=True)
+    await context.op("mol.listen", sub="one", event="mine.a", group="g", on_message={"mode": "event"})
+    for number in range(2):
+        for name in names:
+            await context.op("mol.serve", service=name, actions=ACTIONS)
+        await context.sleep(2)
+        await context.op("mol.unserve", service=names[number])
+        await context.sleep(2)
+        for name in names:
+            node.start_call(f"{name}.echo", {"n": number}, timeout=5.0)
+        await context.op("mol.serve", service=names[1 - number], actions={"value": ACTIONS["value"]})
+        await context.sleep(2)
+        context.kill()
+        await context.sleep(5)
+        await context.op("mol.unserve", service=names[1 - number])
+        await context.sleep(2)
+    await probed(context)
+
+
 @base(role="caller", injections=False)
 async def own_limits(context: ScriptContext) -> None:
     """Calls with a time-out of their own, none or a long one, where the node has a short one for all."""
@@ -227,6 +264,29 @@ async def limits(context: ScriptContext) -> None:
     texts: tuple[object, ...] = ("", "äöü€", "\0", "123")
     for value in (*numbers, *texts, [], [None], {"deep": [[{}]]}, False):
         await begin(context, "p.echo", value)
+    await probed(context)
+
+
+#: Twice as many bytes as letters: room for the rest of a packet is left in letters, and none in bytes.
+LETTERS = (1000, 4100, 7500)
+
+
+@base(role="caller", server={"bus": {"max_payload": 8192}}, injections=False)
+async def longer_in_bytes(context: ScriptContext) -> None:
+    """Calls, events and answers around the largest message, which most of them fit in letters alone."""
+    node = peer(context)
+    await joined(context)
+    context.notes.oversized = True
+    answers = {f"of-{count}": {"return": "é" * count} for count in LETTERS}
+    await context.op("mol.serve", service="s", actions=answers)
+    await context.sleep(1)
+    for count in LETTERS:
+        context.notes.fits.append((len(context.ops), count == LETTERS[0]))
+        await begin(context, "p.echo", "é" * count)
+        for op in ("mol.emit", "mol.broadcast"):
+            await context.op(op, event="news.a", data="é" * count)
+        node.start_call(f"s.of-{count}", {}, target=NODE, timeout=5.0)
+        await context.sleep(0.5)
     await probed(context)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Any
 
-from conformance.decoders.moleculer import topic_parts
+from conformance.decoders.moleculer import BALANCED, TopicParts, topic_parts
 from conformance.run.case import Case
-from conformance.run.facts import Facts
+from conformance.run.facts import Facts, Listening
 from conformance.run.showing import shown
 from conformance.run.trace import START, Position
 from conformance.run.view import Conn
@@ -15,6 +16,7 @@ from fakebrokers.moleculer.packets import Info
 from fakebrokers.moleculer.topics import node_topics
 from scenarios.moleculer.sweep.contents import announced_by
 
+PATTERN = frozenset("*>#+")  #: signs of patterns, which servers write differently
 LISTENS_S = 1.0  #: what a node may take to listen to what it has announced
 
 
@@ -79,9 +81,7 @@ def unheard(conns: Iterable[Conn], facts: Facts, *, balances: bool) -> Iterator[
         if conn.ready is None or not _lasts(conn, conn.ready.t):
             continue
         topics = [one for one in facts.listening if one.conn is conn]
-        own = next(
-            (at for at in (topic_parts(one.topic) for one in topics) if at and at.command == "RES"), None
-        )
+        own = _own(topics)
         if own is None:
             continue
         wanted = {(topic, conn.ready) for topic in node_topics(own.prefix, own.rest, own.separator)}
@@ -98,13 +98,79 @@ def unheard(conns: Iterable[Conn], facts: Facts, *, balances: bool) -> Iterator[
                 yield since, f"{conn.name}: the client has not subscribed to {topic}"
 
 
-def _listeners(info: Info) -> Iterator[tuple[str, str]]:
+def overheard(
+    conns: Iterable[Conn], facts: Facts, closes: Sequence[Position]
+) -> Iterator[tuple[Position, str]]:
+    """What a node still listens to though it has announced that it does not offer that, or what is another
+    node's. Where the bus chooses who answers, such a node takes requests from those that could answer them
+    (docs/protocols/moleculer.md, 2 and 4.8).
+
+    Args:
+        closes: When the application has ended the node, which then need not listen to less.
+    """
+    for conn in conns:
+        topics = [one for one in facts.listening if one.conn is conn]
+        own = _own(topics)
+        if own is None:
+            continue
+        own_topics = set(node_topics(own.prefix, own.rest, own.separator))
+        offers = [
+            (one.at, set(_offered_topics(own, one.frame)))
+            for one in facts.sent
+            if one.conn is conn and isinstance(one.frame, Info) and one.to == "INFO"
+        ]
+        for one in topics:
+            parts = topic_parts(one.topic)
+            if parts is None or one.topic in own_topics or not PATTERN.isdisjoint(one.topic):
+                continue
+            if parts.command not in BALANCED:
+                yield one.at, f"{conn.name}: the client has subscribed to {one.topic}, which is not its own"
+            elif (since := _not_offered(one, offers, closes)) is not None and _lasts(conn, since.t):
+                still = f"{conn.name}: the client is still subscribed to {one.topic}"
+                yield since, f"{still}, which it does not offer"
+
+
+def _own(topics: Iterable[Listening]) -> TopicParts | None:
+    """The parts of the topic that is the node's alone."""
+    parts = (topic_parts(one.topic) for one in topics)
+    return next((at for at in parts if at is not None and at.command == "RES"), None)
+
+
+def _not_offered(
+    one: Listening, offers: Sequence[tuple[Position, set[str]]], closes: Sequence[Position]
+) -> Position | None:
+    """From when on, and for how long enough, a node listens to what it has announced not to offer; what it
+    announces later for the first time it may listen to before."""
+    for number, (at, topics) in enumerate(offers):
+        next_s = offers[number + 1][0].t if number + 1 < len(offers) else inf
+        is_over = one.ended is not None and one.ended.t < at.t + LISTENS_S
+        is_early = any(one.topic in later for _, later in offers[number:]) and not any(
+            one.topic in former for _, former in offers[:number]
+        )
+        if at < one.at or next_s < at.t + LISTENS_S or is_over or is_early or one.topic in topics:
+            continue
+        if not any(close.t < at.t + LISTENS_S for close in closes):
+            return at
+    return None
+
+
+def _offered_topics(own: TopicParts, info: Info) -> Iterator[str]:
+    """The topics of what an INFO offers, the library's own services too."""
+    for service in info.services if isinstance(info.services, list) else ():
+        actions = service.get("actions") if isinstance(service, Mapping) else None
+        for action in actions or ():
+            yield own.separator.join([own.prefix, "REQB", action])
+    for group, event in _listeners(info, with_own=True):
+        yield own.separator.join([own.prefix, "EVENTB", group, event])
+
+
+def _listeners(info: Info, *, with_own: bool = False) -> Iterator[tuple[str, str]]:
     """The groups and the events that a node listens to, without patterns, which servers write differently."""
     for service in info.services if isinstance(info.services, list) else ():
         events = service.get("events") if isinstance(service, Mapping) else None
         for event, listener in (events if isinstance(events, Mapping) else {}).items():
             group = (listener.get("group") if isinstance(listener, Mapping) else None) or service.get("name")
-            if "*" not in event and not str(service.get("name")).startswith("$"):
+            if "*" not in event and (with_own or not str(service.get("name")).startswith("$")):
                 yield str(group), event
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from conformance.decoders.moleculer import topic_parts
-from conformance.run.facts import Announced, Dropped, Facts, Flow, Listening, Question, Sent
+from conformance.run.facts import Announced, Dropped, Facts, Flow, Listening, Oversized, Question, Sent
 from conformance.run.showing import shown
 from conformance.run.trace import Position
 from conformance.run.view import Agreed, Conn, SeenFrame
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
-from fakebrokers.moleculer.nats.frames import Err, NatsPing, NatsPong, Pub, ServerInfo, Sub
+from fakebrokers.moleculer.nats.frames import Err, Hpub, NatsPing, NatsPong, Pub, ServerInfo, Sub, Unsub
 from fakebrokers.moleculer.packets import (
     Disconnect,
     Discover,
@@ -66,8 +66,10 @@ class Tracking:
         self._instance: Any = None  #: of the client, as it has announced it
         self._last_info: Info | None = None  #: to all
         self._pings = 0  #: of the client to the server, without an answer
+        self._largest: tuple[Position, int] | None = None  #: bytes of a message that the server takes
         self._said = False  #: the client has said something to others
         self._listens = False
+        self._subscribed: dict[str, Listening] = {}  #: by the number of the subscription
         self._known: set[Hashable] = set()  #: answered requests whose answers are streams
         self._early: dict[Hashable, tuple[tuple[Position, str], Any]] = {}  #: answers before their questions
         self._steps: dict[tuple[str, type], Callable[[Any, str, Position], object]] = {
@@ -78,6 +80,7 @@ class Tracking:
             ("in", NatsPing): self._wants,
             ("in", NatsPong): lambda frame, topic, at: self._answer_back(self._server, frame, at),
             ("in", Sub): self._listen,
+            ("in", Unsub): self._listens_no_more,
             ("in", Channels): self._listens_to,
             ("in", Topics): self._listens_to,
             ("in", Request): self._request,
@@ -107,6 +110,7 @@ class Tracking:
             if seen.direction == "in" and topic:
                 self._speaks(carrier.frame, seen.at)
                 self._sent(frame, topic, seen.at)
+                self._fits(carrier.frame, topic, seen.at)
             step = self._steps.get((seen.direction, type(frame)))
             if step is not None:
                 step(frame, topic, seen.at)
@@ -161,9 +165,20 @@ class Tracking:
         if isinstance(frame, Heartbeat) and self.conn.signs is not None:
             self.conn.signs.append(at.t)
 
+    def _fits(self, carrier: Frame, topic: str, at: Position) -> None:
+        """A server counts headers and payload of a message (docs/protocols/moleculer.md, 6.1)."""
+        if self._largest is None or not isinstance(carrier, Pub | Hpub):
+            return
+        named, limit = self._largest
+        size = len(carrier.payload) + (len(carrier.headers) if isinstance(carrier, Hpub) else 0)
+        if size > limit:
+            self.facts.oversized.append(Oversized(self.conn, named, at, f"a message to {topic}", size, limit))
+
     # the server
 
     def _info(self, frame: Any, topic: str, at: Position) -> None:
+        limit = frame.options.get("max_payload")
+        self._largest = (at, limit) if isinstance(limit, int) and limit > 0 else None
         self.conn.agreed = Agreed(at=at)
         self.conn.signs = self.conn.signs or []
 
@@ -180,8 +195,13 @@ class Tracking:
     def _listen(self, frame: Any, topic: str, at: Position) -> None:
         self._listens = True
         self._is_own(frame.subject, at)
+        self._subscribed[frame.sid] = self.facts.listening[-1]
         if self.conn.ready is None and self._said and self._pings <= 0:
             self.conn.ready = at  # it has spoken first: nothing else need follow for a while
+
+    def _listens_no_more(self, frame: Unsub, topic: str, at: Position) -> None:
+        if frame.limit is None and (listening := self._subscribed.pop(frame.sid, None)) is not None:
+            listening.ended = at
 
     def _listens_to(self, frame: Any, topic: str, at: Position) -> None:
         """Of the other transporters; the server has taken them in when the client says something."""

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from conformance.run.bases import Base, ScriptContext, base
 from conformance.run.concurrent_actions import give_up_connect
-from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, NODE, begin, joined, peer, probed
+from scenarios._servers import in_turns, second_server
+from scenarios.moleculer.sweep._shared import (
+    CONNECT_S,
+    MET_S,
+    NODE,
+    PEER,
+    begin,
+    joined,
+    peer,
+    probed,
+    service_of_peer,
+)
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 NOWHERE = "127.0.0.9:1"  #: where no server listens
@@ -63,6 +74,29 @@ async def several_servers(context: ScriptContext) -> None:
     await context.sleep(5)
     await begin(context, "p.echo", {"n": 2})
     await probed(context)
+
+
+def servers_in_turn(turns: int) -> Base:
+    """Two servers that are away by turns; see `in_turns`."""
+
+    async def script(context: ScriptContext) -> None:
+        """Two servers, with a node of the same name at each, are away by turns."""
+        with second_server(context) as other:
+            peer(context)
+            other.node(PEER, [service_of_peer()], heartbeat_s=10.0)
+            both = [context.endpoint, other.where]
+            await context.connect(timeout=CONNECT_S, endpoints=both, node_id=NODE)
+            await context.sleep(MET_S)
+            await context.op("mol.serve", service="s", actions=ACTIONS)
+            await begin(context, "p.echo", {"n": "first"})
+            async for turn in in_turns(context, other, turns):
+                await begin(context, "p.echo", {"n": turn})
+            await probed(context)
+
+    return base(role="caller", needs=["endpoints"], injections=False, name=f"servers-in-turn-{turns}")(script)
+
+
+IN_TURN = [servers_in_turn(2), servers_in_turn(3)]
 
 
 @base(role="caller", needs=["clock_offset"], injections=False)

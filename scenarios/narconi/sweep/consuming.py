@@ -229,6 +229,25 @@ async def drained_unacknowledged(context: ScriptContext) -> None:
 
 
 @base(role="consumer", injections=False)
+async def replaced(context: ScriptContext) -> None:
+    """Subscriptions that end at once, and are replaced, while messages wait for a slow callback: some that
+    have to be acknowledged, and some that have not."""
+    queues(context, "P", "C")
+    await context.connect(auto_reconnect=True)
+    for number, ack in enumerate((False, True, False)):
+        lazy = {"mode": "event", "sleep_ms": 1500}
+        options = {"ack": True, "limit": 5} if ack else {}
+        await context.op("subscribe", sub=f"c{number}", target="C", options=options, on_message=lazy)
+        put(context, "C", *[f"{number}{i}" for i in range(4)])
+        await context.sleep(0.5)
+        await context.op("unsubscribe", 5.0, sub=f"c{number}")
+        await context.sleep(number)
+    await context.op("subscribe", sub="c3", target="C", options={"ack": True}, on_message=SETTLING)
+    await watched(context, "C", "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", injections=False)
 async def drained_of_many(context: ScriptContext) -> None:
     """A graceful end after several messages were acknowledged by one word: there is nothing to wait for."""
     queues(context, "P", "C")

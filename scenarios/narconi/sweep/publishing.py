@@ -100,6 +100,23 @@ async def largest_sent(context: ScriptContext) -> None:
 
 
 @base(role="publisher", injections=False)
+async def longer_in_bytes(context: ScriptContext) -> None:
+    """Metadata whose length as a frame has one form in letters and another one in bytes, and a body of the
+    largest size that has half as many letters."""
+    queues(context)
+    context.notes.oversized = True  # for a client that writes each letter as an escape of six bytes
+    await context.connect(auto_reconnect=True)
+    for count in (60, 90, 40_000):
+        headers = {"x-msg-x-a": "é" * count}
+        await context.op("publish", body=text(f"of {count}"), headers=headers, **PUBLISH)
+    most = context.broker.config.max_message_size
+    for op, args in (("publish", PUBLISH), ("narc.post", {"target": "P"})):
+        context.notes.fits.append((len(context.ops), True))
+        await context.op(op, body=text("é" * (most // 2 - len(op)) + "e" * 2 * len(op)), **args)
+    await context.finale("publish", **PROBE)
+
+
+@base(role="publisher", injections=False)
 async def near_names(context: ScriptContext) -> None:
     """Queues whose names differ little: each gets what is for it, over both ways."""
     near = ("orders", "Orders", "orders ", "orders-1", "orders_1", "orders.1", "order")

@@ -11,6 +11,7 @@ from conformance.run.facts import (
     Complaint,
     Confirmed,
     Facts,
+    IdUse,
     Question,
     Record,
     Refused,
@@ -28,6 +29,7 @@ from scenarios.narconi.sweep.legal import problem
 from scenarios.narconi.sweep.reading import is_accepted, metadata
 
 DONE = (None, 1000, 1001)  #: codes of a Close that says no more than that; others report an error
+PUBLISHING = "publishing connection"
 EVERYTHING = "0"  #: an id that stands for all deliveries
 
 
@@ -40,6 +42,7 @@ class Tracking:
         self._pairing = Pairing(questions, conn, facts)
         self._queue = ""
         self._window: Window | None = None
+        self._producer: IdUse | None = None  #: the connection as one that publishes
         self._delivered: list[str] = []  #: ids that wait for their acknowledgement
         self._closing: Question | None = None
         self._parted = False  #: the client has said that it closes, with whatever code
@@ -131,6 +134,9 @@ class Tracking:
             asked = {"ack": "ack" in query, "limit": query.get("limit"), "encoding": query.get("encoding")}
             self._window = Window(self.conn, self._queue, 0, {"type": "next"}, at, asked)
             self.facts.windows.append(self._window)
+        elif frame.header("sec-websocket-protocol") == "publish":
+            self._producer = IdUse(self.conn, PUBLISHING, self.conn.name, at, self._queue, self.conn.ended)
+            self.facts.ids.append(self._producer)
 
     def _close(self, frame: f.WsClose, at: Position, direction: str) -> None:
         if direction == "out":
@@ -163,13 +169,21 @@ class Tracking:
         if self.conn.server_closing is None:
             self.facts.settled.append(Settled(self.conn, at, self._place(frame.number), True))
 
+    def _spend(self, at: Position) -> None:
+        """After an error the server takes nothing more, and ends the connection (document, Publishing over
+        WebSocket)."""
+        if self._producer is not None and (self._producer.freed is None or at < self._producer.freed):
+            self._producer.freed = at
+
     def _refuse(self, frame: f.WsReject, at: Position) -> None:
+        self._spend(at)
         if self.conn.server_closing is None:
             place = self._place(frame.number)
             self.facts.settled.append(Settled(self.conn, at, place, False, frame.code))
 
     def _complain(self, frame: f.WsError, at: Position) -> None:
         """The server ends a subscription because of an error of its own."""
+        self._spend(at)
         self.facts.refused.append(Refused(at, self._queue, frame.code))
         self.facts.complaints.append(Complaint(self.conn, at, frame.code))
         if self._window is not None:

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from conformance.run.bases import ScriptContext, text
-from conformance.run.trace import Trace
-from fakebrokers import PZQ
-from fakebrokers.core.watch import End
-from scenarios._common import second_fake
-from scenarios.pzq.sweep.tracking import SECOND
 
 PUBLISH: dict[str, Any] = {"target": "", "wait": True}
 PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
@@ -50,32 +43,3 @@ async def settle_all(context: ScriptContext, how: str, *, backwards: bool = Fals
     ]
     for ref in reversed(refs) if backwards else refs:
         await context.op("settle", sub=sub, ref=ref, how=how)
-
-
-class SecondInTrace:
-    """Notes a second instance in the trace of a run, its connections under names of their own."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-
-    def accepted(self, connection: str, socket: str = "") -> None:
-        self._trace.accepted(SECOND + connection, socket)
-
-    def written(self, connection: str, data: Any) -> None:
-        self._trace.written(SECOND + connection, data)
-
-    def handed_over(self, connection: str, data: Any) -> None:
-        self._trace.handed_over(SECOND + connection, data)
-
-    def reads(self, connection: str, goes_on: bool) -> None:
-        self._trace.reads(SECOND + connection, goes_on)
-
-    def ended(self, connection: str, by: End, how: str) -> None:
-        self._trace.ended(SECOND + connection, by, how)
-
-
-@contextmanager
-def second_instance(context: ScriptContext, **server: Any) -> Iterator[PZQ]:
-    """Another daemon, with an identity of its own, which the trace has too."""
-    with second_fake(context.broker, watcher=SecondInTrace(context.trace), **server) as other:
-        yield other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base
+from scenarios._servers import in_turns, second_server
 from scenarios.pzq.sweep._shared import (
     ACKING,
     EVENTS,
@@ -10,7 +11,6 @@ from scenarios.pzq.sweep._shared import (
     PROBE,
     QUICK,
     put,
-    second_instance,
     settle_all,
     subscribed,
     watched,
@@ -167,6 +167,22 @@ async def unsubscribed(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="consumer", server=QUICK, injections=False)
+async def replaced(context: ScriptContext) -> None:
+    """Consumers that end, and are replaced, while messages wait for a slow callback."""
+    await context.connect()
+    for number in range(3):
+        await subscribed(context, {**ACKING, "sleep_ms": 1500}, f"c{number}")
+        put(context, *[f"{number}{i}" for i in range(4)])
+        await context.sleep(0.5)
+        await context.op("unsubscribe", 5.0, sub=f"c{number}")
+        await context.sleep(number)
+    await subscribed(context, ACKING, "c3")
+    await context.sleep(3)
+    await watched(context, "last")
+    await context.finale("publish", **PROBE)
+
+
 @base(role="consumer", injections=False)
 async def one_is_slow(context: ScriptContext) -> None:
     """Two consumers, one of whose callbacks takes its time; the messages of the other one come meanwhile."""
@@ -185,7 +201,7 @@ async def one_is_slow(context: ScriptContext) -> None:
 @base(role="consumer", needs=["endpoints"], injections=False)
 async def two_instances(context: ScriptContext) -> None:
     """A consumer at two instances, each of which delivers while a callback runs for the other one."""
-    with second_instance(context) as other:
+    with second_server(context) as other:
         here = context.endpoint["send"]
         await context.connect(endpoints={**context.endpoint, "send": [here, other.send_url]})
         await subscribed(context, {**ACKING, "sleep_ms": 1000})
@@ -196,4 +212,19 @@ async def two_instances(context: ScriptContext) -> None:
             other.publish(f"two {number}".encode())
             await context.sleep(0.7)
         await context.sleep(8)
+        await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", needs=["auto_reconnect", "endpoints"], injections=False)
+async def instances_in_turn(context: ScriptContext) -> None:
+    """Two instances are away by turns, and their messages come again when they are back."""
+    with second_server(context) as other:
+        here = context.endpoint["send"]
+        await context.connect(endpoints={**context.endpoint, "send": [here, other.send_url]})
+        await subscribed(context, ACKING)
+        async for turn in in_turns(context, other, 4):
+            put(context, f"one {turn}")
+            other.publish(f"two {turn}".encode())
+        other.restart()
+        await watched(context, "last")
         await context.finale("publish", **PROBE)

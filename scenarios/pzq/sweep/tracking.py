@@ -21,9 +21,9 @@ from fakebrokers.pzq.frames import (
     ProduceAck,
     ProduceNack,
 )
+from scenarios._servers import SECOND
 
 QUEUE = ""  #: the only target there is
-SECOND = "second-"  #: what the names of connections of a second instance begin with
 
 
 def track(conn: Conn, facts: Facts) -> None:

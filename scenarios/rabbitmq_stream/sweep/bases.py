@@ -11,6 +11,7 @@ from scenarios.rabbitmq_stream.sweep.consuming import (
     large_chunks,
     lazy,
     positions,
+    replaced,
     several,
     single_active,
     slow,
@@ -38,6 +39,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
 )
 from scenarios.rabbitmq_stream.sweep.logins import letters, own_login
 from scenarios.rabbitmq_stream.sweep.places import (
+    IN_TURN,
     one_link_for_both,
     one_node_away,
     together,
@@ -51,6 +53,7 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     flushed,
     given_up,
     limits,
+    longer_in_bytes,
     names,
     newcomers,
     numbers,
@@ -86,6 +89,7 @@ from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
 __all__ = [
     "BEATING",
+    "IN_TURN",
     "LATE_ENDS",
     "RAISING",
     "UNLIMITED",
@@ -122,6 +126,7 @@ __all__ = [
     "lazy",
     "letters",
     "limits",
+    "longer_in_bytes",
     "many_publishers",
     "many_subscriptions",
     "names",
@@ -144,6 +149,7 @@ __all__ = [
     "raising_in_a_batch",
     "read_super_stream",
     "refused",
+    "replaced",
     "rounds",
     "routed",
     "sections",

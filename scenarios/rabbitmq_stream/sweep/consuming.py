@@ -220,6 +220,26 @@ async def both(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="consumer", injections=False)
+async def replaced(context: ScriptContext) -> None:
+    """Subscriptions that end, and are replaced, while messages wait for a slow callback."""
+    context.broker.create_stream("S")
+    await context.connect()
+    options = {"offset": {"type": "next"}, "credit": 3}
+    lazy = {"mode": "event", "sleep_ms": 1500}
+    await context.op("subscribe", sub="c0", target="S", options=options, on_message=lazy)
+    for number in range(3):
+        put(context, *[f"{number}{i}" for i in range(3)])
+        put(context, f"{number}x")
+        await context.sleep(0.5)
+        await context.op("unsubscribe", 5.0, sub=f"c{number}")
+        await context.sleep(number)
+        sub = f"c{number + 1}"
+        await context.op("subscribe", sub=sub, target="S", options=options, on_message=lazy)
+    await watched(context, "last")
+    await context.finale("rmqs.query_sequence", **ASK)
+
+
 @base(role="consumer", server={"heartbeat_s": 2}, injections=False)
 async def lazy(context: ScriptContext) -> None:
     """Callbacks that take longer than several heartbeats."""

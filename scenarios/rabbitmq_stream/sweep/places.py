@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import ScriptContext, base, text
+from conformance.run.bases import Base, ScriptContext, base, text
+from scenarios._servers import in_turns, second_server
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
 
 NEXT = {"offset": {"type": "next"}, "credit": 3}
@@ -89,3 +90,26 @@ async def one_link_for_both(context: ScriptContext) -> None:
     await context.op("rmqs.delete_publisher", target="S", name=None)
     await watched(context, "last")
     await context.finale("publish", **PROBE)
+
+
+def servers_in_turn(turns: int) -> Base:
+    """Two servers that are away by turns; see `in_turns`."""
+
+    async def script(context: ScriptContext) -> None:
+        """Two servers are away by turns, and share nothing; messages go to the one that is there."""
+        context.notes.forgets = True
+        with second_server(context) as other:
+            for server in (context.broker, other):
+                server.create_stream("S")
+            await context.connect(endpoints=[context.endpoint, other.where])
+            await context.op("publish", body=text("a"), **PUBLISH)
+            async for turn in in_turns(context, other, turns):
+                await context.op("publish", 8.0, body=text(f"b{turn}"), **PUBLISH)
+                await context.op("rmqs.query_sequence", **ASK)
+            await context.finale("publish", **PROBE)
+
+    needs = ["auto_reconnect", "endpoints"]
+    return base(role="publisher", needs=needs, injections=False, name=f"servers-in-turn-{turns}")(script)
+
+
+IN_TURN = [servers_in_turn(2), servers_in_turn(3)]

@@ -216,6 +216,22 @@ async def limits(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="publisher", injections=False)
+async def longer_in_bytes(context: ScriptContext) -> None:
+    """Letters of two and three bytes around the agreed frame maximum in letters and in bytes, singly and in
+    batches."""
+    context.broker.create_stream("S")
+    await context.connect(frame_max=FRAME_MAX)
+    room = FRAME_MAX - HEAD
+    for letter, width in (("é", 2), ("漢", 3)):
+        for count in (room // width, room // width + 1, room // 2 + 100, room):
+            context.notes.fits.append((len(context.ops), count * width <= room))
+            await context.op("publish", body=text(letter * count), **PUBLISH)
+        many = [{"body": text(f"{i}-".ljust(room // 4, letter))} for i in range(4)]
+        await context.op("publish_many", messages=many, **PUBLISH)
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher", injections=False, costly=True)
 async def numbers(context: ScriptContext) -> None:
     """More declarations than there are ids, and as many publishers as there are at a time."""

@@ -201,3 +201,19 @@ class UnreadableEndsItsEvent(Deliveries):
                 self.trouble(f"an event that cannot be read: {error}")
                 return
             self.take(message)
+
+
+@mutant("callback-of-the-batch", tag="life-cycle", breaks=["B13"])
+class CallbackOfTheBatch(Deliveries):
+    """What waits goes to the callback that got the first of it, whatever has become of that meanwhile."""
+
+    async def deliver_message(self, delivery: Delivery) -> None:
+        queue = delivery.queue
+        kept = self.__dict__.setdefault("kept", {})
+        callback = kept.setdefault(queue, queue.callback)
+        if not len(self.feed):
+            kept.pop(queue)
+        if callback is None:
+            queue.early.append(delivery)
+        else:
+            await self.client.runtime.callbacks.contain_async("message", lambda: callback(delivery))

@@ -8,9 +8,11 @@ from typing import Any
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.blazingmq.client import BlazingClient
+from conformance.clients.reference.blazingmq.contents import Contents
 from conformance.clients.reference.blazingmq.queues import Queues
 from conformance.clients.reference.blazingmq.requests import Make, Requests
 from conformance.clients.reference.kit import ClientError
+from fakebrokers.blazingmq.properties import MAX_NAME, Property
 
 BYTES = "max_unconfirmed_bytes"
 
@@ -57,3 +59,14 @@ class AbortLeavesQueueRequestsWaiting(BlazingClient):
         if self.link is not None:
             self.link.requests.waiting = {}
         super().abort()
+
+
+@mutant("names-at-three-bytes-a-letter", tag="data", breaks=["B2"])
+class NamesAtThreeBytesALetter(Contents):
+    """Refuses names of properties that would not fit if each of their letters had three bytes."""
+
+    def check(self, payload: bytes, properties: Mapping[str, Property]) -> None:
+        super().check(payload, properties)
+        for name in properties:
+            if not name.isascii() and 3 * len(name) > MAX_NAME:
+                raise ClientError("invalid", "the name of a property is too long")

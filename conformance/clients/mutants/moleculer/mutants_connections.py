@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -205,3 +206,34 @@ class UnjoinedConnectionStays(Bus):
     def abort(self) -> None:
         if self.is_joined:
             super().abort()
+
+
+@mutant("failed-servers-are-forgotten", tag="life-cycle", breaks=["X6"])
+class FailedServersAreForgotten(Bus):
+    """Takes a server out of its list when it cannot be reached."""
+
+    async def _dial(self) -> Wire:
+        failed: set[str] = self._runtime.__dict__.setdefault("failed", set())
+        for endpoint in self._settings.endpoints:
+            if endpoint not in failed:
+                try:
+                    return await self._runtime.network.dial(endpoint, lambda: self)
+                except OSError:
+                    failed.add(endpoint)
+        raise ConnectionRefusedError("there is no server in the list")
+
+
+@mutant("stays-with-its-server", tag="life-cycle", breaks=["X6"])
+class StaysWithItsServer(Bus):
+    """Connects again to that server only with which it was connected first."""
+
+    async def _dial(self) -> Wire:
+        chosen: dict[str, str] = self._runtime.__dict__.setdefault("chosen", {})
+        if chosen:
+            return await self._runtime.network.dial(chosen["first"], lambda: self)
+        for endpoint in self._settings.endpoints:
+            with suppress(OSError):
+                wire = await self._runtime.network.dial(endpoint, lambda: self)
+                chosen["first"] = endpoint
+                return wire
+        raise ConnectionRefusedError("there is no server")

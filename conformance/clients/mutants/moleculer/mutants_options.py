@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from conformance.clients.adapter import kit
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Runtime
+from conformance.clients.reference.moleculer.bus import Bus
 from conformance.clients.reference.moleculer.client import MoleculerClient
+from conformance.clients.reference.moleculer.codecs import NatsCodec
 from conformance.clients.reference.moleculer.context import ActionError, Context
 from conformance.clients.reference.moleculer.ops import MoleculerOps
 from conformance.clients.reference.moleculer.pings import Pings
+from conformance.clients.reference.moleculer.post import Post
 from conformance.clients.reference.moleculer.serving import Server
 from conformance.clients.reference.moleculer.settings import Settings
 
@@ -52,3 +56,23 @@ class PingsOutliveTheNode(Pings):
 
     def end(self) -> None:
         pass
+
+
+@mutant("events-of-any-size", tag="life-cycle", breaks=["M7"])
+class EventsOfAnySize(Post):
+    """Looks at the size of calls and answers only: an event is written, however large it is."""
+
+    def send(self, command: str, rest: str, packet: Mapping[str, Any]) -> None:
+        if self.bus is None or not command.startswith("EVENT") or not isinstance(self.bus, Bus):
+            super().send(command, rest, packet)
+        else:
+            self.bus.write(self.bus.codec.publish(self.topic(command, rest), self.written(command, packet)))
+
+
+@mutant("leaves-one-topic-each-time", tag="life-cycle", breaks=["M2"])
+class LeavesOneTopicEachTime(NatsCodec):
+    """Where the server chooses who answers, it ends its first subscription alone when services change."""
+
+    def unsubscribe_balanced(self) -> bytes:
+        first, _, _ = super().unsubscribe_balanced().partition(b"\r\n")
+        return first + b"\r\n" if first else b""

@@ -13,7 +13,7 @@ from conformance.clients.reference.narconi.channels import Publishers, Publishin
 from conformance.clients.reference.narconi.http import Response, ResponseReader
 from conformance.clients.reference.narconi.publisher import Done, Publisher
 from conformance.clients.reference.narconi.socket import Socket
-from conformance.clients.reference.narconi.websocket import BadFrame, Message, MessageReader
+from conformance.clients.reference.narconi.websocket import BadFrame, Message, MessageReader, encode
 from fakebrokers.narconi.websocket import BINARY, TEXT
 
 PLAIN_MAX = 65_536  #: the largest body of a server that nobody has configured otherwise
@@ -176,3 +176,17 @@ class EncodedBodiesAreTooLarge(MessageReader):
         super().check(first, second, size)
         if size > PLAIN_MAX:
             raise BadFrame(1009, f"a message of more than {PLAIN_MAX} bytes")
+
+
+@mutant("short-lengths-by-letters", tag="wire", breaks=["N5"])
+class ShortLengthsByLetters(Socket):
+    """Chooses the form of a frame's length by the letters of its text."""
+
+    def write(self, opcode: int, payload: bytes) -> None:
+        letters = len(payload.decode(errors="replace"))
+        if opcode != TEXT or not letters < 126 <= len(payload):
+            super().write(opcode, payload)
+            return
+        assert self.wire is not None
+        frame = encode(opcode, payload, self._random)
+        self.wire.write(bytes((frame[0], 0x80 | len(payload) & 0x7F)) + frame[4:])

@@ -343,3 +343,14 @@ class NewcomersOvertake(Publishers):
     def __init__(self, runtime: Runtime, websockets: WebSockets) -> None:
         super().__init__(runtime, websockets)
         self._lines = defaultdict(_NoLine)
+
+
+@mutant("a-connection-for-each-that-waits", tag="life-cycle", breaks=["N5"])
+class AConnectionForEachThatWaits(Publishers):
+    """Opens a connection for a queue while one is being opened for it; the last one is used from then on."""
+
+    async def publisher(self, queue: str) -> Publishing:
+        task = self.by_queue.get(queue)
+        if task is not None and not task.done():
+            self.by_queue[queue] = self.runtime.tasks.spawn(self.open(queue))
+        return await super().publisher(queue)

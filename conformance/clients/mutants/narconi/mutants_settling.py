@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from conformance.clients.adapter import kit
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.narconi.channels import Subscription
 from conformance.clients.reference.narconi.consumer import Consumer
+from conformance.clients.reference.narconi.ops import NarconiOps
 from conformance.clients.reference.narconi.socket import Socket
 
 
@@ -47,3 +50,17 @@ class DrainsWhatIsLost(Socket):
         waiting, self._barriers = self._barriers, []
         super()._lost(text, error)
         self._barriers = waiting
+
+
+@mutant("ended-subscriptions-stay-connected", tag="life-cycle", breaks=["N15"])
+class EndedSubscriptionsStayConnected(NarconiOps):
+    """The end of a subscription ends its callbacks; its connection is kept until the session ends."""
+
+    @kit.op("unsubscribe")
+    async def unsubscribe(self, sub: str, drain: bool = False, timeout_ms: float | None = None) -> None:
+        if drain:
+            await super().unsubscribe(sub, drain, timeout_ms)
+        else:
+            handle: Subscription = self.adapter.handle_of(sub)
+            handle._stop()
+            handle._leave_out()

@@ -8,7 +8,7 @@ from typing import Any
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Runtime
 from conformance.clients.reference.pzq.consumer import Consumer, Delivery
-from conformance.clients.reference.pzq.sockets import Connector, OnMessage, Parts, Socket
+from conformance.clients.reference.pzq.sockets import Connector, OnMessage, Parts, Socket, joined
 from fakebrokers.pzq.memory import SocketType
 
 
@@ -76,3 +76,25 @@ class InstancesInTurn(Consumer):
         held, self.held = self.held, []
         for each in held:
             self.receive(each)
+
+
+@mutant("others-are-lost-for-good", tag="life-cycle", breaks=["P10"])
+class OthersAreLostForGood(Connector):
+    """Connects again to the first of several instances only."""
+
+    def connect(self, endpoint: str | Sequence[str], kind: SocketType, on_message: OnMessage) -> Socket:
+        addresses = [endpoint] if isinstance(endpoint, str) else endpoint
+        sockets = []
+        for number, address in enumerate(addresses):
+            self.reconnect_ms = -1 if number else Connector.reconnect_ms
+            sockets.append(super().connect(address, kind, on_message))
+        self.reconnect_ms = Connector.reconnect_ms
+        return joined(sockets)
+
+
+@mutant("ended-consumers-go-on", tag="life-cycle", breaks=["P5"])
+class EndedConsumersGoOn(Consumer):
+    """The end of a consumer ends its socket; what has come is still delivered."""
+
+    def close(self) -> None:
+        self.socket.close()

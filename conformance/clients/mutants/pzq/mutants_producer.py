@@ -228,3 +228,17 @@ class AnswersOfAnySession(Producer):
     def close(self) -> None:
         self.others.clear()
         super().close()
+
+
+@mutant("once-more-after-the-deadline", tag="data", breaks=["P3"])
+class OnceMoreAfterTheDeadline(Producer):
+    """Writes a message once more a second after its publish has timed out."""
+
+    async def acknowledged(
+        self, message: Parts, waiting: asyncio.Future[Answer], timeout: float | None
+    ) -> Answer:
+        try:
+            return await super().acknowledged(message, waiting, timeout)
+        except TimeoutError:
+            asyncio.get_running_loop().call_later(1.0, self.repeat, message)
+            raise

@@ -12,7 +12,7 @@ from conformance.clients.reference.kit import ClientError, WaitQueue
 from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.link import Link
-from conformance.clients.reference.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.clients.reference.rabbitmq_stream.publisher import HEAD, PER_ENTRY, Entry, Publisher
 from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codes import Code, Compression
@@ -294,3 +294,39 @@ class FlushWaitsForOne(Publishing):
     async def flush(self, timeout: float | None = None) -> None:
         if all(publisher.pending for publisher in self.publishers.values()):
             await super().flush(timeout)
+
+
+@mutant("batches-by-letters", tag="wire", breaks=["R4"])
+class BatchesByLetters(Publisher):
+    """Fills a frame with as many messages as fit by their letters."""
+
+    def groups(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+        group: list[Entry] = []
+        size = HEAD
+        for entry in entries:
+            letters = PER_ENTRY + len(entry.data.decode(errors="replace"))
+            if group and size + letters > self.frame_max() > 0:
+                yield group
+                group, size = [], HEAD
+            group.append(entry)
+            size += letters
+        if group:
+            yield group
+
+
+@mutant("declared-in-vain-stays", tag="life-cycle", breaks=["R6"])
+class DeclaredInVainStays(Publishing):
+    """Leaves a publisher declared whose last publishing id the server does not say, and declares another."""
+
+    async def last_sequence(
+        self, publisher: Publisher, link: Link, publisher_id: int, deadline: float
+    ) -> int | None:
+        return await self.sequence_of(publisher, link, deadline) if publisher.name else None
+
+
+@mutant("recovery-and-publish-declare", tag="life-cycle", breaks=["R6", "R16"])
+class RecoveryAndPublishDeclare(Publishing):
+    """After a loss both the recovery and the next publish declare the publisher."""
+
+    def _may_declare(self, publisher: Publisher) -> bool:
+        return self.links.control is not None

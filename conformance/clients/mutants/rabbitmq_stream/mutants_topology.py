@@ -221,3 +221,26 @@ class LastSubscriptionEndsTheConnection(Locator):
     def leave(self, link: Link) -> None:
         if link is not self.links.control and link.is_open and not link.core.subscriptions:
             self.runtime.tasks.spawn(self._part(link))
+
+
+@mutant("failed-addresses-are-dropped", tag="life-cycle", breaks=["X6"])
+class FailedAddressesAreDropped(Links):
+    """Takes an address out of its list when there is no server, but for the last one."""
+
+    async def open(self, endpoint: str, deadline: float) -> Link:
+        try:
+            return await super().open(endpoint, deadline)
+        except ClientError:
+            if len(self.endpoints) > 1 and endpoint in self.endpoints:
+                self.endpoints.remove(endpoint)
+            raise
+
+
+@mutant("goes-back-to-its-first-server", tag="life-cycle", breaks=["X6"])
+class GoesBackToItsFirstServer(Links):
+    """Connects again to that server only with which it was connected first."""
+
+    async def connect_control(self, deadline: float) -> None:
+        await super().connect_control(deadline)
+        assert self.control is not None
+        self.endpoints = [self.control.endpoint]

@@ -262,7 +262,7 @@ class Publishing:
         await link.ask(
             DeclarePublisher, publisher_id, reference, publisher.stream, deadline=deadline, undo=undo
         )
-        sequence = await self.sequence_of(publisher, link, deadline) if publisher.name else None
+        sequence = await self.last_sequence(publisher, link, publisher_id, deadline)
         if not link.is_open:
             raise ClientError("connection", "the connection was lost meanwhile", definite=False)
         if publisher.is_closed:  # while the questions were under way: nobody wants it any more
@@ -274,6 +274,18 @@ class Publishing:
     def _check_open(self, publisher: Publisher) -> None:
         if publisher.is_closed:
             raise ClientError("closed", f"the publisher of {publisher.stream} is closed", definite=True)
+
+    async def last_sequence(
+        self, publisher: Publisher, link: Link, publisher_id: int, deadline: float
+    ) -> int | None:
+        """See `sequence_of`; without it a publisher that was declared is of no use, and is taken back."""
+        if not publisher.name:
+            return None
+        try:
+            return await self.sequence_of(publisher, link, deadline)
+        except ClientError:
+            link.take_back(DeletePublisher, publisher_id)
+            raise
 
     async def sequence_of(self, publisher: Publisher, link: Link, deadline: float) -> int:
         """The highest publishing id that the server has of this publisher's reference."""
