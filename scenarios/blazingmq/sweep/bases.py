@@ -11,10 +11,16 @@ from scenarios.blazingmq.sweep.consuming import (
     resubscribed,
     several,
 )
-from scenarios.blazingmq.sweep.giving_back import closed_from_both_ends, half_open, settled_late
+from scenarios.blazingmq.sweep.giving_back import (
+    closed_from_both_ends,
+    half_open,
+    half_open_again,
+    settled_late,
+)
 from scenarios.blazingmq.sweep.lives import (
     BEATING,
     RAISING,
+    closed_in_the_turn,
     closing,
     herd,
     in_the_turn,
@@ -39,6 +45,7 @@ from scenarios.blazingmq.sweep.publishing import (
     both,
     crowd,
     full,
+    full_unasked,
     hollow,
     publish,
     unwaited,
@@ -57,6 +64,7 @@ __all__ = [
     "both",
     "cancelled",
     "closed_from_both_ends",
+    "closed_in_the_turn",
     "closing",
     "configured",
     "consume",
@@ -64,7 +72,9 @@ __all__ = [
     "early_changes",
     "early_posts",
     "full",
+    "full_unasked",
     "half_open",
+    "half_open_again",
     "herd",
     "hollow",
     "in_the_turn",

@@ -116,6 +116,7 @@ class Publishing:
         await self._lines[publisher].after(self.ready(publisher, size, deadline))
         while publisher.connection is None:  # lost while those in front went on
             await self.ready(publisher, size, deadline)
+        self.check_wanted(publisher)
         if filter_value is not UNSET:
             self.check_filters(publisher)
         keys = list(ids or [None] * len(bodies))
@@ -135,6 +136,10 @@ class Publishing:
         publisher.connection.owner.flush()
         self._watch(publisher)
         return receipts
+
+    def check_wanted(self, publisher: Publisher) -> None:
+        """Raise `ClientError` (closed) if the publisher was closed in the turn in which it became ready."""
+        self._check_open(publisher)
 
     def check_filters(self, publisher: Publisher) -> None:
         """Raise `ClientError` (unsupported) if the server may not know Publish version 2."""
