@@ -46,6 +46,16 @@ class ParkedMessagesHaveNoDeadline(Publishing):
         await super().ready(publisher, size, math.inf if self.links.control is None else deadline)
 
 
+@mutant("room-for-waiting-is-used-up", tag="life-cycle", breaks=["X6", "X8"])
+class RoomForWaitingIsUsedUp(Publishing):
+    """Counts a message that has waited for a connection among those that wait, for ever."""
+
+    async def ready(self, publisher: Publisher, size: int, deadline: float) -> None:
+        has_waited = publisher.connection is None
+        await super().ready(publisher, size, deadline)
+        self._parked += size if has_waited else 0
+
+
 class _Pausing(Connection):
     """Notes pauses.
 
