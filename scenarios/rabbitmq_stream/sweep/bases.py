@@ -22,7 +22,6 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     RAISING,
     brisk,
     challenged,
-    closed_in_the_turn,
     closing,
     connect_cancelled,
     elsewhere,
@@ -75,6 +74,12 @@ from scenarios.rabbitmq_stream.sweep.spread import (
     read_super_stream,
     sections,
 )
+from scenarios.rabbitmq_stream.sweep.turning import (
+    cancelled_in_the_turn,
+    closed_in_the_turn,
+    deleted_in_the_turn,
+    lost_in_the_turn,
+)
 from scenarios.rabbitmq_stream.sweep.varied import (
     aborted,
     asked_of_super_streams,
@@ -101,6 +106,7 @@ __all__ = [
     "brisk",
     "bulk",
     "cancelled",
+    "cancelled_in_the_turn",
     "challenged",
     "closed_in_the_turn",
     "closing",
@@ -110,6 +116,7 @@ __all__ = [
     "crowd",
     "crowded_window",
     "deleted",
+    "deleted_in_the_turn",
     "elsewhere",
     "filtered",
     "flushed",
@@ -125,6 +132,7 @@ __all__ = [
     "lazy",
     "letters",
     "limits",
+    "lost_in_the_turn",
     "many_publishers",
     "many_subscriptions",
     "names",

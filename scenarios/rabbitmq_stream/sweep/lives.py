@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from conformance.clients.adapter.call import Call
 from conformance.run.bases import Base, ScriptContext, base, text
-from conformance.run.concurrent_actions import close_each_turn, give_up_connect
+from conformance.run.concurrent_actions import give_up_connect
 from fakebrokers.faults import latency, reply, silent
 from fakebrokers.rabbitmq_stream.codes import Code
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
@@ -172,27 +171,6 @@ async def in_the_turn(context: ScriptContext) -> None:
             await context.sleep(0)
         await context.ended(calls)
         await context.sleep(6)
-    await context.finale("publish", **PROBE)
-
-
-@base(role="publisher", injections=False)
-async def closed_in_the_turn(context: ScriptContext) -> None:
-    """Sessions that are closed while they publish, subscribe and ask: each some turns of the loop later."""
-
-    def begin(session: str, number: int) -> list[Call]:
-        given = {"session": session, "target": "S"}
-        options = {"offset": {"type": "first"}, "credit": 2}
-        return [
-            context.begin("publish", body=text(f"p{number}"), wait=True, **given),
-            context.begin("publish", body=text(f"n{number}"), name=f"n{number}", wait=True, **given),
-            context.begin("subscribe", sub=f"c{number}", options=options, on_message=EVENTS, **given),
-            context.begin("rmqs.query_sequence", name="nobody", **given),
-        ]
-
-    context.broker.create_stream("S")
-    put(context, "m0", "m1")
-    await context.connect()
-    await close_each_turn(context, 24, begin)
     await context.finale("publish", **PROBE)
 
 
