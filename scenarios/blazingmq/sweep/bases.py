@@ -20,7 +20,6 @@ from scenarios.blazingmq.sweep.giving_back import (
 from scenarios.blazingmq.sweep.lives import (
     BEATING,
     RAISING,
-    closed_in_the_turn,
     closing,
     herd,
     in_the_turn,
@@ -51,6 +50,12 @@ from scenarios.blazingmq.sweep.publishing import (
     unwaited,
     wraps,
 )
+from scenarios.blazingmq.sweep.turning import (
+    cancelled_in_the_turn,
+    closed_in_the_turn,
+    lost_in_the_turn,
+    shut_in_the_turn,
+)
 from scenarios.blazingmq.sweep.varied import aborted, inside, limited_by_bytes, wrong_clock
 from scenarios.blazingmq.sweep.walking import WALKS
 
@@ -63,6 +68,7 @@ __all__ = [
     "bodies",
     "both",
     "cancelled",
+    "cancelled_in_the_turn",
     "closed_from_both_ends",
     "closed_in_the_turn",
     "closing",
@@ -82,6 +88,7 @@ __all__ = [
     "late_callback",
     "late_steps",
     "limited_by_bytes",
+    "lost_in_the_turn",
     "odd",
     "older",
     "outage",
@@ -97,6 +104,7 @@ __all__ = [
     "rounds",
     "settled_late",
     "several",
+    "shut_in_the_turn",
     "stopped",
     "tiers",
     "turned_away",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.clients.adapter.call import Call
 from conformance.run.bases import Base, ScriptContext, base, text
-from conformance.run.concurrent_actions import close_each_turn
 from fakebrokers.blazingmq.codes import Category
 from fakebrokers.faults import reply, silent
 from scenarios.blazingmq.sweep._shared import (
@@ -133,21 +131,6 @@ async def in_the_turn(context: ScriptContext) -> None:
             await context.sleep(0)
         await context.ended(calls)
         await context.sleep(6)
-    await finale(context)
-
-
-@base(role="publisher", server=RARELY, injections=False)
-async def closed_in_the_turn(context: ScriptContext) -> None:
-    """Sessions that are closed while they open a queue: each some turns of the loop later."""
-
-    def begin(session: str, number: int) -> list[Call]:
-        uri = PRIORITY + f"q{number}"
-        flags = ["read", "write"]
-        return [context.begin("bmq.open_queue", session=session, target=uri, uri=uri, flags=flags)]
-
-    await context.connect()
-    await writer(context)
-    await close_each_turn(context, 12, begin)
     await finale(context)
 
 

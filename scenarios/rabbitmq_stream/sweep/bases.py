@@ -71,6 +71,7 @@ from scenarios.rabbitmq_stream.sweep.spread import (
     half_a_super_stream,
     many_publishers,
     many_subscriptions,
+    passed_over,
     read_super_stream,
     sections,
 )
@@ -149,6 +150,7 @@ __all__ = [
     "own_ids",
     "own_login",
     "packed",
+    "passed_over",
     "plain",
     "positions",
     "publish",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -30,6 +31,15 @@ class KeepsWhatIsHalfRestored(Queues):
         await self.ask_open(queue, RESTORE_S)
         await self.begin(queue, self.client.runtime.clock.deadline(RESTORE_S))
         self.client.runtime.callbacks.report("target_reopened", "", None, queue.uri)
+
+
+@mutant("closes-overlap", tag="life-cycle", breaks=["B4", "X7"])
+class ClosesOverlap(Queues):
+    """Closes a queue twice where two ask for it at once: neither waits for the other."""
+
+    async def shut(self, queue: Queue, timeout: float) -> None:
+        queue.shutting = asyncio.Lock()
+        await super().shut(queue, timeout)
 
 
 @mutant("half-open-counts-as-open", tag="life-cycle", breaks=["B4"])
