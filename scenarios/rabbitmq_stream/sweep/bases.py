@@ -65,7 +65,7 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     windows,
     wraps,
 )
-from scenarios.rabbitmq_stream.sweep.sharing import crowded_window, late_confirm
+from scenarios.rabbitmq_stream.sweep.sharing import crowded_window, full_line, late_confirm
 from scenarios.rabbitmq_stream.sweep.spread import (
     filtered,
     half_a_super_stream,
@@ -122,6 +122,7 @@ __all__ = [
     "filtered",
     "flushed",
     "foreign_batches",
+    "full_line",
     "given_up",
     "half_a_super_stream",
     "handed_over",

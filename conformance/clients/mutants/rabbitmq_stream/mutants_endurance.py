@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+from collections import deque
 from typing import Any
 
 import msgspec
@@ -54,6 +56,14 @@ class RoomForWaitingIsUsedUp(Publishing):
         has_waited = publisher.connection is None
         await super().ready(publisher, size, deadline)
         self._parked += size if has_waited else 0
+
+
+@mutant("who-has-given-up-stays-in-line", tag="life-cycle", breaks=["X6", "X8"])
+class WhoHasGivenUpStaysInLine(Publishing):
+    """Counts messages whose time is over among those that wait for room: no other one may wait."""
+
+    def leave_line(self, line: deque[asyncio.Future[None]], turn: asyncio.Future[None]) -> None:
+        pass
 
 
 class _Pausing(Connection):

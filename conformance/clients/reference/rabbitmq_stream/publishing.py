@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -220,6 +221,13 @@ class Publishing:
                 await turn
         except TimeoutError:
             raise ClientError("timeout", "too much is unconfirmed") from None
+        finally:
+            self.leave_line(line, turn)
+
+    def leave_line(self, line: deque[asyncio.Future[None]], turn: asyncio.Future[None]) -> None:
+        """Nobody waits for this turn any more: it does not count among those that wait."""
+        with suppress(ValueError):
+            line.remove(turn)
 
     def _next_turn(self, publisher: Publisher) -> None:
         line = self._turns.get(publisher)
