@@ -26,7 +26,6 @@ from scenarios.narconi.sweep.lives import (
     RAISING,
     at_rest,
     both,
-    closed_in_the_turn,
     closing,
     herd,
     in_the_turn,
@@ -59,6 +58,11 @@ from scenarios.narconi.sweep.troubles import (
     unanswered,
     wrong_clock,
 )
+from scenarios.narconi.sweep.turning import (
+    cancelled_in_the_turn,
+    closed_in_the_turn,
+    lost_in_the_turn,
+)
 from scenarios.narconi.sweep.varied import KINDS, SERVERS, flood, many_messages, messages, names, posts
 from scenarios.narconi.sweep.walking import WALKS
 
@@ -75,6 +79,7 @@ __all__ = [
     "both",
     "busy_no_pongs",
     "cancelled",
+    "cancelled_in_the_turn",
     "closed_in_the_turn",
     "closing",
     "complained",
@@ -98,6 +103,7 @@ __all__ = [
     "largest",
     "largest_sent",
     "left_alone",
+    "lost_in_the_turn",
     "many_messages",
     "messages",
     "mixed_words",

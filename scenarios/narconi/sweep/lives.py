@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.clients.adapter.call import Call
 from conformance.run.bases import Base, ScriptContext, base, text
-from conformance.run.concurrent_actions import close_each_turn
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 
 
@@ -57,33 +55,6 @@ async def outage(context: ScriptContext) -> None:
     await context.close()
     context.broker.restart()
     await context.sleep(60)
-
-
-@base(role="publisher", injections=False)
-async def closed_in_the_turn(context: ScriptContext) -> None:
-    """Sessions that are closed while they publish, subscribe and ask: each some turns of the loop later."""
-
-    def begin(session: str, number: int) -> list[Call]:
-        given = {"session": session, "wait": True}
-        options = {"ack": True, "limit": 2}
-        return [
-            context.begin("publish", target="P", body=text(f"p{number}"), **given),
-            context.begin("publish", target="P", body=text(f"q{number}"), **given),
-            context.begin(
-                "subscribe", session=session, sub=f"c{number}", target=f"C{number}", options=options,
-                on_message=SETTLING,
-            ),
-            context.begin("narc.post", session=session, target="P", body=text(f"h{number}")),
-            context.begin("narc.take", session=session, target="P"),
-        ]  # fmt: skip
-
-    turns = 24
-    queues(context, "P", *[f"C{number}" for number in range(turns)])
-    for number in range(turns):
-        put(context, f"C{number}", "m0", "m1")
-    await context.connect(auto_reconnect=True)
-    await close_each_turn(context, turns, begin)
-    await context.finale("publish", **PROBE)
 
 
 @base(role="publisher")

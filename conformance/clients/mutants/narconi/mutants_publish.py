@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, TypeVar
 
 from conformance.clients.mutants.registry import mutant
-from conformance.clients.reference.kit import ClientError, Runtime, WaitQueue
+from conformance.clients.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Runtime, WaitQueue
 from conformance.clients.reference.narconi.api import PREFIX, HttpApi, Metadata
 from conformance.clients.reference.narconi.channels import Publishers, Publishing
 from conformance.clients.reference.narconi.client import NarconiClient
@@ -343,3 +343,15 @@ class NewcomersOvertake(Publishers):
     def __init__(self, runtime: Runtime, websockets: WebSockets) -> None:
         super().__init__(runtime, websockets)
         self._lines = defaultdict(_NoLine)
+
+
+@mutant("cancel-takes-others-along", tag="life-cycle", breaks=["X9"])
+class CancelTakesOthersAlong(Publishers):
+    """Ends the opening of a WebSocket with the message for which it was begun, and keeps the failed one."""
+
+    async def publisher(self, queue: str) -> Publishing:
+        if queue not in self.by_queue:
+            tasks = self.runtime.tasks
+            self.by_queue[queue] = tasks.spawn(tasks.within(DEFAULT_TIMEOUT_S, self.open(queue)))
+            return await self.by_queue[queue]
+        return await super().publisher(queue)
