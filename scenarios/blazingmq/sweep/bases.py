@@ -29,6 +29,7 @@ from scenarios.blazingmq.sweep.lives import (
     stopped,
     turned_away,
     two_sessions,
+    unreadable_welcome,
 )
 from scenarios.blazingmq.sweep.options import (
     early_changes,
@@ -110,6 +111,7 @@ __all__ = [
     "turned_away",
     "two_sessions",
     "two_waits",
+    "unreadable_welcome",
     "unwaited",
     "wraps",
     "wrong_clock",
