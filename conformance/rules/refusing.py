@@ -34,6 +34,6 @@ def refuses_for_a_reason(case: Case) -> Iterator[Violation]:
         like = json.dumps({**done.args, "body": None}, sort_keys=True)
         if done.result.word != "invalid":
             taken.setdefault(like, []).append((size, under_way))
-        elif any(size <= most and under_way <= others for most, others in taken.get(like, ())):
+        elif any(0 < size <= most and under_way <= others for most, others in taken.get(like, ())):
             text = f"{done.op} ended {done.result} with {under_way} ops under way"
             yield f"{text}, and one like it was taken with more", done.begun, done.ended

@@ -78,14 +78,6 @@ class TakesAnIdTwice(Producer):
         super().check(b"", body)
 
 
-@mutant("sends-bodies-of-nothing", tag="wire", breaks=["P1"])
-class SendsBodiesOfNothing(Producer):
-    """Sends a message whose body has no parts."""
-
-    def check(self, id: bytes, body: Parts) -> None:
-        super().check(id, body or (b"",))
-
-
 @mutant("id-alone", tag="wire", breaks=["P1"])
 class IdAlone(Producer):
     """Sends the id alone when the body has no parts."""
