@@ -7,18 +7,15 @@ of these comes at each op of a base, some turns of the loop after its beginning.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.call import Call
 from conformance.run.notes import Notes
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import latency
-
-if TYPE_CHECKING:
-    from conformance.run.bases import ScriptContext
 
 HURRY_S, ANSWER_S = 0.1, 0.3  #: an op that takes less time than its answer
 #: Ops that are not begun twice: an invariant tells their messages and subscriptions apart by their names.
@@ -70,26 +67,6 @@ async def pass_turns(turns: int) -> None:
     """Let everybody else go on for a while, without any time passing."""
     for _ in range(turns):
         await asyncio.sleep(0)
-
-
-async def close_each_turn(
-    context: ScriptContext, turns: int, begin: Callable[[str, int], Sequence[Call]]
-) -> None:
-    """Begin something in a session of its own, and close that some turns later: for each number of turns.
-
-    What takes the client several turns is met at each of them.
-
-    Args:
-        begin: Is given the name of the session and the number.
-    """
-    context.notes.sessions += turns
-    for number in range(turns):
-        name = f"t{number}"
-        await context.connect(name)
-        calls = begin(name, number)
-        await pass_turns(number)
-        await context.op("close", session=name)
-        await context.ended(calls)
 
 
 def close(context: Application, done: BegunOp, turns: int) -> None:

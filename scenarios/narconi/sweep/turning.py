@@ -9,7 +9,8 @@ from typing import Any
 
 from conformance.clients.adapter.call import Call
 from conformance.run.bases import ScriptContext, base, text
-from conformance.run.concurrent_actions import close_each_turn, pass_turns
+from conformance.run.concurrent_actions import pass_turns
+from conformance.run.turns import close_each_turn
 from scenarios.narconi.sweep._shared import PROBE, SETTLING, put, queues
 
 TURNS = 24

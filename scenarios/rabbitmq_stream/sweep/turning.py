@@ -10,7 +10,8 @@ from typing import Any
 
 from conformance.clients.adapter.call import Call
 from conformance.run.bases import ScriptContext, base, text
-from conformance.run.concurrent_actions import close_each_turn, pass_turns
+from conformance.run.concurrent_actions import pass_turns
+from conformance.run.turns import close_each_turn
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put
 
 TURNS = 20
@@ -44,7 +45,7 @@ async def deleted_in_the_turn(context: ScriptContext) -> None:
     context.broker.create_stream("S")
     await context.connect()
     for number in range(TURNS):
-        given = {"target": "S", "name": f"n{number}"}
+        given: dict[str, Any] = {"target": "S", "name": f"n{number}"}
         calls = [context.begin("publish", body=text(f"p{number}{i}"), wait=True, **given) for i in range(2)]
         await pass_turns(number)
         await context.op("rmqs.delete_publisher", **given)
