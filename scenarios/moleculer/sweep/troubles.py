@@ -7,7 +7,7 @@ from conformance.run.concurrent_actions import give_up_connect
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
-NOWHERE = "127.0.0.9:1"  #: where no server listens
+NOWHERE, NEITHER = "127.0.0.9:1", "127.0.0.9:2"  #: where no server listens
 
 
 @base(role="caller", injections=False)
@@ -57,6 +57,20 @@ async def several_servers(context: ScriptContext) -> None:
     """The first server of the list is not there."""
     peer(context)
     await context.connect(timeout=CONNECT_S, endpoints=[NOWHERE, context.endpoint], node_id=NODE)
+    await context.sleep(MET_S)
+    await begin(context, "p.echo", {"n": 1})
+    context.kill()
+    await context.sleep(5)
+    await begin(context, "p.echo", {"n": 2})
+    await probed(context)
+
+
+@base(role="caller", needs=["endpoints"], injections=False)
+async def middle_server(context: ScriptContext) -> None:
+    """Of three servers only the one in the middle of the list is there."""
+    peer(context)
+    endpoints = [NOWHERE, context.endpoint, NEITHER]
+    await context.connect(timeout=CONNECT_S, endpoints=endpoints, node_id=NODE)
     await context.sleep(MET_S)
     await begin(context, "p.echo", {"n": 1})
     context.kill()
