@@ -250,13 +250,10 @@ def complaints_are_told(case: Case) -> Iterator[Violation]:
     Rests on:
         Narconi: the server may send an error at any time (docs/protocols/narconi.md, "WebSocket").
         BlazingMQ: a message that is not stored is refused though it asked for no ACK
-            (docs/protocols/blazingmq.md, 4).
+            (docs/protocols/blazingmq.md, 4); a client should report it, and need not.
 
     Example:
         the server sent an error 500, and the application did not get it.
-
-    Level:
-        SHOULD where a message was refused whose outcome the application did not want.
 
     Judges:
         narconi, blazingmq

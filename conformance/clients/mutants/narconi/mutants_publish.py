@@ -351,7 +351,10 @@ class CancelTakesOthersAlong(Publishers):
 
     async def publisher(self, queue: str) -> Publishing:
         if queue not in self.by_queue:
-            tasks = self.runtime.tasks
-            self.by_queue[queue] = tasks.spawn(tasks.within(DEFAULT_TIMEOUT_S, self.open(queue)))
+            self.by_queue[queue] = self.runtime.tasks.spawn(self.opened(queue))
             return await self.by_queue[queue]
         return await super().publisher(queue)
+
+    async def opened(self, queue: str) -> Publishing:
+        """A new publishing connection, in time."""
+        return await self.runtime.tasks.within(DEFAULT_TIMEOUT_S, self.open(queue))
