@@ -207,6 +207,7 @@ def _has_reason(case: Case, conn: Conn, ended: Position) -> bool:
         or (closing is not None and ended > closing)
         or bool(conn.server_closing or conn.garbage or conn.turned_away or conn.client_closing)
         or conn.unwanted is not None
+        or conn.spoiled is not None
         or _needs_it_no_more(case, conn, ended)
         or was_quiet(case, conn, ended)
     )

@@ -319,7 +319,7 @@ def _is_odd(question: Question, until: Position) -> bool:
 
 @invariant("loss-ends-requests")
 def loss_ends_connect(case: Case) -> Iterator[Violation]:
-    """A connect whose only connection is over, or was refused, ends at once."""
+    """A connect whose only connection is over, was refused, or got an unreadable answer, ends at once."""
     if case.notes.unreachable:
         return  # further attempts leave no trace
     for done in case.done("connect"):
@@ -331,7 +331,9 @@ def loss_ends_connect(case: Case) -> Iterator[Violation]:
         if len(conns) != 1:
             continue
         turned = conns[0].turned_away[0] if conns[0].turned_away is not None else None
-        over = min((mark for mark in (conns[0].lost(), turned) if mark is not None), default=None)
+        marks = (conns[0].lost(), turned, conns[0].spoiled)
+        over = min((mark for mark in marks if mark is not None), default=None)
         if over is not None and done.ended.t > over.t + AT_ONCE_S + case.slack_s:
             text = f"connect went on for {done.ended.t - over.t:.1f} s after its connection"
-            yield May("reads_on" if over == conns[0].garbage else "waits", text), over, done.ended
+            reads_on = over in (conns[0].garbage, conns[0].spoiled)
+            yield May("reads_on" if reads_on else "waits", text), over, done.ended

@@ -9,6 +9,7 @@ from itertools import pairwise
 from conformance.rules.outcomes import may_be_about
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.case import Case
+from conformance.run.facts import Should
 from conformance.run.reported import PUBLISHING
 from conformance.run.showing import counted, shown
 from conformance.run.trace import Position
@@ -220,12 +221,14 @@ def complaints_are_told(case: Case) -> Iterator[Violation]:
 
     Rests on:
         Narconi: the server may send an error at any time (docs/protocols/narconi.md, "WebSocket").
+        BlazingMQ: a message that is not stored is refused though it asked for no ACK
+            (docs/protocols/blazingmq.md, 4); a client should report it, and need not.
 
     Example:
         the server sent an error 500, and the application did not get it.
 
     Judges:
-        narconi
+        narconi, blazingmq
     """
     ends = [done.begun for done in case.done("close", "abort", "unsubscribe", "connect")]
     for one in case.facts.complaints:
@@ -236,7 +239,8 @@ def complaints_are_told(case: Case) -> Iterator[Violation]:
         reported += [heard.event.fields.get("code") for heard in case.heard("session") if heard.at > one.at]
         reported += [each.code for each in case.reported if may_be_about(case, each)]
         if one.code not in reported:
-            yield f"the server sent an error {one.code}, and the application did not get it", one.at
+            text = f"the server sent an error {one.code}, and the application did not get it"
+            yield Should(text) if one.about_message else text, one.at
 
 
 def _reported_s(case: Case) -> float:

@@ -186,11 +186,16 @@ class Refused(NamedTuple):
 
 
 class Complaint(NamedTuple):
-    """An error of the server that answers no question."""
+    """An error of the server that answers no question.
+
+    Attributes:
+        about_message: It refuses a message whose outcome the application did not want.
+    """
 
     conn: Conn
     at: Position
     code: Any
+    about_message: bool = False
 
 
 class Dropped(NamedTuple):

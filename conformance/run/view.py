@@ -66,6 +66,7 @@ class Conn:
         ready: The handshake is done. This and all that follows is noted by the protocol's traits.
         agreed: See `Agreed`.
         turned_away: The server has refused the handshake; with its code.
+        spoiled: What should be the server's answer to the handshake cannot be read, and no other one comes.
         server_closing: The server has said that it will end the connection.
         client_closing: The client has said so.
         reading_stopped: The broker has stopped to read: what the client did from here on came late, or not at
@@ -96,6 +97,7 @@ class Conn:
         self.ready: Position | None = None
         self.agreed = Agreed()
         self.turned_away: tuple[Position, Any] | None = None
+        self.spoiled: Position | None = None
         self.server_closing: Position | None = None
         self.client_closing: Position | None = None
         self.unwanted: Position | None = None

@@ -12,7 +12,12 @@ from scenarios.blazingmq.sweep.consuming import (
     resubscribed,
     several,
 )
-from scenarios.blazingmq.sweep.giving_back import closed_from_both_ends, half_open, settled_late
+from scenarios.blazingmq.sweep.giving_back import (
+    closed_from_both_ends,
+    half_open,
+    half_open_again,
+    settled_late,
+)
 from scenarios.blazingmq.sweep.lives import (
     BEATING,
     RAISING,
@@ -25,6 +30,7 @@ from scenarios.blazingmq.sweep.lives import (
     stopped,
     turned_away,
     two_sessions,
+    unreadable_welcome,
 )
 from scenarios.blazingmq.sweep.options import (
     early_changes,
@@ -40,11 +46,18 @@ from scenarios.blazingmq.sweep.publishing import (
     both,
     crowd,
     full,
+    full_unasked,
     hollow,
     longer_in_bytes,
     publish,
     unwaited,
     wraps,
+)
+from scenarios.blazingmq.sweep.turning import (
+    cancelled_in_the_turn,
+    closed_in_the_turn,
+    lost_in_the_turn,
+    shut_in_the_turn,
 )
 from scenarios.blazingmq.sweep.varied import aborted, inside, limited_by_bytes, wrong_clock
 from scenarios.blazingmq.sweep.walking import WALKS
@@ -58,7 +71,9 @@ __all__ = [
     "bodies",
     "both",
     "cancelled",
+    "cancelled_in_the_turn",
     "closed_from_both_ends",
+    "closed_in_the_turn",
     "closing",
     "configured",
     "consume",
@@ -66,7 +81,9 @@ __all__ = [
     "early_changes",
     "early_posts",
     "full",
+    "full_unasked",
     "half_open",
+    "half_open_again",
     "herd",
     "hollow",
     "in_the_turn",
@@ -75,6 +92,7 @@ __all__ = [
     "late_steps",
     "limited_by_bytes",
     "longer_in_bytes",
+    "lost_in_the_turn",
     "odd",
     "older",
     "outage",
@@ -91,11 +109,13 @@ __all__ = [
     "rounds",
     "settled_late",
     "several",
+    "shut_in_the_turn",
     "stopped",
     "tiers",
     "turned_away",
     "two_sessions",
     "two_waits",
+    "unreadable_welcome",
     "unwaited",
     "wraps",
     "wrong_clock",

@@ -59,6 +59,23 @@ async def half_open(context: ScriptContext) -> None:
 
 
 @base(role="consumer", server=RARELY, injections=False)
+async def half_open_again(context: ScriptContext) -> None:
+    """After a loss the broker opens a queue and refuses its configuration; the application opens it anew."""
+    await context.connect()
+    await writer(context)
+    await reader(context, "c1", R, SETTLED)
+    refusing = context.broker.faults.add(reply(int(Category.E_REFUSED), kind="configureStream", first=1))
+    context.kill("rst")
+    await context.sleep(10)
+    with suppress(PlanError):
+        context.broker.faults.remove(refusing)
+    await reader(context, "c2", R, SETTLED)
+    put(context, "m0")
+    await watched(context, "last")
+    await finale(context)
+
+
+@base(role="consumer", server=RARELY, injections=False)
 async def closed_from_both_ends(context: ScriptContext) -> None:
     """The session is closed while the application still closes the last of its queues, answers come late."""
     uris = [PRIORITY + f"r{number}" for number in range(3)]

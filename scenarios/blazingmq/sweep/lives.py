@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from conformance.run.bases import Base, ScriptContext, base, text
+from fakebrokers.blazingmq.codec import HEADER_SIZE
 from fakebrokers.blazingmq.codes import Category
-from fakebrokers.faults import reply, silent
+from fakebrokers.faults import corrupt, reply, silent
 from scenarios.blazingmq.sweep._shared import (
     EVENTS,
     PRIORITY,
@@ -82,6 +83,20 @@ async def turned_away(context: ScriptContext) -> None:
     for options in ({}, {"auto_reconnect": False}):
         await context.op("connect", 5.0, endpoints=endpoints, options=options)
         await writer(context)
+    context.broker.faults.clear()
+    context.notes.reconnects = None
+    await context.connect()
+    await writer(context)
+    await finale(context)
+
+
+@base(role="publisher", server=RARELY, injections=False)
+async def unreadable_welcome(context: ScriptContext) -> None:
+    """The broker's answer to the negotiation cannot be read; the next one can."""
+    context.notes.reconnects = True
+    garbled = corrupt(at=HEADER_SIZE, length=8, kind="brokerResponse", direction="out")
+    context.broker.faults.add(garbled)
+    await context.op("connect", 5.0, endpoints=[context.endpoint], options={})
     context.broker.faults.clear()
     context.notes.reconnects = None
     await context.connect()

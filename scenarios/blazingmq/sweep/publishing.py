@@ -72,6 +72,18 @@ async def full(context: ScriptContext) -> None:
     await finale(context)
 
 
+@base(role="publisher", server={**RARELY, "domains": {"full": {"queue_messages": 2}}}, injections=False)
+async def full_unasked(context: ScriptContext) -> None:
+    """A queue that refuses what does not fit, and an application that wants no outcomes."""
+    await context.connect()
+    await writer(context, FULL)
+    await writer(context)
+    for number in range(5):
+        await context.op("publish", target=FULL, body=text(f"u{number}"), wait=False)
+        await context.op("publish", body=text(f"w{number}"), **PUBLISH)
+    await finale(context)
+
+
 @base(role="publisher", server=RARELY, needs=["counter_seed"])
 async def wraps(context: ScriptContext) -> None:
     """Correlation ids at the end of their range, while one of the first is still open."""

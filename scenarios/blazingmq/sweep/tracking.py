@@ -11,6 +11,7 @@ from conformance.decoders import Unreadable
 from conformance.decoders.blazingmq.contents import subscriptions_in
 from conformance.run.facts import (
     ArrivedFrame,
+    Complaint,
     Configured,
     Confirmed,
     Facts,
@@ -43,6 +44,7 @@ from fakebrokers.blazingmq.frames import (
     PushMessage,
     Put,
 )
+from fakebrokers.core.frames import Malformed
 from scenarios.blazingmq.sweep.handles import (
     Handle,
     app_of,
@@ -73,6 +75,7 @@ class Tracking:
         self._handles: dict[tuple[int, int], Handle] = {}  #: by the numbers of queue and app
         self._asked: dict[int, Handle] = {}  #: by request
         self._ids: dict[tuple[int, int], IdUse] = {}
+        self._guids: set[bytes] = set()  #: that the client has made
         self._spoiled = False  #: something else came where the answer to the negotiation was due
         self._introduced = False
         self._steps: dict[tuple[str, type], Callable[[Any, Position], None]] = {
@@ -94,6 +97,8 @@ class Tracking:
                 self._said(frame, seen.at)
             elif self.conn.ready is None and not isinstance(frame, BrokerResponse | HeartbeatRequest):
                 self._spoiled = True
+                if isinstance(frame, Malformed):
+                    self.conn.spoiled = self.conn.spoiled or seen.at
             question = self._pairing.see(seen)
             if question is not None and question.answer is frame and seen.direction == "out":
                 self._answered(question, seen.at)
@@ -257,7 +262,10 @@ class Tracking:
             if content is None:
                 self.facts.broken.append((at, "properties or payload of a message cannot be read"))
                 continue
-            place = (handle.uri, "", _number_or_guid(message.guid, message.correlation_id))
+            key = _number_or_guid(message.guid, message.correlation_id)
+            if isinstance(key, bytes):
+                self._guids.add(key)
+            place = (handle.uri, "", key)
             self.facts.written.append(
                 Written(self.conn, at, place, content.payload, False, properties_of(content))
             )
@@ -270,6 +278,8 @@ class Tracking:
             known = message.status in set(AckStatus)
             code = AckStatus(message.status).name if known else AckStatus.UNKNOWN.name
             stored = message.status == AckStatus.SUCCESS
+            if not stored and not message.correlation_id and message.guid not in self._guids:
+                self.facts.complaints.append(Complaint(self.conn, at, code, about_message=True))
             place = (handle.uri, "", message.correlation_id or message.guid)
             details = {"guid": message.guid.hex().upper(), "correlation": message.correlation_id}
             self.facts.settled.append(

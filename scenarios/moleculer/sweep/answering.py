@@ -109,6 +109,22 @@ async def namespaces(context: ScriptContext) -> None:
     await probed(context)
 
 
+@base(role="service", server={"namespace": "größe東"}, injections=False)
+async def foreign_letters(context: ScriptContext) -> None:
+    """The names of the network, of a node, of a service and of an event have letters beyond ASCII."""
+    node = peer(context, id="prüfer東")
+    await joined(context, namespace="größe東")
+    await context.op("mol.serve", service="größe", actions=ACTIONS)
+    await context.op("mol.listen", sub="one", event="größe.*", on_message={"mode": "event"})
+    await context.sleep(0.5)
+    for number in range(2):
+        node.start_call("größe.echo", {"n": number}, target=NODE, timeout=5.0)
+        node.emit("größe.a", {"n": number})
+        await begin(context, "p.echo", {"n": number})
+        await context.op("mol.ping", node="prüfer東")
+    await probed(context)
+
+
 @base(role="service", needs=["streams"])
 async def chunks(context: ScriptContext) -> None:
     """Uploads whose chunks come out of order, twice, and after the end."""

@@ -18,7 +18,7 @@ from scenarios.moleculer.sweep._shared import (
 )
 from scenarios.moleculer.sweep.serving import ACTIONS
 
-NOWHERE = "127.0.0.9:1"  #: where no server listens
+NOWHERE, NEITHER = "127.0.0.9:1", "127.0.0.9:2"  #: where no server listens
 
 
 @base(role="caller", injections=False)
@@ -97,6 +97,20 @@ def servers_in_turn(turns: int) -> Base:
 
 
 IN_TURN = [servers_in_turn(2), servers_in_turn(3)]
+
+
+@base(role="caller", needs=["endpoints"], injections=False)
+async def middle_server(context: ScriptContext) -> None:
+    """Of three servers only the one in the middle of the list is there."""
+    peer(context)
+    endpoints = [NOWHERE, context.endpoint, NEITHER]
+    await context.connect(timeout=CONNECT_S, endpoints=endpoints, node_id=NODE)
+    await context.sleep(MET_S)
+    await begin(context, "p.echo", {"n": 1})
+    context.kill()
+    await context.sleep(5)
+    await begin(context, "p.echo", {"n": 2})
+    await probed(context)
 
 
 @base(role="caller", needs=["clock_offset"], injections=False)

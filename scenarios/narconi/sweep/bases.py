@@ -60,6 +60,11 @@ from scenarios.narconi.sweep.troubles import (
     unanswered,
     wrong_clock,
 )
+from scenarios.narconi.sweep.turning import (
+    cancelled_in_the_turn,
+    closed_in_the_turn,
+    lost_in_the_turn,
+)
 from scenarios.narconi.sweep.varied import KINDS, SERVERS, flood, many_messages, messages, names, posts
 from scenarios.narconi.sweep.walking import WALKS
 
@@ -76,6 +81,8 @@ __all__ = [
     "both",
     "busy_no_pongs",
     "cancelled",
+    "cancelled_in_the_turn",
+    "closed_in_the_turn",
     "closing",
     "complained",
     "consume",
@@ -99,6 +106,7 @@ __all__ = [
     "largest_sent",
     "left_alone",
     "longer_in_bytes",
+    "lost_in_the_turn",
     "many_messages",
     "messages",
     "mixed_words",

@@ -14,6 +14,9 @@ ODD_LINES = (
     "messages: 1\nsyncs: 2",
     "messages:1\nload : 1.5\n\nversion: v1: rc: 2\nfree text",
     "uptime: 3 days\nmessages: 0012\nnew_key: \n: 7",
+    "messages: \u0661\u0662\nsyncs: 1_0\nload: +3",
+    "messages: 5\u00b2",
+    "messages: " + 5000 * "9",
 )
 
 

@@ -57,6 +57,21 @@ async def ids(context: ScriptContext) -> None:
 
 
 @base(role="publisher", needs=["caller_key"], injections=False)
+async def not_to_be_sent(context: ScriptContext) -> None:
+    """An id that another message waits under, and a body without any part, between messages that can go."""
+    await context.connect()
+    for number in range(2):
+        keys = ("k", "k", f"own{number}")
+        calls = [
+            context.begin("publish", body=text(f"a{number}/{i}"), key=key, **PUBLISH)
+            for i, key in enumerate(keys)
+        ]
+        await context.ended(calls)
+        await context.op("publish", body=[], **PUBLISH)
+    await context.finale("publish", **PROBE)
+
+
+@base(role="publisher", needs=["caller_key"], injections=False)
 async def blank_ids(context: ScriptContext) -> None:
     """Ids that begin or end with white space, or that differ in nothing else."""
     await context.connect()

@@ -315,6 +315,22 @@ async def rounds(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="publisher", injections=False)
+async def outages(context: ScriptContext) -> None:
+    """The server is away again and again, and each time a large message waits for it to come back."""
+    context.broker.create_stream("S")
+    await context.connect()
+    await context.op("publish", body=text("first"), **PUBLISH)
+    context.mark("rounds")
+    for number in range(13):
+        context.besides(context.outage(1))
+        await context.sleep(0.5)
+        body = {"gen": "rand", "seed": number, "len": 900_000}
+        await context.op("publish", 20.0, body=body, **PUBLISH)
+        await context.sleep(10)
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher", server={"heartbeat_s": 2}, handshake=True)
 async def brisk(context: ScriptContext) -> None:
     """Short heartbeats: any op that takes time takes several of them."""

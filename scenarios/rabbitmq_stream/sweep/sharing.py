@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base, text
-from fakebrokers.faults import delay, latency
+from fakebrokers.faults import delay, drop, latency
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, PUBLISH
 
+LINE = 1000  #: messages that the reference client lets wait for room
 LARGE, MANY, FEW = 1_000_000, 17, 40  #: of a message, bytes; how many fill a window; how many wait for room
 
 
@@ -43,5 +44,22 @@ async def late_confirm(context: ScriptContext) -> None:
     await context.sleep(2)
     context.kill()
     await new
+    await context.sleep(5)
+    await context.finale("publish", **PROBE)
+
+
+@base(role="publisher", injections=False, costly=True)
+async def full_line(context: ScriptContext) -> None:
+    """No confirm comes, and more messages wait in vain for room than may wait; then another one does."""
+    context.broker.create_stream("S")
+    await context.connect()
+    await context.op("publish", body=text("first"), **PUBLISH)
+    context.broker.faults.add(drop(role="confirm", direction="out"))
+    for number in range(MANY):
+        context.begin("publish", 5.0, body={"gen": "zero", "len": LARGE + number}, **PUBLISH)
+    await context.sleep(0.1)
+    waiting = [context.begin("publish", 1.0, body=text(f"w{i}"), **PUBLISH) for i in range(LINE + 5)]
+    await context.ended(waiting)
+    await context.op("publish", 1.0, body=text("late"), **PUBLISH)
     await context.sleep(5)
     await context.finale("publish", **PROBE)

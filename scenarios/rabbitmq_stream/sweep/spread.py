@@ -83,6 +83,32 @@ async def filtered(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="consumer", server={"profile": "3.10"}, injections=False, needs=["filters"])
+async def passed_over(context: ScriptContext) -> None:
+    """A server that knows no filters sends chunks first of which the subscription wants nothing."""
+    starts = {"S": {"type": "timestamp", "value": 1000}, "S2": {"type": "offset", "value": 1}}
+    for name in starts:
+        context.broker.create_stream(name)
+
+    def store(*bodies: str) -> None:
+        for name in starts:
+            context.broker.publish(name, [record(context, body) for body in bodies])
+
+    store("b: 0", "b: 1")
+    await context.connect()
+    for name, start in starts.items():
+        options = {"offset": start, "credit": 2, "filter": {"values": ["a"]}}
+        await context.op("subscribe", sub=name, target=name, options=options, on_message=EVENTS)
+    await context.sleep(1)
+    store("a: 2", "b: 3")
+    await context.sleep(1)
+    context.kill()
+    await context.sleep(20)
+    store("b: 4")
+    await watched(context, "a: last")
+    await context.finale("publish", **PROBE)
+
+
 @base(role="consumer", injections=False, costly=True)
 async def many_subscriptions(context: ScriptContext) -> None:
     """More subscriptions after each other than there are ids, besides one that stays."""

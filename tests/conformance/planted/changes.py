@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import zip_longest
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import NamedTuple
+
+from tests.conformance.planted.operators import DEFINED, OPERATORS, Block
 
 TEXT = 90  #: characters of a statement that are shown
 
@@ -19,14 +21,16 @@ class Change(NamedTuple):
 
     Attributes:
         line, column: Where the statement begins.
-        kind: ``delete``; ``true`` or ``false`` in place of a condition; ``drop0`` or ``drop1``: without one
-            of its operands; ``body`` or ``orelse``: one side of a conditional value; ``nofinal``.
+        kind: Its operator, see `OPERATORS`.
+        number: Which of the operator's variants of this statement.
+        text: The first line that differs, and what stands there if that is anything.
     """
 
     path: Path
     line: int
     column: int
     kind: str
+    number: int
     text: str
     function: str
 
@@ -34,86 +38,58 @@ class Change(NamedTuple):
         return f"{self.path.name}:{self.line} {self.kind} [{self.text}] in {self.function}"
 
 
-def changes_in(path: Path) -> Iterator[Change]:
-    """All changes of the functions of a file."""
+def changes_in(path: Path, kinds: Sequence[str] = tuple(OPERATORS)) -> Iterator[Change]:
+    """All changes of these kinds of the functions of a file."""
     for function in ast.walk(ast.parse(path.read_text())):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        for node in _own_statements(function):
-            text = ast.unparse(node).splitlines()[0][:TEXT]
-            for kind in _kinds(node):
-                yield Change(path, node.lineno, node.col_offset, kind, text, function.name)
+        for block, at in _statements(function):
+            place = block[at].lineno, block[at].col_offset
+            for kind in kinds:
+                for number, new in enumerate(OPERATORS[kind](block, at)):
+                    text = _difference(block[at:], new[at:])
+                    yield Change(path, *place, kind, number, text, function.name)
 
 
-def _own_statements(function: ast.AST) -> Iterator[ast.stmt]:
-    """The statements of a function, without those of functions and classes in it."""
-    for node in ast.iter_child_nodes(function):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        if isinstance(node, ast.stmt):
-            yield node
-        yield from _own_statements(node)
+def _statements(function: ast.AST) -> Iterator[tuple[Block, int]]:
+    """The statements of a function in their blocks, without those of functions and classes in it."""
+    for block in _blocks(function):
+        for at, node in enumerate(block):
+            if not isinstance(node, DEFINED):
+                yield block, at
+                yield from _statements(node)
 
 
-def _kinds(node: ast.stmt) -> list[str]:
-    match node:
-        case ast.Expr(value=ast.Constant()):
-            return []  # a docstring
-        case ast.Expr() | ast.AugAssign() | ast.Continue() | ast.Break() | ast.Delete() | ast.Raise():
-            return ["delete"]
-        case ast.Assign(targets=[ast.Attribute() | ast.Subscript(), *_]):
-            return ["delete"]
-        case ast.If(test=ast.BoolOp()):
-            return ["true", "false", "drop0", "drop1"]
-        case ast.If():
-            return ["true", "false"]
-        case ast.While(test=ast.BoolOp()) | ast.Return(value=ast.BoolOp()):
-            return ["drop0", "drop1"]
-        case ast.Return(value=ast.IfExp()):
-            return ["body", "orelse"]
-        case ast.Try(finalbody=[_, *_]):
-            return ["nofinal"]
-    return []
+def _blocks(node: ast.AST) -> Iterator[Block]:
+    """The blocks of one statement, or of the handlers and cases in it."""
+    for _, value in ast.iter_fields(node):
+        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            yield value
+        elif isinstance(value, list):
+            for one in value:
+                if isinstance(one, ast.ExceptHandler | ast.match_case):
+                    yield from _blocks(one)
+
+
+def _difference(old: Block, new: Block) -> str:
+    lines = (ast.unparse(ast.fix_missing_locations(ast.Module(each, []))).splitlines() for each in (old, new))
+    for one, other in zip_longest(*lines, fillvalue=""):
+        if one != other:
+            there = other.strip()[:TEXT]
+            return one.strip()[:TEXT] + (f" => {there}" if there not in ("", "pass") else "")
+    return "no difference"
 
 
 def changed(source: str, change: Change) -> str:
     """The source with this change."""
     tree = ast.parse(source)
-    return ast.unparse(ast.fix_missing_locations(_Changer(change).visit(tree)))
-
-
-class _Changer(ast.NodeTransformer):
-    def __init__(self, change: Change) -> None:
-        self.change = change
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        place = self.change.line, self.change.column
-        if isinstance(node, ast.stmt) and (node.lineno, node.col_offset) == place:
-            return _changed(node, self.change.kind)
-        return super().generic_visit(node)
-
-
-def _changed(node: ast.stmt, kind: str) -> ast.stmt:
-    if kind == "delete":
-        return ast.Pass()
-    new = copy.deepcopy(node)
-    if kind == "nofinal" and isinstance(new, ast.Try):
-        new.finalbody = [ast.Pass()]
-    elif isinstance(new, ast.If | ast.While):
-        new.test = ast.Constant(kind == "true") if kind in ("true", "false") else _side(new.test, kind)
-    elif isinstance(new, ast.Return) and new.value is not None:
-        new.value = _side(new.value, kind)
-    return new
-
-
-def _side(value: ast.expr, kind: str) -> ast.expr:
-    """What is left of a condition or a value."""
-    if isinstance(value, ast.IfExp):
-        return value.body if kind == "body" else value.orelse
-    assert isinstance(value, ast.BoolOp)
-    dropped = min(int(kind[-1]), len(value.values) - 1)
-    left = [each for place, each in enumerate(value.values) if place != dropped]
-    return left[0] if len(left) == 1 else ast.BoolOp(value.op, left)
+    for node in ast.walk(tree):
+        for block in _blocks(node):
+            for at, one in enumerate(block):
+                if (one.lineno, one.col_offset) == (change.line, change.column):
+                    block[:] = list(OPERATORS[change.kind](block, at))[change.number]
+                    return ast.unparse(ast.fix_missing_locations(tree))
+    raise ValueError(f"{change} is not in the source")
 
 
 # the client with a change

@@ -1,9 +1,11 @@
 """What nobody notices when one statement of a correct client is taken away, or says something else.
 
-``python -m tests.conformance.planted.statements PROTOCOL [--seed N] [--count N] [--sweep S] [FILE:LINE ...]``
-draws statements of the reference client, changes one of them at a time, and runs the plain base scripts and
-the scenarios in memory that execute it, up to the first that finds something; with ``--sweep``, then specs
-with faults for so many seconds of the processor. It prints one line for each::
+``python -m tests.conformance.planted.statements PROTOCOL [--kinds KIND,...] [--seed N] [--count N]
+[--sweep S] [--out FILE] [FILE:LINE ...]`` draws statements of the reference client and changes one of them at
+a time, by each kind of `OPERATORS` in its turn. It runs the plain base scripts and the scenarios in memory
+that execute the statement, up to the first that finds something; with ``--sweep``, then specs with faults for
+so many seconds of the processor. It prints one line for each, and appends one of JSON to FILE, whose changes
+are not tried again::
 
     killed deliveries.py:39 delete [self.take(message)] in pushed BY BMQ-4.07/blazingmq ...
     SURVIVED (80 of 80) deliveries.py:73 false [if self.client.queues.numbered(...)] in confirm
@@ -19,11 +21,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import resource
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
+from itertools import zip_longest
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
@@ -32,11 +36,14 @@ from typing import Any, NamedTuple
 from tests.conformance.planted.changes import Change, Planted, changes_in
 from tests.conformance.planted.check import FORK
 from tests.conformance.planted.measure import by_scenario, by_spec, items_of, scenarios
+from tests.conformance.planted.operators import OPERATORS
 
 CLIENTS = "conformance.clients.reference"
 ADAPTER = "ops.py"  #: translates ops, and is no part of the client
 ENOUGH_S = 14.0  #: of the processor, for the runs of one change
 LIMIT_S = 240.0  #: after which a changed client has hung
+SPARE_S = 30  #: of the processor, beside what its runs may take
+MEMORY = 4 << 30  #: bytes that a changed client may take
 
 
 # what executes what
@@ -158,6 +165,9 @@ def _notice(
 ) -> None:
     client = f"{CLIENTS}.{change.path.parent.name}"
     assert client not in sys.modules, "the correct client is loaded already"
+    processor_s = int(2 * (ENOUGH_S + sweep_s)) + SPARE_S
+    resource.setrlimit(resource.RLIMIT_CPU, (processor_s, processor_s))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     sys.meta_path.insert(0, Planted(change))
     for name in names:
         try:
@@ -209,26 +219,47 @@ def chosen(names: Sequence[str], cost_s: dict[str, float], random: Random) -> li
     return found
 
 
-def main() -> None:
-    """Print a line for each change, and how many were noticed."""
+def drawn(changes: Sequence[Change], random: Random) -> list[Change]:
+    """Each kind in its turn, in an order of its own."""
+    kinds: dict[str, list[Change]] = {}
+    for change in random.sample(changes, len(changes)):
+        kinds.setdefault(change.kind, []).append(change)
+    return [one for row in zip_longest(*kinds.values()) for one in row if one is not None]
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("protocol")
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(OPERATORS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument(
         "--sweep", type=float, default=0.0, metavar="S", help="Specs with faults, for so long."
     )
+    parser.add_argument("--out", type=Path, help="Lines of JSON; what is there is not tried again.")
     parser.add_argument("places", nargs="*", metavar="FILE:LINE", help="Only the changes of these lines.")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
+    if unknown := set(given.kinds) - set(OPERATORS):
+        parser.error(f"no such kind: {', '.join(sorted(unknown))}; there are {', '.join(OPERATORS)}")
+    return given
+
+
+def main() -> None:
+    """Print a line for each change, and how many were noticed."""
+    given = arguments()
     random = Random(given.seed)
     files = sorted(path for path in folder_of(given.protocol).glob("*.py") if path.name != ADAPTER)
-    changes = [change for path in files for change in changes_in(path)]
-    random.shuffle(changes)
+    changes = drawn([change for path in files for change in changes_in(path, given.kinds)], random)
     if given.places:
         changes = [each for each in changes if f"{each.path.name}:{each.line}" in given.places]
     known, counts = covered(given.protocol), {"killed": 0, "SURVIVED": 0, "UNCOVERED": 0}
     items = items_with_faults(given.protocol) if given.sweep else []
+    there = given.out.read_text() if given.out and given.out.exists() else ""
+    tried_before = {json.loads(line)["change"] for line in there.splitlines()}
     for change in changes[: given.count]:
+        if str(change) in tried_before:
+            continue
         names = known.runs_of(change)
         tried = chosen(names, known.cost_s, random)
         needed = tried or given.sweep
@@ -237,6 +268,10 @@ def main() -> None:
         counts[word] += 1
         how_many = f" ({len(tried)} of {len(names)})" if word == "SURVIVED" else ""
         print(f"{word}{how_many} {change}{f' BY {found}' if found else ''}", flush=True)
+        if given.out:
+            row = {"word": word, "kind": change.kind, "tried": len(tried), "of": len(names), "by": found}
+            with given.out.open("a") as out:
+                out.write(json.dumps({"protocol": given.protocol, "change": str(change), **row}) + "\n")
     print(", ".join(f"{count} {word}" for word, count in counts.items()))
 
 

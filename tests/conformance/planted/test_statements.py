@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from tests.conformance.planted import statements
 from tests.conformance.planted.changes import Change, changed, changes_in
-from tests.conformance.planted.statements import Covered, chosen, runs_of
+from tests.conformance.planted.statements import Covered, chosen, drawn, runs_of
 
 SOURCE = '''\
 def work(self, one, two):
@@ -49,19 +50,23 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_each_statement_that_matters_is_changed_once_in_each_way(place: Path) -> None:
-    found = [(each.line, each.kind, each.function) for each in changes_in(place)]
+    kinds = ["delete", "true", "false", "drop", "body", "orelse", "nofinal"]
+    found = [
+        (each.line, f"{each.kind}{each.number or ''}", each.function) for each in changes_in(place, kinds)
+    ]
     assert found == [
         (3, "delete", "work"),
         (5, "true", "work"),
         (5, "false", "work"),
-        (5, "drop0", "work"),
+        (5, "drop", "work"),
         (5, "drop1", "work"),
         (6, "delete", "work"),
-        (7, "drop0", "work"),
+        (7, "false", "work"),
+        (7, "drop", "work"),
         (7, "drop1", "work"),
         (8, "delete", "work"),
         (9, "nofinal", "work"),
-        (10, "drop0", "work"),
+        (10, "drop", "work"),
         (10, "drop1", "work"),
         (12, "delete", "work"),
         (16, "body", "other"),
@@ -76,10 +81,10 @@ def test_each_statement_that_matters_is_changed_once_in_each_way(place: Path) ->
         (3, "delete", "local = two", "self.count = one"),
         (5, "true", "if True:", "if one and two:"),
         (5, "false", "if False:", "if one and two:"),
-        (5, "drop0", "if two:", "if one and two:"),
+        (5, "drop", "if two:", "if one and two:"),
         (7, "drop1", "while one:", "while one or two:"),
         (9, "nofinal", "finally:\n        pass", "self.end()"),
-        (10, "drop0", "return two", "return one and two"),
+        (10, "drop", "return two", "return one and two"),
         (16, "body", "return one\n", "if one else"),
         (16, "orelse", "return None", "if one else"),
     ],
@@ -87,7 +92,9 @@ def test_each_statement_that_matters_is_changed_once_in_each_way(place: Path) ->
 def test_a_change_changes_that_statement_alone(
     place: Path, line: int, kind: str, there: str, gone: str
 ) -> None:
-    [change] = [each for each in changes_in(place) if (each.line, each.kind) == (line, kind)]
+    [change] = [
+        each for each in changes_in(place) if (each.line, f"{each.kind}{each.number or ''}") == (line, kind)
+    ]
     text = changed(SOURCE, change)
     assert there in text and gone not in text
     assert abs(len(text.splitlines()) - len(SOURCE.splitlines())) <= 2
@@ -105,7 +112,7 @@ def test_cheap_runs_come_first_until_the_time_is_over(monkeypatch: pytest.Monkey
 
 def test_a_statement_of_several_lines_may_be_known_by_its_second(tmp_path: Path) -> None:
     known = Covered({"client.py": {"4": ["base:one"]}}, {})
-    change = Change(tmp_path / "client.py", 3, 0, "delete", "", "")
+    change = Change(tmp_path / "client.py", 3, 0, "delete", 0, "", "")
     assert known.runs_of(change) == ["base:one"]
     assert known.runs_of(change._replace(line=9)) == []
 
@@ -139,3 +146,39 @@ def test_a_change_is_noticed_if_it_shows() -> None:
         [sys.executable, "-c", NOTICED], cwd=TOP, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["base:refused:", "base:waited:", "nothing"]
+
+
+def test_each_kind_has_its_turn(place: Path) -> None:
+    changes = list(changes_in(place))
+    order = drawn(changes, Random(3))
+    assert sorted(order) == sorted(changes)
+    kinds = list(dict.fromkeys(each.kind for each in order))
+    assert [each.kind for each in order[: len(kinds)]] == kinds
+    assert order == drawn(changes, Random(3)) != drawn(changes, Random(4))
+
+
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [(("--kinds", "minus", "murmur3.py:9"), 0), (("--kinds", "minus"), 2), (("--kinds", "minus,edge"), 3)],
+)
+def test_a_line_of_json_for_each_change_which_is_not_tried_again(
+    more: tuple[str, ...], lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statements, "covered", lambda protocol: Covered({}, {}))
+    out = tmp_path / "out.jsonl"
+    for count in (min(lines, 2), lines, lines):
+        monkeypatch.setattr(sys, "argv", ["", "pzq", "--count", str(count), "--out", str(out), *more])
+        statements.main()
+        rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+        assert len(rows) == count
+    assert {row["word"] for row in rows} <= {"UNCOVERED"}
+    assert {row["kind"] for row in rows} == (set(more[1].split(",")) if rows else set())
+
+
+def test_a_kind_that_does_not_exist_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["", "pzq", "--kinds", "edge,sideways"])
+    with pytest.raises(SystemExit):
+        statements.main()
+    assert "no such kind: sideways" in capsys.readouterr().err

@@ -98,6 +98,15 @@ class UnreadableWelcomeHangs(Link):
             raise
 
 
+@mutant("unreadable-welcome-is-waited-out", tag="life-cycle", breaks=["B2", "B19", "X5"])
+class UnreadableWelcomeIsWaitedOut(Link):
+    """After a brokerResponse that cannot be read connect waits until its time is over."""
+
+    def malformed(self, frame: Malformed) -> None:
+        if self.state != "new":
+            super().malformed(frame)
+
+
 @mutant("early-heartbeat-is-a-bug", tag="life-cycle", breaks=["B2", "B15"])
 class EarlyHeartbeatIsABug(Link):
     """A heartbeat before brokerResponse makes the connect fail for no reason that it could name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -9,7 +10,7 @@ from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.blazingmq.client import BlazingClient
 from conformance.clients.reference.blazingmq.deliveries import Deliveries, Delivery
 from conformance.clients.reference.blazingmq.link import Link
-from conformance.clients.reference.blazingmq.queues import LIMITS, Queue, Queues
+from conformance.clients.reference.blazingmq.queues import LIMITS, RESTORE_S, Queue, Queues
 from conformance.clients.reference.kit import ClientError
 from fakebrokers.blazingmq.frames import Confirm, Disconnect
 
@@ -20,6 +21,25 @@ class ConfirmsForClosedQueues(Deliveries):
 
     def confirm(self, delivery: Delivery) -> None:
         self.client.usable().send(Confirm((self.message(delivery),)))
+
+
+@mutant("keeps-what-is-half-restored", tag="life-cycle", breaks=["B4", "B18"])
+class KeepsWhatIsHalfRestored(Queues):
+    """Does not close a queue on the new connection that the broker has opened, and not configured."""
+
+    async def open_again(self, queue: Queue) -> None:
+        await self.ask_open(queue, RESTORE_S)
+        await self.begin(queue, self.client.runtime.clock.deadline(RESTORE_S))
+        self.client.runtime.callbacks.report("target_reopened", "", None, queue.uri)
+
+
+@mutant("closes-overlap", tag="life-cycle", breaks=["B4", "X7"])
+class ClosesOverlap(Queues):
+    """Closes a queue twice where two ask for it at once: neither waits for the other."""
+
+    async def shut(self, queue: Queue, timeout: float) -> None:
+        queue.shutting = asyncio.Lock()
+        await super().shut(queue, timeout)
 
 
 @mutant("half-open-counts-as-open", tag="life-cycle", breaks=["B4"])

@@ -132,6 +132,14 @@ class LostPostsAreAcked(Posts):
         self.pending.clear()
 
 
+@mutant("refusals-of-nobody-are-dropped", tag="life-cycle", breaks=["B12", "B19"])
+class RefusalsOfNobodyAreDropped(Posts):
+    """Says nothing of a message that was refused and whose outcome nobody waits for."""
+
+    def unexpected(self, message: AckMessage) -> None:
+        self.client.runtime.callbacks.note(f"an ACK for no open message: {message.correlation_id}")
+
+
 @mutant("empty-posts-are-acked", tag="data", breaks=["B10", "X12"])
 class EmptyPostsAreAcked(Posts):
     """Calls an empty message acknowledged, and sends nothing."""

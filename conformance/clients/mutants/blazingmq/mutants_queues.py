@@ -23,6 +23,14 @@ HOURS_S = 10_000.0
 # requests
 
 
+@mutant("opens-behind-the-close", tag="life-cycle", breaks=["B8", "X7"])
+class OpensBehindTheClose(Queues):
+    """Goes on to open a queue although the session was closed while the broker answered."""
+
+    def check_wanted(self) -> None:
+        pass
+
+
 @mutant("no-request-timers", tag="life-cycle", breaks=["B8", "B18", "X8", "X7"])
 class NoRequestTimers(Requests):
     """Waits for answers without end."""

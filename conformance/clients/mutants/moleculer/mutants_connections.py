@@ -79,6 +79,17 @@ class FirstServerOnly(Bus):
         return await self._runtime.network.dial(self._settings.endpoints[0], lambda: self)
 
 
+@mutant("first-and-last-server", tag="life-cycle", breaks=["X6"])
+class FirstAndLastServer(Bus):
+    """Connects to the first and to the last server of its list, and to none between them."""
+
+    async def _dial(self) -> Wire:
+        first, *_, last = 2 * self._settings.endpoints
+        with suppress(OSError):
+            return await self._runtime.network.dial(first, lambda: self)
+        return await self._runtime.network.dial(last, lambda: self)
+
+
 @mutant("goes-on-connecting", tag="life-cycle", breaks=["X7"])
 class GoesOnConnecting(MoleculerClient):
     """Connects on after it was closed."""

@@ -147,6 +147,19 @@ class KeepsOldPongs(Pings):
         return await super().ping(node, timeout)
 
 
+@mutant("pings-stay-under-way", tag="life-cycle", breaks=["X8"])
+class PingsStayUnderWay(Pings):
+    """Keeps each ping among those that wait for an answer."""
+
+    async def ping(self, node: str, timeout: float | None) -> tuple[Json, float]:
+        try:
+            return await super().ping(node, timeout)
+        finally:
+            answered: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+            answered.cancel()
+            self._waiting[self._post.new_id()] = node, answered
+
+
 @mutant("pings-for-ever", tag="life-cycle", breaks=["M7"])
 class PingsForEver(Pings):
     """Waits for a PONG without end."""

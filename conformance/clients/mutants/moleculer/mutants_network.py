@@ -16,6 +16,14 @@ from conformance.clients.reference.moleculer.post import Post
 HASTE_S = 0.5
 
 
+@mutant("topics-are-latin-1", tag="wire", breaks=["X12"])
+class TopicsAreLatin1(NatsCodec):
+    """Subscribes to topics in an encoding of one byte for each letter."""
+
+    def subscribe(self, topic: str, queue: str = "") -> bytes:
+        return super().subscribe(topic.encode("latin-1", "replace").decode("latin-1"), queue)
+
+
 @mutant("segments-are-messages", tag="wire", breaks=["X1"])
 class SegmentsAreMessages(Bus):
     """Forgets the part of a message that is still incomplete at the end of a read."""

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, TypeVar
 
 from conformance.clients.mutants.registry import mutant
-from conformance.clients.reference.kit import ClientError, Runtime, WaitQueue
+from conformance.clients.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Runtime, WaitQueue
 from conformance.clients.reference.narconi.api import PREFIX, HttpApi, Metadata
 from conformance.clients.reference.narconi.channels import Publishers, Publishing
 from conformance.clients.reference.narconi.client import NarconiClient
@@ -354,3 +354,18 @@ class AConnectionForEachThatWaits(Publishers):
         if task is not None and not task.done():
             self.by_queue[queue] = self.runtime.tasks.spawn(self.open(queue))
         return await super().publisher(queue)
+
+
+@mutant("cancel-takes-others-along", tag="life-cycle", breaks=["X9"])
+class CancelTakesOthersAlong(Publishers):
+    """Ends the opening of a WebSocket with the message for which it was begun, and keeps the failed one."""
+
+    async def publisher(self, queue: str) -> Publishing:
+        if queue not in self.by_queue:
+            self.by_queue[queue] = self.runtime.tasks.spawn(self.opened(queue))
+            return await self.by_queue[queue]
+        return await super().publisher(queue)
+
+    async def opened(self, queue: str) -> Publishing:
+        """A new publishing connection, in time."""
+        return await self.runtime.tasks.within(DEFAULT_TIMEOUT_S, self.open(queue))

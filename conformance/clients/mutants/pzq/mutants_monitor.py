@@ -9,6 +9,7 @@ from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.pzq.inquirer import Inquirer, Values
 from conformance.clients.reference.pzq.sockets import Parts
 
+LONGEST = 4000
 KNOWN = {
     "messages",
     "messages_inflight",
@@ -30,6 +31,14 @@ class LinesAllCount(Inquirer):
         if parts[0].endswith(b"\n"):
             values[""] = ""
         return values
+
+
+@mutant("numbers-of-any-script", tag="wire", breaks=["P12"])
+class NumbersOfAnyScript(Inquirer):
+    """Takes the digits of every script for a number, as Python's `int` does."""
+
+    def value(self, text: str) -> int | str:
+        return int(text) if text.isdecimal() and len(text) < LONGEST else text
 
 
 @mutant("last-line-is-empty", tag="wire", breaks=["P12"])

@@ -70,6 +70,14 @@ class IdsAsText(Producer):
         return super().layout(id if id.startswith(self._prefix) else text_of(id).encode(), body)
 
 
+@mutant("takes-an-id-twice", tag="data", breaks=["P1", "P6"])
+class TakesAnIdTwice(Producer):
+    """Sends a message under an id that another one waits under: the first one never gets its outcome."""
+
+    def check(self, id: bytes, body: Parts) -> None:
+        super().check(b"", body)
+
+
 @mutant("id-alone", tag="wire", breaks=["P1"])
 class IdAlone(Producer):
     """Sends the id alone when the body has no parts."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+from collections import deque
 from typing import Any
 
 import msgspec
@@ -44,6 +46,24 @@ class ParkedMessagesHaveNoDeadline(Publishing):
     async def ready(self, publisher: Publisher, size: int, deadline: float) -> None:
         self._parked = 0
         await super().ready(publisher, size, math.inf if self.links.control is None else deadline)
+
+
+@mutant("room-for-waiting-is-used-up", tag="life-cycle", breaks=["X6", "X8"])
+class RoomForWaitingIsUsedUp(Publishing):
+    """Counts a message that has waited for a connection among those that wait, for ever."""
+
+    async def ready(self, publisher: Publisher, size: int, deadline: float) -> None:
+        has_waited = publisher.connection is None
+        await super().ready(publisher, size, deadline)
+        self._parked += size if has_waited else 0
+
+
+@mutant("who-has-given-up-stays-in-line", tag="life-cycle", breaks=["X6", "X8"])
+class WhoHasGivenUpStaysInLine(Publishing):
+    """Counts messages whose time is over among those that wait for room: no other one may wait."""
+
+    def leave_line(self, line: deque[asyncio.Future[None]], turn: asyncio.Future[None]) -> None:
+        pass
 
 
 class _Pausing(Connection):

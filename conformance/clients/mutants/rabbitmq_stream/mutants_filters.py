@@ -10,6 +10,7 @@ from conformance.clients.reference.rabbitmq_stream.publisher import Entry, Publi
 from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.frames import Publish
 
 
@@ -90,3 +91,15 @@ class FilterValuesForEverybody(Publishing):
 
     def check_filters(self, publisher: Publisher) -> None:
         pass
+
+
+@mutant("skips-to-the-time", tag="data", breaks=["R9", "R21"])
+class SkipsToTheTime(Subscription):
+    """Takes the time from which a subscription was to begin for an offset, once a chunk has come of which
+    nothing was wanted."""
+
+    def processed(self, chunk: Chunk) -> None:
+        asked = self.position()
+        super().processed(chunk)
+        if asked.type == OffsetType.TIMESTAMP:
+            self.next_offset = max(asked.value or 0, self.next_offset or 0)

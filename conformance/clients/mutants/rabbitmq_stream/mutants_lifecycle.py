@@ -14,6 +14,7 @@ from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.consuming import Consuming
 from conformance.clients.reference.rabbitmq_stream.link import Link
 from conformance.clients.reference.rabbitmq_stream.publisher import Publisher
+from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
 from conformance.clients.reference.rabbitmq_stream.recovery import Recovery, User
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.frames import Close
@@ -266,3 +267,11 @@ class SubscriptionEndsQuietly(Recovery):
         user.is_closed = True
         self.client.consuming.stop(user)
         self.client.consuming.subscriptions.discard(user)
+
+
+@mutant("publishes-behind-the-close", tag="life-cycle", breaks=["R17", "X7"])
+class PublishesBehindTheClose(Publishing):
+    """Publishes a message whose publisher was closed in the turn in which it became ready."""
+
+    def check_wanted(self, publisher: Publisher) -> None:
+        pass

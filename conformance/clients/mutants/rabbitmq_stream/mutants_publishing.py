@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import asyncio
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -275,6 +276,10 @@ class RoomForWhoHasLeft(Publishing):
             line.popleft()
         else:
             super()._next_turn(publisher)
+
+    def leave_line(self, line: deque[asyncio.Future[None]], turn: asyncio.Future[None]) -> None:
+        if not turn.cancelled():
+            super().leave_line(line, turn)
 
 
 @mutant("id-zero-is-none", tag="data", breaks=["R6", "R7"])

@@ -121,8 +121,7 @@ class Queues:
         self.opening.add(uri)
         try:
             await self.ask_open(queue, timeout)
-            if self.client.runtime.is_closed:  # its Disconnect may be sent already
-                raise ClientError("closed", "the client was closed", definite=False)
+            self.check_wanted()
             self.by_name[name] = queue
             await self.begin(queue, deadline)
         except BaseException:  # of one who does not wait any more, too
@@ -141,6 +140,11 @@ class Queues:
             raise ClientError("invalid", f"not a queue to open: {uri}")
         if uri in self.opening or any(queue.uri == uri for queue in self.by_name.values()):
             raise ClientError("invalid", f"{uri} is open")
+
+    def check_wanted(self) -> None:
+        """After an answer: the Disconnect may have been sent already. Raises `ClientError` (closed)."""
+        if self.client.runtime.is_closed:
+            raise ClientError("closed", "the client was closed", definite=False)
 
     def parameters(self, queue: Queue) -> HandleParameters:
         """What openQueue asks for, and closeQueue gives back."""

@@ -211,8 +211,8 @@ class MoleculerClient:
 
     @property
     def pending(self) -> int:
-        """Calls without an answer."""
-        return len(self.caller.pending)
+        """Calls and pings without an answer."""
+        return len(self.caller.pending) + self.pings.pending
 
     # what it tells
 

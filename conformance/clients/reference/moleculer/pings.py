@@ -49,6 +49,11 @@ class Pings:
         self._waiting: dict[str, tuple[str, asyncio.Future[Json]]] = {}
         self._rounds: dict[str, Round] = {}
 
+    @property
+    def pending(self) -> int:
+        """Pings without an answer, of one node or of all."""
+        return len(self._waiting) + len(self._rounds)
+
     async def ping(self, node: str, timeout: float | None) -> tuple[Json, float]:
         """The PONG, and the seconds until it came. Raises `ClientError` (timeout, connection)."""
         id = self._post.new_id()

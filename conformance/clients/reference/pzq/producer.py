@@ -61,11 +61,8 @@ class Producer:
             ClientError: ``refused`` (not stored), ``timeout``, ``closed`` or ``protocol`` (nobody knows),
                 ``invalid``.
         """
-        if not body:
-            raise ClientError("invalid", "a body has one part or more")
         id = self.new_id() if id is None else id
-        if id in self.pending:
-            raise ClientError("invalid", f"the id {id!r} is in use")
+        self.check(id, body)
         waiting = self.pending[id] = asyncio.get_running_loop().create_future()
         size = sum(map(len, body))
         self.buffered_bytes += size
@@ -78,6 +75,13 @@ class Producer:
                 waiting.exception()  # what comes as the wait is cancelled was seen all the same
             self.buffered_bytes -= size
             self.forget(id)
+
+    def check(self, id: bytes, body: Parts) -> None:
+        """What cannot be sent is refused. Raises `ClientError` (invalid)."""
+        if not body:
+            raise ClientError("invalid", "a body has one part or more")
+        if id in self.pending:
+            raise ClientError("invalid", f"the id {id!r} is in use")
 
     async def acknowledged(
         self, message: Parts, waiting: asyncio.Future[Answer], timeout: float | None

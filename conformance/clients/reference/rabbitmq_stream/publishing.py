@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -116,6 +117,7 @@ class Publishing:
         await self._lines[publisher].after(self.ready(publisher, size, deadline))
         while publisher.connection is None:  # lost while those in front went on
             await self.ready(publisher, size, deadline)
+        self.check_wanted(publisher)
         if filter_value is not UNSET:
             self.check_filters(publisher)
         keys = list(ids or [None] * len(bodies))
@@ -135,6 +137,10 @@ class Publishing:
         publisher.connection.owner.flush()
         self._watch(publisher)
         return receipts
+
+    def check_wanted(self, publisher: Publisher) -> None:
+        """Raise `ClientError` (closed) if the publisher was closed in the turn in which it became ready."""
+        self._check_open(publisher)
 
     def check_filters(self, publisher: Publisher) -> None:
         """Raise `ClientError` (unsupported) if the server may not know Publish version 2."""
@@ -215,6 +221,13 @@ class Publishing:
                 await turn
         except TimeoutError:
             raise ClientError("timeout", "too much is unconfirmed") from None
+        finally:
+            self.leave_line(line, turn)
+
+    def leave_line(self, line: deque[asyncio.Future[None]], turn: asyncio.Future[None]) -> None:
+        """Nobody waits for this turn any more: it does not count among those that wait."""
+        with suppress(ValueError):
+            line.remove(turn)
 
     def _next_turn(self, publisher: Publisher) -> None:
         line = self._turns.get(publisher)
