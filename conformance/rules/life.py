@@ -169,7 +169,8 @@ def no_growth(case: Case) -> Iterator[Violation]:
         if len(values) == len(rows):
             steps = [later - former for former, later in pairwise(values)]
             if sum(1 for step in steps if step > 0) >= len(steps) - 1 and values[-1] > values[0]:
-                yield f"{name} grows with every round: {shown(values)}", None
+                text = f"{name} grows with every round: {shown(values)}"
+                yield May("fills_pools", text) if name == "threads" else text, None
 
 
 def _standing(case: Case, at: Position) -> int | None:
