@@ -314,6 +314,18 @@ class SubscribesLater(AdapterBase):
             self.emit("error", session="s1", sub=request["args"]["sub"], where="other", error=reported)
 
 
+class SaysItWasClosed(AdapterBase):
+    """Closes a connection whose handshake takes too long, and reports that it was closed: Vert.x, for one."""
+
+    async def _perform(self, request: dict[str, Any]) -> Any:
+        try:
+            return await super()._perform(request)
+        except ClientError as error:
+            if request["op"] != "subscribe" or error.kind != "timeout":
+                raise
+            raise ClientError("connection", "closed during the handshake") from None
+
+
 class GivesUpLater(Publishers):
     """Tells that a publish is overdue, and then gives its WebSocket up."""
 
@@ -347,4 +359,5 @@ WAYS: Mapping[str, Manner] = {
     "errors-are-reasons": ((), ErrorsAreReasons),
     "says-how-long-at-most": ((GivesUpLater,), SaysHowLongAtMost),
     "subscribes-later": ((), SubscribesLater),
+    "says-it-was-closed": ((), SaysItWasClosed),
 }
