@@ -203,7 +203,7 @@ def _hide_frames() -> None:
 
     pytest looks for ``__tracebackhide__`` among the globals of each frame.
     """
-    for name, module in tuple(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         if name.partition(".")[0] == __package__ and module is not None:
             vars(module).setdefault("__tracebackhide__", _is_on_purpose)
 

@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from fakebrokers import description as registry
+from fakebrokers import pytest_plugin
 from fakebrokers.protocol import Protocol, protocols
 from tests.eventually import PATIENCE_S, QUIET_S
 from tests.toy import Toy
@@ -502,3 +505,18 @@ def test_a_project_that_does_not_use_it_loads_next_to_nothing(tmp_path: Path) ->
         assert "1 failed, 1 passed" in done.stdout
         loaded.append(set(done.stdout.splitlines()[-1].split()))
     assert loaded[0] - loaded[1] == LOADED_ANYWAY
+
+
+class Growing(dict[str, ModuleType]):
+    """Modules, while another thread imports one."""
+
+    def items(self) -> Any:
+        for name in list(self):
+            yield name, self[name]
+        raise RuntimeError("dictionary changed size during iteration")
+
+
+def test_a_report_is_made_while_a_thread_imports_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "modules", Growing(sys.modules))
+        pytest_plugin._hide_frames()

@@ -39,7 +39,9 @@ def print_failures(campaign: Campaign[Any, Any, Any], console: Console) -> None:
             console.print("    not steady: it did not fail each time", markup=False)
         console.print(f"    fakebrokers replay {failure.path}", markup=False)
     if campaign.unconfirmed:
-        console.print("on virtual time only, so these count for nothing:")
+        where = "on virtual time only" if campaign.subject.is_confirmed else "on a busy machine only"
+        console.print(f"{where}, so these count for nothing:")
     for one in campaign.unconfirmed.values():
         console.print(f"{one.about}\n    {one.name}: {cut(one.detail, LONGEST)}", markup=False)
-        console.print(f"    in real time: {cut(one.real, LONGEST)}", markup=False)
+        when = "in real time" if campaign.subject.is_confirmed else "run again"
+        console.print(f"    {when}: {cut(one.real, LONGEST)}", markup=False)

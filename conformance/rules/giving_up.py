@@ -19,6 +19,7 @@ from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question, Should
 from conformance.run.trace import Position
+from conformance.run.traits import Asks
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Malformed, Role
 
@@ -172,13 +173,21 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if any(done.begun < close < done.ended for close in closes):
             continue
-        answers = [one.answer for one in questions if one.answer is not None]
-        if asks.apt and not all(asks.apt(done.args, answer) for answer in answers):
+        if _may_be_called_unreadable(case, done, asks, questions):
             continue
         if _may_have_no_answer(case, done, questions, done.ended) or _has_lost_its_own(case, done):
             continue
         if all(_stood(case, one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and no connection was lost", done.ended
+
+
+def _may_be_called_unreadable(case: Case, done: RunOp, asks: Asks, questions: Sequence[Question]) -> bool:
+    """Whether an answer came that says nothing to every client, or is not by the letter of the protocol."""
+    answers = [one.answer for one in questions if one.answer is not None]
+    if asks.apt and not all(asks.apt(done.args, answer) for answer in answers):
+        return True
+    is_protocol = done.result is not None and done.result.word == "protocol"
+    return is_protocol and any(map(case.traits.reading.is_odd, answers))
 
 
 def _may_have_no_answer(case: Case, done: RunOp, questions: Sequence[Question], ended: Position) -> bool:

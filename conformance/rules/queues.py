@@ -3,9 +3,12 @@ confirmed, once."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from msgspec import UNSET
 
 from conformance.clients.adapter.messages import body_bytes
 from conformance.rules.registry import May, Violation, invariant
@@ -15,6 +18,7 @@ from conformance.run.facts import Record, Should, Window
 from conformance.run.reported import ReportedEvent, bodies_of
 from conformance.run.showing import counted, message, shown
 from conformance.run.trace import Position
+from conformance.run.traits import OneOf
 
 DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
 WRITE_S = 1.0  #: what it may take to write a confirm
@@ -23,14 +27,40 @@ Name = tuple[str, Any]  #: of a message: its target and its id
 
 
 def plain(value: Any) -> Any:
-    """A property as ops, events and wires write it, in one form: bytes, text, or a mapping of them."""
+    """A property as ops, events and wires write it, in one form: bytes, text, or a mapping of them. What is
+    no text is the text that JSON has for it."""
     if isinstance(value, Mapping):
         if any(name in value for name in ("b64", "text", "gen")):
             return body_bytes(value)
         return {name: plain(one) for name, one in value.items()}
-    return (
-        value if isinstance(value, bytes) else str(value).lower() if isinstance(value, bool) else str(value)
-    )
+    if isinstance(value, OneOf):
+        return OneOf(plain(one) for one in value)
+    if value is None or isinstance(value, bool | list):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if isinstance(value, bytes) or value is UNSET else str(value)
+
+
+def _alike(got: Any, given: Any) -> bool:
+    """Whether two plain properties are the same, where one of them may be the text of a list or an object:
+    a client whose properties are texts has nothing else for it."""
+    if isinstance(got, OneOf):
+        got, given = given, got
+    if isinstance(given, OneOf):
+        return any(_alike(got, one) for one in given)
+    if isinstance(got, Mapping) and isinstance(given, Mapping):
+        names = got.keys() | given.keys()
+        return all(_alike(got.get(name, UNSET), given.get(name, UNSET)) for name in names)
+    return bool(got == given) or _structure(got) == _structure(given) is not None
+
+
+def _structure(value: Any) -> Any:
+    """The list or the object that a property is, or is the text of; None for any other."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return plain(value) if isinstance(value, Mapping | list) else None
 
 
 def _subscribed(case: Case) -> Iterator[RunOp]:
@@ -178,7 +208,7 @@ def _same_properties(case: Case, heard: ReportedEvent, record: Record) -> Iterat
     if record.properties is None:
         return
     got, wanted = plain(case.traits.delivery.properties_of(heard)), plain(record.properties)
-    if got != wanted:
+    if not _alike(got, wanted):
         text = f"message {shown(record.position)} was delivered with"
         yield f"{text} {_differing(got, wanted)}, it has {_differing(wanted, got)}", heard.at
 
@@ -215,7 +245,9 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
             continue
         if one.body not in given:
             yield f"{message(one.body)} was written, which the application did not publish", one.at
-        elif one.properties is not None and plain(one.properties) not in given[one.body]:
+        elif one.properties is not None and not any(
+            _alike(plain(one.properties), each) for each in given[one.body]
+        ):
             got, wanted = plain(one.properties), given[one.body][0]
             text = f"{message(one.body)} was written with {_differing(got, wanted)}"
             yield f"{text}, the application gave {_differing(wanted, got)}", one.at
@@ -227,8 +259,16 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
 def _differing(one: Any, other: Any) -> str:
     """What of one value is not so in another."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return shown({name: one[name] for name in one if name not in other or other[name] != one[name]})
-    return shown(one)
+        names = [name for name in one if not _alike(one[name], other.get(name, UNSET))]
+        return shown({name: _first(one[name]) for name in names})
+    return shown(_first(one))
+
+
+def _first(value: Any) -> Any:
+    """Of what may be read in several ways the plainest."""
+    if isinstance(value, Mapping):
+        return {name: _first(one) for name, one in value.items()}
+    return value[0] if isinstance(value, OneOf) else value
 
 
 def _key(name: Any) -> str:

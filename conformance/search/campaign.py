@@ -26,6 +26,7 @@ S = TypeVar("S", bound=SearchClient)
 P = TypeVar("P")  # a plan
 R = TypeVar("R")  # a run of one, judged
 
+NOT_AGAIN = "it did not fail again; the machine had kept client or harness waiting"
 CONFIRM_SHARE = 0.7  #: of the time besides; what is left makes smaller what real time shows, too
 
 #: Gets how many failures are shrunk in real time, and the seconds that this takes at most.
@@ -54,7 +55,7 @@ class WrittenFailure(msgspec.Struct):
 
 
 class Unconfirmed(msgspec.Struct):
-    """What a client does on virtual time only: no finding.
+    """What a client does on virtual time only, or only where the machine has no time for it: no finding.
 
     Attributes:
         about: The plan in words.
@@ -179,6 +180,10 @@ class Campaign(ABC, Generic[S, P, R]):
                 not fail again. Those in `unconfirmed` are no failures.
         """
 
+    def _was_starved(self, number: int) -> bool:
+        """Whether the machine had kept client or harness waiting where one of `_failures` was found."""
+        return False
+
     # what follows from it
 
     def _shrunk(
@@ -194,7 +199,13 @@ class Campaign(ABC, Generic[S, P, R]):
         elif wishes:
             on_shrink(len(wishes), seconds)
             plans = Shrinkable(self._judged_live, self._shows, self.simpler)
-            yield from enumerate(asyncio.run(shrink_all(wishes, plans, self.processes, seconds)))
+            results = asyncio.run(shrink_all(wishes, plans, self.processes, seconds))
+            for number, ((plan, name), result) in enumerate(zip(wishes, results, strict=True)):
+                if result is None and self._was_starved(number):
+                    detail = self._detail(number, name)
+                    self.unconfirmed[number] = Unconfirmed(str(plan), name, detail, NOT_AGAIN)
+                else:
+                    yield number, result
 
     def _confirmed(
         self, wishes: Sequence[tuple[P, str]], seconds: float

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Unpack, overload
+from weakref import WeakKeyDictionary
 
 from fakebrokers.bodies import Body, body_of
 from fakebrokers.core.driver import Driver
@@ -31,6 +33,20 @@ from fakebrokers.server import FakeServer
 ROLES = ("receive", "send", "monitor")
 #: What one pipe of each socket holds, in messages: receive, send, monitor.
 HIGH_WATER_MARKS = (10, 1, 1)
+
+
+#: How many were made on a loop in memory: each draws keys of its own, as daemons beside each other do.
+_made: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+
+
+def _number_of_another() -> int:
+    """How many there are on this loop already; 0 outside of one."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return 0
+    _made[loop] = _made.get(loop, -1) + 1
+    return _made[loop]
 
 
 class StoredMessage(NamedTuple):
@@ -173,7 +189,7 @@ class PZQ(FakeServer):
 
     def _make_broker(self, clock: Clock) -> PzqBroker:
         store = Store() if self._database is None else SqliteStore(self._database)
-        seed = 0 if self.in_memory else None  # runs on virtual time repeat exactly
+        seed = _number_of_another() if self.in_memory else None  # runs on virtual time repeat exactly
         return PzqBroker(self._profile, self._options, store, wall=clock.wall, seed=seed)
 
     def _new_listeners(self, driver: Driver) -> list[Listener]:

@@ -161,14 +161,15 @@ async def hundred_concurrent_ops(subject: Subject, client: Client, expect: Expec
     )
 
 
-@scenario("NET-3.03", "MUST", "critical", basis=["X8"], timeout_s=75)
+@scenario("NET-3.03", "MUST", "critical", basis=["X8"], timeout_s=75, revision=2)
 async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
     """Op deadline respected.
 
     Fault: silent from the established session on (heartbeats excepted); each kind of op that waits for an
     answer (a publish only with `ack_timeout`) with 500 ms, alone
     Pass: Ends with `timeout` in [0.9 D, 1.2 D + 250 ms], D = 500 ms, or as late as the adapter declared in
-    `limits`; `state.pending`, where known, is 0 after it
+    `limits`; `state.pending`, where known, is 0 after it. Who gives the connection up then, and reports that:
+    non-strict
     Seen: aio-pika#636; measured: rstream 1.1.1 has a fixed 10 s for requests, stock Moleculer has none unless
     requestTimeout is set
     """
@@ -185,9 +186,11 @@ async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
     calls = [subject.begin(op, 0.5, op.label) for op in ops]
     results = [await call for call in calls]
     for op, result in zip(ops, results, strict=True):
-        expect.failed(
-            result, ("timeout",), f"{op.label} ends as timeout", id=slug("{}-ends-as-timeout", op.label)
-        )
+        is_given_up = result.word == "connection"
+        kinds = ("timeout", "connection") if is_given_up else ("timeout",)
+        criterion, id = f"{op.label} ends as timeout", slug("{}-ends-as-timeout", op.label)
+        expect.failed(result, kinds, criterion, id=id)
+        expect.tolerate(not is_given_up, criterion, str(result), id=id)
         deadline = subject.deadline_s(op, 0.5)
         took = result.elapsed_ms / 1000
         expect.within(

@@ -267,6 +267,9 @@ async def a_slow_instance(broker: PZQ, client: Client, expect: Expect) -> None:
             f"{len(done)} of {MANY}",
             id="the-third-instance-s-messages-are-acknowledged-before-the",
         )
+        await until(
+            lambda: deliveries(broker, slow), 2 * SLOW_S
+        )  # what it takes counts from when it has left
         await came_from(client, expect, b"slow", 0)
         await acknowledged_there(broker, expect, slow, 0)
         nothing_strayed(expect, brokers, [[slow], [], keys])

@@ -109,6 +109,11 @@ class PzqReading(Reading):
     def codec_at(self, side: str, socket: str) -> Codec:
         return CODECS[side, socket]()
 
+    def is_odd(self, frame: Frame) -> bool:
+        """The daemon's monitor says ``key: value`` in each line (docs/protocols/pzq.md, "Monitor")."""
+        lines = frame.text.removesuffix(b"\n").split(b"\n") if isinstance(frame, MonitorReply) else ()
+        return super().is_odd(frame) or not all(b": " in line for line in lines)
+
     def is_garbage(self, frame: Malformed) -> bool:
         """Messages have borders of their own: one that cannot be read is no trouble to the next."""
         return False

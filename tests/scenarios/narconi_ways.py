@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from random import Random
@@ -12,7 +13,7 @@ from conformance.clients.adapter.kit import AdapterBase
 from conformance.clients.reference.kit import Backoff, Callbacks, ClientError, Runtime
 from conformance.clients.reference.narconi.api import HttpApi, Metadata
 from conformance.clients.reference.narconi.channels import Publishers, Publishing
-from conformance.clients.reference.narconi.consumer import Consumer
+from conformance.clients.reference.narconi.consumer import OWN_KEYS, Consumer
 from conformance.clients.reference.narconi.http import Response
 from conformance.clients.reference.narconi.ops import REFERENCE
 from conformance.clients.reference.narconi.socket import Socket
@@ -110,6 +111,33 @@ class OnlyText(Metadata):
         super().check(headers)
         if not all(isinstance(value, str) for value in headers.values()):
             raise ClientError("invalid", "values of metadata are text")
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class MetadataIsText(Consumer):
+    """Its headers are texts: what is none is handed on as JSON has it."""
+
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
+        stored = {name: as_text(value) for name, value in metadata.items() if name not in OWN_KEYS}
+        super().deliver_message({**metadata, **stored}, body)
+
+
+class WritesText(Publishers):
+    """And so are those that it writes."""
+
+    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        await super().publish(queue, body, {name: as_text(value) for name, value in headers.items()})
+
+
+class LeavesOutWhatIsNoText(Consumer):
+    """Its headers are texts, and it hands on nothing else."""
+
+    def deliver_message(self, metadata: dict[str, Any], body: bytes) -> None:
+        texts = {name: v for name, v in metadata.items() if name in OWN_KEYS or isinstance(v, str)}
+        super().deliver_message(texts, body)
 
 
 class Left(Publishers):
@@ -286,6 +314,18 @@ class SubscribesLater(AdapterBase):
             self.emit("error", session="s1", sub=request["args"]["sub"], where="other", error=reported)
 
 
+class SaysItWasClosed(AdapterBase):
+    """Closes a connection whose handshake takes too long, and reports that it was closed: Vert.x, for one."""
+
+    async def _perform(self, request: dict[str, Any]) -> Any:
+        try:
+            return await super()._perform(request)
+        except ClientError as error:
+            if request["op"] != "subscribe" or error.kind != "timeout":
+                raise
+            raise ClientError("connection", "closed during the handshake") from None
+
+
 class GivesUpLater(Publishers):
     """Tells that a publish is overdue, and then gives its WebSocket up."""
 
@@ -305,6 +345,8 @@ WAYS: Mapping[str, Manner] = {
     "bodies-are-binary": ((BodiesAreBinary,), None),
     "called-on-the-reader": ((CalledOnTheReader, ReadsInTurn), NoOpsInCallbacks),
     "only-text": ((OnlyText,), None),
+    "metadata-is-text": ((MetadataIsText, WritesText), None),
+    "leaves-out-no-text": ((LeavesOutWhatIsNoText,), None),
     "left": ((Left,), Declared),
     "never-again": ((NeverAgain, Left), SaysSo),
     "no-sub-protocol": ((GoesOnWithoutSubProtocol,), None),
@@ -317,4 +359,5 @@ WAYS: Mapping[str, Manner] = {
     "errors-are-reasons": ((), ErrorsAreReasons),
     "says-how-long-at-most": ((GivesUpLater,), SaysHowLongAtMost),
     "subscribes-later": ((), SubscribesLater),
+    "says-it-was-closed": ((), SaysItWasClosed),
 }

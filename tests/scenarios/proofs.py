@@ -34,10 +34,6 @@ NOT_IN_MEMORY = {
         ),
         "a connect that never completes",
     ),
-    **dict.fromkeys(
-        (("PZQ-2.25", ""), ("PZQ-2.25", "seed"), ("PZQ-2.26", ""), ("PZQ-2.28", "")),
-        "several instances, each at an address",
-    ),
 }
 
 

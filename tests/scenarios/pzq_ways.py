@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,19 @@ class BodyMayBeMissing(Consumer):
         if at is None or at + 1 < len(parts):
             return super().read(parts)
         return super().read((*parts, b""))._replace(body=())
+
+
+class LooksLessOftenWhenIdle(Consumer):
+    """Looks for messages at once while some come, and less often where none has come for a second."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._came = asyncio.get_running_loop().time()
+
+    async def handle(self, delivery: Delivery) -> None:
+        before, self._came = self._came, asyncio.get_running_loop().time()
+        await asyncio.sleep(0.3 if self._came - before > 1 else 0)
+        await super().handle(delivery)
 
 
 class NoListOfOne(AdapterBase):
@@ -90,5 +104,6 @@ WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
     "values-are-digits": ((ValuesAreDigits,), None),
     "by-the-letter": ((ByTheLetter,), None),
     "body-may-be-missing": ((BodyMayBeMissing,), NoListOfOne),
+    "looks-less-often-when-idle": ((LooksLessOftenWhenIdle,), None),
     "no-list-of-one": ((), NoListOfOne),
 }

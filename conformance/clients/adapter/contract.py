@@ -28,6 +28,7 @@ CONTRACT: Mapping[str, str] = {
     "logs_callbacks": "that a callback of the application has failed is reported in a log at most",
     "shuffles": "events may be delivered in another order than they came, as handlers run at the same time",
     "one_callback": "callbacks of all subscriptions run one after the other, so that a slow one holds up all",
+    "fills_pools": "its pools get one more thread for each piece of work, until they have their size",
     "skips_damaged": "what is damaged is passed over, or delivered as far as it goes, without an error",
 }
 #: The member of ``contract`` that says what counts for words which are left out; true without it.

@@ -82,8 +82,9 @@ def verdict_on(case: ChaosCase) -> RunVerdict:
         return RunVerdict(Word.HARNESS_ERROR, findings, reason=broken[0].detail)
     anomalies = () if any(finding.name == ALIVE for finding in findings) else _anomalies(case)
     if findings or anomalies:
-        if case.lag_s > LAG_S:
-            reason = f"the harness was paused for {case.lag_s:.1f} s"
+        if case.lag_s > LAG_S or case.is_starved:
+            paused = f"the harness was paused for {case.lag_s:.1f} s"
+            reason = paused if case.lag_s > LAG_S else "the machine kept client or harness waiting"
             return RunVerdict(Word.INCONCLUSIVE, findings, anomalies, reason)
         return RunVerdict(Word.FAIL, findings, anomalies)
     if any(done.op not in SILENT and done.result and done.result.ok for done in case.ops):

@@ -211,8 +211,11 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
     def _replay(self, run: JudgedCase) -> Replay:
         return replay_of(self.subject.name, self.subject.mutant, *run)
 
+    def _was_starved(self, number: int) -> bool:
+        return self._failed[number][1].case.is_starved
+
     def _shows(self, run: JudgedCase, name: str) -> bool:
-        return any(finding.name == name for finding in run[1])
+        return not run[0].is_starved and any(finding.name == name for finding in run[1])
 
     def _names(self, run: JudgedCase) -> list[str]:
         return [finding.name for finding in run[1]]
@@ -267,7 +270,7 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         ]
         found = {"runs": self.runs, "failed": rows, "seconds": round(self.seconds, 1), "left": self.left}
         if not self.subject.is_confirmed:
-            return found
+            return {**found, "unconfirmed": self.unconfirmed_rows} if self.unconfirmed else found
         return {
             **found,
             "unconfirmed": self.unconfirmed_rows,

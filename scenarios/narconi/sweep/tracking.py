@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import UNSET
+
 from conformance.rules.queues import up_to
 from conformance.run.facts import (
     ArrivedFrame,
@@ -21,7 +23,7 @@ from conformance.run.facts import (
 )
 from conformance.run.showing import shown
 from conformance.run.trace import Position
-from conformance.run.traits import Pairing, Questions
+from conformance.run.traits import OneOf, Pairing, Questions
 from conformance.run.view import Conn
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.routes import find_route
@@ -196,7 +198,7 @@ class Tracking:
             return
         if frame.ack_id is not None:
             self._delivered.append(frame.ack_id)
-        headers = metadata({name.lower(): value for name, value in frame.headers.items()})
+        headers = metadata({name.lower(): _read(value) for name, value in frame.headers.items()})
         if frame.content_type is not None:
             headers["Content-Type"] = frame.content_type
         shown = {"headers": headers, "redelivered": frame.redelivered, "ts": frame.timestamp}
@@ -218,6 +220,11 @@ class Tracking:
             self._delivered.remove(name)
         key = name if frame.ack_to_id is None else up_to(name)
         self.facts.confirmed.append(Confirmed(self.conn, at, self._queue, key))
+
+
+def _read(value: Any) -> Any:
+    """What a client may make of a value of metadata: what is no text it may leave out (NARC-3.16)."""
+    return value if isinstance(value, str) else OneOf((value, UNSET))
 
 
 def _closes(answer: f.HttpResponse) -> bool:

@@ -129,9 +129,16 @@ def test_an_answer_that_may_be_read_may_be_called_unreadable(apt: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "found"), [(MonitorReply(b"messages: 1"), 1), (MonitorReply(b"messages: 1", (b"more",)), 0)]
+    ("reply", "found"),
+    [
+        (MonitorReply(b"messages: 1"), 1),
+        (MonitorReply(b"messages: 1\nsyncs: 0\n"), 1),
+        (MonitorReply(b"messages: 1", (b"more",)), 0),
+        (MonitorReply(b"messages: 1\n\n"), 0),
+        (MonitorReply(b"messages: 1\nno colon\n"), 0),
+    ],
 )
-def test_a_reply_of_the_monitor_in_two_parts_may_be_called_unreadable(
+def test_a_reply_of_the_monitor_that_the_daemon_never_sends_may_be_called_unreadable(
     reply: MonitorReply, found: int
 ) -> None:
     conn = Conn("c1", Position(0, 0, 0.0))

@@ -194,9 +194,10 @@ def test_without_an_op_that_ended_well_there_is_no_verdict() -> None:
     assert verdict.reason
 
 
-def test_a_harness_that_stood_still_blames_nobody() -> None:
+@pytest.mark.parametrize(("lag_s", "is_starved"), [(2.0, False), (0.0, True)])
+def test_a_machine_without_time_blames_nobody(lag_s: float, is_starved: bool) -> None:
     case = runner("rabbitmq-stream", "crc-signed")(schedule_of("rabbitmq-stream"))
-    case.lag_s = 2.0
+    case.lag_s, case.is_starved = lag_s, is_starved
     assert verdict_on(case).word is Word.INCONCLUSIVE
 
 

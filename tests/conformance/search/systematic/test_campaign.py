@@ -79,15 +79,18 @@ def test_the_next_sweep_goes_on_with_what_is_left(tmp_path: Path) -> None:
 class Sometimes(Child):
     """A client in real time that has its defect in the runs that `broken` says, of each spec."""
 
-    def __init__(self, broken: Callable[[int], bool]) -> None:
+    def __init__(self, broken: Callable[[int], bool], starved: Callable[[int], bool]) -> None:
         super().__init__(PROTOCOL, lambda _: pytest.fail("no process is needed"))
         self._broken = broken
+        self._starved = starved
         self._runs: Counter[str] = Counter()
 
     async def run(self, spec: Spec) -> Case:
         self._runs[to_json(spec)] += 1
-        mutant = MUTANT if self._broken(self._runs[to_json(spec)]) else ""
-        return await asyncio.to_thread(runner(PROTOCOL, mutant), spec)
+        run = self._runs[to_json(spec)]
+        case = await asyncio.to_thread(runner(PROTOCOL, MUTANT if self._broken(run) else ""), spec)
+        case.is_starved = self._starved(run)
+        return case
 
 
 @pytest.fixture
@@ -96,9 +99,15 @@ def in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.run.inprocess.run_or_stuck", lambda work, _, run=virtual.run: run(work))
 
 
-def swept_live(folder: Path, broken: Callable[[int], bool]) -> SweepCampaign:
+def never(_: int) -> bool:
+    return False
+
+
+def swept_live(
+    folder: Path, broken: Callable[[int], bool], starved: Callable[[int], bool] = never
+) -> SweepCampaign:
     client = SweptClient(PROTOCOL, "reference")
-    client.made, client.child = None, Sometimes(broken)
+    client.made, client.child = None, Sometimes(broken, starved)
     campaign = SweepCampaign(client, folder, specs=SPECS[-1:])
     campaign.go(60.0)
     return campaign
@@ -118,6 +127,20 @@ def test_what_a_process_fails_at_once_is_written_down_as_it_was(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("in_threads")
+@pytest.mark.parametrize("last", [1, 9], ids=["passes when the machine has time", "never has time"])
+def test_what_fails_only_where_the_machine_has_no_time_is_no_failure(tmp_path: Path, last: int) -> None:
+    campaign = swept_live(tmp_path, lambda run: run <= last, lambda run: run <= last)
+    assert not campaign.failures
+    assert [row["about"] for row in campaign.document()["unconfirmed"]] == [str(SPECS[-1])]
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_what_fails_again_where_the_machine_has_time_is_a_failure(tmp_path: Path) -> None:
+    campaign = swept_live(tmp_path, lambda _: True, lambda run: run == 1)
+    assert [one.steady for one in campaign.failures] == [True]
+
+
+@pytest.mark.usefixtures("in_threads")
 def test_an_interrupt_while_something_is_shrunk_keeps_what_was_found(tmp_path: Path) -> None:
     def interrupted(run: int) -> bool:
         if run > 1:
@@ -125,7 +148,7 @@ def test_an_interrupt_while_something_is_shrunk_keeps_what_was_found(tmp_path: P
         return True
 
     client = SweptClient(PROTOCOL, "reference")
-    client.made, client.child = None, Sometimes(interrupted)
+    client.made, client.child = None, Sometimes(interrupted, never)
     campaign = SweepCampaign(client, tmp_path, specs=SPECS[-1:])
     with pytest.raises(KeyboardInterrupt):
         campaign.go(60.0)
