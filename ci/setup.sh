@@ -4,7 +4,8 @@
 #   setup_spark       PySpark, and Java for it
 #   setup_servers     the real RabbitMQ, NATS, Redis and Mosquitto
 #   setup_browser     Chromium and Playwright
-#   setup_clients     the bundled clients in JavaScript, Go and Java, and rbfly; with --rust that in Rust too
+#   setup_clients     the bundled clients in JavaScript, Go and Java, and rbfly; with --rust that in Rust too, and
+#                     what reads its coverage
 #   setup_helpers     what the packages for other languages are tested with, Toxiproxy and faketime; --rust as well
 #   setup_all         all of these, and the documentation's packages; --rust as well
 #
@@ -142,6 +143,7 @@ setup_clients() {
     build_go_adapters
     build_java_adapters
     [ "${1:-}" != --rust ] || build_rust_programs conformance/clients/adapters
+    [ "${1:-}" != --rust ] || want_llvm
 }
 
 setup_helpers() {
@@ -245,6 +247,15 @@ find_cargo() {
     [ ! -d "$home/.rustup" ] || export RUSTUP_HOME="${RUSTUP_HOME:-$home/.rustup}"
     [ ! -x "$home/.cargo/bin/cargo" ] || PATH="$home/.cargo/bin:$PATH"
     printf '1.78\n%s\n' "$(cargo --version 2>/dev/null | cut -d' ' -f2)" | sort --version-sort --check=quiet
+}
+
+# What reads the coverage of a program in Rust: of the LLVM that the compiler has, no other reads it.
+want_llvm() {
+    find_cargo || return 0
+    local major own
+    major=$(rustc --version --verbose | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+    own=$(rustc --print sysroot)/lib/rustlib/$(rustc --version --verbose | sed -n 's/^host: //p')/bin
+    [ -x "$own/llvm-cov" ] || want "llvm-cov-$major" "llvm-$major" "coverage of clients in Rust"
 }
 
 # Below the folders that are named.

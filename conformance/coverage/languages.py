@@ -11,6 +11,7 @@ from conformance.coverage.java import JavaMeter
 from conformance.coverage.meter import CoverageMeter
 from conformance.coverage.node import NodeMeter
 from conformance.coverage.python import PythonMeter
+from conformance.coverage.rust import RustMeter
 from fakebrokers.errors import UsageError
 
 METERS: Mapping[str, Callable[[Client, Path], CoverageMeter]] = {
@@ -18,6 +19,7 @@ METERS: Mapping[str, Callable[[Client, Path], CoverageMeter]] = {
     "javascript": NodeMeter,
     "go": GoMeter,
     "java": JavaMeter,
+    "rust": RustMeter,
 }
 
 
