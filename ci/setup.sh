@@ -142,6 +142,7 @@ setup_clients() {
     install_npm_packages
     build_go_adapters
     build_java_adapters
+    fetch_jacoco
     [ "${1:-}" != --rust ] || build_rust_programs conformance/clients/adapters
     [ "${1:-}" != --rust ] || want_llvm
 }
@@ -234,6 +235,13 @@ build_java_adapters() {
             give_up "its packages" "what needs $folder"
         fi
     done < <(find conformance/clients/adapters -name pom.xml -exec dirname {} +)
+}
+
+# What measures Java, once; it lies in the cache of versions.
+fetch_jacoco() {
+    command -v mvn >/dev/null || return 0
+    .venv/bin/python -c 'from conformance.coverage.jacoco import programs; programs()' ||
+        give_up "JaCoCo" "coverage of clients in Java"
 }
 
 # What a program in Rust is made of, as one text.

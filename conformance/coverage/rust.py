@@ -30,6 +30,8 @@ EXPORT_S = 120.0
 _NAME = re.compile(r"(\d+)-\d+\.profraw")
 _CODE = 0  # the kind of a region
 _FUNCTION = re.compile(r"\bfn\s+(\w+)")
+#: What functions are in; a module has no name here.
+_OWNER = re.compile(r"\s*(?:pub\S*\s+)?(?:impl(?:<.*?>)?\s+(?:.*\sfor\s+)?&?(\w+)|trait\s+(\w+)|mod\b)")
 
 #: What cargo calls in place of the compiler, with the compiler and its arguments: only what counts is
 #: instrumented, and what writes it down.
@@ -281,5 +283,19 @@ def _lines(texts: Sequence[str], blocks: Mapping[PlacedBlock, bool]) -> dict[int
 
 
 def _name(texts: Sequence[str], line: int) -> str:
-    match = _FUNCTION.search(texts[line - 1])
-    return match[1] if match else "(closure)"
+    """``Type::function``: the type is that of the block around it, which begins further left."""
+    function = _FUNCTION.search(texts[line - 1])
+    if function is None:
+        return "(closure)"
+    around = (
+        text
+        for text in reversed(texts[: line - 1])
+        if text.strip() and _indent(text) < _indent(texts[line - 1])
+    )
+    owner = next(filter(None, map(_OWNER.match, around)), None)
+    name = owner and (owner[1] or owner[2])
+    return f"{name}::{function[1]}" if name else function[1]
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())

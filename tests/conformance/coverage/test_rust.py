@@ -14,7 +14,7 @@ from conformance.clients.adapters.registry import find
 from conformance.coverage import rust
 from conformance.coverage.document import SECTION
 from conformance.coverage.languages import meter_of
-from conformance.coverage.rust import blocks_of, files_of, tools
+from conformance.coverage.rust import _name, blocks_of, files_of, tools
 from conformance.suite import clients
 from conformance.suite.conform import SuiteRequest, conform
 from fakebrokers.errors import UsageError
@@ -94,6 +94,31 @@ def test_functions_blocks_and_lines_come_from_an_export(source: Path) -> None:
 def test_a_block_is_executed_if_any_instance_was(source: Path) -> None:
     sign = files_of(blocks_of(export(source, 1), CRATES))[0].functions[0]
     assert sign.missing == ()
+
+
+OWNED = """\
+impl<T: Into<Other>> From<Vec<T>> for Toy<T>
+where
+    T: Other,
+{
+    fn from(value: Vec<T>) -> Self {
+    }
+}
+mod inner {
+    pub(crate) fn free() {}
+    pub trait Sound {
+        fn loud(&self) {}
+    }
+    impl Sound for &Cow {
+        async fn mute() {
+            call(|| 1)
+"""
+
+
+def test_a_method_has_the_name_of_its_type() -> None:
+    texts = OWNED.splitlines()
+    names = [_name(texts, number) for number in (5, 9, 11, 14, 15)]
+    assert names == ["Toy::from", "free", "Sound::loud", "Cow::mute", "(closure)"]
 
 
 def test_an_async_function_is_one(source: Path) -> None:
