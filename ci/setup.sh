@@ -4,7 +4,8 @@
 #   setup_spark       PySpark, and Java for it
 #   setup_servers     the real RabbitMQ, NATS, Redis and Mosquitto
 #   setup_browser     Chromium and Playwright
-#   setup_clients     the bundled clients in JavaScript, Go and Java, and rbfly; with --rust that in Rust too
+#   setup_clients     the bundled clients in JavaScript, Go and Java, and rbfly; with --rust that in Rust too, and
+#                     what reads its coverage
 #   setup_helpers     what the packages for other languages are tested with, Toxiproxy and faketime; --rust as well
 #   setup_all         all of these, and the documentation's packages; --rust as well
 #
@@ -141,7 +142,9 @@ setup_clients() {
     install_npm_packages
     build_go_adapters
     build_java_adapters
+    fetch_jacoco
     [ "${1:-}" != --rust ] || build_rust_programs conformance/clients/adapters
+    [ "${1:-}" != --rust ] || want_llvm
 }
 
 setup_helpers() {
@@ -234,6 +237,13 @@ build_java_adapters() {
     done < <(find conformance/clients/adapters -name pom.xml -exec dirname {} +)
 }
 
+# What measures Java, once; it lies in the cache of versions.
+fetch_jacoco() {
+    command -v mvn >/dev/null || return 0
+    .venv/bin/python -c 'from conformance.coverage.jacoco import programs; programs()' ||
+        give_up "JaCoCo" "coverage of clients in Java"
+}
+
 # What a program in Rust is made of, as one text.
 rust_sources() { (cd "$1" && cat Cargo.toml Cargo.lock src/*.rs "$OLDPWD"/conformance/clients/adapter/kits/rust/*); }
 
@@ -245,6 +255,15 @@ find_cargo() {
     [ ! -d "$home/.rustup" ] || export RUSTUP_HOME="${RUSTUP_HOME:-$home/.rustup}"
     [ ! -x "$home/.cargo/bin/cargo" ] || PATH="$home/.cargo/bin:$PATH"
     printf '1.78\n%s\n' "$(cargo --version 2>/dev/null | cut -d' ' -f2)" | sort --version-sort --check=quiet
+}
+
+# What reads the coverage of a program in Rust: of the LLVM that the compiler has, no other reads it.
+want_llvm() {
+    find_cargo || return 0
+    local major own
+    major=$(rustc --version --verbose | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+    own=$(rustc --print sysroot)/lib/rustlib/$(rustc --version --verbose | sed -n 's/^host: //p')/bin
+    [ -x "$own/llvm-cov" ] || want "llvm-cov-$major" "llvm-$major" "coverage of clients in Rust"
 }
 
 # Below the folders that are named.

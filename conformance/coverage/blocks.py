@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from conformance.coverage.document import FileCoverage, FunctionCoverage
+from conformance.coverage.document import Branch, FileCoverage, FunctionCoverage
 
 #: What has no line of code: nothing, or only what closes a block, or a comment of its own.
 _NO_CODE = ("", "//", "/*", "*", "{", "}", "};", "})", "});", ")", ");", "]", "];", "},", "],")
@@ -25,6 +25,26 @@ class Block(NamedTuple):
     first: int
     last: int
     is_executed: bool
+
+
+class PlacedBlock(NamedTuple):
+    """Where a block lies: lines and columns, from 1."""
+
+    path: str
+    first: int
+    first_column: int
+    last: int
+    last_column: int
+
+    @property
+    def branch(self) -> Branch:
+        """The same in two numbers."""
+        return self.path, self.first * 10_000 + self.first_column, self.last * 10_000 + self.last_column
+
+    def block(self, is_executed: bool) -> Block:
+        """What there is to know of it."""
+        _, start, end = self.branch
+        return Block(start, end, self.first, self.last, is_executed)
 
 
 class BlockFunction(NamedTuple):

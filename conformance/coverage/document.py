@@ -85,6 +85,7 @@ class ClientCoverage(msgspec.Struct, frozen=True):
         modules: What ``adapter.toml`` names.
         compiled: Modules of these that cannot be traced.
         unit: What `branches` and `executed` count: ``branches`` or ``blocks``.
+        groups_unit: What those of the groups count, where that is something else.
         note: What has to be known of how it was measured.
     """
 
@@ -99,6 +100,7 @@ class ClientCoverage(msgspec.Struct, frozen=True):
     groups: tuple[GroupCoverage, ...]
     compiled: tuple[str, ...] = ()
     unit: str = BRANCHES
+    groups_unit: str = ""
     note: str = ""
 
     @property
@@ -124,6 +126,7 @@ def document_of(
     *,
     compiled: Sequence[str] = (),
     unit: str = BRANCHES,
+    groups_unit: str = "",
     note: str = "",
 ) -> ClientCoverage:
     """All about one client.
@@ -145,6 +148,7 @@ def document_of(
         ),
         compiled=tuple(compiled),
         unit=unit,
+        groups_unit=groups_unit,
         note=note,
     )
 

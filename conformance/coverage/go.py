@@ -8,13 +8,12 @@ import subprocess
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from conformance.clients.adapter.process import GO_MEASURED
 from conformance.clients.adapters.registry import Client
-from conformance.coverage.blocks import Block, BlockFunction, file_of
+from conformance.coverage.blocks import Block, BlockFunction, PlacedBlock, file_of
 from conformance.coverage.document import BLOCKS, Branch, ClientCoverage, FileCoverage, document_of
 from conformance.coverage.processes import ProcessMeter
 from fakebrokers.errors import UsageError
@@ -28,21 +27,6 @@ BUILD_S = 600.0
 _COUNTERS = re.compile(r"covcounters\.[0-9a-f]+\.(\d+)\.\d+")
 _BLOCK = re.compile(r"(.+):(\d+)\.(\d+),(\d+)\.(\d+) (\d+) (\d+)")
 _FUNCTION = re.compile(r"(.+):(\d+):\s+(\S+)\s+[\d.]+%")
-
-
-class GoBlock(NamedTuple):
-    """Where a block lies: lines and columns, from 1."""
-
-    path: str
-    first: int
-    first_column: int
-    last: int
-    last_column: int
-
-    @property
-    def branch(self) -> Branch:
-        """The same in two numbers."""
-        return self.path, self.first * 10_000 + self.first_column, self.last * 10_000 + self.last_column
 
 
 class GoMeter(ProcessMeter):
@@ -72,7 +56,7 @@ class GoMeter(ProcessMeter):
 
     def document(self) -> ClientCoverage:
         profiles = {label: self._profile(paths) for label, paths in self.by_label().items()}
-        blocks: dict[GoBlock, bool] = {}
+        blocks: dict[PlacedBlock, bool] = {}
         arcs: dict[str, set[Branch]] = {}
         for label, text in profiles.items():
             found = blocks_of(text, self.client.protocol_modules)
@@ -117,23 +101,23 @@ def _go(client: Client, *words: str) -> str:
     return done.stdout
 
 
-def blocks_of(profile: str, patterns: Iterable[str]) -> dict[GoBlock, bool]:
+def blocks_of(profile: str, patterns: Iterable[str]) -> dict[PlacedBlock, bool]:
     """The blocks with statements in a text profile, each with whether it was executed.
 
     Args:
         patterns: Of the packages that count.
     """
-    found: dict[GoBlock, bool] = {}
+    found: dict[PlacedBlock, bool] = {}
     packages = tuple(f"{pattern.removesuffix('/...')}/" for pattern in patterns)
     for line in profile.splitlines():
         match = _BLOCK.fullmatch(line)
         if match is not None and match[6] != "0" and match[1].startswith(packages):
-            block = GoBlock(match[1], *(int(match[number]) for number in range(2, 6)))
+            block = PlacedBlock(match[1], *(int(match[number]) for number in range(2, 6)))
             found[block] = found.get(block, False) or match[7] != "0"
     return found
 
 
-def files_of(blocks: Mapping[GoBlock, bool], functions: str) -> list[FileCoverage]:
+def files_of(blocks: Mapping[PlacedBlock, bool], functions: str) -> list[FileCoverage]:
     """The files.
 
     Args:
@@ -143,19 +127,18 @@ def files_of(blocks: Mapping[GoBlock, bool], functions: str) -> list[FileCoverag
     for match in map(_FUNCTION.fullmatch, functions.splitlines()):
         if match is not None:
             begun.setdefault(match[1], []).append((int(match[2]), match[3]))
-    by_path: dict[str, dict[GoBlock, bool]] = {}
+    by_path: dict[str, dict[PlacedBlock, bool]] = {}
     for block, is_executed in blocks.items():
         by_path.setdefault(block.path, {})[block] = is_executed
     return [_file(path, found, sorted(begun.get(path, ()))) for path, found in sorted(by_path.items())]
 
 
-def _file(path: str, blocks: Mapping[GoBlock, bool], begun: list[tuple[int, str]]) -> FileCoverage:
+def _file(path: str, blocks: Mapping[PlacedBlock, bool], begun: list[tuple[int, str]]) -> FileCoverage:
     of_function: dict[int, list[Block]] = {}
     lines: dict[int, bool] = {}
     for block, is_executed in sorted(blocks.items()):
         number = bisect_right(begun, block.first, key=lambda each: each[0]) - 1
-        _, start, end = block.branch
-        found = Block(start, end, block.first, block.last, is_executed)
+        found = block.block(is_executed)
         of_function.setdefault(number, []).append(found)
         for line in range(block.first, block.last + 1):
             lines[line] = lines.get(line, False) or is_executed

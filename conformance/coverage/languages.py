@@ -7,15 +7,19 @@ from pathlib import Path
 
 from conformance.clients.adapters.registry import Client
 from conformance.coverage.go import GoMeter
+from conformance.coverage.java import JavaMeter
 from conformance.coverage.meter import CoverageMeter
 from conformance.coverage.node import NodeMeter
 from conformance.coverage.python import PythonMeter
+from conformance.coverage.rust import RustMeter
 from fakebrokers.errors import UsageError
 
 METERS: Mapping[str, Callable[[Client, Path], CoverageMeter]] = {
     "python": PythonMeter,
     "javascript": NodeMeter,
     "go": GoMeter,
+    "java": JavaMeter,
+    "rust": RustMeter,
 }
 
 

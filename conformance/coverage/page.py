@@ -63,7 +63,7 @@ def _parts(found: ClientCoverage) -> Iterator[str]:
     for file in sorted(found.files, key=lambda each: each.executed - each.branches):
         yield from _file(file, found.unit)
     for kind, heading in HEADINGS.items():
-        yield from _table(heading, found.of(kind), found.unit)
+        yield from _table(heading, found.of(kind), found.groups_unit or found.unit)
     if found.idle:
         yield "<h2>What has added nothing</h2>"
         yield "<p>Each was run, and executed nothing that had not been executed before:</p><ul>"
@@ -97,7 +97,7 @@ def _function(each: FunctionCoverage, unit: str) -> str:
 
 
 def _never(each: FunctionCoverage, unit: str) -> str:
-    branches = [f"{first} to {second if second > 0 else 'its end'}" for first, second in each.missing]
+    branches = list(dict.fromkeys(_step(first, last) for first, last in each.missing))
     lines = list(map(str, each.missing_lines))
     parts = [
         f"{what} {', '.join(some[:MOST_LINES])}{', …' * (len(some) > MOST_LINES)}"
@@ -105,6 +105,12 @@ def _never(each: FunctionCoverage, unit: str) -> str:
         if some
     ]
     return "; ".join(parts)
+
+
+def _step(first: int, last: int) -> str:
+    if first == last:
+        return str(first)
+    return f"{first} to {last if last > 0 else 'its end'}"
 
 
 def _table(heading: str, groups: Sequence[GroupCoverage], unit: str) -> Iterator[str]:

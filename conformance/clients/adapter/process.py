@@ -35,6 +35,8 @@ EOF_GRACE_S = 2.0  #: from EOF to exit
 #: Of the environment: the process measures its own coverage. It writes that down at SIGTERM in Python, and
 #: where it ends by itself in the others.
 MEASURED, V8_MEASURED, GO_MEASURED = "COVERAGE_PROCESS_START", "NODE_V8_COVERAGE", "GOCOVERDIR"
+JAVA_MEASURED, RUST_MEASURED = "FAKEBROKERS_COVERAGE", "LLVM_PROFILE_FILE"
+ALL_MEASURED = frozenset({MEASURED, V8_MEASURED, GO_MEASURED, JAVA_MEASURED, RUST_MEASURED})
 STDERR_BYTES_MAX = 1 << 20
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 #: In the environment of each adapter and of all that it starts, with a value of its own.
@@ -148,7 +150,7 @@ class ProcessAdapter(Adapter):
         return code if in_time else None
 
     async def kill(self) -> None:
-        if self.alive and {MEASURED, V8_MEASURED, GO_MEASURED} & self._env.keys():
+        if self.alive and ALL_MEASURED & self._env.keys():
             await self._let_it_write()
         await self._finish()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.clients.adapter.process import GO_MEASURED, V8_MEASURED, ProcessAdapter
+from conformance.clients.adapter.process import ALL_MEASURED, MEASURED, ProcessAdapter
 from conformance.clients.adapters.registry import find
 from conformance.coverage.document import ClientCoverage
 from conformance.coverage.meter import BESIDE, PROCESS, row
@@ -80,7 +80,7 @@ pathlib.Path(sys.argv[1]).write_text("written")
 """
 
 
-@pytest.mark.parametrize("measured", [V8_MEASURED, GO_MEASURED])
+@pytest.mark.parametrize("measured", sorted(ALL_MEASURED - {MEASURED}))
 def test_a_process_that_is_ended_can_write(tmp_path: Path, measured: str) -> None:
     path, end = tmp_path / "adapter.py", tmp_path / "end"
     path.write_text(ADAPTER)

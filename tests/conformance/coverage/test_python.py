@@ -159,7 +159,7 @@ def test_the_page_escapes_names_and_leads_from_the_report(library: str, tmp_path
     ("changed", "why"),
     [
         ({"protocol_modules": []}, "its adapter.toml names no protocol_modules"),
-        ({"language": "rust"}, "a client in Rust: that is not measured"),
+        ({"language": "c++"}, r"a client in C\+\+: that is not measured"),
     ],
 )
 def test_what_cannot_be_measured_says_why(changed: dict[str, Any], why: str, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@
 
 mod body;
 mod call;
+mod coverage;
 mod failure;
 mod lines;
 mod order;

@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use crate::call::milliseconds;
 use crate::lines::{Op, Shared};
 use crate::order::Begin;
-use crate::{body_parts, report_body, Answer, Call, Failure, Kit};
+use crate::{body_parts, coverage, report_body, Answer, Call, Failure, Kit};
 
 const VERSION: u64 = 1;
 const OWN_BUG: i32 = 3; // exit code
@@ -88,6 +88,7 @@ impl Adapter {
             if matches!(call.op.as_str(), "reset" | "shutdown") {
                 runtime = renewed(runtime, &kit, call.id);
                 let_go((self.clear)());
+                coverage::write();
                 kit.answer(call.id, Ok(json!({})));
                 if call.op == "shutdown" {
                     break;
@@ -205,6 +206,7 @@ fn hello(call: &Call) -> Answer {
     said["language"] = json!("rust");
     said["runtime"] = json!(env!("KIT_COMPILER"));
     said["ops"] = json!(call.kit.0.ops.keys().collect::<Vec<_>>());
+    coverage::write();
     Ok(said)
 }
 
