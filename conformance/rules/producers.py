@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ from conformance.run.case import Case
 from conformance.run.facts import IdUse
 from conformance.run.reported import PUBLISHING
 
-AT_ONCE_S = 1.0  #: within this nothing can have been given up
+AT_ONCE_S = 0.5  #: within this nothing can have been given up: time-outs of base scripts and rows are longer
 
 
 @invariant("one-producer-each")
@@ -58,8 +59,8 @@ def _has_several_ways(case: Case) -> bool:
 
 
 def _is_kept(case: Case, former: IdUse, use: IdUse) -> bool:
-    """Whether the client has a producer when it opens another one: it has just asked for it, or has used it.
-    One whose answer has not come for longer it may have given up."""
+    """Whether the client has a producer when it opens another one: it has just asked for it, or uses it. One
+    whose answer, to its question or to a message, did not come for longer it may have given up."""
     if (former.freed is not None and former.freed < use.taken) or not former.conn.stands(use.taken):
         return False
     if any(
@@ -71,8 +72,12 @@ def _is_kept(case: Case, former: IdUse, use: IdUse) -> bool:
     lost = former.conn.lost()
     if lost is not None and case.may_precede(lost, use.taken):
         return False
-    is_used = any(
-        one.conn is former.conn and one.producer in (None, former.number) and one.at < use.taken
+    mine = [
+        one
         for one in case.facts.written
-    )
-    return is_used or use.taken.t - former.taken.t < AT_ONCE_S
+        if one.conn is former.conn and one.producer in (None, former.number) and one.at < use.taken
+    ]
+    if not mine:
+        return use.taken.t - former.taken.t < AT_ONCE_S
+    answered = {one.place: one.at.t for one in case.facts.settled if one.conn is former.conn}
+    return all(min(use.taken.t, answered.get(one.place, math.inf)) - one.at.t < AT_ONCE_S for one in mine)

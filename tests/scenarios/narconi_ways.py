@@ -333,6 +333,15 @@ class GivesUpLater(Publishers):
         asyncio.get_running_loop().call_later(0.001, super().overdue, publishing)
 
 
+class KeepsWhatIsOverdue(Publishers):
+    """Opens another WebSocket once a confirm is overdue; the former one is open until the end."""
+
+    def overdue(self, publishing: Publishing) -> None:
+        for queue, task in list(self.by_queue.items()):
+            if task.done() and not task.exception() and task.result() is publishing:
+                del self.by_queue[queue]
+
+
 class SaysHowLongAtMost(AdapterBase):
     """Keeps to the time-out of each publish, and declares how long one takes at most."""
 
@@ -357,6 +366,7 @@ WAYS: Mapping[str, Manner] = {
     "wakes-in-any-order": ((WakesInAnyOrder,), None),
     "refuses-meanwhile": ((RefusesMeanwhile, ComesBackAnyway, InNoHurry), CannotBeAsked),
     "errors-are-reasons": ((), ErrorsAreReasons),
+    "keeps-what-is-overdue": ((KeepsWhatIsOverdue,), None),
     "says-how-long-at-most": ((GivesUpLater,), SaysHowLongAtMost),
     "subscribes-later": ((), SubscribesLater),
     "says-it-was-closed": ((), SaysItWasClosed),

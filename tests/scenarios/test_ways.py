@@ -57,6 +57,7 @@ WAYS: Mapping[str, Ways] = {
         ("narconi", "NET-1.07", "subscribes-later"),
         ("narconi", "NET-1.09", "refuses-meanwhile"),
         ("narconi", "NET-1.09", "says-how-long-at-most"),
+        ("narconi", "NET-1.09", "keeps-what-is-overdue"),
         ("narconi", "NET-3.03", "subscribes-later"),
         ("narconi", "NET-3.01", "one-request-each"),
         ("narconi", "NET-3.02", "one-request-each"),
