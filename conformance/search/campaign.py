@@ -184,6 +184,14 @@ class Campaign(ABC, Generic[S, P, R]):
         """Whether the machine had kept client or harness waiting where one of `_failures` was found."""
         return False
 
+    def _is_starved(self, run: R) -> bool:
+        """Whether it has kept them waiting in a run."""
+        return False
+
+    def _shows_alone(self, run: R, name: str) -> bool:
+        """Whether this was found, and not in a run for which the machine had no time."""
+        return self._shows(run, name) and not self._is_starved(run)
+
     # what follows from it
 
     def _shrunk(
@@ -198,7 +206,7 @@ class Campaign(ABC, Generic[S, P, R]):
             yield from enumerate(self._smallest(*wish) for wish in wishes)
         elif wishes:
             on_shrink(len(wishes), seconds)
-            plans = Shrinkable(self._judged_live, self._shows, self.simpler)
+            plans = Shrinkable(self._judged_live, self._shows_alone, self.simpler)
             results = asyncio.run(shrink_all(wishes, plans, self.processes, seconds))
             for number, ((plan, name), result) in enumerate(zip(wishes, results, strict=True)):
                 if result is None and self._was_starved(number):
@@ -210,7 +218,10 @@ class Campaign(ABC, Generic[S, P, R]):
     def _confirmed(
         self, wishes: Sequence[tuple[P, str]], seconds: float
     ) -> Iterator[tuple[int, ShrinkResult[R]]]:
-        """What real time shows, too: made smaller on virtual time, where real time shows that as well."""
+        """What real time shows, too: made smaller on virtual time, where real time shows that as well.
+
+        A busy machine is no excuse here: on virtual time there was none.
+        """
         end_s = time.monotonic() + seconds
         answers = self._ask(wishes, seconds * CONFIRM_SHARE)
         shown = {number: one.last for number, one in enumerate(answers) if one.is_shown}

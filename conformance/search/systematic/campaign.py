@@ -215,7 +215,10 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         return self._failed[number][1].case.is_starved
 
     def _shows(self, run: JudgedCase, name: str) -> bool:
-        return not run[0].is_starved and any(finding.name == name for finding in run[1])
+        return any(finding.name == name for finding in run[1])
+
+    def _is_starved(self, run: JudgedCase) -> bool:
+        return run[0].is_starved
 
     def _names(self, run: JudgedCase) -> list[str]:
         return [finding.name for finding in run[1]]

@@ -124,17 +124,19 @@ class RealTime:
 
 
 def swept(
-    folder: Path, shown: Callable[[Spec], bool], specs: tuple[Spec, ...]
+    folder: Path, shown: Callable[[Spec], bool], specs: tuple[Spec, ...], *, is_starved: bool = False
 ) -> tuple[SweepCampaign, RealTime]:
     subject = SweptClient(PROTOCOL, NAME, stock_in_memory=True)
     real = RealTime(subject, shown)
+    real._fails.is_starved = is_starved
     campaign = SweepCampaign(subject, folder, specs=specs)
     campaign.go(300.0)
     return campaign, real
 
 
-def test_what_real_time_shows_too_is_a_finding(tmp_path: Path) -> None:
-    campaign, real = swept(tmp_path, lambda _: True, (FAILS, PASSES))
+@pytest.mark.parametrize("is_starved", [False, True], ids=["idle machine", "busy machine"])
+def test_what_real_time_shows_too_is_a_finding(tmp_path: Path, is_starved: bool) -> None:
+    campaign, real = swept(tmp_path, lambda _: True, (FAILS, PASSES), is_starved=is_starved)
     names = {name for failure in campaign.failures for name in failure.names}
     assert "answers-questions" in names
     assert campaign.document()["unconfirmed"] == []
