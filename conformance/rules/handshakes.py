@@ -114,9 +114,8 @@ def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
     conns = sorted(conns, key=lambda conn: conn.accepted)
     later = [conn for former, conn in pairwise(conns) if not _was_lost_at_work(former)]
     times = [conn.accepted.t for conn in [*conns[:1], *later]]
-    more = (
-        len(list(case.done("subscribe"))) if case.traits.connecting.connects_late else 0
-    )  # each has its own
+    subscriptions = len(list(case.done("subscribe")))  # each may have a connection of its own
+    more = subscriptions if case.traits.connecting.connects_late else max(0, subscriptions - 1)
     most = STORM + STORM // 3 * more
     for at in range(len(times) - most + 1):
         if case.traits.connecting.connects_late and any(
