@@ -61,9 +61,14 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: st
             "rabbitmq-stream", "two-sessions",
             (Injection("c2", "out", 7, "field", [["streams", 0, 1], {"add": 5}]),),
         ),
+        Spec(
+            "rabbitmq-stream", "other-host",
+            (Injection("c2", "out", 7, "stays", ["SubscribeResponse", 2, "fin", None]),),
+        ),
     ],
     ids=["asked behind its goodbye", "an empty name", "made active", "an op amid the close",
-         "a group longer than a line of NATS", "a drain whose pong is lost", "told another"],
+         "a group longer than a line of NATS", "a drain whose pong is lost", "told another",
+         "two subscriptions that come back at once"],
 )  # fmt: skip
 def test_what_the_whole_sweep_has_shown(spec: Spec) -> None:
     assert judge(runner(spec.protocol)(spec)) == []
