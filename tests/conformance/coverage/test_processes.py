@@ -73,9 +73,9 @@ def test_what_an_earlier_run_has_left_does_not_count(tmp_path: Path) -> None:
 
 ADAPTER = """
 import json, pathlib, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    print(json.dumps({"id": asked["id"], "ok": False, "error": {"kind": "internal"}}), flush=True)
+for n, line in enumerate(sys.stdin, 1):
+    answer = {"n": n, "t": n, "id": json.loads(line)["id"], "ok": False}
+    print(json.dumps(answer | {"error": {"kind": "internal", "definite": True}}), flush=True)
 pathlib.Path(sys.argv[1]).write_text("written")
 """
 
@@ -89,7 +89,7 @@ def test_a_process_that_is_ended_can_write(tmp_path: Path, measured: str) -> Non
         adapter = ProcessAdapter([sys.executable, str(path), str(end)], "toy", env={measured: str(tmp_path)})
         await adapter._open()
         adapter._fresh()
-        await adapter.call("hello", {})
+        assert (await adapter.call("hello", {})).word != "hang"
         await adapter.kill()
 
     asyncio.run(ended())

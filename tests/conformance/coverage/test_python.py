@@ -118,10 +118,10 @@ def test_processes_measure_themselves(library: str, tmp_path: Path) -> None:
 
 ADAPTER = """
 import json, sys, {library}
-for line in sys.stdin:
-    asked = json.loads(line)
+for n, line in enumerate(sys.stdin, 1):
     {library}.sign(1)
-    print(json.dumps({{"id": asked["id"], "ok": False, "error": {{"kind": "internal"}}}}), flush=True)
+    answer = {{"n": n, "t": n, "id": json.loads(line)["id"], "ok": False}}
+    print(json.dumps(answer | {{"error": {{"kind": "internal", "definite": True}}}}), flush=True)
 """
 
 
@@ -135,7 +135,7 @@ def test_a_process_that_is_ended_writes_down_what_it_has_executed(library: str, 
         adapter = ProcessAdapter([sys.executable, str(path)], "toy", env=env)
         await adapter._open()
         adapter._fresh()
-        await adapter.call("hello", {})
+        assert (await adapter.call("hello", {})).word != "hang"
         await adapter.kill()
 
     asyncio.run(ended())
