@@ -146,6 +146,7 @@ def test_what_cannot_be_said(
     assert (found["changed_in"] is None) == (possible == 0)
 
 
+@pytest.mark.full  # clients of other processes wait in real time
 def test_a_row_of_the_suite_decides(repository: Path) -> None:
     """The one test that starts clients: on a machine that keeps them waiting a row may say nothing."""
     first, last = commit(f"exec {GOOD}"), commit(f"exec {BAD}")
@@ -156,6 +157,7 @@ def test_a_row_of_the_suite_decides(repository: Path) -> None:
         assert isinstance(shown := once(last), Skipped) or shown.fails
 
 
+@pytest.mark.full  # clients of other processes wait in real time
 def test_by_a_replay_file(repository: Path, capfd: pytest.CaptureFixture[str]) -> None:
     first, last = commit(f"exec {GOOD}"), commit(f"exec {mutant('credit-never-returned')}")
     spec = Spec("rabbitmq-stream", "both")
