@@ -62,6 +62,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What the tests of a module have left, in caches and reports, stays as well: thousands come after them."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 #: Files with the password of the tests; what the workers of xdist have found comes with them.
 SHOWN: list[str] = []
 
