@@ -7,10 +7,10 @@ by hand is published on the bus, so it is no fault and is in the journal as what
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -83,18 +83,49 @@ CALL_S = 5.0
 # joining
 
 
-async def joined(broker: Moleculer, client: Client, session: str = "s1", **options: Any) -> None:
+class Offer(NamedTuple):
+    """A service, or a listener, that the application gives the client's node: an op and its arguments."""
+
+    op: str
+    args: Mapping[str, Any]
+
+
+def a_service(actions: Mapping[str, Any], service: str = "s", **more: Any) -> Offer:
+    """What `serve` gives."""
+    return Offer("mol.serve", {"service": service, "actions": dict(actions), **more})
+
+
+def a_listener(event: str, sub: str = "", group: str = "", **on_message: Any) -> Offer:
+    """What `listen` gives."""
+    more = {"group": group} if group else {}
+    plan = {"mode": "event", **on_message}
+    return Offer("mol.listen", {"sub": sub or event, "event": event, "on_message": plan, **more})
+
+
+async def joined(
+    broker: Moleculer, client: Client, session: str = "s1", *, offers: Sequence[Offer] = (), **options: Any
+) -> None:
     """The client's node has started and knows what its peers offer, as a step that only prepares.
 
     No document says that a start waits for the peers' INFO; real nodes wait for a while, and other libraries
     do not. So the script waits, and not the adapter.
+
+    Args:
+        offers: What the application gives the node as soon as it runs; before it starts where the library
+            takes nothing later.
     """
     since = broker.journal.last_seq
-    await client.connected(session, **joining(broker, client, **options))
+    arguments = joining(broker, client, **options)
+    at_once = () if client.can("late_services") else offers
+    for offer in at_once:
+        await offered(client, offer, session)
+    await client.connected(session, **arguments)
     if broker.transporter != "tcp":  # what a client has written may be on its way yet
         await until(lambda: has_asked(broker, since), TOLD_S)
     for node in await offering(broker):
         await settled(node)
+    for offer in offers[len(at_once) :]:
+        await offered(client, offer, session)
 
 
 def has_asked(broker: Moleculer, since: int) -> bool:
@@ -154,26 +185,25 @@ def joining(broker: Moleculer, client: Client, *, calls_s: float = CALL_S, **opt
     return {"timeout": START_S, "transporter": url, "node_id": NODE, **options}
 
 
-async def serve(
-    client: Client, actions: Mapping[str, Any], service: str = "s", session: str = "s1", **more: Any
-) -> None:
-    """The client offers a service, as a step that only prepares. Raises `Unsupported` for a behaviour."""
-    result = await client.op(
-        "mol.serve", START_S, session=session, service=service, actions=dict(actions), **more
-    )
+async def offered(client: Client, offer: Offer, session: str = "s1") -> None:
+    """The node gets a service or a listener, as a step that only prepares.
+
+    Raises:
+        Unsupported: The adapter does not know a behaviour of the service.
+    """
+    if offer.op == "mol.listen":
+        await client.prepare(offer.op, START_S, session=session, **offer.args)
+        return
+    result = await client.op(offer.op, START_S, session=session, **offer.args)
     if result.word == "unsupported":
         raise Unsupported(str(result))
     if not result.ok:
         raise SetupFailed("mol.serve works (preparation)", str(result), id="setup-mol-serve")
 
 
-async def listen(client: Client, event: str, sub: str = "", group: str = "", **on_message: Any) -> None:
-    """The client listens to an event, under the name `sub` (or the event), as a step that only prepares."""
-    more = {"group": group} if group else {}
-    plan = {"mode": "event", **on_message}
-    await client.prepare(
-        "mol.listen", START_S, session="s1", sub=sub or event, event=event, on_message=plan, **more
-    )
+async def serve(client: Client, actions: Mapping[str, Any], service: str = "s") -> None:
+    """A node that runs offers a service more, as a step that only prepares. Raises `Unsupported`."""
+    await offered(client, a_service(actions, service))
 
 
 def peer(broker: Moleculer, id: str = PEER, services: Any = None, **options: Any) -> Node:

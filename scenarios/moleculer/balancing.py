@@ -13,6 +13,7 @@ from scenarios.moleculer._steps import (
     CALLER,
     OFFER,
     PEER,
+    a_service,
     begin_call,
     echo,
     is_answered,
@@ -133,8 +134,7 @@ async def balanced_service(broker: Moleculer, client: Client, expect: Expect) ->
     Seen: moleculer#707; moleculer#791; measured: moleculer 0.14.36 and 0.15.2
     """
     node = peer(broker, disable_balancer=True)
-    await joined(broker, client, disable_balancer=True)
-    await serve(client, {"a": "echo"})
+    await joined(broker, client, disable_balancer=True, offers=[a_service({"a": "echo"})])
     await _balanced(
         broker,
         expect,

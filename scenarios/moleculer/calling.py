@@ -326,6 +326,9 @@ async def timeout_forwarded(broker: Moleculer, client: Client, expect: Expect) -
     )
     (first,) = await asked(node)
     expect.equal(first.timeout, 1234, "REQUEST has the call's time-out", id="request-has-the-call-s-time-out")
+    if not client.can("late_services"):
+        expect.note("the node takes no service while it runs: the second half is left out")
+        return
     args = {"session": "s1", "service": "s", "actions": {"nested": {"special": "nested_call"}}}
     served = await client.op("mol.serve", 8.0, **args)
     if served.word == "unsupported":

@@ -15,6 +15,7 @@ from scenarios.moleculer._steps import (
     PEER,
     REDIS,
     SERVICE,
+    a_service,
     asked,
     echo,
     is_answered,
@@ -23,7 +24,6 @@ from scenarios.moleculer._steps import (
     met,
     now,
     peer,
-    serve,
     serves,
     settled,
 )
@@ -80,8 +80,7 @@ async def namespace_prefix(broker: Moleculer, client: Client, expect: Expect) ->
     Pass: Topics MOL-dev.*; no MOL.* traffic
     """
     node = peer(broker, services={"p": {"echo": echo}})
-    await joined(broker, client, namespace="dev")
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, namespace="dev", offers=[a_service({"echo": "echo"})])
     check_topics(broker, expect)  # else nothing that follows can work
     await is_answered(
         client,
@@ -127,8 +126,7 @@ async def discover_then_info(broker: Moleculer, client: Client, expect: Expect) 
     Seen: moleculer#26
     """
     node = peer(broker, services={"p": {"echo": echo}})
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     begun = now()
     discovers = [each for each in said(broker, "Discover") if is_broadcast(each)]
     expect.that(discovers, "a DISCOVER broadcast", "none", id="a-discover-broadcast")
@@ -190,8 +188,7 @@ async def answers_discover(broker: Moleculer, client: Client, expect: Expect) ->
     unanswered (not judged)
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     await met(broker, node, "s.echo")
     for target, how in (("", "on DISCOVER"), (NODE, "on DISCOVER.<client>")):
         since = mark(broker)
@@ -245,8 +242,7 @@ async def own_packets_echoed(broker: Moleculer, client: Client, expect: Expect) 
     kinds = ("Discover", "Info", "Heartbeat")
     broker.faults.add(*[duplicate(kind=kind, name=kind, direction="out", where=own) for kind in kinds])
     beat_s = client.heartbeat_s(1, BEAT_MOST_S)
-    await joined(broker, client, heartbeat_s=beat_s)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, heartbeat_s=beat_s, offers=[a_service({"echo": "echo"})])
     await met(broker, node, "s.echo")
     found = await came(broker, "Heartbeat", count=3, within_s=6 * beat_s)
     expect.exercised(len(found) >= 3, f"{len(found)} of 3 heartbeats came", id="n-of-n-heartbeats-came")

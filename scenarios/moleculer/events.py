@@ -24,15 +24,15 @@ from scenarios.moleculer._steps import (
     NODE,
     REDIS,
     TCP,
+    a_listener,
+    a_service,
     event,
     heard,
     joined,
     limit,
-    listen,
     met,
     peer,
     reachable,
-    serve,
     serves,
     settled,
     until,
@@ -179,9 +179,8 @@ async def receive_event(broker: Moleculer, client: Client, expect: Expect) -> No
     Seen: moleculer#687
     """
     node = peer(broker)
-    await joined(broker, client)
     group = "ga" if client.takes("mol.listen", "group") else ""
-    await listen(client, "news", group=group)
+    await joined(broker, client, offers=[a_listener("news", group=group)])
     await reachable(broker, node)
     cases: list[tuple[str, dict[str, Any]]] = [
         *([("its group", {"groups": [group]})] if group else []),
@@ -216,8 +215,7 @@ async def duplicate_event(broker: Moleculer, client: Client, expect: Expect) -> 
     """
     node = peer(broker)
     broker.faults.add(duplicate(kind="Event", direction="out", nth=1, name="twice"))
-    await joined(broker, client)
-    await listen(client, "news")
+    await joined(broker, client, offers=[a_listener("news")])
     event(node, "news", "once")
     await settled(node)
     event(node, "news", "next")
@@ -251,9 +249,7 @@ async def handler_raises(broker: Moleculer, client: Client, expect: Expect) -> N
     Seen: moleculer#605; moleculer#984
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
-    await listen(client, "news")
+    await joined(broker, client, offers=[a_service({"echo": "echo"}), a_listener("news")])
     armed = await client.prepare("raise_next", callback="message", times=1)
     expect.exercised(
         armed["armed"], "the handler cannot be made to raise", id="the-handler-can-be-made-to-raise"
@@ -280,9 +276,7 @@ async def absent_handler(broker: Moleculer, client: Client, expect: Expect) -> N
     Seen: measured: moleculer 0.14.36 and 0.15.2
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
-    await listen(client, "news", group="ga")
+    await joined(broker, client, offers=[a_service({"echo": "echo"}), a_listener("news", group="ga")])
     await met(broker, node, "s.echo")
     since = mark(broker)
     event(node, "nobody.listens", 1, broadcast=True)
@@ -313,9 +307,7 @@ async def need_ack(broker: Moleculer, client: Client, expect: Expect) -> None:
     Seen: moleculerpy transit.py sends EVENTACK (source)
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
-    await listen(client, "news")
+    await joined(broker, client, offers=[a_service({"echo": "echo"}), a_listener("news")])
     for number, value in enumerate((True, UNSET, None)):
         event(node, "news", number, broadcast=True, needAck=value)
     topics = [str(getattr(r.frame, "subject", "")) for r in broker.journal.select(kind="Sub")]
@@ -343,9 +335,7 @@ async def event_patterns(broker: Moleculer, client: Client, expect: Expect) -> N
     Seen: measured: moleculer 0.14.36 and 0.15.2
     """
     node = listener(broker, "peer", "pat.*", "deep.**")
-    await joined(broker, client)
-    for pattern in ("ord.*", "all.**", "q.?x"):
-        await listen(client, pattern)
+    await joined(broker, client, offers=[a_listener(pattern) for pattern in ("ord.*", "all.**", "q.?x")])
     for name in ("ord.a", "ord.a.b", "all.a.b", "q.ax", "q.abx"):
         event(node, name, name, broadcast=True)
     await settled(node)
@@ -386,8 +376,7 @@ async def events_balancer_disabled(broker: Moleculer, client: Client, expect: Ex
     Seen: moleculer#791; moleculer#687; measured: moleculer 0.14.36 and 0.15.2
     """
     nodes = [listener(broker, id, "gb:news", disable_balancer=True) for id in ("b1", "b2")]
-    await joined(broker, client, disable_balancer=True)
-    await listen(client, "news", group="ga")
+    await joined(broker, client, disable_balancer=True, offers=[a_listener("news", group="ga")])
 
     def own(record: Any) -> bool:
         return bool(

@@ -16,6 +16,7 @@ from scenarios.moleculer._steps import (
     OFFER,
     REDIS,
     SERVICE,
+    a_service,
     asked,
     begin_call,
     introduce,
@@ -25,7 +26,6 @@ from scenarios.moleculer._steps import (
     now,
     peer,
     respond,
-    serve,
     until,
     withheld,
 )
@@ -111,8 +111,7 @@ async def own_stop(broker: Moleculer, client: Client, expect: Expect) -> None:
     Seen: moleculer#1101; moleculer#1186; measured: 100 ms between INFO and DISCONNECT
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     await met(broker, node, "s.echo")
     before: Any = said(broker, "Info")[-1][1]
     since, begun = mark(broker), now()

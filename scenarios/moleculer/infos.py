@@ -19,6 +19,7 @@ from scenarios.moleculer._steps import (
     CALLER,
     NODE,
     SERVICE,
+    a_service,
     asked,
     call,
     echo,
@@ -147,8 +148,7 @@ async def info_after_services_started(broker: Moleculer, client: Client, expect:
     Seen: measured: moleculer 0.14.36 and 0.15.2 answer with A only, then broadcast again
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"}, "a")
+    await joined(broker, client, offers=[a_service({"echo": "echo"}, "a")])
     begun = now()
     starting = client.begin(
         "mol.serve", 8.0, session="s1", service="b", actions={"echo": "echo"}, start_delay_ms=2000
@@ -338,8 +338,7 @@ async def service_added_and_removed(broker: Moleculer, client: Client, expect: E
     Seen: moleculer#262; moleculer#263; measured: INFO 1.0 s after the change (0.14.36, 0.15.2)
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     await _reported_in_time(broker, expect, ["s"], "the added service")  # the demand: it is announced
     before = packets(broker, "Info")[-1]
     await serve(client, {"echo": "echo"}, "t")

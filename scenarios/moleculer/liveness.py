@@ -20,12 +20,12 @@ from scenarios.moleculer._steps import (
     PEER,
     REDIS,
     SERVICE,
+    a_service,
     echo,
     is_answered,
     joined,
     now,
     peer,
-    serve,
     serves,
     settled,
 )
@@ -278,8 +278,7 @@ async def unknown_heartbeat(broker: Moleculer, client: Client, expect: Expect) -
     Seen: moleculer-rs#10
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     since = mark(broker)
     stranger = peer(broker, "stranger", announces=False, answers_discover=False, heartbeat_s=0)
     stranger.heartbeat()

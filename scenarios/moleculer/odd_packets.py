@@ -21,6 +21,7 @@ from scenarios.moleculer._steps import (
     NODE,
     REDIS,
     SERVICE,
+    a_service,
     ask,
     call,
     echo,
@@ -30,7 +31,6 @@ from scenarios.moleculer._steps import (
     peer,
     raw,
     runs,
-    serve,
     serves,
     settled,
     until,
@@ -106,8 +106,7 @@ async def wrong_version(broker: Moleculer, client: Client, expect: Expect) -> No
     and 0.15.2 drop all
     """
     node = peer(broker)
-    await joined(broker, client, calls_s=1.0)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, calls_s=1.0, offers=[a_service({"echo": "echo"})])
     own = packets(broker, "Discover")[0].ver
     other = "5" if own == "4" else "4"
     for number, ver in enumerate(("3", other, int(own), ABSENT)):
@@ -172,8 +171,7 @@ async def node_id_conflict(broker: Moleculer, client: Client, expect: Expect) ->
     """
     node = peer(broker)
     beat_s = client.heartbeat_s(1, BEAT_MOST_S)
-    await joined(broker, client, heartbeat_s=beat_s)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, heartbeat_s=beat_s, offers=[a_service({"echo": "echo"})])
     own = packets(broker, "Discover")[0].sender
     expect.exercised(
         own == NODE,
@@ -261,8 +259,7 @@ async def broken_packets(broker: Moleculer, client: Client, expect: Expect) -> N
     """
     node = peer(broker)
     own = client.heartbeat_s(1, BEAT_MOST_S)
-    await joined(broker, client, heartbeat_s=own)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, heartbeat_s=own, offers=[a_service({"echo": "echo"})])
     version = packets(broker, "Discover")[0].ver
     since = mark(broker)
     count = break_all(node, str(version), places(subscriptions(broker)))
@@ -294,8 +291,7 @@ async def topic_decides(broker: Moleculer, client: Client, expect: Expect) -> No
     Seen: measured: moleculer 0.14.36 and 0.15.2 go by the topic only
     """
     node = peer(broker, services={"p": {"echo": echo}})
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     await is_answered(
         client,
         expect,

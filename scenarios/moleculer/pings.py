@@ -20,13 +20,13 @@ from scenarios.moleculer._steps import (
     NODE,
     PEER,
     SERVICE,
+    a_service,
     echo,
     heard,
     is_answered,
     joined,
     now,
     peer,
-    serve,
     serves,
     wall_ms,
 )
@@ -54,8 +54,7 @@ async def ping_answered(broker: Moleculer, client: Client, expect: Expect) -> No
     Seen: measured: moleculer 0.14.36 and 0.15.2; moleculer-rs requires id (source)
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     for number, target in enumerate((NODE, "")):
         where = f"PING.{target}" if target else "PING"
         since = mark(broker)

@@ -24,6 +24,8 @@ from scenarios.moleculer._steps import (
     CALLER,
     NODE,
     SERVICE,
+    a_listener,
+    a_service,
     ask,
     asked,
     begin_call,
@@ -33,11 +35,9 @@ from scenarios.moleculer._steps import (
     is_answered,
     joined,
     limit,
-    listen,
     met,
     peer,
     respond,
-    serve,
     settled,
     until,
     wall_ms,
@@ -121,8 +121,7 @@ async def life_with_a_schema(broker: Moleculer, client: Client, expect: Expect) 
     Seen: measured: moleculer 0.14.36 (0.15 has none of the three), recordings of each packet
     """
     node = peer(broker, services={"p": {"echo": echo}})
-    await joined(broker, client, heartbeat_s=1)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, heartbeat_s=1, offers=[a_service({"echo": "echo"})])
     infos = await came(broker, "Info", within_s=limit(4.0), where=lambda p: services_in(p) == ["s"])
     expect.that(infos, "an INFO names the service", "none", id="an-info-tells-of-the-service")
     info: Any = infos[-1][1]
@@ -232,8 +231,7 @@ async def calls_with_a_schema(broker: Moleculer, client: Client, expect: Expect)
     measured: moleculer 0.14.36
     """
     node = peer(broker, services={"p": {"wait": withheld, "fail": fail}})
-    await joined(broker, client)
-    await serve(client, {"echo": "echo", "fail": {"throw": ERROR}})
+    await joined(broker, client, offers=[a_service({"echo": "echo", "fail": {"throw": ERROR}})])
     for number, data in enumerate(DATA):
         pending = begin_call(client, "p.wait", PARAMS, 4.0, meta=META)
         (found,) = await asked(node, skip=number)
@@ -309,8 +307,7 @@ async def events_with_a_schema(broker: Moleculer, client: Client, expect: Expect
     Seen: measured: moleculer 0.14.36
     """
     node = peer(broker, services=[Service("shop", events={"shop.*": lambda ctx: None})])
-    await joined(broker, client)
-    await listen(client, "news", "news")
+    await joined(broker, client, offers=[a_listener("news", "news")])
     for number, (op, is_broadcast) in enumerate((("mol.emit", False), ("mol.broadcast", True))):
         expect.ok(
             await client.op(op, 3.0, session="s1", event="shop.open", data=PARAMS),
@@ -372,8 +369,11 @@ async def streams_with_a_schema(broker: Moleculer, client: Client, expect: Expec
     Seen: moleculer serializers/base.js (source): DATATYPE_BUFFER; measured: moleculer 0.14.36
     """
     node = peer(broker, services={"p": {"up": bytes_of, "down": lambda ctx: Stream(CHUNKS)}})
-    await joined(broker, client)
-    await serve(client, {"read": {"read_stream": True}, "source": {"stream": BODY, "chunk": 1024}})
+    await joined(
+        broker,
+        client,
+        offers=[a_service({"read": {"read_stream": True}, "source": {"stream": BODY, "chunk": 1024}})],
+    )
     sent = await is_answered(
         client, expect, "an upload is answered", "p.up", stream=BODY, chunk=1024, id="an-upload-is-answered"
     )

@@ -21,6 +21,7 @@ from scenarios.moleculer._steps import (
     REDIS,
     SERVICE,
     TCP,
+    a_service,
     ask,
     echo,
     is_answered,
@@ -30,7 +31,6 @@ from scenarios.moleculer._steps import (
     peer,
     reachable,
     request,
-    serve,
     serves,
     settled,
 )
@@ -55,8 +55,7 @@ async def serve_action(broker: Moleculer, client: Client, expect: Expect) -> Non
     Pass: RESPONSE to MOL.RES.<sender>, same id, success true, data
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo", "fixed": {"return": [1, "two", None]}})
+    await joined(broker, client, offers=[a_service({"echo": "echo", "fixed": {"return": [1, "two", None]}})])
     await reachable(broker, node)
     for action, wanted in (("s.echo", {"n": 1}), ("s.fixed", [1, "two", None])):
         id = request(node, action, {"n": 1})
@@ -89,10 +88,9 @@ async def error_in_action(broker: Moleculer, client: Client, expect: Expect) -> 
     Pass: RESPONSE success false with error.message; node alive
     """
     node = peer(broker)
-    await joined(broker, client)
     thrown = {"message": "out of tea", "code": 418, "type": "TEAPOT"}
     actions = {"bad": {"throw": thrown}, "plain": {"throw": {"message": "just so", "plain": True}}}
-    await serve(client, {"echo": "echo", **actions})
+    await joined(broker, client, offers=[a_service({"echo": "echo", **actions})])
     for action, message in (("s.bad", "out of tea"), ("s.plain", "just so")):
         id = request(node, action)
         answers = await came(broker, "Response", where=lambda p, id=id: p.id == id)  # type: ignore[misc]
@@ -120,8 +118,7 @@ async def unknown_action(broker: Moleculer, client: Client, expect: Expect) -> N
     Seen: moleculer-go 1e789d2; measured: ServiceNotFoundError 404 (0.14.36, 0.15.2)
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     for action in ("s.nope", "nowhere.x"):
         id = request(node, action, {"n": 1})
         await came(broker, "Response", where=lambda p, id=id: p.id == id)  # type: ignore[misc]
@@ -157,8 +154,7 @@ async def params_missing(broker: Moleculer, client: Client, expect: Expect) -> N
     Seen: measured: moleculer 0.14.36 and 0.15.2 omit data / give null
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     for name in ("no params", "params null", "id and action only"):  # one by one: what ends it has a name
         if name == "id and action only":
             node.send("REQ", NODE, id="bare", action="s.echo")
@@ -218,8 +214,7 @@ async def large_and_odd_params(broker: Moleculer, client: Client, expect: Expect
     Seen: moleculer-go 2f1fc7cb; measured: 2 MiB each way, moleculer 0.14.36 and 0.15.2
     """
     node = peer(broker, services={"p": {"echo": echo}})
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     for name, params in CONTENTS.items():
         data = await is_answered(
             client,
@@ -262,8 +257,9 @@ async def strings_like_extensions(broker: Moleculer, client: Client, expect: Exp
     nodes: dict[str, Node] = {}
     for name in serializers:
         nodes[name] = peer(broker, f"{PEER}-{name}", {"p": {"echo": echo}}, namespace=name, serializer=name)
-        await joined(broker, client, name, namespace=name, serializer=name)
-        await serve(client, {"echo": "echo"}, session=name)
+        await joined(
+            broker, client, name, namespace=name, serializer=name, offers=[a_service({"echo": "echo"})]
+        )
     for name, node in nodes.items():
         for text in TAGGED:
             data = await is_answered(
@@ -304,8 +300,7 @@ async def dotted_keys(broker: Moleculer, client: Client, expect: Expect) -> None
     Seen: moleculer-go fd9f9b0
     """
     node = peer(broker, services={"p": {"echo": echo}})
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     params = {"a.b": 1, "a": {"b.c": 2}}
     data = await is_answered(client, expect, "a call is answered", "p.echo", params, id="a-call-is-answered")
     expect.equal(
@@ -330,8 +325,7 @@ async def request_while_stopping(broker: Moleculer, client: Client, expect: Expe
     first 100 ms, then answer 404
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, offers=[a_service({"echo": "echo"})])
     slow = {"slow": {"special": "slow_stop"}}
     args = {"session": "s1", "service": "slow", "actions": slow}
     has_slow = (await client.op("mol.serve", 8.0, **args)).ok
@@ -379,8 +373,7 @@ async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -
     tracking enabled
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"slow": {"sleep_ms": 1500}})
+    await joined(broker, client, offers=[a_service({"slow": {"sleep_ms": 1500}})])
     id = request(node, "s.slow")
     await asyncio.sleep(0.1)
     early = said(broker, "Response", where=lambda p: p.id == id)
@@ -425,8 +418,7 @@ async def deadline_kept(broker: Moleculer, client: Client, expect: Expect) -> No
     Seen: measured: moleculer 0.14.36 and 0.15.2 answer 504 themselves
     """
     node = peer(broker)
-    await joined(broker, client)
-    await serve(client, {"slow": {"sleep_ms": 1500}})
+    await joined(broker, client, offers=[a_service({"slow": {"sleep_ms": 1500}})])
     begun = now()
     id = request(node, "s.slow", timeout=300)
     found = await came(broker, "Response", within_s=2.5, where=lambda p: p.id == id)

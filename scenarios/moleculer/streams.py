@@ -21,6 +21,7 @@ from scenarios.moleculer._steps import (
     REDIS,
     SERVICE,
     TCP,
+    a_service,
     asked,
     begin_call,
     introduce,
@@ -31,7 +32,6 @@ from scenarios.moleculer._steps import (
     peer,
     reachable,
     runs,
-    serve,
     serves,
     settled,
     until,
@@ -55,10 +55,9 @@ TWENTY = range(22)  #: opening, 20 chunks, end
 async def ready(broker: Moleculer, client: Client, **options: Any) -> Node:
     """A peer that offers actions, and the client with ``s.echo`` and ``s.read``, which reads a stream."""
     node = peer(broker, services=OFFER, **options)
-    await joined(broker, client)
+    read = a_service({"echo": "echo", "read": {"read_stream": True}})
+    await joined(broker, client, offers=[read] if client.has_role("service") else [])
     introduce(broker, node)
-    if client.has_role("service"):
-        await serve(client, {"echo": "echo", "read": {"read_stream": True}})
     await reachable(broker, node)
     return node
 
@@ -451,8 +450,7 @@ async def object_mode(broker: Moleculer, client: Client, expect: Expect) -> None
     node = peer(
         broker, services={"p": {"take": lambda ctx: [] if ctx.stream is None else list(ctx.stream.chunks)}}
     )
-    await joined(broker, client)
-    await serve(client, {"objects": {"special": "object_stream"}})
+    await joined(broker, client, offers=[a_service({"objects": {"special": "object_stream"}})])
     objects = [{"n": n, "text": "é"} for n in range(5)]
     upload = Upload(broker, node, "s.objects", objects, object_mode=True)
     upload.send(*range(upload.end + 1))

@@ -17,6 +17,8 @@ from scenarios.moleculer._steps import (
     OFFER,
     REDIS,
     SERVICE,
+    a_listener,
+    a_service,
     asked,
     begin_call,
     call,
@@ -25,7 +27,6 @@ from scenarios.moleculer._steps import (
     joined,
     joining,
     limit,
-    listen,
     now,
     peer,
     request,
@@ -95,8 +96,7 @@ async def server_restart(broker: Moleculer, client: Client, expect: Expect) -> N
     twice; moleculer#764
     """
     node = peer(broker, services=OFFER)
-    await joined(broker, client, heartbeat_s=1, heartbeat_timeout_s=10)
-    await serve(client, {"echo": "echo"})
+    await joined(broker, client, heartbeat_s=1, heartbeat_timeout_s=10, offers=[a_service({"echo": "echo"})])
     await is_answered(
         client,
         expect,
@@ -273,9 +273,7 @@ async def one_execution(broker: Moleculer, client: Client, expect: Expect) -> No
     per reconnect
     """
     node = peer(broker)
-    await joined(broker, client, **PATIENT)
-    await serve(client, {"echo": "echo"})
-    await listen(client, "news", "news")
+    await joined(broker, client, **PATIENT, offers=[a_service({"echo": "echo"}), a_listener("news", "news")])
     event(node, "news", "before", broadcast=True)
     if not await client.wait_messages(1, "news", 2.0):
         raise SetupFailed("an event is handled before any loss", "none was", id="handled-before")

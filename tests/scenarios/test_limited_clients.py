@@ -9,14 +9,19 @@ import pytest
 
 from conformance.clients.adapter.kit import AdapterBase, Failure
 from conformance.clients.mutants import matrix
-from conformance.clients.reference.registry import reference
+from conformance.clients.reference.registry import reference, without_sockets
 from conformance.results import Verdict
+from conformance.rules.registry import judge
+from conformance.run.inprocess import run
+from conformance.run.specs import Spec
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
+from tests.conformance.clients.adapter.early import BeforeItStarts
 from tests.scenarios.proofs import in_memory
 
 LEAST_S = 5.0
 GOOD = {Verdict.PASS, Verdict.NON_STRICT}
+UNSUPPORTED = {Verdict.UNSUPPORTED}
 #: They ask for short heartbeats, and wait as long as the client's take.
 PATIENT = [
     *("MOL-1.08", "MOL-1.09", "MOL-1.12", "MOL-1.13", "MOL-2.01", "MOL-2.03", "MOL-2.04", "MOL-2.05"),
@@ -119,6 +124,37 @@ def test_what_needs_an_argument_that_is_not_there_is_skipped(
     found = judged(item, monkeypatch)
     assert found.verdict is Verdict.UNSUPPORTED, found.reason
     assert "the library has no " in found.reason
+
+
+def offering_rows() -> list[Scenario]:
+    """Where the client serves or listens, over NATS."""
+    found = [
+        item for item in all_scenarios() if item.protocol == "moleculer" and item.variant in ("", "nats")
+    ]
+    return [item for item in found if {"service", "listener"} & set(item.roles) and in_memory(item)]
+
+
+#: They add a service to a node that runs.
+LATE = {"MOL-1.05", "MOL-1.06", "MOL-1.15", "MOL-3.17", "MOL-3.27", "MOL-4.17"}
+
+
+@pytest.mark.parametrize("item", offering_rows(), ids=lambda item: item.label)
+def test_a_node_may_take_services_before_it_starts_only(
+    item: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = judged(item, monkeypatch, BeforeItStarts)
+    if item.id in LATE:
+        assert "after its connect (late_services: false)" in found.reason
+    if item.id.startswith("NET-"):  # what they share with other protocols subscribes when it is connected
+        assert found.verdict in {*GOOD, Verdict.UNSUPPORTED}, found.reason
+    else:
+        assert found.verdict in (UNSUPPORTED if item.id in LATE else GOOD), found.reason
+
+
+@pytest.mark.parametrize("name", ["serve", "events", "joining"])
+def test_the_sweep_does_not_blame_it(name: str) -> None:
+    client = type("Early", (BeforeItStarts, reference("moleculer")), {})
+    assert judge(run(without_sockets(client), Spec("moleculer", name))) == []
 
 
 def calling_rows() -> list[Scenario]:

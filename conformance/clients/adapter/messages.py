@@ -20,6 +20,8 @@ PROTOCOL_VERSION = 1
 LINE_BYTES_MAX = 8 << 20
 DEPTH_MAX = 100  #: objects and lists in one another; no message of a client needs a tenth of it
 
+#: Capabilities that a client has unless it says `false`.
+TAKEN_FOR_GRANTED = frozenset({"concurrent", "late_services"})
 #: What a library may connect again by itself: what asks and declares, what publishes, what consumes.
 Part = Literal["locator", "producer", "consumer"]
 Outcome = Literal["acked", "nacked", "unknown"]
@@ -190,13 +192,12 @@ class Hello(msgspec.Struct, frozen=True):
     def can(self, need: str) -> bool:
         """Whether a capability is declared, and not only for a part of the library.
 
-        ``auto_reconnect.consumer`` asks for the part alone. Overlapping ops are taken for granted unless
-        denied.
+        ``auto_reconnect.consumer`` asks for the part alone. Some are taken for granted unless denied.
         """
         name, _, part = need.partition(".")
         if name == "auto_reconnect" and part:
             return self.reconnects(cast(Part, part))
-        return self.caps.get(need, need == "concurrent") is True
+        return self.caps.get(need, need in TAKEN_FOR_GRANTED) is True
 
     def takes(self, op: str, argument: str) -> bool:
         """Whether the library has an optional argument of an op, or an option of ``connect``."""

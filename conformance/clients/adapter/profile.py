@@ -118,6 +118,13 @@ def capability_ops() -> Mapping[str, str]:
     return {each.spec.capability: name for name, each in all_ops().items() if each.spec.capability}
 
 
+@cache
+def late_capability(op: str) -> str:
+    """The capability without which an op comes before ``connect``; empty if it never does."""
+    known = all_ops().get(op)
+    return known.spec.late if known else ""
+
+
 def core_ops() -> frozenset[str]:
     """What no adapter can do without."""
     return _needed_by(core.OPS, EVERY_ROLE)

@@ -9,10 +9,12 @@ from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.check_fixture import NAME, CheckFixture, Op
 from conformance.clients.adapter.messages import Kind
 from conformance.clients.adapter.order import find_check_fixture
+from conformance.clients.adapter.profile import late_capability
 from conformance.clients.adapter.result import Result
 from fakebrokers.journal import Tap
 
 DEADLINE_MS = 5000.0
+CONNECT = ""  #: among the roles
 #: A client may learn a moment after `connect` whom it can call.
 TRIES, PAUSE_S = 20, 0.1
 PRETENDS = "nothing reached the fake broker: does the adapter still run on its PretendClient?"
@@ -48,11 +50,13 @@ async def tried(adapter: Adapter) -> Tried:
 async def _tried(adapter: Adapter, fixture: CheckFixture, target: str) -> tuple[str, list[str]]:
     left: list[str] = []
     connect = ("connect", {"session": NAME, "endpoints": fixture.endpoints(), "options": fixture.options()})
-    result = await _done(adapter, connect)
-    if not result.ok:
-        return f"connect: {result}", left
     steps = fixture.steps
-    for role in adapter.hello.roles:
+    for role in _connect_in_its_place(adapter, fixture, target):
+        if role == CONNECT:
+            result = await _done(adapter, connect)
+            if not result.ok:
+                return f"connect: {result}", left
+            continue
         if role not in fixture.tries:
             left.append(f"{role}: no op is known to try it with")
             continue
@@ -65,6 +69,15 @@ async def _tried(adapter: Adapter, fixture: CheckFixture, target: str) -> tuple[
                 return f"{role}, {result}", left
         steps = ()  # once is enough
     return "", left
+
+
+def _connect_in_its_place(adapter: Adapter, fixture: CheckFixture, target: str) -> list[str]:
+    """The roles in the order in which they are tried, and `CONNECT`, which comes after those of `Op.late`."""
+    roles = adapter.hello.roles
+    ops = {role: [op for op, _ in fixture.tries[role](target)] for role in roles if role in fixture.tries}
+    late = [(role, late_capability(op)) for role, found in ops.items() for op in found]
+    early = [role for role, capability in late if capability and not adapter.hello.can(capability)]
+    return [*early, CONNECT, *(role for role in roles if role not in early)]
 
 
 async def _done(adapter: Adapter, op: Op) -> Result:

@@ -38,6 +38,7 @@ class Op:
         needed_by: The roles that cannot do without it, or `EVERY_ROLE`.
         unless_settles: With this word as ``settles`` in the hello nobody needs it.
         capability: A capability that is worth nothing without it.
+        late: The capability without which it comes before the ``connect`` of its session, and not after it.
         rule: What types alone do not say: takes arguments and result, says what is wrong, or nothing.
     """
 
@@ -46,6 +47,7 @@ class Op:
     needed_by: tuple[str, ...] = ()
     unless_settles: str = ""
     capability: str = ""
+    late: str = ""
     rule: Callable[[Mapping[str, Any], Any], str] = lambda args, result: ""
 
     @property

@@ -21,6 +21,7 @@ from conformance.clients.adapter.process import ProcessAdapter
 from conformance.clients.adapter.profile import profiles
 from conformance.clients.adapter.roles import Tried, tried
 from conformance.clients.reference.registry import reference
+from tests.conformance.clients.adapter.early import BeforeItStarts
 
 HERE = Path(__file__).parent
 ENV = {"PYTHONPATH": str(HERE.parents[3])}
@@ -179,6 +180,19 @@ def test_every_failed_check_says_what_was_expected_and_the_fix() -> None:
 def test_a_client_that_works_has_done_an_op_of_each_role(protocol: str) -> None:
     async def work() -> Tried:
         adapter = InProcessAdapter(reference(protocol), protocol)
+        await adapter.start()
+        try:
+            return await tried(adapter)
+        finally:
+            await adapter.kill()
+
+    assert asyncio.run(work()) == Tried()
+
+
+def test_what_a_library_takes_before_its_start_is_tried_before_connect() -> None:
+    async def work() -> Tried:
+        early = type("Early", (BeforeItStarts, reference("moleculer")), {})
+        adapter = InProcessAdapter(early, "moleculer")
         await adapter.start()
         try:
             return await tried(adapter)

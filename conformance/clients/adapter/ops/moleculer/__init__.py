@@ -11,6 +11,8 @@ from conformance.clients.adapter.ops.define import Arguments, Incoming, Op, Outg
 from conformance.clients.adapter.ops.messaging import OnMessage
 from conformance.clients.adapter.ops.values import Body, Code, Milliseconds, Ordinal
 
+LATE_SERVICES = "late_services"
+
 
 class ConnectOptions(session.ConnectOptions, frozen=True):
     """Settings of the node; what is left out is the library's default.
@@ -122,7 +124,7 @@ class Serve(Arguments, frozen=True):
         start_delay_ms: How long the service takes to start.
     """
 
-    spec = Op("mol.serve", needed_by=("service",))
+    spec = Op("mol.serve", needed_by=("service",), late=LATE_SERVICES)
 
     session: str
     service: str
@@ -177,7 +179,7 @@ class Listen(Arguments, frozen=True):
         group: Without it that of the service in which the library keeps the listener, whatever its name.
     """
 
-    spec = Op("mol.listen", needed_by=("listener",))
+    spec = Op("mol.listen", needed_by=("listener",), late=LATE_SERVICES)
 
     session: str
     event: str
@@ -260,5 +262,7 @@ PROFILE = Profile(
     capabilities={
         "streams": "streamed parameters and answers",
         "disable_balancer": "balancing by the broker",
+        LATE_SERVICES: "a node that runs takes services and listeners (the default: where `false` says "
+        "otherwise, `mol.serve` and `mol.listen` come before the `connect` of their session)",
     },
 )
