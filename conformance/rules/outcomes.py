@@ -109,7 +109,18 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         confirms = [one for place in places for one in settled.get(place, ())]
         if any(one.stored and case.may_precede(one.at, reported.at) for one in confirms):
             continue
-        yield f"{reported}, and no confirm for {named(reported.place)} had come", reported.at
+        text = f"{reported}, and no confirm for {named(reported.place)} had come"
+        other = _confirm_of_another(case, reported.place, reported.at)
+        if other is None:
+            yield text, reported.at
+        else:
+            yield f"{text}, only that for {named(other.place)} on {other.conn.name}", other.at, reported.at
+
+
+def _confirm_of_another(case: Case, place: tuple[Hashable, ...], until: Position) -> Settled | None:
+    """The last confirm of the same id that came then, and was for another producer."""
+    came = [one for one in case.facts.settled if one.stored and one.at < until and one.place != place]
+    return next((one for one in reversed(came) if one.place[-1] == place[-1]), None)
 
 
 def _unheard(case: Case) -> set[tuple[Hashable, ...]]:
