@@ -16,6 +16,7 @@ from scenarios.blazingmq.sweep.giving_back import (
     closed_from_both_ends,
     half_open,
     half_open_again,
+    settled_last,
     settled_late,
 )
 from scenarios.blazingmq.sweep.lives import (
@@ -107,6 +108,7 @@ __all__ = [
     "replaced",
     "resubscribed",
     "rounds",
+    "settled_last",
     "settled_late",
     "several",
     "shut_in_the_turn",

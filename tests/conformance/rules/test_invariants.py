@@ -166,6 +166,7 @@ FOUND_OF_QUEUES = [
     ("asks-what-was-ordered", "priorities-begin-at-zero", "reordered", None),
     ("comes-back", "refusal-ends-the-restore", "refused-again", None),
     ("confirms-by-order", "confirms-thrice", "late-callback", None),
+    ("confirms-what-was-ordered", "confirms-together", "settled-last", None),
     ("confirms-what-was-ordered", "loses-confirms-in-a-burst", "late-callback", None),
     ("delivers-what-came", "first-message-of-an-event", "consume", None),
     ("delivers-what-came", "without-a-callback-is-dropped", "resubscribed", None),
