@@ -152,6 +152,7 @@ OF_QUEUES = [
     ("narconi", "introduces-itself-as-ordered", "default-project-after-a-loss", "other-project"),
     ("narconi", "lives", "a-pause-ends-the-process", "stopped"),
     ("narconi", "confirms-what-was-ordered", "ack-to-means-all", "settle"),
+    ("narconi", "confirms-what-was-ordered", "acknowledges-in-a-while", "settled-last"),
     ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
     ("narconi", "writes-what-was-given", "names-without-capitals", "near-names"),
     ("narconi", "written-in-order", "newcomers-overtake", "newcomers"),
