@@ -112,8 +112,9 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
             for at, window, record in come[place:]:
                 latest_s = max(at.t, done.begun.t) + DUE_S + slow_s * sum(1 for t in times if t <= at.t)
                 if _was_due(case, done, window, latest_s + case.slack_s):
-                    where = shown(record.position)
-                    yield f"message {where} came, and was not delivered to the application", at
+                    early = " before the application had subscribed" if at < done.begun else ""
+                    text = f"message {shown(record.position)} came{early}, and was not delivered"
+                    yield f"{text} to the application", at
                     break
 
 
@@ -174,7 +175,8 @@ def _passed_over(case: Case, done: RunOp, skipped: list[Come], until: Position) 
     """Messages that came, and were due before a later one was delivered."""
     for at, window, record in skipped:
         if _was_due(case, done, window, until.t):
-            text = f"message {shown(record.position)} was passed over"
+            early = " came before the application had subscribed, and" if at < done.begun else ""
+            text = f"message {shown(record.position)}{early} was passed over"
             hurt = any(arrival.damaged for arrival in window.arrivals)
             yield May("skips_damaged", text) if hurt else text, at, until
 
