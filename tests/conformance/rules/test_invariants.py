@@ -182,6 +182,7 @@ FOUND_OF_QUEUES = [
     ("wire-legal", "another-checksum", "publish", None),
     ("writes-what-was-given", "bodies-are-text", "bodies", None),
     ("fails-for-a-reason", "no-connection-is-a-mistake", "plain", None),
+    ("no-unhandled", "fails-without-a-choice", "odd-control", None),
     ("uses-what-it-has", "confirms-for-closed-queues", "settled-late", None),
     ("uses-what-it-has", "close-closes-what-is-closed", "closed-from-both-ends", None),
     ("uses-what-it-has", "configures-writers", "odd", None),
