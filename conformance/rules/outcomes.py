@@ -437,6 +437,25 @@ def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
             yield May("own_deadline", text) if after_s > OWN_S else text, reported.at
 
 
+@invariant("fails-for-a-reason")
+def waits_as_long_as_it_may(case: Case) -> Iterator[Violation]:
+    """A message that was never written times out at its own deadline, not at that of what it waits for."""
+    lost = [at for at in (conn.lost() for conn in case.conns.values()) if at is not None]
+    written = {one.body for one in case.facts.written}
+    if None in written or case.notes.unreachable or case.notes.partly_unreachable:
+        return
+    for reported in case.reported:
+        done, at = reported.done, reported.at
+        if done.op != "publish" or done.result is None or done.result.word != "timeout" or at is None:
+            continue
+        is_late = at.t >= reported.earliest_s - SLACK_S - case.slack_s
+        if is_late or reported.body is None or reported.body in written or any(one < at for one in lost):
+            continue
+        after_s = at.t - done.begun.t
+        text = f"{reported} (timeout) after {after_s:.2f} s of {done.earliest_s:g} s, and was never written"
+        yield May("own_deadline", text) if after_s > OWN_S else text, at
+
+
 def _has_ended(case: Case, written: Written, reported: ReportedOutcome) -> bool:
     assert reported.at is not None
     conn = written.conn

@@ -68,7 +68,13 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     windows,
     wraps,
 )
-from scenarios.rabbitmq_stream.sweep.sharing import at_two_nodes, crowded_window, full_line, late_confirm
+from scenarios.rabbitmq_stream.sweep.sharing import (
+    at_two_nodes,
+    crowded_window,
+    full_line,
+    late_confirm,
+    shared_declaration,
+)
 from scenarios.rabbitmq_stream.sweep.spread import (
     each_its_own,
     filtered,
@@ -172,6 +178,7 @@ __all__ = [
     "routed",
     "sections",
     "several",
+    "shared_declaration",
     "single_active",
     "slow",
     "stalled",

@@ -73,6 +73,19 @@ async def at_two_nodes(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="publisher", injections=False)
+async def shared_declaration(context: ScriptContext) -> None:
+    """Messages that have more time and less wait for one producer, the first answer about which is lost."""
+    context.broker.create_stream("S")
+    await context.connect()
+    context.broker.faults.add(drop(kind="DeclarePublisherResponse", nth=1))
+    calls = [
+        context.begin("publish", seconds, body=text(f"m{seconds}"), **PUBLISH) for seconds in (1.5, 8.0, 4.0)
+    ]
+    await context.ended(calls)
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher", injections=False, costly=True)
 async def full_line(context: ScriptContext) -> None:
     """No confirm comes, and more messages wait in vain for room than may wait; then another one does."""
