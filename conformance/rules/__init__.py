@@ -7,6 +7,7 @@ facts, never of a protocol. What faults excuse is excused by what is in the trac
 from conformance.rules import (
     callbacks,
     closing,
+    confirming,
     connections,
     definite,
     deliveries,
@@ -52,6 +53,7 @@ __all__ = [
     "May",
     "callbacks",
     "closing",
+    "confirming",
     "connections",
     "definite",
     "deliveries",

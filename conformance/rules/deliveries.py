@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,27 @@ from conformance.run.trace import Position
 
 DAMAGE_S = 1.0
 LOOK_BACK_S = 5.0  #: what has come by then was processed
+
+
+@invariant("delivers-what-came")
+def delivers_where_it_came(case: Case) -> Iterator[Violation]:
+    """A message is delivered to a subscription of the target for which it came."""
+    if case.traits.settlement.redelivers:
+        return
+    spread = {one.args["target"] for one in case.done("subscribe") if case.traits.delivery.spreads(one.args)}
+    came: dict[str, list[tuple[str, bytes]]] = defaultdict(list)
+    for window in case.facts.windows:
+        for arrival in window.arrivals:
+            for record in (*arrival.records, *arrival.doubtful):
+                came[str(record.position)].append((window.target, record.body))
+    for heard in case.heard("message"):
+        body: Any = heard["body"]
+        if heard["position"] is None or not isinstance(body, dict) or heard["target"] in spread:
+            continue
+        targets = {target for target, sent in came[str(heard["position"])] if is_body(body, sent)}
+        if targets and heard["target"] not in targets:
+            text = f"message {shown(heard['position'])} came for {', '.join(sorted(targets))}"
+            yield f"{text}, and was delivered to {heard['sub']} of {heard['target']}", heard.at
 
 
 @invariant("delivers-what-came")

@@ -109,7 +109,18 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         confirms = [one for place in places for one in settled.get(place, ())]
         if any(one.stored and case.may_precede(one.at, reported.at) for one in confirms):
             continue
-        yield f"{reported}, and no confirm for {named(reported.place)} had come", reported.at
+        text = f"{reported}, and no confirm for {named(reported.place)} had come"
+        other = _confirm_of_another(case, reported.place, reported.at)
+        if other is None:
+            yield text, reported.at
+        else:
+            yield f"{text}, only that for {named(other.place)} on {other.conn.name}", other.at, reported.at
+
+
+def _confirm_of_another(case: Case, place: tuple[Hashable, ...], until: Position) -> Settled | None:
+    """The last confirm of the same id that came then, and was for another producer."""
+    came = [one for one in case.facts.settled if one.stored and one.at < until and one.place != place]
+    return next((one for one in reversed(came) if one.place[-1] == place[-1]), None)
 
 
 def _unheard(case: Case) -> set[tuple[Hashable, ...]]:
@@ -424,6 +435,25 @@ def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
             after_s = reported.at.t - reported.done.begun.t
             text = f"{reported} after {after_s:.2f} s, and no connection was lost"
             yield May("own_deadline", text) if after_s > OWN_S else text, reported.at
+
+
+@invariant("fails-for-a-reason")
+def waits_as_long_as_it_may(case: Case) -> Iterator[Violation]:
+    """A message that was never written times out at its own deadline, not at that of what it waits for."""
+    lost = [at for at in (conn.lost() for conn in case.conns.values()) if at is not None]
+    written = {one.body for one in case.facts.written}
+    if None in written or case.notes.unreachable or case.notes.partly_unreachable:
+        return
+    for reported in case.reported:
+        done, at = reported.done, reported.at
+        if done.op != "publish" or done.result is None or done.result.word != "timeout" or at is None:
+            continue
+        is_late = at.t >= reported.earliest_s - SLACK_S - case.slack_s
+        if is_late or reported.body is None or reported.body in written or any(one < at for one in lost):
+            continue
+        after_s = at.t - done.begun.t
+        text = f"{reported} (timeout) after {after_s:.2f} s of {done.earliest_s:g} s, and was never written"
+        yield May("own_deadline", text) if after_s > OWN_S else text, at
 
 
 def _has_ended(case: Case, written: Written, reported: ReportedOutcome) -> bool:

@@ -1,5 +1,4 @@
-"""Queues: what has come is delivered to the application, and what the application is done with is
-confirmed, once."""
+"""Queues: what has come is delivered to the application, and messages on the wire are what it has given."""
 
 from __future__ import annotations
 
@@ -16,14 +15,13 @@ from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Record, Should, Window
 from conformance.run.reported import ReportedEvent, bodies_of
-from conformance.run.showing import counted, message, shown
+from conformance.run.showing import message, shown
 from conformance.run.trace import Position
 from conformance.run.traits import OneOf
 
 DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
 WRITE_S = 1.0  #: what it may take to write a confirm
 Come = tuple[Position, Window, Record]
-Name = tuple[str, Any]  #: of a message: its target and its id
 
 
 def plain(value: Any) -> Any:
@@ -114,8 +112,9 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
             for at, window, record in come[place:]:
                 latest_s = max(at.t, done.begun.t) + DUE_S + slow_s * sum(1 for t in times if t <= at.t)
                 if _was_due(case, done, window, latest_s + case.slack_s):
-                    where = shown(record.position)
-                    yield f"message {where} came, and was not delivered to the application", at
+                    early = " before the application had subscribed" if at < done.begun else ""
+                    text = f"message {shown(record.position)} came{early}, and was not delivered"
+                    yield f"{text} to the application", at
                     break
 
 
@@ -176,7 +175,8 @@ def _passed_over(case: Case, done: RunOp, skipped: list[Come], until: Position) 
     """Messages that came, and were due before a later one was delivered."""
     for at, window, record in skipped:
         if _was_due(case, done, window, until.t):
-            text = f"message {shown(record.position)} was passed over"
+            early = " came before the application had subscribed, and" if at < done.begun else ""
+            text = f"message {shown(record.position)}{early} was passed over"
             hurt = any(arrival.damaged for arrival in window.arrivals)
             yield May("skips_damaged", text) if hurt else text, at, until
 
@@ -269,110 +269,3 @@ def _first(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _first(one) for name, one in value.items()}
     return value[0] if isinstance(value, OneOf) else value
-
-
-def _key(name: Any) -> str:
-    """What a confirm is for: one message, or all up to it (`up_to`)."""
-    return f"all up to message {shown(name[1])}" if isinstance(name, tuple) else f"message {shown(name)}"
-
-
-def up_to(position: Any) -> Any:
-    """The name of one word for a message and all before it; see `facts.Confirmed`."""
-    return "up to", position
-
-
-def _orders(case: Case) -> Iterator[tuple[Name, Position, float, bool]]:
-    """What the application is done with: message, since when, how long it takes, whether it is sure."""
-    by_ref = {(heard["sub"], heard["ref"]): heard for heard in case.heard("message")}
-    for done in case.done("settle"):
-        heard = by_ref.get((done.args["sub"], done.args["ref"]))
-        if heard is not None:
-            is_sure = done.result is not None and done.result.ok
-            position = heard["position"]
-            key = up_to(position) if done.args.get("how") == "ack_to" else position
-            yield (heard["target"], key), done.begun, 0.0, is_sure
-    settling = {
-        done.args["sub"]: done
-        for done in case.done("subscribe")
-        if (done.args.get("on_message") or {}).get("auto_settle") == "ack"
-    }
-    for heard in case.heard("message"):
-        if heard["sub"] in settling and heard["position"] is not None:  # what has no name cannot be confirmed
-            takes_s = pause_s(settling[heard["sub"]])
-            yield (heard["target"], heard["position"]), heard.at, takes_s, not case.notes.raises
-
-
-@invariant("confirms-by-order")
-def confirms_by_order(case: Case) -> Iterator[Violation]:
-    """A message is confirmed to the broker only because the application decided so, and as often.
-
-    Why:
-        The broker deletes a message that was never processed: a crash of the consumer loses it.
-
-    Rests on:
-        BlazingMQ: CONFIRM removes a message for good (docs/protocols/blazingmq.md, 4, 9).
-        Narconi: an unknown or repeated ackId ends the channel with 500 (docs/protocols/narconi.md,
-            "consume").
-        PZQ: the status 1 removes the message (docs/protocols/pzq.md, "Consumer").
-
-    Example:
-        message "0A3F" of bmq://bmq.test/orders was confirmed unasked, or again.
-
-    Judges:
-        blazingmq, narconi, pzq
-    """
-    if case.traits.settlement.redelivers:
-        return
-    orders: dict[Name, list[Position]] = defaultdict(list)
-    for name, at, _, _ in _orders(case):
-        orders[name].append(at)
-    count: Counter[Name] = Counter()
-    for one in case.facts.confirmed:
-        name = one.target, one.key
-        count[name] += 1
-        if count[name] > sum(1 for at in orders[name] if case.may_precede(at, one.at)):
-            yield f"{_key(one.key)} of {one.target} was confirmed unasked, or again", one.at
-
-
-@invariant("confirms-what-was-ordered")
-def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
-    """What the application is done with is confirmed to the broker, while its connection is open.
-
-    Why:
-        Messages that were processed come again, and the queue runs full, as the broker's limit of
-        unconfirmed messages is reached.
-
-    Rests on:
-        BlazingMQ: unconfirmed messages count against maxUnconfirmedMessages, and are delivered again
-            (docs/protocols/blazingmq.md, 9).
-        Narconi: limit is the most unacknowledged messages at a time (docs/protocols/narconi.md, "consume").
-        PZQ: without an acknowledgement a message comes again after the ack timeout (docs/protocols/pzq.md,
-            "Ack timeout"). A ROUTER that connects keeps its peer's routing id when the connection is lost, so
-            what came before is acknowledged over the next one ("Consumer"; ZeroMQ's RFC 28, ROUTER).
-
-    Example:
-        message "7" of orders was confirmed 0 times, not 1.
-
-    Judges:
-        blazingmq, narconi, pzq
-    """
-    if case.traits.settlement.redelivers:
-        return
-    confirmed = Counter((one.target, one.key) for one in case.facts.confirmed)
-    come: dict[Name, list[Come]] = defaultdict(list)
-    for row in _come(case):
-        come[row[1].target, row[2].position].append(row)
-    wanted: Counter[Name] = Counter()
-    for name, at, takes_s, is_sure in _orders(case):
-        came = come[name[0], name[1][1] if isinstance(name[1], tuple) else name[1]]
-        if not is_sure or len({id(window) for _, window, _ in came}) != 1:
-            continue  # what came in several lives may be confirmed in any
-        window, until_s = came[0][1], at.t + takes_s + WRITE_S + case.slack_s
-        if window.opened is None or window.opened > at:
-            continue  # nobody says that the client has this subscription
-        ends = (window.closed, window.conn.ended, window.conn.garbage, case.mark("close"))
-        over = any(end is not None and end.t <= until_s for end in ends) or until_s > case.ended_s
-        wanted[name] += not over
-        if confirmed[name] < wanted[name]:
-            text = f"{_key(name[1])} of {name[0]} was confirmed {counted(confirmed[name], 'time')}"
-            yield f"{text}, not {wanted[name]}", at

@@ -172,7 +172,10 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
             if done.result.code is None and codes:
                 continue  # a library that keeps the code to itself is asked for it where it matters
             if done.result.code not in codes:
-                text = f"{done.op} was reported as {_refused(done.result.code)}; {_came(codes)}"
+                came = _came(codes) + "".join(
+                    _content(case, asks, one) for one in _come(case, done, questions)
+                )
+                text = f"{done.op} was reported as {_refused(done.result.code)}; {came}"
                 yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
 
 
@@ -183,6 +186,13 @@ def _refused(code: Any) -> str:
 def _came(codes: list[Any]) -> str:
     with_codes = ", ".join(shown(code) for code in codes)
     return f"the answers that came have the codes {with_codes}" if codes else "no answer had come"
+
+
+def _content(case: Case, asks: Asks, question: Question) -> str:
+    """What an answer has that its op has to return, for people; "" where there is nothing of the kind."""
+    if asks.value is None or not question.accepted or _is_unread(case, question):
+        return ""
+    return f", with {shown(asks.value(question.answer))}"
 
 
 def _refused_besides(case: Case, done: RunOp) -> list[Any]:
@@ -269,7 +279,8 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
         late_s = done.ended.t - one.answered.t
         words = ("ok",) if one.accepted else ("refused", "auth")
         if case.before(one.answered, done.ended) and done.result.word not in words:
-            yield f"{done.op} ended {done.result.word}, and had been answered", one.answered, done.ended
+            text = f"{done.op} ended {done.result.word}, and had been answered{_content(case, asks, one)}"
+            yield text, one.answered, done.ended
         elif late_s > (BUSY_S if case.slack_s else AT_ONCE_S):
             yield f"{done.op} went on for {late_s:.1f} s after its answer", one.answered
 

@@ -327,6 +327,30 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
             yield f"message {shown(order.key)} was not {word}", order.at
 
 
+@invariant("confirms-what-was-ordered")
+def confirms_before_its_end(case: Case) -> Iterator[Violation]:
+    """What the application has settled before it ended the subscription or the session is answered yet."""
+    if not case.traits.settlement.redelivers:
+        return
+    said: Counter[tuple[bytes, bool]] = Counter((one.key, one.positive) for one in case.facts.answered)
+    wanted: Counter[tuple[bytes, bool]] = Counter()
+    ends = [done for done in case.done("unsubscribe", "close") if done.result is not None and done.result.ok]
+    for order in _orders(case):
+        end = next((done for done in ends if done.begun.t > order.at_s + EARLY_S + case.slack_s), None)
+        if end is None or not order.is_sure or _is_over(case, order.at, order.at_s + EARLY_S):
+            continue
+        conns = [one.conn for one in case.facts.handed]
+        if not _stands(case, order.at_s, order.at_s) or any(
+            conn.lost() or (conn.ended is not None and conn.ended < end.begun) for conn in conns
+        ):
+            continue
+        wanted[order.key, order.positive] += 1
+        if said[order.key, order.positive] < wanted[order.key, order.positive]:
+            word = "confirmed" if order.positive else "given back"
+            text = f"message {shown(order.key)} was not {word}, though the application decided so"
+            yield f"{text} before its {end.op}", order.at, end.begun
+
+
 @invariant("untouched-works")
 def what_waits_can_be_settled(case: Case) -> Iterator[Violation]:
     """Where nothing is disturbed, what waits for an acknowledgement, as was ordered, can be acknowledged."""

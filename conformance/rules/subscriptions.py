@@ -215,7 +215,7 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
             start = case.traits.delivery.start_of(options)
             if number == 0 and start is not None and not _same_start(start, window.start):
                 yield f"asks for {shown(window.start)}, the application ordered {shown(start)}", window.asked
-            ordered = case.traits.delivery.settings(options)
+            ordered = _settings(case, done)
             for name, value in ordered.items():
                 if name in window.settings and not case.traits.delivery.holds(
                     name, window.settings[name], value
@@ -227,16 +227,58 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
 
 
 @invariant("asks-what-was-ordered")
+def asks_nothing_of_others(case: Case) -> Iterator[Violation]:
+    """What was ordered for one subscription is not asked for with another one."""
+    orders = [(done.begun, _settings(case, done)) for done in case.done("subscribe")]
+    for done, windows in subscriptions(case):
+        own = _settings(case, done)
+        for window in windows:
+            others = [settings for begun, settings in orders if begun < window.asked]
+            for name, asked in window.settings.items():
+                if not isinstance(asked, dict):
+                    continue
+                extra = _of_others(asked, own.get(name, {}), [each.get(name, {}) for each in others])
+                if extra:
+                    text = f"asks for {shown(window.target)} with {name} {shown(extra)}"
+                    yield f"{text}, which the application ordered for another one only", window.asked
+
+
+def _settings(case: Case, subscribed: RunOp) -> dict[str, Any]:
+    return case.traits.delivery.settings(subscribed.args.get("options") or {})
+
+
+def _of_others(
+    asked: Mapping[str, Any], own: Mapping[str, Any], others: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The entries that were not ordered here, and are as they were ordered elsewhere: others may be of the
+    client's own."""
+    elsewhere = [(name, value) for each in others for name, value in each.items() if name not in own]
+    return {name: value for name, value in elsewhere if name in asked and asked[name] == value}
+
+
+@invariant("asks-what-was-ordered")
 def questions_as_ordered(case: Case) -> Iterator[Violation]:
-    """What an op asks for is what it was given."""
-    rows = [row for row in asked_by_ops(case) if row[1].differs is not None]
+    """What an op asks for is what it was given, and nothing of what another one was given."""
+    rows = [row for row in asked_by_ops(case) if row[1].entries is not None]
     askers = Counter(id(question) for _, _, questions in rows for question in questions)
     for done, asks, questions in rows:
         for question in questions:
-            assert asks.differs is not None
-            different = asks.differs(done.args, question.frame)
-            if different and askers[id(question)] == 1:  # of several ops it may be another one's
-                yield f"{done.op} {different}", question.asked
+            if askers[id(question)] == 1:  # of several ops it may be another one's
+                others = [one.args for one in case.done(done.op) if one.begun < question.asked]
+                different = _different(asks.entries, done.args, question, others)
+                if different:
+                    yield f"{done.op} of {shown(done.args['target'])} asks with {different}", question.asked
+
+
+def _different(entries: Any, args: Mapping[str, Any], question: Question, others: Iterable[Any]) -> str:
+    """What of a question is not as its op has ordered it; "" if all is."""
+    given, asked = entries.given(args), entries.asked(question.frame)
+    for name, value in given.items():
+        if asked.get(name) != value:
+            return f"{name} {shown(asked.get(name))}, the application ordered {shown(value)}"
+    known = {**given, **dict.fromkeys(entries.own)}
+    extra = _of_others(asked, known, [entries.given(each) for each in others])
+    return f"{shown(extra)}, which the application ordered for another one only" if extra else ""
 
 
 @invariant("asks-what-was-ordered")
@@ -289,6 +331,7 @@ def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
         for one in case.done("subscribe")
         if one.result is not None and not case.traits.delivery.spreads(one.args)
     ]
+    spread = {one.args["target"] for one in case.done("subscribe") if case.traits.delivery.spreads(one.args)}
     names = Counter(done.args["sub"] for done in ops)
     by_target: dict[Any, list[Any]] = defaultdict(list)
     for done in ops:
@@ -302,6 +345,8 @@ def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
         others = [other for other in by_target[target] if end is None or other.begun < end]
         if any(not _had_ended(ends, other, done.begun) for other in others if other is not done):
             continue  # of which of the two a window is cannot be known
+        if any(target in case.facts.leads_to.get(one, ()) for one in spread):
+            continue  # nor whether it is that of a part
         lives = _asked_between(case, target, done.begun, end)
         if not any(window.is_disputed for window in lives):
             yield done, lives

@@ -58,6 +58,7 @@ class Base(NamedTuple):
             most bases, so a few will do.
         injections: Whether faults are swept over it; some bases need none to show what they are for.
         costly: It runs for more than a tenth of a second: few specs, and not the first ones.
+        is_drawn: Its steps are drawn by lot (`walks`): what it shows a base that has a purpose shows plainer.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Base(NamedTuple):
     handshake: bool = False
     injections: bool = True
     costly: bool = False
+    is_drawn: bool = False
 
     @property
     def about(self) -> str:

@@ -138,4 +138,5 @@ def _walk(
         await walk.ended()
         await end(walk)
 
-    return base(role=role, server=server, injections=False, name=f"{name}-{number}")(script)
+    walk = base(role=role, server=server, injections=False, name=f"{name}-{number}")(script)
+    return walk._replace(is_drawn=True)

@@ -10,12 +10,12 @@ from conformance.decoders import Decoder
 from conformance.decoders.rabbitmq_stream import StreamDecoder
 from conformance.decoders.rabbitmq_stream.messages import CHUNK, publishing_ids, whole_entries
 from conformance.run.facts import Facts
-from conformance.run.showing import shown
 from conformance.run.traits import (
     AnyOrder,
     Args,
     Asks,
     Delivery,
+    Entries,
     FaultMaterial,
     Questions,
     Reading,
@@ -76,7 +76,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     UnsubscribeResponse,
 )
 from scenarios.rabbitmq_stream.sweep.records import plain_content
-from scenarios.rabbitmq_stream.sweep.tracking import PUBLISHER, Tracking
+from scenarios.rabbitmq_stream.sweep.tracking import PUBLISHER, Tracking, filter_of
 
 SINGLE = "single-active-consumer"  #: the property of a subscription that makes it one
 LARGEST = 64 << 20  #: bytes of a frame that a correct client lets in
@@ -126,17 +126,15 @@ ANSWERS: Mapping[type[Frame], type[Frame]] = {
 QUESTIONS: Mapping[type[Frame], type[Frame]] = {ConsumerUpdate: ConsumerUpdateResponse, Close: CloseResponse}
 
 
-def other_arguments(args: Args, frame: Create) -> str:
-    """What a Create asks for otherwise than its op: numbers are written in digits."""
-    asked = dict(frame.arguments or {})
-    for name, value in (args.get("arguments") or {}).items():
-        if asked.get(name) != str(value):
-            return f"asks with {name} {shown(asked.get(name))}, the application ordered {shown(str(value))}"
-    return ""
-
+#: The arguments of a stream: numbers are written in digits, and some clients choose a leader by themselves.
+ARGUMENTS = Entries(
+    lambda args: {name: str(value) for name, value in (args.get("arguments") or {}).items()},
+    lambda frame: dict(frame.arguments or {}),
+    own=frozenset({"queue-leader-locator"}),
+)
 
 OPS = {
-    "rmqs.create": Asks(Create, lambda args, frame: frame.stream == args["target"], differs=other_arguments),
+    "rmqs.create": Asks(Create, lambda args, frame: frame.stream == args["target"], entries=ARGUMENTS),
     "rmqs.delete": Asks(Delete, lambda args, frame: frame.stream == args["target"]),
     "rmqs.metadata": Asks(
         Metadata,
@@ -289,7 +287,10 @@ class StreamDelivery(Delivery):
         properties = dict(options.get("properties") or {})
         if options.get("name") is not None:
             properties["name"] = options["name"]
-        return {"properties": properties, "credit": options.get("credit", 10)}
+        given = options.get("filter") or {}
+        values = [*given.get("values", ()), *filter_of(properties)["values"]]
+        wanted = {"values": sorted(values), "unfiltered": bool(given.get("unfiltered"))}
+        return {"properties": properties, "credit": options.get("credit", 10), "filter": wanted}
 
     def spreads(self, args: Args) -> bool:
         return "routing" in args or bool((args.get("options") or {}).get("super_stream"))
@@ -313,7 +314,12 @@ class StreamDelivery(Delivery):
         return wanted is None or is_wanted(body, wanted)
 
     def holds(self, name: str, asked: Any, ordered: Any) -> bool:
-        """The name of a consumer is needed for a single active one only (document, Subscribe)."""
+        """The name of a consumer is needed for a single active one only (document, Subscribe), which nobody
+        is by himself; a client may filter without the server."""
+        if name == "filter":
+            return not asked["values"] or bool(asked == ordered)
+        if name == "properties" and SINGLE in asked and SINGLE not in ordered:
+            return False
         if name == "properties" and SINGLE not in ordered:
             ordered = {key: value for key, value in ordered.items() if key != "name" or key in asked}
         return super().holds(name, asked, ordered)

@@ -14,7 +14,16 @@ from conformance.run.traits.connecting import Connecting
 from conformance.run.traits.delivery import Delivery
 from conformance.run.traits.faults import FaultMaterial
 from conformance.run.traits.peers import Peers
-from conformance.run.traits.questions import AnyOrder, Asks, OneOf, Pairing, Questions, Whole, key_of
+from conformance.run.traits.questions import (
+    AnyOrder,
+    Asks,
+    Entries,
+    OneOf,
+    Pairing,
+    Questions,
+    Whole,
+    key_of,
+)
 from conformance.run.traits.reading import Args, Reading
 from conformance.run.traits.settlement import Settlement
 from fakebrokers.protocol import find_protocol
@@ -25,6 +34,7 @@ __all__ = [
     "Asks",
     "Connecting",
     "Delivery",
+    "Entries",
     "FaultMaterial",
     "OneOf",
     "Pairing",

@@ -27,6 +27,20 @@ class OneOf(tuple[Any, ...]):
     """What an op may return, as it can be read in several ways."""
 
 
+class Entries(NamedTuple):
+    """What a question has entry by entry.
+
+    Attributes:
+        given: As the arguments of its op order them.
+        asked: As the frame has them.
+        own: Those that a client may add by itself.
+    """
+
+    given: Callable[[Args], Mapping[str, Any]]
+    asked: Callable[[Any], Mapping[str, Any]]
+    own: frozenset[str] = frozenset()
+
+
 class Asks(NamedTuple):
     """An op that asks one question and returns its answer.
 
@@ -40,7 +54,7 @@ class Asks(NamedTuple):
         parts: Of an op that asks several questions, from its arguments: the kinds that each of them may have.
             All have to be accepted before it is done. None: any question will do.
         none: Whether what the op returned says that no answer came.
-        differs: What is otherwise in a question than in the op's arguments, one sentence; "" if nothing is.
+        entries: What of it has to be as the op's arguments order it, entry by entry; None: nothing.
     """
 
     kind: type[Frame] | tuple[type[Frame], ...]
@@ -50,7 +64,7 @@ class Asks(NamedTuple):
     parts: Callable[[Args], Sequence[tuple[type[Frame], ...]]] | None = None
     also: Callable[[Args, Any], Mapping[str, Any]] | None = None
     none: Callable[[Mapping[str, Any]], bool] | None = None
-    differs: Callable[[Args, Any], str] | None = None
+    entries: Entries | None = None
 
 
 class Questions:

@@ -2,7 +2,8 @@
 
 A random order hides what is rare. So specs are grouped by what is done (act, kind of frame, class of the
 parameter). Acts take turns, and so do the groups of an act; from a group the spec of that base is taken which
-was drawn least so far. Base scripts without faults come first: they cost least and show most.
+was drawn least so far. Base scripts without faults come first, as they cost least and show most; of these
+walks come last, as what a script with a purpose shows as well is understood from that.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from random import Random
 
 import msgspec
 
-from conformance.run.specs import Spec
-from conformance.search.systematic.universe import DrawableSpec
+from conformance.run.specs import PLAIN, Spec
+from conformance.search.systematic.universe import WALK, DrawableSpec
 
 
 class Ledger(msgspec.Struct):
@@ -43,7 +44,6 @@ class Ledger(msgspec.Struct):
         path.write_bytes(msgspec.json.encode(self))
 
 
-PLAIN = "plain"
 SHARE = 5  #: an act has as many turns in each cycle as the root of the number of its groups, divided by this
 
 
@@ -104,7 +104,8 @@ class DrawOrder:
 
     def _names(self, names: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
         """The groups to take a spec of: base scripts without faults first, then one act after the other."""
-        yield from [name for name in names if name[0] == PLAIN]
+        plain = [name for name in names if name[0] == PLAIN]
+        yield from sorted(plain, key=lambda name: name[1] == WALK)
         acts: dict[str, deque[tuple[str, ...]]] = {}
         for name in names:
             acts.setdefault(name[0], deque()).append(name)

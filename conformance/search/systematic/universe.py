@@ -13,11 +13,13 @@ from conformance.run.case import Case
 from conformance.run.concurrent_actions import HURRIED, UNIQUE
 from conformance.run.inprocess import client_of, run
 from conformance.run.material import material_of
-from conformance.run.specs import EVERY, ConcurrentAction, Injection, Spec
+from conformance.run.specs import EVERY, PLAIN, ConcurrentAction, Injection, Spec
 from conformance.run.traits import Traits
 from conformance.run.view import Conn
 from conformance.search.systematic.orders import orders
 from fakebrokers.core.frames import kind_of
+
+WALK = "walk"  #: second word of the groups of bases whose steps are drawn by lot
 
 #: Turns of the loop after which a concurrent action comes.
 TURNS = (0, 1, 2, 4, 8)
@@ -207,7 +209,8 @@ def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Dra
 
 def plain(protocol: str, base: Base) -> DrawableSpec:
     """A base without faults."""
-    return DrawableSpec(("plain", "costly" if base.costly else base.name), Spec(protocol, base.name))
+    words = ("costly",) if base.costly else (WALK, base.name) if base.is_drawn else (base.name,)
+    return DrawableSpec((PLAIN, *words), Spec(protocol, base.name))
 
 
 def of_run(case: Case, later: Iterable[DrawableSpec]) -> Iterator[DrawableSpec]:

@@ -16,6 +16,7 @@ from scenarios.blazingmq.sweep.giving_back import (
     closed_from_both_ends,
     half_open,
     half_open_again,
+    settled_last,
     settled_late,
 )
 from scenarios.blazingmq.sweep.lives import (
@@ -59,7 +60,7 @@ from scenarios.blazingmq.sweep.turning import (
     lost_in_the_turn,
     shut_in_the_turn,
 )
-from scenarios.blazingmq.sweep.varied import aborted, inside, limited_by_bytes, wrong_clock
+from scenarios.blazingmq.sweep.varied import aborted, inside, limited_by_bytes, odd_control, wrong_clock
 from scenarios.blazingmq.sweep.walking import WALKS
 
 __all__ = [
@@ -94,6 +95,7 @@ __all__ = [
     "longer_in_bytes",
     "lost_in_the_turn",
     "odd",
+    "odd_control",
     "older",
     "outage",
     "partly_readable",
@@ -107,6 +109,7 @@ __all__ = [
     "replaced",
     "resubscribed",
     "rounds",
+    "settled_last",
     "settled_late",
     "several",
     "shut_in_the_turn",

@@ -86,3 +86,20 @@ async def closed_from_both_ends(context: ScriptContext) -> None:
     context.begin("bmq.close_queue", 5.0, target=uris[-1])
     await context.sleep(0.4)
     await context.close()
+
+
+@base(role="consumer", server=RARELY, injections=False)
+async def settled_last(context: ScriptContext) -> None:
+    """Messages are confirmed right before their queue is closed, and right before the session is."""
+    other, done = PRIORITY + "other", set[str]()
+    for uri in (R, other):
+        put(context, "m0", "m1", "m2", uri=uri)
+    await context.connect()
+    await reader(context, "c1", R, EVENTS)
+    await reader(context, "c2", other, EVENTS)
+    await context.sleep(1)
+    await settle(context, "c1", done)
+    await context.op("bmq.close_queue", 5.0, target=R)
+    await context.sleep(1)
+    await settle(context, "c2", done)
+    await context.close()

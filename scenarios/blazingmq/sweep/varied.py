@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base, text
+from fakebrokers.blazingmq import ber
+from fakebrokers.blazingmq.codes import Category, Encoding
+from fakebrokers.blazingmq.control import write
+from fakebrokers.blazingmq.frames import StatusResponse
 from fakebrokers.faults import latency
+from scenarios.blazingmq._steps import broken_control
 from scenarios.blazingmq.sweep._shared import (
     EVENTS,
     PRIORITY,
@@ -120,3 +125,29 @@ async def aborted(context: ScriptContext) -> None:
     await context.op("publish", body=text("again"), **PUBLISH)
     await watched(context, "m")
     await finale(context, since)
+
+
+def odd_messages() -> list[bytes]:
+    """Control messages in good BER that are none of the schema: without a choice, with an empty one, with two
+    at once, and a status with a category that holds others."""
+    message = ber.parse(write(StatusResponse(99, Category.E_REFUSED, -1, "odd"), Encoding.BER))
+    *head, choice = message.parts
+    [status] = choice.parts
+    category, *rest = status.parts
+    inner = category._replace(tag=category.tag | ber.CONSTRUCTED, content=())
+    choices = ([], [status, status], [status._replace(content=(inner, *rest))])
+    tails = [[], *([choice._replace(content=tuple(each))] for each in choices)]
+    return [ber.write(message._replace(content=(*head, *tail))) for tail in tails]
+
+
+@base(role="publisher", server=RARELY, injections=False)
+async def odd_control(context: ScriptContext) -> None:
+    """Control messages that are none of the schema come among the others."""
+    await context.connect()
+    await writer(context)
+    for number, message in enumerate(odd_messages()):
+        for name in list(context.broker.engine.connections):
+            context.broker.say_raw(name, broken_control(message, Encoding.BER))
+        await context.op("publish", body=text(f"m{number}"), **PUBLISH)
+        await context.sleep(1)
+    await finale(context)

@@ -21,6 +21,7 @@ from scenarios.narconi.sweep.consuming import (
     replaced,
     settle,
     settled_below,
+    settled_last,
     settled_past_nine,
 )
 from scenarios.narconi.sweep.lives import (
@@ -125,6 +126,7 @@ __all__ = [
     "rounds",
     "settle",
     "settled_below",
+    "settled_last",
     "settled_past_nine",
     "sizes",
     "slow_pongs",

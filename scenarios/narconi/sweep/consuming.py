@@ -260,3 +260,24 @@ async def drained_of_many(context: ScriptContext) -> None:
         await context.op("settle", sub="c1", ref=ref, how="ack_to")
     await context.op("unsubscribe", 5.0, sub="c1", drain=True)
     await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", injections=False)
+async def settled_last(context: ScriptContext) -> None:
+    """The application acknowledges right before it ends a subscription, and right before the session."""
+    queues(context, "P", "C", "D")
+    await context.connect(auto_reconnect=True)
+    for sub in ("C", "D"):
+        put(context, sub, "m0", "m1")
+        await context.op(
+            "subscribe", sub=sub, target=sub, options={"ack": True, "limit": 4}, on_message=EVENTS
+        )
+    await context.sleep(1)
+    for sub in ("C", "D"):
+        for event in [
+            each for each in context.adapter.events if each.event == "message" and each["sub"] == sub
+        ]:
+            await context.op("settle", sub=sub, ref=event["ref"], how="ack")
+        if sub == "C":
+            await context.op("unsubscribe", sub=sub)
+    await context.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.rules.queues import up_to
+from conformance.rules.confirming import up_to
 from conformance.run.facts import (
     ArrivedFrame,
     Complaint,

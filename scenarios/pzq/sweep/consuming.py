@@ -228,3 +228,17 @@ async def instances_in_turn(context: ScriptContext) -> None:
         other.restart()
         await watched(context, "last")
         await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", injections=False)
+async def settled_last(context: ScriptContext) -> None:
+    """Messages are acknowledged, and given back, right before the session is closed."""
+    put(context, "m0", "m1", "m2", "m3")
+    await context.connect()
+    await subscribed(context, EVENTS)
+    await context.sleep(1)
+    refs = [event["ref"] for event in context.adapter.events if event.event == "message"]
+    for number, ref in enumerate(refs):
+        await context.op("settle", sub="c1", ref=ref, how="nack" if number == 1 else "ack")
+    await context.sleep(0.01)
+    await context.close()

@@ -51,6 +51,22 @@ async def cancelled(context: ScriptContext) -> None:
 
 
 @base(injections=False)
+async def zeros(context: ScriptContext) -> None:
+    """A stored offset of 0 and a last publishing id of 0, beside those that are not there."""
+    context.broker.create_stream("S")
+    context.broker.store_sequence("S", "q", 0)
+    await context.connect()
+    await context.op("rmqs.query_offset", target="S", name="r")
+    await context.op("rmqs.store_offset", target="S", name="r", offset=0)
+    for _ in range(2):
+        await context.op("rmqs.query_offset", target="S", name="r")
+        await context.op("rmqs.query_sequence", target="S", name="q")
+        context.kill()
+        await context.sleep(5)
+    await context.finale("rmqs.query_sequence", **ASK)
+
+
+@base(injections=False)
 async def large_answers(context: ScriptContext) -> None:
     """Answers at the ends of their ranges."""
     context.broker.create_stream("S")

@@ -1,6 +1,6 @@
 """The base scripts of RabbitMQ Stream; see `conformance.run.bases`."""
 
-from scenarios.rabbitmq_stream.sweep.asking import ask, cancelled, large_answers
+from scenarios.rabbitmq_stream.sweep.asking import ask, cancelled, large_answers, zeros
 from scenarios.rabbitmq_stream.sweep.consuming import (
     begun_inside,
     both,
@@ -68,8 +68,15 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     windows,
     wraps,
 )
-from scenarios.rabbitmq_stream.sweep.sharing import crowded_window, full_line, late_confirm
+from scenarios.rabbitmq_stream.sweep.sharing import (
+    at_two_nodes,
+    crowded_window,
+    full_line,
+    late_confirm,
+    shared_declaration,
+)
 from scenarios.rabbitmq_stream.sweep.spread import (
+    each_its_own,
     filtered,
     half_a_super_stream,
     many_publishers,
@@ -105,6 +112,7 @@ __all__ = [
     "aborted",
     "ask",
     "asked_of_super_streams",
+    "at_two_nodes",
     "begun_inside",
     "bodies",
     "both",
@@ -122,6 +130,7 @@ __all__ = [
     "crowded_window",
     "deleted",
     "deleted_in_the_turn",
+    "each_its_own",
     "elsewhere",
     "filtered",
     "flushed",
@@ -169,6 +178,7 @@ __all__ = [
     "routed",
     "sections",
     "several",
+    "shared_declaration",
     "single_active",
     "slow",
     "stalled",
@@ -181,4 +191,5 @@ __all__ = [
     "windows",
     "wraps",
     "wrong_clock",
+    "zeros",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.faults import reply
 from fakebrokers.rabbitmq_stream.codes import Code
@@ -152,5 +154,29 @@ async def sections(context: ScriptContext) -> None:
         body = f"m{number}".ljust(size, "x").encode()
         context.broker.publish("S", [with_sections(body), with_sections(body + b"-")])
         await context.sleep(1)
+    await watched(context, "last")
+    await context.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer", injections=False, needs=["filters", "sac"])
+async def each_its_own(context: ScriptContext) -> None:
+    """Subscriptions with properties or a filter of their own, and one with neither, also after a loss."""
+    options: dict[str, dict[str, Any]] = {
+        "S": {"properties": {"single-active-consumer": "true"}, "name": "app"},
+        "S2": {"filter": {"values": ["a"], "unfiltered": True}},
+        "S3": {},
+    }
+    for name in options:
+        context.broker.create_stream(name)
+    await context.connect()
+    for name, more in options.items():
+        given = {"offset": {"type": "first"}, "credit": 3, **more}
+        await context.op("subscribe", sub=name, target=name, options=given, on_message=EVENTS)
+    for part in range(2):
+        for name in options:
+            context.broker.publish(name, [record(context, f"{name}{part}")])
+        await context.sleep(1)
+        context.kill()
+        await context.sleep(20)
     await watched(context, "last")
     await context.finale("rmqs.query_sequence", **ASK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.decoders.rabbitmq_stream.messages import (
@@ -61,6 +61,12 @@ PUBLISHER, SUBSCRIPTION = "publisher", "subscription"
 
 #: The start of a subscription as ops write it, for each offset type.
 WORDS = {kind: kind.name.lower() for kind in OffsetType}
+
+
+def filter_of(properties: Mapping[str, str]) -> dict[str, Any]:
+    """What the properties of a subscription say of its filter (document, Subscribe)."""
+    values = sorted(value for name, value in properties.items() if name.startswith("filter."))
+    return {"values": values, "unfiltered": properties.get("match-unfiltered") == "true"}
 
 
 class Tracking:
@@ -249,7 +255,7 @@ class Tracking:
     def _subscribe(self, frame: Subscribe, at: Position) -> None:
         start = {"type": WORDS[OffsetType(frame.offset_type)], "value": frame.offset}
         properties = dict(frame.properties or {})
-        settings = {"credit": frame.credit, "properties": properties}
+        settings = {"credit": frame.credit, "properties": properties, "filter": filter_of(properties)}
         window = Window(self.conn, frame.stream, frame.subscription_id, start, at, settings)
         self._windows[frame.subscription_id] = self._asked[frame.correlation_id] = window
         self.facts.windows.append(window)

@@ -27,6 +27,7 @@ FOUND = [
     ("asks-again", "deadlines-by-wall-clock", "waited", Injection("c1", "out", 1, "lost")),
     ("confirms-by-order", "acknowledges-on-arrival", "consume", None),
     ("confirms-what-was-ordered", "delimiter-in-acks", "by-hand", None),
+    ("confirms-what-was-ordered", "acknowledges-in-a-while", "settled-last", None),
     ("damage-is-told", "failures-are-hidden", "failing", None),
     ("delivers-what-came", "callback-error-ends-the-consumer", "failing", None),
     ("delivers-what-came", "expires-early", "in-time", None),

@@ -217,3 +217,12 @@ class CallbackOfTheBatch(Deliveries):
             queue.early.append(delivery)
         else:
             await self.client.runtime.callbacks.contain_async("message", lambda: callback(delivery))
+
+
+@mutant("early-messages-are-lost", tag="data", breaks=["B13"])
+class EarlyMessagesAreLost(Deliveries):
+    """Drops what came before the application has subscribed for the first time."""
+
+    def subscribe(self, queue: Queue) -> None:
+        queue.early.clear()
+        super().subscribe(queue)

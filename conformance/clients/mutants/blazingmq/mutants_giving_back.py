@@ -14,6 +14,8 @@ from conformance.clients.reference.blazingmq.queues import LIMITS, RESTORE_S, Qu
 from conformance.clients.reference.kit import ClientError
 from fakebrokers.blazingmq.frames import Confirm, Disconnect
 
+TOGETHER_S = 0.05
+
 
 @mutant("confirms-for-closed-queues", tag="wire", breaks=["B14"])
 class ConfirmsForClosedQueues(Deliveries):
@@ -89,3 +91,23 @@ class NoConnectionIsAMistake(BlazingClient):
     def link_now(self) -> Link:
         assert self.link is not None
         return self.link
+
+
+@mutant("confirms-together", tag="data", breaks=["B14"])
+class ConfirmsTogether(Deliveries):
+    """Sends confirms together, a little later, and forgets those of a queue that is closed until then."""
+
+    waiting: tuple[Delivery, ...] = ()
+
+    def confirm(self, delivery: Delivery) -> None:
+        if self.client.queues.numbered(delivery.queue.q_id) is not delivery.queue:
+            raise ClientError("closed", "the queue is closed", definite=True)
+        if not self.waiting:
+            asyncio.get_running_loop().call_later(TOGETHER_S, self.send)
+        self.waiting = (*self.waiting, delivery)
+
+    def send(self) -> None:
+        waiting, self.waiting = self.waiting, ()
+        there = [one for one in waiting if self.client.queues.numbered(one.queue.q_id) is one.queue]
+        if there and self.client.link is not None and not self.client.runtime.is_closed:
+            self.client.link.send(Confirm(tuple(self.message(one) for one in there)))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 
 from conformance.clients.mutants.registry import mutant
-from conformance.clients.reference.blazingmq.frames import Frames
+from conformance.clients.reference.blazingmq.frames import EVENT_MAX, Frames, FutureCodec
 from conformance.clients.reference.blazingmq.link import Link
 from conformance.clients.reference.kit import ClientError
-from fakebrokers.blazingmq.codec import BlazingCodec
+from fakebrokers.blazingmq import ber
+from fakebrokers.blazingmq.codec import HEADER_SIZE, BlazingCodec
 from fakebrokers.blazingmq.codes import Encoding, EventType
 from fakebrokers.blazingmq.frames import HeartbeatResponse, OtherEvent, Push
 from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.errors import WireError
 
 SMALL = 8192
 LARGE = 16 << 10
@@ -148,3 +151,21 @@ class LargeEventsInterleave(Link):
             return
         super().write(data[: len(data) // 2])
         asyncio.get_running_loop().call_soon(super().write, data[len(data) // 2 :])
+
+
+class _OneChoice(FutureCodec):
+    def decode(self, event: bytes) -> Frame:
+        frame = super().decode(event)
+        if isinstance(frame, Malformed) and frame.code == "control":
+            with suppress(WireError):
+                *_, choice = ber.parse(event[HEADER_SIZE:]).parts
+                [_] = choice.parts
+        return frame
+
+
+@mutant("fails-without-a-choice", tag="life-cycle", breaks=["B19"])
+class FailsWithoutAChoice(Frames):
+    """Expects one choice in a control message that is none of the schema, and fails where it has others."""
+
+    def __init__(self) -> None:
+        self.codec = _OneChoice(max_event=EVENT_MAX)

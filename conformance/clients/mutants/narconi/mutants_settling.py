@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+from typing import Any
+
 from conformance.clients.adapter import kit
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
@@ -9,6 +13,8 @@ from conformance.clients.reference.narconi.channels import Subscription
 from conformance.clients.reference.narconi.consumer import Consumer
 from conformance.clients.reference.narconi.ops import NarconiOps
 from conformance.clients.reference.narconi.socket import Socket
+
+WHILE_S = 0.05
 
 
 @mutant("waits-for-those-below", tag="life-cycle", breaks=["N11"])
@@ -64,3 +70,15 @@ class EndedSubscriptionsStayConnected(NarconiOps):
             handle: Subscription = self.adapter.handle_of(sub)
             handle._stop()
             handle._leave_out()
+
+
+@mutant("acknowledges-in-a-while", tag="data", breaks=["N11"])
+class AcknowledgesInAWhile(Consumer):
+    """Sends acknowledgements a little later, by when the channel may be closed."""
+
+    def command(self, value: dict[str, Any]) -> None:
+        asyncio.get_running_loop().call_later(WHILE_S, self.later, value)
+
+    def later(self, value: dict[str, Any]) -> None:
+        with suppress(ClientError):
+            super().command(value)

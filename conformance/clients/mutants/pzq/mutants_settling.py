@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.pzq.client import PzqClient
 from conformance.clients.reference.pzq.consumer import Consumer, Delivery
 from conformance.clients.reference.pzq.sockets import Parts
+
+WHILE_S = 0.05
 
 
 @mutant("acknowledges-on-arrival", tag="data", breaks=["P8", "P9"], aims=["PZQ-2.16"])
@@ -127,3 +130,21 @@ class CopiesAreNews(Consumer):
 
     def is_known(self, delivery: Delivery) -> bool:
         return False
+
+
+@mutant("acknowledges-in-a-while", tag="data", breaks=["P8"])
+class AcknowledgesInAWhile(Consumer):
+    """Sends acknowledgements a little later, by when the socket may be closed."""
+
+    is_closed = False
+
+    async def settle(self, delivery: Delivery, positive: bool) -> None:
+        asyncio.get_running_loop().call_later(WHILE_S, self.later, delivery, positive)
+
+    def later(self, delivery: Delivery, positive: bool) -> None:
+        if not self.is_closed:
+            self.socket.send(*self.acknowledgement(delivery, positive))
+
+    def close(self) -> None:
+        self.is_closed = True
+        super().close()

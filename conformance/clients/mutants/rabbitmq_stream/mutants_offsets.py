@@ -158,3 +158,14 @@ class OffsetsAreStoredLater(StreamClient):
         offset = self._waiting.pop((stream, reference), None)
         if offset is not None:
             await super().store_offset(stream, reference, offset)
+
+
+@mutant("first-offset-is-none", tag="data", breaks=["R12"])
+class FirstOffsetIsNone(StreamClient):
+    """Reports that no offset is stored where the first one is."""
+
+    async def query_offset(self, stream: str, reference: str, timeout: float | None = None) -> int:
+        offset = await super().query_offset(stream, reference, timeout) or None
+        if offset is None:
+            raise ClientError("refused", "no offset", code=Code.NO_OFFSET)
+        return offset

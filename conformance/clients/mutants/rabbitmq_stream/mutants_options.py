@@ -132,3 +132,27 @@ class LoginsInLatin1(Handshake):
         parts = ("", self.settings.user, self.settings.password)
         credentials = b"\0".join(part.encode("latin-1", "replace") for part in parts)
         self._ask(SaslAuthenticate, self.settings.mechanism, credentials, then=self.authenticated)
+
+
+@mutant("asks-as-the-last-one-did", tag="wire", breaks=["R9"])
+class AsksAsTheLastOneDid(Consuming):
+    """Adds to the properties of a subscription those of the one before it."""
+
+    last: Mapping[str, str] = {}
+
+    async def subscribe(self, *args: Any, properties: Any = None, **more: Any) -> Subscription:
+        self.last, properties = properties or {}, {**self.last, **(properties or {})}
+        return await super().subscribe(*args, properties=properties, **more)
+
+
+@mutant("arguments-add-up", tag="wire", breaks=["R13"])
+class ArgumentsAddUp(StreamClient):
+    """Creates a stream with the arguments of those before it, too."""
+
+    arguments: Mapping[str, str] = {}
+
+    async def create(
+        self, stream: str, arguments: Mapping[str, str] | None = None, timeout: float | None = None
+    ) -> None:
+        self.arguments = {**self.arguments, **(arguments or {})}
+        await super().create(stream, self.arguments, timeout)

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
@@ -166,3 +167,27 @@ class DeletesAreRefused(Publishing):
     async def delete_publisher(self, stream: str, name: str | None, timeout: float | None) -> None:
         await super().delete_publisher(stream, name, timeout)
         raise refused("DeletePublisher", Code.OK)
+
+
+@mutant("as-long-as-the-first", tag="life-cycle", breaks=["R6"])
+class AsLongAsTheFirst(Publishing):
+    """Who waits for a publisher that is being declared waits as long as the first one may."""
+
+    def __init__(self, client: StreamClient) -> None:
+        super().__init__(client)
+        self._until: dict[Publisher, float] = {}
+
+    async def declared(self, publisher: Publisher, deadline: float) -> None:
+        try:
+            await super().declared(publisher, self._until.setdefault(publisher, deadline))
+        finally:
+            self._until.pop(publisher, None)
+
+
+@mutant("declares-for-each", tag="wire", breaks=["R6"])
+class DeclaresForEach(Publishing):
+    """Declares a publisher once more for each message that comes while it is being declared."""
+
+    async def declared(self, publisher: Publisher, deadline: float) -> None:
+        self._declaring.pop(publisher, None)
+        await super().declared(publisher, deadline)

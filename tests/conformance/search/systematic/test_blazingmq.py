@@ -80,6 +80,13 @@ def test_limits_that_nobody_has_ordered_are_found(
     assert judge(runner(PROTOCOL)(spec)) == []
 
 
+def test_what_came_before_the_application_had_subscribed_is_called_so() -> None:
+    found = judge(runner(PROTOCOL, "early-messages-are-lost")(Spec(PROTOCOL, "late-callback")))
+    details = {finding.name: finding.detail for finding in found}
+    assert "came before the application had subscribed" in details["delivers-what-came"]
+    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, "late-callback"))) == []
+
+
 def test_a_confirm_in_the_instant_of_a_close_is_none_too_many() -> None:
     spec = Spec(PROTOCOL, "closing", (Injection("c1", "out", 13, "swap"),))
     assert judge(runner(PROTOCOL)(spec)) == []

@@ -5,9 +5,14 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+from conformance.run.bases import ScriptContext, base
 from conformance.run.specs import Injection, Spec
 from conformance.search.systematic.order import DrawOrder, Ledger
-from conformance.search.systematic.universe import DrawableSpec
+from conformance.search.systematic.universe import DrawableSpec, plain
+
+
+async def nothing(context: ScriptContext) -> None:
+    """A base that does nothing."""
 
 
 def items(groups: int = 5, each: int = 20, act: str = "rst") -> list[DrawableSpec]:
@@ -77,3 +82,11 @@ def test_another_universe_begins_anew(tmp_path: Path) -> None:
     assert Ledger.load(tmp_path / "ledger.json", 11).drawn == {}
     (tmp_path / "ledger.json").write_text("nonsense")
     assert Ledger.load(tmp_path / "ledger.json", 10).drawn == {}
+
+
+def test_walks_come_after_the_other_bases_without_faults() -> None:
+    universe = [plain("toy", base(name=name)(nothing)._replace(is_drawn=name < "c")) for name in "abcd"]
+    for seed in range(5):
+        drawn = [spec.base for spec in DrawOrder([*items(), *universe], seed)]
+        assert set(drawn[:2]) == {"c", "d"}
+        assert set(drawn[2:4]) == {"a", "b"}

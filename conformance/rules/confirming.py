@@ -1,0 +1,209 @@
+"""What the application is done with is confirmed to the broker, once: where messages do not come again by
+themselves."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from conformance.rules.queues import WRITE_S, pause_s
+from conformance.rules.registry import Violation, invariant
+from conformance.run.bases import RunOp
+from conformance.run.case import Case
+from conformance.run.facts import Window
+from conformance.run.showing import counted, shown
+from conformance.run.trace import Position
+from conformance.run.view import Conn
+
+EARLY_S = 0.001  #: a callback that ends this close to something else may have ended after it
+Name = tuple[str, Any]  #: of a message: its target and its id
+
+
+def _key(name: Any) -> str:
+    """What a confirm is for: one message, or all up to it (`up_to`)."""
+    return f"all up to message {shown(name[1])}" if isinstance(name, tuple) else f"message {shown(name)}"
+
+
+def up_to(position: Any) -> Any:
+    """The name of one word for a message and all before it; see `facts.Confirmed`."""
+    return "up to", position
+
+
+class Order(NamedTuple):
+    """The application is done with a message.
+
+    Attributes:
+        at: When it has begun to say so.
+        takes_s: What its callback takes until then.
+        ended: When it has done so; None where its callback does.
+        is_sure: Whether the client has taken it.
+    """
+
+    name: Name
+    at: Position
+    takes_s: float
+    ended: Position | None
+    is_sure: bool
+
+
+def _orders(case: Case) -> Iterator[Order]:
+    """What the application is done with."""
+    by_ref = {(heard["sub"], heard["ref"]): heard for heard in case.heard("message")}
+    for done in case.done("settle"):
+        heard = by_ref.get((done.args["sub"], done.args["ref"]))
+        if heard is not None:
+            is_sure = done.result is not None and done.result.ok
+            position = heard["position"]
+            key = up_to(position) if done.args.get("how") == "ack_to" else position
+            yield Order((heard["target"], key), done.begun, 0.0, done.ended, is_sure)
+    settling = {
+        done.args["sub"]: done
+        for done in case.done("subscribe")
+        if (done.args.get("on_message") or {}).get("auto_settle") == "ack"
+    }
+    for heard in case.heard("message"):
+        if heard["sub"] in settling and heard["position"] is not None:  # what has no name cannot be confirmed
+            takes_s = pause_s(settling[heard["sub"]])
+            name = heard["target"], heard["position"]
+            yield Order(name, heard.at, takes_s, None, not case.notes.raises)
+
+
+@invariant("confirms-by-order")
+def confirms_by_order(case: Case) -> Iterator[Violation]:
+    """A message is confirmed to the broker only because the application decided so, and as often.
+
+    Why:
+        The broker deletes a message that was never processed: a crash of the consumer loses it.
+
+    Rests on:
+        BlazingMQ: CONFIRM removes a message for good (docs/protocols/blazingmq.md, 4, 9).
+        Narconi: an unknown or repeated ackId ends the channel with 500 (docs/protocols/narconi.md,
+            "consume").
+        PZQ: the status 1 removes the message (docs/protocols/pzq.md, "Consumer").
+
+    Example:
+        message "0A3F" of bmq://bmq.test/orders was confirmed unasked, or again.
+
+    Judges:
+        blazingmq, narconi, pzq
+    """
+    if case.traits.settlement.redelivers:
+        return
+    orders: dict[Name, list[Position]] = defaultdict(list)
+    for order in _orders(case):
+        orders[order.name].append(order.at)
+    count: Counter[Name] = Counter()
+    for one in case.facts.confirmed:
+        name = one.target, one.key
+        count[name] += 1
+        if count[name] > sum(1 for at in orders[name] if case.may_precede(at, one.at)):
+            yield f"{_key(one.key)} of {one.target} was confirmed unasked, or again", one.at
+
+
+@invariant("confirms-what-was-ordered")
+def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
+    """What the application is done with is confirmed to the broker, while its connection is open.
+
+    Why:
+        Messages that were processed come again, and the queue runs full, as the broker's limit of
+        unconfirmed messages is reached.
+
+    Rests on:
+        BlazingMQ: unconfirmed messages count against maxUnconfirmedMessages, and are delivered again
+            (docs/protocols/blazingmq.md, 9).
+        Narconi: limit is the most unacknowledged messages at a time (docs/protocols/narconi.md, "consume").
+        PZQ: without an acknowledgement a message comes again after the ack timeout (docs/protocols/pzq.md,
+            "Ack timeout"). A ROUTER that connects keeps its peer's routing id when the connection is lost, so
+            what came before is acknowledged over the next one ("Consumer"; ZeroMQ's RFC 28, ROUTER).
+
+    Example:
+        message "7" of orders was confirmed 0 times, not 1.
+
+    Judges:
+        blazingmq, narconi, pzq
+    """
+    if case.traits.settlement.redelivers:
+        return
+    confirmed = Counter((one.target, one.key) for one in case.facts.confirmed)
+    wanted: Counter[Name] = Counter()
+    for order, window in _in_one_life(case):
+        until_s = order.at.t + order.takes_s + WRITE_S + case.slack_s
+        ends = (window.closed, window.conn.ended, window.conn.garbage, case.mark("close"))
+        over = any(end is not None and end.t <= until_s for end in ends) or until_s > case.ended_s
+        name = order.name
+        wanted[name] += not over
+        if confirmed[name] < wanted[name]:
+            text = f"{_key(name[1])} of {name[0]} was confirmed {counted(confirmed[name], 'time')}"
+            yield f"{text}, not {wanted[name]}", order.at
+
+
+def _in_one_life(case: Case) -> Iterator[tuple[Order, Window]]:
+    """What the application is done with for sure, and the life in which it came, where it was only one: what
+    came in several may be confirmed in any."""
+    come: dict[Name, list[Window]] = defaultdict(list)
+    for window in case.facts.windows:
+        for arrival in window.arrivals:
+            for record in arrival.records:
+                come[window.target, record.position].append(window)
+    for order in _orders(case):
+        target, key = order.name
+        lives = come[target, key[1] if isinstance(key, tuple) else key]
+        if order.is_sure and len({id(window) for window in lives}) == 1:
+            [window, *_] = lives
+            if window.opened is not None and window.opened < order.at:  # the client has it for sure
+                yield order, window
+
+
+@invariant("confirms-what-was-ordered")
+def confirms_before_its_end(case: Case) -> Iterator[Violation]:
+    """What the application was done with before it closed the queue or the session is confirmed before that
+    ends."""
+    if case.traits.settlement.redelivers:
+        return
+    confirmed = Counter((one.target, one.key) for one in case.facts.confirmed)
+    wanted: Counter[Name] = Counter()
+    for order, window in _in_one_life(case):
+        end = _closed_by(case, order, window)
+        if end is None or not _was_open(window.conn, end):
+            continue
+        wanted[order.name] += 1
+        if confirmed[order.name] < wanted[order.name]:
+            what = f"{_key(order.name[1])} of {order.name[0]}"
+            text = f"{what} was not confirmed, though the application was done with it before its {end.op}"
+            yield text, order.at, end.begun
+
+
+def _closed_by(case: Case, order: Order, window: Window) -> RunOp | None:
+    """The op by which the application has ended the life of a message after it was done with that."""
+    target = order.name[0]
+    subscribed = [done.args for done in case.done("subscribe") if done.args["target"] == target]
+    sessions, subs = ({args[name] for args in subscribed} for name in ("session", "sub"))
+    if len(sessions) > 1:
+        return None  # of which of them a life is cannot be known
+    for done in case.done("close", *(case.traits.delivery.closing or ("unsubscribe",))):
+        args = done.args
+        is_other = (
+            ("session" in args and args["session"] not in sessions)
+            or ("target" in args and args["target"] != target)
+            or ("sub" in args and args["sub"] not in subs)
+        )
+        if is_other or done.ended is None or done.ended < order.at:
+            continue
+        is_later = (
+            order.ended < done.begun
+            if order.ended is not None
+            else order.at.t + order.takes_s + EARLY_S + case.slack_s < done.begun.t
+        )
+        was_over = window.closed is not None and window.closed < done.begun
+        is_ok = done.result is not None and done.result.ok
+        return done if is_later and is_ok and not was_over else None
+    return None
+
+
+def _was_open(conn: Conn, end: RunOp) -> bool:
+    """Whether a connection was good from the beginning of an op that ends something to its end, or up to
+    the client's own word."""
+    lost = conn.lost()
+    until = min((at for at in (conn.client_closing, end.ended) if at is not None), default=None)
+    return conn.serves(end.begun) and until is not None and (lost is None or until < lost)
