@@ -310,6 +310,7 @@ class Flow:
         whole: When all pieces were there.
         error: With what it ended, if it broke off; None for a proper end.
         code: The code of that, if it has one.
+        words: The words of that, if it has any.
     """
 
     direction: str
@@ -324,6 +325,7 @@ class Flow:
     whole: Position | None = None
     error: Any = None
     code: Any = None
+    words: str = ""
 
     @property
     def body(self) -> bytes:

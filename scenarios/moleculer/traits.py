@@ -50,7 +50,7 @@ from scenarios.moleculer.sweep.offering import offered, other_selves, overheard,
 from scenarios.moleculer.sweep.reading import AnyWireDecoder, Wire, writer
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, is_silent, needless, wrong_roster
 from scenarios.moleculer.sweep.sending import neglected, wrong_sending
-from scenarios.moleculer.sweep.serving import changed_errors, refused_offers
+from scenarios.moleculer.sweep.serving import broken_streams, changed_errors, refused_offers
 from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
@@ -194,6 +194,7 @@ class MoleculerReading(Reading):
         facts.broken += other_selves(facts, [done.begun for done in ops if done.op == "connect"])
         facts.wrong += refused_offers(ops, facts)
         facts.wrong += changed_errors(ops, facts)
+        facts.wrong += broken_streams(ops, facts)
         options = [done.args["options"] for done in ops if done.op == "connect"]
         balances = all(one.get("disable_balancer") for one in options)
         facts.deaf += unheard(conns.values(), facts, balances=balances)
@@ -277,6 +278,9 @@ class MoleculerPeers(Peers):
         source = body_bytes(given) if given else b"".join(json.dumps(one).encode() for one in objects or ())
         data = result.value.get("data") if result is not None and result.ok else None
         return (source if given or objects else None), _stream_in(data)
+
+    def breaks(self, args: Args) -> str:
+        return str(args.get("breaks", ""))
 
     def wrong_roster(self, case: Any, reported: Args, begun: Position, ended: Position) -> str:
         return wrong_roster(case, reported, begun, ended)

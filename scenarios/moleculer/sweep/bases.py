@@ -47,6 +47,7 @@ from scenarios.moleculer.sweep.lives import (
     stopped,
 )
 from scenarios.moleculer.sweep.streaming import (
+    answers_fail,
     broken_off,
     called_off,
     downloads,
@@ -55,6 +56,7 @@ from scenarios.moleculer.sweep.streaming import (
     long_upload,
     sent_to,
     sent_up,
+    sources_fail,
     unread,
 )
 from scenarios.moleculer.sweep.troubles import (
@@ -91,6 +93,7 @@ __all__ = [
     "aborted",
     "again",
     "another_instance",
+    "answers_fail",
     "at_rest",
     "balanced",
     "balanced_again",
@@ -147,6 +150,7 @@ __all__ = [
     "several_servers",
     "silence",
     "slow_close",
+    "sources_fail",
     "spread",
     "stopped",
     "streams",

@@ -34,6 +34,7 @@ from scenarios.moleculer.sweep.contents import (
     code_of,
     is_first,
     topic_in,
+    words_in,
 )
 from scenarios.moleculer.sweep.legal import problem
 from scenarios.moleculer.sweep.reading import packet_or
@@ -294,7 +295,7 @@ class Tracking:
             flow.error = broken_by(frame)
             if getattr(frame, "success", True) is False:
                 flow.error = flow.error or {}
-            flow.code = code_in(flow.error)
+            flow.code, flow.words = code_in(flow.error), words_in(flow.error)
         flow.note(at)
 
     def _check_parent(self, frame: Request, at: Position) -> None:

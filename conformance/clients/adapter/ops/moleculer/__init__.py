@@ -57,6 +57,7 @@ class Behaviour(Outgoing, frozen=True, rename={"returned": "return", "thrown": "
         throw: It fails.
         sleep_ms: It takes its time.
         stream: It answers with a stream, in pieces of `chunk` bytes.
+        breaks: After all of it the source fails, with an error of these words.
         read_stream: It reads what the caller streams, and answers with that.
         special: Something that the adapter knows by name; a name that it does not know fails `unsupported`.
     """
@@ -66,6 +67,7 @@ class Behaviour(Outgoing, frozen=True, rename={"returned": "return", "thrown": "
     sleep_ms: Milliseconds | UnsetType = UNSET
     stream: Body | UnsetType = UNSET
     chunk: Ordinal | UnsetType = UNSET
+    breaks: str | UnsetType = UNSET
     read_stream: bool | UnsetType = UNSET
     special: str | UnsetType = UNSET
 
@@ -97,6 +99,7 @@ class Call(Arguments, frozen=True):
         stream: What is uploaded.
         chunk: Bytes of a piece of it; each is made when it is asked for.
         every_ms: And not before these have passed since the one before.
+        breaks: After all of it the source fails, with an error of these words.
         objects: A stream of objects instead.
     """
 
@@ -111,6 +114,7 @@ class Call(Arguments, frozen=True):
     stream: Body | UnsetType = UNSET
     chunk: Ordinal | UnsetType = UNSET
     every_ms: Milliseconds | UnsetType = UNSET
+    breaks: str | UnsetType = UNSET
     objects: list[Any] | UnsetType = UNSET
 
 
@@ -259,6 +263,7 @@ PROFILE = Profile(
     ops=ops_in(globals()),
     capabilities={
         "streams": "streamed parameters and answers",
+        "streams.broken": "streams whose source fails: `breaks` of `mol.call` and of a behaviour",
         "disable_balancer": "balancing by the broker",
     },
 )
