@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from conformance.rules.answers import agree, difference, shared
+from conformance.rules.answers import agree, changed, difference, of_another, shared
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
@@ -88,7 +88,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
     for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if done.result.ok and not _is_accepted(case, done, asks, questions):
-            text = f"{done.op} was ok without an answer that accepts it"
+            text = f"{done.op} was ok without an answer that accepts it{_besides(case, done, asks)}"
             was_refused = done.op in case.traits.questions.creating and bool(_come(case, done, questions))
             word = "takes_existing" if was_refused else "reads_odd" if case.has_unread(done) else ""
             yield May(word, text) if word else text, done.ended
@@ -96,6 +96,12 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         yield from _subscribed_without_answer(case)
     if not (case.traits.connecting.unseen_connections or case.traits.connecting.connects_late):
         yield from _connected_without_handshake(case)
+
+
+def _besides(case: Case, done: RunOp, asks: Asks) -> str:
+    """What came in place of an answer, in words that follow a sentence; "" if nothing did."""
+    known = [question for _, _, questions in asked_by_ops(case) for question in questions]
+    return of_another(case, done, asks) or changed(case, done, asks, known)
 
 
 def _is_accepted(case: Case, done: RunOp, asks: Asks, questions: Sequence[Question]) -> bool:
@@ -237,7 +243,7 @@ def answer_value(case: Case) -> Iterator[Violation]:
         if wanted and not any(agree(got, each) for each in wanted):
             path, one, other = difference(got, max(wanted, key=partial(shared, got)))
             text = f"{done.op} returned {path} {shown(one)}".replace("  ", " ")
-            yield f"{text}, the answer has {shown(other)}", done.ended
+            yield f"{text}, the answer has {shown(other)}{of_another(case, done, asks)}", done.ended
 
 
 @invariant("answer-counts")

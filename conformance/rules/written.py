@@ -57,6 +57,8 @@ def written_once(case: Case) -> Iterator[Violation]:
         over = "" if has_waited else _over(case, reported.get(one.body), one)
         is_once = not one.is_deduplicated and (has_answer or not case.traits.settlement.repeats)
         if first is not one and (over or is_once):
+            late_s = one.at.t - words[0].at.t if has_answer else 0.0
+            over = over or (f" {late_s:.1f} s after its answer had come" if has_answer else "")
             yield May("repeats", f"{message(one.body)} was written again{over}"), one.at
 
 

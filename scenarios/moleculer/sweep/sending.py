@@ -152,9 +152,25 @@ def _wrong_call(case: Case, done: RunOp, options: Mapping[str, Any], there: Mapp
     able = {name for name, services in there.items() if _offers(services, action)}
     if node:
         able &= {node}
+    if able and not asked and (otherwise := _asked_otherwise(case, done)):
+        given = shown(done.args.get("params"))
+        return f"{action} was asked with {shown(otherwise.params)}, the application gave {given}"
     if len(asked) != (1 if able else 0):
         return f"{action} was asked {len(asked)} times, {_nodes(able)} can answer"
     return wrong_request(done.args, asked[0].frame, str(asked[0].to), able, options) if asked else ""
+
+
+def _asked_otherwise(case: Case, done: RunOp) -> Request | None:
+    """A request that was sent for the action of a call, with parameters that no call at the time has."""
+    calls = [one for one in case.done("mol.call") if _is_meanwhile(done, one)]
+    for one in case.facts.sent:
+        frame = one.frame
+        if not isinstance(frame, Request) or not is_first(frame) or frame.action != done.args["action"]:
+            continue
+        if done.begun < one.at and (done.ended is None or one.at < done.ended):
+            if not any(has_params(c.args, frame) or _is_in_its_place(c, frame) for c in calls):
+                return frame
+    return None
 
 
 def _is_in_its_place(done: RunOp, frame: Request) -> bool:

@@ -230,3 +230,12 @@ class MetaOfAllCallers(Server):
         self.collected.update(found.meta)
         found.meta = self.collected
         return found
+
+
+@mutant("falsy-params-are-none", tag="data", breaks=["M5"])
+class FalsyParamsAreNone(Caller):
+    """Sends an empty object for 0, false and all that is empty."""
+
+    def request(self, *args: Any) -> Json:
+        packet = super().request(*args)
+        return packet if packet["params"] else {**packet, "params": {}}
