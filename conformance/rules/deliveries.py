@@ -8,6 +8,7 @@ from typing import Any
 from conformance.clients.adapter.messages import body_bytes
 from conformance.rules.logs import DUE_S, Log, is_body
 from conformance.rules.registry import May, Violation, invariant
+from conformance.rules.requests import keeps_connections
 from conformance.rules.subscriptions import subscriptions
 from conformance.run.case import Case
 from conformance.run.facts import Record, Should
@@ -45,6 +46,26 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
         return
     for done, windows in subscriptions(case):
         yield from Log(case, done, windows).check()
+
+
+@invariant("delivers-what-came")
+def delivers_to_each_of_several(case: Case) -> Iterator[Violation]:
+    """Where several subscriptions of a log are open at the same time, each gets what came for one of them."""
+    if not case.traits.delivery.is_log or not keeps_connections(case):
+        return
+    known = {id(done) for done, _ in subscriptions(case)}
+    for done in case.done("subscribe"):
+        is_plain = done.result is not None and done.result.ok and not case.traits.delivery.spreads(done.args)
+        if not is_plain or id(done) in known:
+            continue
+        windows = [
+            one for one in case.facts.windows
+            if one.target == done.args["target"] and one.asked > done.begun
+        ]  # fmt: skip
+        wrong = [list(Log(case, done, [window]).check()) for window in windows]
+        if wrong and all(wrong):
+            what, *at = min(wrong, key=len)[0]
+            yield (f"{done.args['sub']}, one of several subscriptions of {done.args['target']}: {what}", *at)
 
 
 @invariant("no-delivery-behind-the-end")

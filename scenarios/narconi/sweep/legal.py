@@ -12,6 +12,7 @@ from fakebrokers.narconi import frames as f
 KEY_BYTES = 16
 SUB_PROTOCOLS = ("publish", "consume")
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+TORN = re.compile(r"[\x00\r\n]")  #: what no value of a header may have (RFC 9110, 5.5)
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -40,6 +41,8 @@ def problem(request: f.HttpRequest, keys: set[str]) -> str:
     named: dict[str, list[str]] = {}
     for name, value in request.headers:
         named.setdefault(name.lower(), []).append(value)
+        if TORN.search(value):
+            return f"a request whose header {shown(name)} is {shown(value)}"
     if request.minor and len(named.get("host", ())) != 1:
         return f"a request with {len(named.get('host', ()))} Host headers"
     if len(named.get("content-length", ())) > 1 or (
