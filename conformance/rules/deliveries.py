@@ -8,7 +8,7 @@ from typing import Any
 from conformance.clients.adapter.messages import body_bytes
 from conformance.rules.logs import DUE_S, Log, is_body
 from conformance.rules.registry import May, Violation, invariant
-from conformance.rules.requests import keeps_connections
+from conformance.rules.requests import was_left_alone
 from conformance.rules.subscriptions import subscriptions
 from conformance.run.case import Case
 from conformance.run.facts import Record, Should
@@ -51,7 +51,7 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
 @invariant("delivers-what-came")
 def delivers_to_each_of_several(case: Case) -> Iterator[Violation]:
     """Where several subscriptions of a log are open at the same time, each gets what came for one of them."""
-    if not case.traits.delivery.is_log or not keeps_connections(case):
+    if not case.traits.delivery.is_log or not was_left_alone(case):
         return
     known = {id(done) for done, _ in subscriptions(case)}
     for done in case.done("subscribe"):

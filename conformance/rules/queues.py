@@ -130,12 +130,13 @@ def delivers_what_came_to_several(case: Case) -> Iterator[Violation]:
         left = [one for one in case.heard("message") if one["target"] == target]
         begun_s = max(done.begun.t for done in subscribed)
         for at, window, record in _come(case, target):
-            heard = next((one for one in left if _same(one, record)), None)
+            latest_s = max(at.t, begun_s) + DUE_S + slow_s * sum(1 for t in times if t <= at.t)
+            if not any(_was_due(case, done, window, latest_s + case.slack_s) for done in subscribed):
+                continue
+            heard = next((one for one in left if _same(one, record) and case.may_precede(at, one.at)), None)
             if heard is not None:
                 left.remove(heard)
-                continue
-            latest_s = max(at.t, begun_s) + DUE_S + slow_s * sum(1 for t in times if t <= at.t)
-            if any(_was_due(case, done, window, latest_s + case.slack_s) for done in subscribed):
+            else:
                 text = f"message {shown(record.position)} came for one of the subscriptions of {target}"
                 yield f"{text}, and was delivered to none", at
 
