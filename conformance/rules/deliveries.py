@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from conformance.rules.logs import DUE_S, Log, is_body
 from conformance.rules.registry import May, Violation, invariant
 from conformance.rules.requests import was_left_alone
 from conformance.rules.subscriptions import subscriptions
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Record, Should
 from conformance.run.reported import ReportedEvent
@@ -53,19 +55,21 @@ def delivers_to_each_of_several(case: Case) -> Iterator[Violation]:
     """Where several subscriptions of a log are open at the same time, each gets what came for one of them."""
     if not case.traits.delivery.is_log or not was_left_alone(case):
         return
-    known = {id(done) for done, _ in subscriptions(case)}
+    targets: dict[str, list[RunOp]] = defaultdict(list)
     for done in case.done("subscribe"):
-        is_plain = done.result is not None and done.result.ok and not case.traits.delivery.spreads(done.args)
-        if not is_plain or id(done) in known:
-            continue
-        windows = [
-            one for one in case.facts.windows
-            if one.target == done.args["target"] and one.asked > done.begun
-        ]  # fmt: skip
-        wrong = [list(Log(case, done, [window]).check()) for window in windows]
-        if wrong and all(wrong):
-            what, *at = min(wrong, key=len)[0]
-            yield (f"{done.args['sub']}, one of several subscriptions of {done.args['target']}: {what}", *at)
+        targets[done.args["target"]].append(done)
+    for target, subscribed in targets.items():
+        windows = [one for one in case.facts.windows if one.target == target]
+        if not len({done.args["sub"] for done in subscribed}) == len(subscribed) == len(windows) > 1:
+            continue  # with one life each
+        known = {id(done) for done, _ in subscriptions(case)}
+        for done in subscribed:
+            if id(done) in known or case.traits.delivery.spreads(done.args):
+                continue
+            wrong = [list(Log(case, done, [window]).check()) for window in windows]
+            if all(wrong):
+                what, *at = min(wrong, key=len)[0]
+                yield (f"{done.args['sub']}, one of several subscriptions of {target}: {what}", *at)
 
 
 @invariant("no-delivery-behind-the-end")
