@@ -213,6 +213,21 @@ def _turned_away(case: Case, done: RunOp) -> list[Any]:
     ]
 
 
+@invariant("refused-needs-answer")
+def unauthorized_needs_answer(case: Case) -> Iterator[Violation]:
+    """An op is reported as one of a user who is not let in only after an answer that says so."""
+    known = case.traits.questions.unauthorized
+    for done, _, questions in asked_by_ops(case) if known else ():
+        assert done.result is not None
+        if done.result.word != "auth":
+            continue
+        codes = [one.code for one in _come(case, done, questions)] + _turned_away(case, done)
+        if done.result.code not in known or done.result.code not in codes:
+            code = "" if done.result.code is None else f" (code {shown(done.result.code)})"
+            text = f"{done.op} was reported as one of a user who is not let in{code}; {_came(codes)}"
+            yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
+
+
 @invariant("answer-value")
 def answer_value(case: Case) -> Iterator[Violation]:
     """What an op returns is what the answer contains.

@@ -245,8 +245,9 @@ class NarconiQuestions(Questions):
     questions = {f.WsPing: f.WsPong}  # noqa: RUF012 # as its type says
     ops = OPS
     ok, refusal = 200, 404
-    refusals = (202, 301, 400, 403, 429, 500, 503, 999)
+    refusals = (202, 301, 400, 401, 403, 429, 500, 503, 999)
     passing = (500, 503)
+    unauthorized = (401,)
 
     def accepts(self, frame: Any) -> bool:
         if isinstance(frame, f.HttpResponse):

@@ -68,6 +68,7 @@ class Questions:
         answers_move: Whether an answer finds its way over a later connection, so that a loss ends no
             question.
         passing: Codes of refusals that may be another answer the next time.
+        unauthorized: Codes that say that the user is not let in, where there are any.
         refuses_by_itself: Codes with which a client refuses, without asking, what it knows to be refused.
     """
 
@@ -82,6 +83,7 @@ class Questions:
     subscribe_asks: ClassVar[bool] = True
     answers_move: ClassVar[bool] = False
     passing: ClassVar[tuple[Any, ...]] = ()
+    unauthorized: ClassVar[tuple[Any, ...]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
 
     def is_answer(self, asked: Frame, frame: Frame) -> bool:

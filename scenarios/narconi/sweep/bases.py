@@ -5,6 +5,7 @@ from scenarios.narconi.sweep.asking import (
     cancelled,
     crowd,
     idle,
+    refused_for_reasons,
 )
 from scenarios.narconi.sweep.consuming import (
     at_once,
@@ -123,6 +124,7 @@ __all__ = [
     "posts",
     "publish",
     "refused",
+    "refused_for_reasons",
     "replaced",
     "rounds",
     "settle",

@@ -1,4 +1,4 @@
-"""What every request of a client has to have (RFC 9110, 7.2; RFC 6455, 4.1), and every answer."""
+"""What every request of a client has to have (RFC 9110, 7.2 and 8.6; RFC 6455, 4.1), and every answer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from binascii import Error
 
+from conformance.run.facts import Should
 from conformance.run.showing import shown
 from fakebrokers.narconi import frames as f
 
@@ -50,7 +51,8 @@ def problem(request: f.HttpRequest, keys: set[str]) -> str:
     ):
         return "a request with two lengths (Content-Length, Transfer-Encoding)"
     if not isinstance(request, f.WsUpgrade):
-        return ""
+        sized = request.method not in ("POST", "PUT") or {"content-length", "transfer-encoding"} & named.keys()
+        return "" if sized else Should(f"a {request.method} that does not say how long its body is")
     if named.get("sec-websocket-version") != ["13"]:
         return f"an upgrade with the version {shown(named.get('sec-websocket-version'))}"
     offered = named.get("sec-websocket-protocol", [])

@@ -150,6 +150,8 @@ OF_QUEUES = [
     ("narconi", "writes-what-was-given", "metadata-as-long-as-their-letters", "messages"),
     ("narconi", "writes-what-was-given", "line-feeds-in-headers", "posts"),
     ("narconi", "wire-legal", "nuls-in-headers", "posts"),
+    ("narconi", "wire-legal", "empty-posts-without-a-length", "posts"),
+    ("narconi", "refused-needs-answer", "forbidden-means-not-let-in", "refused-for-reasons"),
     ("narconi", "wire-legal", "returns-in-headers", "posts"),
     ("moleculer", "streams-are-whole", "cut-uploads-end-well", "called-off"),
     ("moleculer", "streams-are-whole", "failed-sources-end-well", "sources-fail"),

@@ -329,3 +329,21 @@ class ReturnsInHeaders(HttpApi):
     def header_text(self, value: Any) -> str:
         text = super().header_text(value)
         return text if "\n" in text else text.replace("\r", "\x85")
+
+
+@mutant("empty-posts-without-a-length", tag="wire", breaks=["N3"])
+class EmptyPostsWithoutALength(HttpConnection):
+    """Leaves out the length of a body that is empty."""
+
+    async def exchange(self, method: str, request: bytes) -> Response:
+        return await super().exchange(method, request.replace(b"Content-Length: 0\r\n", b""))
+
+
+@mutant("forbidden-means-not-let-in", tag="wording", breaks=["N16"])
+class ForbiddenMeansNotLetIn(HttpApi):
+    """Takes 403 for a user who is not let in."""
+
+    def expect(self, response: Response, *wanted: int) -> None:
+        if response.status == 403:
+            raise ClientError("auth", self.error_text(response), code=403)
+        super().expect(response, *wanted)
