@@ -45,7 +45,7 @@ from fakebrokers.moleculer.packets import (
     Response,
 )
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
-from scenarios.moleculer.sweep.contents import gives_stream, has_params
+from scenarios.moleculer.sweep.contents import gives_stream, has_params, words_in
 from scenarios.moleculer.sweep.offering import offered, other_selves, overheard, unheard
 from scenarios.moleculer.sweep.reading import AnyWireDecoder, Wire, writer
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, is_silent, needless, wrong_roster
@@ -57,6 +57,7 @@ from scenarios.moleculer.sweep.tracking import VERSION, Tracking
 
 HEARTBEAT_S = 10.0  #: of a node without options
 START_S = 0.5  #: a node waits for others after its DISCOVER, then its timers start (chapter 3)
+PLAIN_ERRORS = ("MoleculerError", "Error")  #: names of errors that say no more than their members
 OK, NOT_FOUND, FAILED = 200, 404, 500
 PEER, STRANGER = "peer", "stranger"  #: a fake node, and one that the client has not seen
 BY: dict[str, Any] = {"ver": VERSION, "sender": STRANGER}
@@ -87,11 +88,21 @@ def _is_plain(answer: Response) -> bool:
     return isinstance(answer.success, bool) and (answer.success or isinstance(answer.error, Mapping))
 
 
+def words_of(answer: Response) -> dict[str, str]:
+    """The message and the type of an error, unless it is of a name from which a library makes its own."""
+    error = answer.error if answer.success is False and isinstance(answer.error, Mapping) else {}
+    if error.get("name") not in PLAIN_ERRORS:
+        return {}
+    said = {"text": words_in(error), "type": error.get("type")}
+    return {name: value for name, value in said.items() if isinstance(value, str) and value.isprintable()}
+
+
 OPS = {
     "mol.call": Asks(
         Request,
         _is_of,
         answer_of,
+        said=words_of,
         apt=lambda args, answer: _is_plain(answer) and answer.stream is not True,
         also=meta_of,
     ),

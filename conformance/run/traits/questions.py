@@ -40,6 +40,8 @@ class Asks(NamedTuple):
         parts: Of an op that asks several questions, from its arguments: the kinds that each of them may have.
             All have to be accepted before it is done. None: any question will do.
         none: Whether what the op returned says that no answer came.
+        said: What a refusal says in words, and the op has to report: `text` and `type` of its error, where it
+            is clear what they are.
         differs: What is otherwise in a question than in the op's arguments, one sentence; "" if nothing is.
     """
 
@@ -51,6 +53,7 @@ class Asks(NamedTuple):
     also: Callable[[Args, Any], Mapping[str, Any]] | None = None
     none: Callable[[Mapping[str, Any]], bool] | None = None
     differs: Callable[[Args, Any], str] | None = None
+    said: Callable[[Any], Mapping[str, str]] | None = None
 
 
 class Questions:

@@ -81,7 +81,9 @@ from scenarios.moleculer.sweep.varied import (
     metas,
     served_metas,
     served_values,
+    sparse_services,
     values,
+    worded_errors,
 )
 from scenarios.moleculer.sweep.walking import WALKS
 
@@ -151,6 +153,7 @@ __all__ = [
     "silence",
     "slow_close",
     "sources_fail",
+    "sparse_services",
     "spread",
     "stopped",
     "streams",
@@ -160,5 +163,6 @@ __all__ = [
     "unread",
     "uploads",
     "values",
+    "worded_errors",
     "wrong_clock",
 ]

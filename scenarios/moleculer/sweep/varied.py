@@ -50,6 +50,45 @@ async def values(context: ScriptContext) -> None:
     await probed(context)
 
 
+def complain(ctx: Context) -> Any:
+    """Fails with the words and the type that were asked for."""
+    raise MoleculerError(ctx.params["words"], 422, ctx.params["type"])
+
+
+@base(role="caller", injections=False)
+async def worded_errors(context: ScriptContext) -> None:
+    """Calls are refused in words of every kind, with a type and without one."""
+    context.broker.node("strict", [Service("w", {"complain": complain})])
+    peer(context)
+    await joined(context)
+    for words in ("größer als 5 €", 'a "b" \\c', "%s {0} $1", "", "x" * 500, "null"):
+        for type in ("TOO.LARGE", None):
+            await begin(context, "w.complain", {"words": words, "type": type})
+    await probed(context)
+
+
+@base(role="caller", injections=False)
+async def sparse_services(context: ScriptContext) -> None:
+    """A node announces services without actions or events: nothing is there, or null, as some languages write
+    an empty map."""
+    other = context.broker.node("sparse", [])
+    peer(context)
+    await joined(context)
+    services = [
+        {"name": "bare"},
+        {"name": "null", "actions": None, "events": None, "settings": None, "metadata": None},
+        {"name": "r", "actions": {"r.echo": {"name": "r.echo"}}, "events": {"news.*": {"name": "news.*"}}},
+    ]
+    other.send_info(services=services, seq=7)
+    await context.sleep(1)
+    for number in range(2):
+        await context.op("mol.registry")
+        await context.op("mol.emit", event="news.a", data={"n": number})
+        await context.op("mol.broadcast", event="news.b", data={"n": number})
+        await begin(context, "p.echo", {"n": number})
+    await probed(context)
+
+
 @base(role="caller")
 async def metas(context: ScriptContext) -> None:
     """Meta goes with a call and comes back with its answer, changed."""
