@@ -82,6 +82,7 @@ from scenarios.moleculer.sweep.varied import (
     served_metas,
     served_values,
     sparse_services,
+    torn_topics,
     values,
     worded_errors,
 )
@@ -159,6 +160,7 @@ __all__ = [
     "streams",
     "taken_back",
     "thrown",
+    "torn_topics",
     "two_nodes",
     "unread",
     "uploads",

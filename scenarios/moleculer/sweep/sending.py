@@ -38,7 +38,7 @@ def wrong_sending(case: Case, done: RunOp) -> str:
     """What is wrong with what was sent for a call or an event; "" if nothing is, or it cannot be said."""
     problem = _wrong_at(case, done, done.begun)
     if problem and all(_wrong_at(case, done, position) for position in _about(case, done.begun)):
-        return problem
+        return problem.replace("\r", "\\r").replace("\n", "\\n")  # an event may be called anything
     return ""
 
 

@@ -20,6 +20,7 @@ VALUES: tuple[Any, ...] = (
         {"ä": {"deep": [{}]}},
     ),
 )
+TORN = ("a b", "a\tb", "a\r\nPING", "a\nb", "a\rb", "a b 3\r\nPUB MOL 0\r\n", "a.b")
 META = {"trace": "ä1", "a.b": 2, "nested": {"on": True}}
 CROWD = 150
 
@@ -85,6 +86,20 @@ async def sparse_services(context: ScriptContext) -> None:
         await context.op("mol.registry")
         await context.op("mol.emit", event="news.a", data={"n": number})
         await context.op("mol.broadcast", event="news.b", data={"n": number})
+        await begin(context, "p.echo", {"n": number})
+    await probed(context)
+
+
+@base(role="emitter", needs=["disable_balancer"], injections=False)
+async def torn_topics(context: ScriptContext) -> None:
+    """The server chooses who listens, so that names of events are in topics: with blanks and ends of lines,
+    which would be further words, or commands, were they sent as they are."""
+    other = Service("all", events={"a*": heard, "a.b": heard})
+    context.broker.node("other", [other], heartbeat_s=10.0, disable_balancer=True)
+    peer(context, disable_balancer=True)
+    await joined(context, disable_balancer=True)
+    for number, event in enumerate(TORN):
+        await context.op("mol.emit", event=event, data={"n": number})
         await begin(context, "p.echo", {"n": number})
     await probed(context)
 

@@ -76,3 +76,11 @@ class LeavesOneTopicEachTime(NatsCodec):
     def unsubscribe_balanced(self) -> bytes:
         first, _, _ = super().unsubscribe_balanced().partition(b"\r\n")
         return first + b"\r\n" if first else b""
+
+
+@mutant("topics-of-several-words", tag="wire", breaks=["M6"])
+class TopicsOfSeveralWords(NatsCodec):
+    """Writes a topic as it is, also where it is further words, or lines."""
+
+    def check(self, *topics: str) -> None:
+        """Nothing is looked at."""
