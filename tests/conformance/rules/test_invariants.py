@@ -158,7 +158,7 @@ OF_QUEUES = [
     ("moleculer", "streams-are-whole", "stream-errors-lose-their-words", "sources-fail"),
     ("moleculer", "answers-what-was-asked", "failed-answers-end-well", "answers-fail"),
     ("moleculer", "sends-what-it-was-given", "falsy-params-are-none", "values"),
-    ("moleculer", "sends-what-it-was-given", "topics-of-several-words", "torn-topics"),
+    ("moleculer", "wire-legal", "topics-of-several-words", "torn-topics"),
     ("moleculer", "refused-needs-answer", "errors-are-called-by-their-names", "worded-errors"),
     ("moleculer", "refused-needs-answer", "names-are-types", "worded-errors"),
     ("moleculer", "untouched-works", "services-have-both", "sparse-services"),
