@@ -12,7 +12,7 @@ from scenarios.moleculer.sweep.serving import ACTIONS
 
 #: What JSON can say, and what looks like something else.
 VALUES: tuple[Any, ...] = (
-    *(0, -1, 1.5, 2**31, 2**53 + 1, 1e-9, True, False, ""),
+    *(0, -1, 1.5, 2**31, 2**53 + 1, 2**63, 1e-9, True, False, ""),
     *("äöü€😀", 'a\nb\t"\\', "123", "null", "x" * 3000, [], [None, [1, [2]]], {}),
     *(
         {"a.b": {"c.d": 1}, "$x": None, "": 0},

@@ -23,7 +23,7 @@ HEADERS: tuple[dict[str, Any], ...] = (
     {"Content-Type": "text/plain; charset=utf-8"},
     {"x-msg-x-a": "1", "x-msg-x-b": "", "content-type": "a/b"},
     {"X-Msg-X-Upper": "Value", "x-msg-x-long": "y" * 300},
-    {"x-msg-x-n": 7, "x-msg-x-on": True, "x-msg-x-list": [1, "2"]},
+    {"x-msg-x-n": 7, "x-msg-x-zero": 0, "x-msg-x-on": True, "x-msg-x-off": False, "x-msg-x-list": [1, "2"]},
     {"x-msg-x-city": "Zürich"},
     {"x-msg-x-quote": 'a"b\\c', "x-msg-x-umlaut": "äß"},
 )
