@@ -215,7 +215,7 @@ def _turned_away(case: Case, done: RunOp) -> list[Any]:
 
 @invariant("refused-needs-answer")
 def refused_in_the_same_words(case: Case) -> Iterator[Violation]:
-    """A refusal is reported with the words that came with it."""
+    """A refusal is reported with the message and the type that came with it."""
     for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         error, come = done.result.error, _come(case, done, questions)
@@ -223,14 +223,14 @@ def refused_in_the_same_words(case: Case) -> Iterator[Violation]:
             continue
         text, type_ = asks.said(come[0].answer).get("text", ""), asks.said(come[0].answer).get("type")
         if text not in error.text:
-            yield f"{done.op} was refused with the words {shown(error.text)}, not {shown(text)}", done.ended
+            yield f"{done.op} was refused with the message {shown(error.text)}, not {shown(text)}", done.ended
         elif type_ is not None and error.type not in (None, type_):
             yield f"{done.op} was refused with the type {shown(error.type)}, not {shown(type_)}", done.ended
 
 
 @invariant("refused-needs-answer")
 def unauthorized_needs_answer(case: Case) -> Iterator[Violation]:
-    """An op is reported as one of a user who is not let in only after an answer that says so."""
+    """An op is reported as one of a user who is not let in only after an answer with such a code."""
     known = case.traits.questions.unauthorized
     for done, _, questions in asked_by_ops(case) if known else ():
         assert done.result is not None

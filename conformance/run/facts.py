@@ -296,9 +296,10 @@ class Announced(NamedTuple):
 
 @dataclass(slots=True)
 class Flow:
-    """A stream of one direction, put together from its pieces.
+    """A stream, put together from its pieces.
 
     Attributes:
+        direction: ``in`` of an op of the client, ``out`` of the answer to one, ``served`` of a request to it.
         question: What it is the answer to, or belongs to; None if it is the client that was asked.
         begun: When the first of it was there.
         is_sure: Whether the client has to have read all of it.

@@ -50,7 +50,7 @@ from scenarios.moleculer.sweep.offering import offered, other_selves, overheard,
 from scenarios.moleculer.sweep.reading import AnyWireDecoder, Wire, writer
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, is_silent, needless, wrong_roster
 from scenarios.moleculer.sweep.sending import neglected, wrong_sending
-from scenarios.moleculer.sweep.serving import broken_streams, changed_errors, refused_offers
+from scenarios.moleculer.sweep.serving import broken_streams, changed_errors, misread_streams, refused_offers
 from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
@@ -205,7 +205,7 @@ class MoleculerReading(Reading):
         facts.broken += other_selves(facts, [done.begun for done in ops if done.op == "connect"])
         facts.wrong += refused_offers(ops, facts)
         facts.wrong += changed_errors(ops, facts)
-        facts.wrong += broken_streams(ops, facts)
+        facts.wrong += [*broken_streams(ops, facts), *misread_streams(ops, facts)]
         options = [done.args["options"] for done in ops if done.op == "connect"]
         balances = all(one.get("disable_balancer") for one in options)
         facts.deaf += unheard(conns.values(), facts, balances=balances)

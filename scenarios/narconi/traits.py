@@ -106,7 +106,9 @@ def otherwise(args: Args, frame: f.HttpRequest) -> str:
     if carries(args, frame):
         return ""
     if frame.body != body_bytes(args["body"]):
-        return f"was sent with {message(frame.body)}, the application gave {message(body_bytes(args['body']))}"
+        return (
+            f"was sent with {message(frame.body)}, the application gave {message(body_bytes(args['body']))}"
+        )
     there = {name: value for name, value in frame.headers if name.lower().startswith(METADATA)}
     return f"was sent with {shown(there)}, the application gave {shown(args.get('headers') or {})}"
 

@@ -277,7 +277,8 @@ def _wrong_event(
     chosen = {g: nodes for g, nodes in _groups(there, event).items() if only is None or g in only}
     local = _groups(own, event)
     if done.op == "mol.broadcast":
-        return _wrong_broadcast(event, sent, set().union(*chosen.values()), set(own))
+        wrong = _wrong_broadcast(event, sent, set().union(*chosen.values()), set(own))
+        return wrong or _wrong_groups(event, sent, only, balances=not options.get("disable_balancer"))
     if options.get("disable_balancer"):
         wanted = Counter(f"EVENTB.{group}.{event}" for group in chosen if group not in local)
         got = Counter(str(one.to) for one in sent)
@@ -318,6 +319,17 @@ def _wrong_broadcast(event: str, sent: list[Sent], nodes: set[str], own: set[str
         return f"{event} was broadcast to {_listed(got)}, it is for {_nodes(nodes)}"
     if any(one.frame.broadcast is not True for one in sent):  # type: ignore[attr-defined]
         return f"{event} was broadcast, and `broadcast` of its EVENT is not true"
+    return ""
+
+
+def _wrong_groups(event: str, sent: list[Sent], only: list[str] | None, *, balances: bool) -> str:
+    """A broadcast names the groups that it is for, and none if it is for all; a node without a balancer of
+    its own may name all then."""
+    for one in sent:
+        listed = one.frame.groups if isinstance(one.frame.groups, list) else []  # type: ignore[attr-defined]
+        if set(listed) != set(only or ()) and (only is not None or balances):
+            given = "no groups" if only is None else f"the groups {shown(only)}"
+            return f"{event} was broadcast with the groups {shown(listed)}, the application gave {given}"
     return ""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.clients.adapter.messages import body_bytes
+from conformance.clients.adapter.messages import body_bytes, same_body
 from conformance.run.bases import RunOp
 from conformance.run.facts import Facts
 from conformance.run.showing import shown
@@ -162,6 +162,37 @@ def broken_streams(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Positio
             pieces[repr(frame.id)] = came + bytes_of(frame.data)
         elif wrong := _wrong_end(frame, source.get("breaks"), came, given):
             yield at, f"the stream of {request.action} ends {wrong}"  # type: ignore[union-attr]
+
+
+def misread_streams(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:
+    """Answers of actions that read what was uploaded to its end, and are not about what came."""
+    reading = {
+        f"{done.args['service']}.{name}"
+        for done in ops
+        if done.op == "mol.serve"
+        for name, what in done.args["actions"].items()
+        if isinstance(what, Mapping) and what.get("read_stream")
+    }
+    for flow in facts.flows:
+        asked = flow.question if flow.direction == "served" else None
+        answer = asked.answer if asked is not None else None
+        if asked is None or asked.answered is None or not isinstance(answer, Response):
+            continue
+        action = getattr(asked.frame, "action", None)
+        if action not in reading or answer.success is not True:
+            continue
+        is_whole = flow.whole is not None and flow.whole <= asked.answered
+        if not is_whole or (flow.error is not None and not flow.has_two_ends):
+            why = "had not come whole" if flow.error is None else f"broke off with {shown(flow.error)}"
+            yield asked.answered, f"{action} was answered with success, and what it was to read {why}"
+        elif not flow.is_doubled and not _has_read(answer.data, flow.body):
+            yield asked.answered, f"{action} has read {shown(answer.data)}, what came was {shown(flow.body)}"
+
+
+def _has_read(data: Any, body: bytes) -> bool:
+    """Whether an action reports this stream, or a part of it that nobody can compare."""
+    stream = data.get("stream") if isinstance(data, Mapping) else None
+    return not isinstance(stream, Mapping) or same_body(stream, body)
 
 
 def _wrong_end(frame: Response, breaks: str | None, came: bytes, given: bytes) -> str:

@@ -51,7 +51,9 @@ def problem(request: f.HttpRequest, keys: set[str]) -> str:
     ):
         return "a request with two lengths (Content-Length, Transfer-Encoding)"
     if not isinstance(request, f.WsUpgrade):
-        sized = request.method not in ("POST", "PUT") or {"content-length", "transfer-encoding"} & named.keys()
+        sized = (
+            request.method not in ("POST", "PUT") or {"content-length", "transfer-encoding"} & named.keys()
+        )
         return "" if sized else Should(f"a {request.method} that does not say how long its body is")
     if named.get("sec-websocket-version") != ["13"]:
         return f"an upgrade with the version {shown(named.get('sec-websocket-version'))}"

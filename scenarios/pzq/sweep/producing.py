@@ -99,7 +99,9 @@ async def alike_ids(context: ScriptContext) -> None:
     await context.connect()
     for number, pair in enumerate(ALIKE):
         calls = [
-            context.begin("publish", body=text(f"a{number}/{i}"), key={"b64": b64encode(id).decode()}, **PUBLISH)
+            context.begin(
+                "publish", body=text(f"a{number}/{i}"), key={"b64": b64encode(id).decode()}, **PUBLISH
+            )
             for i, id in enumerate(pair)
         ]
         await context.ended(calls)

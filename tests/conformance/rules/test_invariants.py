@@ -158,6 +158,11 @@ OF_QUEUES = [
     ("moleculer", "streams-are-whole", "stream-errors-lose-their-words", "sources-fail"),
     ("moleculer", "answers-what-was-asked", "failed-answers-end-well", "answers-fail"),
     ("moleculer", "sends-what-it-was-given", "falsy-params-are-none", "values"),
+    ("moleculer", "sends-what-it-was-given", "broadcasts-forget-their-groups", "emitting"),
+    ("moleculer", "knows-who-is-there", "looks-after-the-last-heard", "one-falls-silent"),
+    ("moleculer", "answers-what-was-asked", "broken-uploads-are-whole", "sent-to"),
+    ("moleculer", "answers-what-was-asked", "order-of-arrival", "chunks"),
+    ("moleculer", "comes-back", "channels-are-latin", "over-redis-in-letters"),
     ("moleculer", "wire-legal", "topics-of-several-words", "torn-topics"),
     ("moleculer", "refused-needs-answer", "errors-are-called-by-their-names", "worded-errors"),
     ("moleculer", "refused-needs-answer", "names-are-types", "worded-errors"),
@@ -210,7 +215,6 @@ ELSEWHERE = "this protocol has nothing of the kind; tests/conformance/search/sys
 
 #: Those that no mutant of this client violates alone or at a known place; sweeps may.
 WITHOUT = {
-    "knows-who-is-there": ELSEWHERE,
     "surfaces-what-came": ELSEWHERE,
     "asks-what-it-does-not-know": ELSEWHERE,
     "streams-wait": ELSEWHERE,

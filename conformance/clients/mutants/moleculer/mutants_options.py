@@ -11,7 +11,7 @@ from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Runtime
 from conformance.clients.reference.moleculer.bus import Bus
 from conformance.clients.reference.moleculer.client import MoleculerClient
-from conformance.clients.reference.moleculer.codecs import NatsCodec
+from conformance.clients.reference.moleculer.codecs import NatsCodec, RedisCodec
 from conformance.clients.reference.moleculer.context import ActionError, Context
 from conformance.clients.reference.moleculer.ops import MoleculerOps
 from conformance.clients.reference.moleculer.pings import Pings
@@ -84,3 +84,11 @@ class TopicsOfSeveralWords(NatsCodec):
 
     def check(self, *topics: str) -> None:
         """Nothing is looked at."""
+
+
+@mutant("channels-are-latin", tag="wire", breaks=["M1"])
+class ChannelsAreLatin(RedisCodec):
+    """Writes the names of channels in Latin-1."""
+
+    def subscribe(self, topic: str, queue: str = "") -> bytes:
+        return self._command(b"SUBSCRIBE", topic.encode("latin-1", "replace"))

@@ -183,3 +183,12 @@ class FailedAnswersEndWell(Server):
         if fields.get("seq") and fields["success"] is False:
             fields = {**fields, "success": True, "error": None}
         super().reply(packet, fields)
+
+
+@mutant("broken-uploads-are-whole", tag="data", breaks=["M13"])
+class BrokenUploadsAreWhole(Server):
+    """An action reads an upload that has broken off as if it were whole."""
+
+    def upload(self, packet: Json) -> None:
+        headers = packet.get("headers") or {}
+        super().upload({**packet, "headers": {**headers, "$streamError": None}})
