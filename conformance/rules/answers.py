@@ -79,9 +79,9 @@ def of_another(case: Case, done: RunOp, asks: Asks) -> str:
         if not isinstance(one.frame, asks.kind) or came is None or not one.asked < done.begun:
             continue
         was_left = any(one.asked < end < came for end in ended)
-        if was_left and case.may_precede(came, done.ended):
-            if agree(done.result.value, asks.value(one.answer)):  # type: ignore[misc]
-                return "; it returned the answer to an earlier question, whose op had ended"
+        is_late = was_left and case.may_precede(came, done.ended)
+        if is_late and agree(done.result.value, asks.value(one.answer)):  # type: ignore[misc]
+            return "; it returned the answer to an earlier question, whose op had ended"
     return ""
 
 

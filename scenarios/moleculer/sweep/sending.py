@@ -167,9 +167,9 @@ def _asked_otherwise(case: Case, done: RunOp) -> Request | None:
         frame = one.frame
         if not isinstance(frame, Request) or not is_first(frame) or frame.action != done.args["action"]:
             continue
-        if done.begun < one.at and (done.ended is None or one.at < done.ended):
-            if not any(has_params(c.args, frame) or _is_in_its_place(c, frame) for c in calls):
-                return frame
+        is_its = done.begun < one.at and (done.ended is None or one.at < done.ended)
+        if is_its and not any(has_params(c.args, frame) or _is_in_its_place(c, frame) for c in calls):
+            return frame
     return None
 
 

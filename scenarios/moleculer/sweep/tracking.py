@@ -365,9 +365,8 @@ class Tracking:
             return
         if is_first(frame):
             self._asked_back(frame, ("REQ", frame.id), at)
-        if frame.seq == 0 or frame.stream is True:
-            if is_first(frame):
-                self.facts.asked_back[-1].answered = at  # it is answered when all of it has come
+        if is_first(frame) and (frame.seq == 0 or frame.stream is True):
+            self.facts.asked_back[-1].answered = at  # it is answered when all of it has come
         self._uploaded(frame, at)
 
     def _uploaded(self, frame: Request, at: Position) -> None:

@@ -88,7 +88,7 @@ async def each_of(objects: list[Any]) -> AsyncIterator[Any]:
 async def source(
     body: Json, chunk: int | None, every_ms: float, note: Note, breaks: str | None = None
 ) -> AsyncIterator[bytes]:
-    """A body as a stream; each piece is made when it is asked for. Raises `RuntimeError` (`breaks`) after it."""
+    """A body as a stream; made piece by piece as asked for. Raises `RuntimeError` (`breaks`) at last."""
     drawn = 0
     is_zero = body.get("gen") == "zero"
     whole = b"" if is_zero else kit.body_bytes(body)

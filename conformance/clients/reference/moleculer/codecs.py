@@ -84,7 +84,7 @@ class Codec(Protocol):
 
 
 def check_words(topics: Iterable[str]) -> None:
-    """Raise `ClientError` (invalid, definite) for what a line of NATS would take for several words, or lines."""
+    """Raise `ClientError` (invalid, definite) for a topic that NATS takes for several words, or lines."""
     for topic in topics:
         if any(mark in topic for mark in " \t\r\n\0"):
             raise ClientError("invalid", f"the topic {topic!r} is not one word", definite=True)
