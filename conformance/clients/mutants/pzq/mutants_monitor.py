@@ -157,4 +157,4 @@ class CountersOf63Bits(Inquirer):
 
 def pack_low(value: int, size: int) -> bytes:
     """The lowest bytes of a number."""
-    return (value % 256**size).to_bytes(size, "big")
+    return (value % (1 << 8 * size)).to_bytes(size, "big")
