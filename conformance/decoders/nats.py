@@ -87,7 +87,8 @@ class NatsDecoder:
         if CONTROL.search(line) is None and verb in WITH_PAYLOAD:
             number = words[-1]
             if not number.isdigit() or len(number) > DIGITS_MAX:
-                return self._lost("a size that is no number")
+                wrong, whole = (text.decode(errors="replace")[:60] for text in (number, line))
+                return self._lost(f'a size that is no number, "{wrong}", in the line "{whole}"')
             if int(number) > PAYLOAD_MAX:
                 return self._lost("a size that no message has")
             start, size = size, size + int(number) + len(CRLF)

@@ -1,14 +1,18 @@
-"""Whether what an op returned is what an answer said, and where not."""
+"""Whether what an op returned is what an answer said, and where not; what may have come in its place."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from msgspec import UNSET
 
-from conformance.run.traits import AnyOrder, OneOf, Whole
+from conformance.run.bases import RunOp
+from conformance.run.case import Case
+from conformance.run.facts import Question
+from conformance.run.traits import AnyOrder, Asks, OneOf, Whole
+from fakebrokers.core.frames import kind_of
 
 
 def agree(got: Any, said: Any) -> bool:
@@ -64,3 +68,34 @@ def difference(got: Any, said: Any) -> tuple[str, Any, Any]:
             path, one, other = difference(one, other)
             return f"{step}.{path}".rstrip("."), one, other
     return "", got, said
+
+
+def of_another(case: Case, done: RunOp, asks: Asks) -> str:
+    """That an op returned what an earlier question was answered, whose op had ended; "" if it did not."""
+    assert done.result is not None and done.ended is not None
+    ended = [other.ended for other in case.done(done.op) if other.ended is not None]
+    for one in case.facts.questions if asks.value is not None else ():
+        came = one.answered
+        if not isinstance(one.frame, asks.kind) or came is None or not one.asked < done.begun:
+            continue
+        was_left = any(one.asked < end < came for end in ended)
+        is_late = was_left and case.may_precede(came, done.ended)
+        if is_late and agree(done.result.value, asks.value(one.answer)):  # type: ignore[misc]
+            return "; it returned the answer to an earlier question, whose op had ended"
+    return ""
+
+
+def changed(case: Case, done: RunOp, asks: Asks, known: Iterable[Question]) -> str:
+    """That a question of the op's kind was answered meanwhile that no op asks: it may be its own, changed.
+
+    Args:
+        known: The questions that ops ask.
+    """
+    assert done.ended is not None
+    ids = {id(one) for one in known}
+    for one in case.facts.questions:
+        if not isinstance(one.frame, asks.kind) or id(one) in ids or not one.asked > done.begun:
+            continue
+        if one.answered is not None and case.may_precede(one.answered, done.ended):
+            return f"; a {kind_of(one.frame)} that no op asks for was answered meanwhile"
+    return ""

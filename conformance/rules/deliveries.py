@@ -9,7 +9,9 @@ from typing import Any
 from conformance.clients.adapter.messages import body_bytes
 from conformance.rules.logs import DUE_S, Log, is_body
 from conformance.rules.registry import May, Violation, invariant
+from conformance.rules.requests import was_left_alone
 from conformance.rules.subscriptions import subscriptions
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Record, Should
 from conformance.run.reported import ReportedEvent
@@ -67,6 +69,28 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
         return
     for done, windows in subscriptions(case):
         yield from Log(case, done, windows).check()
+
+
+@invariant("delivers-what-came")
+def delivers_to_each_of_several(case: Case) -> Iterator[Violation]:
+    """Where several subscriptions of a log are open at the same time, each gets what came for one of them."""
+    if not case.traits.delivery.is_log or not was_left_alone(case):
+        return
+    targets: dict[str, list[RunOp]] = defaultdict(list)
+    for done in case.done("subscribe"):
+        targets[done.args["target"]].append(done)
+    for target, subscribed in targets.items():
+        windows = [one for one in case.facts.windows if one.target == target]
+        if not len({done.args["sub"] for done in subscribed}) == len(subscribed) == len(windows) > 1:
+            continue  # with one life each
+        known = {id(done) for done, _ in subscriptions(case)}
+        for done in subscribed:
+            if id(done) in known or case.traits.delivery.spreads(done.args):
+                continue
+            wrong = [list(Log(case, done, [window]).check()) for window in windows]
+            if all(wrong):
+                what, *at = min(wrong, key=len)[0]
+                yield (f"{done.args['sub']}, one of several subscriptions of {target}: {what}", *at)
 
 
 @invariant("no-delivery-behind-the-end")

@@ -119,6 +119,39 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
 
 
 @invariant("delivers-what-came")
+def delivers_what_came_to_several(case: Case) -> Iterator[Violation]:
+    """What comes for a target with several subscriptions is delivered to one of them."""
+    if case.traits.delivery.is_log or case.traits.settlement.redelivers:
+        return
+    slow_s = sum(pause_s(done) for done in case.done("subscribe"))
+    times = [at.t for at, _, _ in _come(case)]
+    for target, subscribed in _shared_targets(case):
+        left = [one for one in case.heard("message") if one["target"] == target]
+        begun_s = max(done.begun.t for done in subscribed)
+        for at, window, record in _come(case, target):
+            latest_s = max(at.t, begun_s) + DUE_S + slow_s * sum(1 for t in times if t <= at.t)
+            if not any(_was_due(case, done, window, latest_s + case.slack_s) for done in subscribed):
+                continue
+            heard = next((one for one in left if _same(one, record) and case.may_precede(at, one.at)), None)
+            if heard is not None:
+                left.remove(heard)
+            else:
+                text = f"message {shown(record.position)} came for one of the subscriptions of {target}"
+                yield f"{text}, and was delivered to none", at
+
+
+def _shared_targets(case: Case) -> Iterator[tuple[str, list[RunOp]]]:
+    """Targets that are subscribed to more than once, with the subscriptions that were successful."""
+    found: dict[str, list[RunOp]] = defaultdict(list)
+    for done in case.done("subscribe"):
+        if done.result is not None and done.result.ok:
+            found[done.args["target"]].append(done)
+    for target, subscribed in found.items():
+        if len(subscribed) > 1:
+            yield target, subscribed
+
+
+@invariant("delivers-what-came")
 def delivers_what_came_meanwhile(case: Case) -> Iterator[Violation]:
     """What comes for an open queue between two callbacks is delivered to the later one."""
     if case.traits.delivery.is_log or case.traits.settlement.redelivers:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from conformance.rules.answers import agree, difference, shared
+from conformance.rules.answers import agree, changed, difference, of_another, shared
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
@@ -88,7 +88,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
     for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if done.result.ok and not _is_accepted(case, done, asks, questions):
-            text = f"{done.op} was ok without an answer that accepts it"
+            text = f"{done.op} was ok without an answer that accepts it{_besides(case, done, asks)}"
             was_refused = done.op in case.traits.questions.creating and bool(_come(case, done, questions))
             word = "takes_existing" if was_refused else "reads_odd" if case.has_unread(done) else ""
             yield May(word, text) if word else text, done.ended
@@ -96,6 +96,12 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         yield from _subscribed_without_answer(case)
     if not (case.traits.connecting.unseen_connections or case.traits.connecting.connects_late):
         yield from _connected_without_handshake(case)
+
+
+def _besides(case: Case, done: RunOp, asks: Asks) -> str:
+    """What came in place of an answer, in words that follow a sentence; "" if nothing did."""
+    known = [question for _, _, questions in asked_by_ops(case) for question in questions]
+    return of_another(case, done, asks) or changed(case, done, asks, known)
 
 
 def _is_accepted(case: Case, done: RunOp, asks: Asks, questions: Sequence[Question]) -> bool:
@@ -217,6 +223,36 @@ def _turned_away(case: Case, done: RunOp) -> list[Any]:
     ]
 
 
+@invariant("refused-needs-answer")
+def refused_in_the_same_words(case: Case) -> Iterator[Violation]:
+    """A refusal is reported with the message and the type that came with it."""
+    for done, asks, questions in asked_by_ops(case):
+        assert done.result is not None
+        error, come = done.result.error, _come(case, done, questions)
+        if asks.said is None or error is None or done.result.word != "refused" or len(come) != 1:
+            continue
+        text, type_ = asks.said(come[0].answer).get("text", ""), asks.said(come[0].answer).get("type")
+        if text not in error.text:
+            yield f"{done.op} was refused with the message {shown(error.text)}, not {shown(text)}", done.ended
+        elif type_ is not None and error.type not in (None, type_):
+            yield f"{done.op} was refused with the type {shown(error.type)}, not {shown(type_)}", done.ended
+
+
+@invariant("refused-needs-answer")
+def unauthorized_needs_answer(case: Case) -> Iterator[Violation]:
+    """An op is reported as one of a user who is not let in only after an answer with such a code."""
+    known = case.traits.questions.unauthorized
+    for done, _, questions in asked_by_ops(case) if known else ():
+        assert done.result is not None
+        if done.result.word != "auth":
+            continue
+        codes = [one.code for one in _come(case, done, questions)] + _turned_away(case, done)
+        if done.result.code not in known or done.result.code not in codes:
+            code = "" if done.result.code is None else f" (code {shown(done.result.code)})"
+            text = f"{done.op} was reported as one of a user who is not let in{code}; {_came(codes)}"
+            yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
+
+
 @invariant("answer-value")
 def answer_value(case: Case) -> Iterator[Violation]:
     """What an op returns is what the answer contains.
@@ -247,7 +283,7 @@ def answer_value(case: Case) -> Iterator[Violation]:
         if wanted and not any(agree(got, each) for each in wanted):
             path, one, other = difference(got, max(wanted, key=partial(shared, got)))
             text = f"{done.op} returned {path} {shown(one)}".replace("  ", " ")
-            yield f"{text}, the answer has {shown(other)}", done.ended
+            yield f"{text}, the answer has {shown(other)}{of_another(case, done, asks)}", done.ended
 
 
 @invariant("answer-counts")

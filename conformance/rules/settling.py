@@ -94,15 +94,34 @@ def _orders_of(case: Case) -> list[SettleDecision]:
     return sorted(found, key=lambda one: one.at_s)
 
 
-def _is_over(case: Case, begun: Position, until_s: float) -> bool:
-    """Whether the application has begun to end something by then, or the run has."""
-    ends = [done.begun for done in case.done("unsubscribe", "close", "abort", "connect")]
+def _is_over(case: Case, begun: Position, until_s: float, one: Handed | None = None) -> bool:
+    """Whether the application has begun to end something by then, or the run has.
+
+    Args:
+        one: A delivery; the end of a subscription that it cannot be for does not count.
+    """
+    ends = [
+        done.begun
+        for done in case.done("unsubscribe", "close", "abort", "connect")
+        if one is None or done.op != "unsubscribe" or not _is_for_another(case, done, one)
+    ]
     begins = [done.begun.row for done in case.done("subscribe") if done.begun < begun]
     since = begins[-1] if begins else begun.row
     return until_s > case.ended_s or any(
         (since < end.row or (case.slack_s and not case.before(end, begun))) and end.t <= until_s
         for end in ends
     )
+
+
+def _is_for_another(case: Case, end: RunOp, one: Handed) -> bool:
+    """Whether a delivery that came after the end of a subscription is for one that goes on."""
+    over = end.ended
+    if over is None or not case.before(over, one.at):
+        return False
+    if one.conn.ended is not None and one.conn.ended.t <= over.t + WRITE_S + case.slack_s:
+        return False  # its connection was that of the subscription
+    ended = {done.args["sub"] for done in case.done("unsubscribe")}
+    return any(done.begun < end.begun and done.args["sub"] not in ended for done in case.done("subscribe"))
 
 
 def _stands(case: Case, begun_s: float, until_s: float) -> bool:
@@ -192,7 +211,7 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
             continue
         due[one.key] += 1
         before = settled.get(one.key)
-        if (before is not None and before.t <= until_s) or _is_over(case, one.at, until_s):
+        if (before is not None and before.t <= until_s) or _is_over(case, one.at, until_s, one):
             continue
         if case.may_be_unread(one.conn, one.at):
             continue

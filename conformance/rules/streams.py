@@ -102,12 +102,20 @@ def streams_are_written_whole(case: Case) -> Iterator[Violation]:
     """A stream that the application has given is written whole, in order, and once."""
     for done, flow in _flows(case, "in"):
         given, _ = case.traits.peers.streamed(done.args, None)
+        broke = case.traits.peers.breaks(done.args)
         assert done.result is not None
         if given is None or not given.startswith(flow.body):
             text = f"{done.op} has written {shown(flow.body)}, the application gave {shown(given)}"
             yield text, flow.begun
-        elif done.result.ok and flow.error is None and flow.whole is not None and flow.body != given:
-            yield f"{done.op} has written {len(flow.body)} bytes of {len(given)}", flow.whole
+        elif flow.whole is not None and flow.error is None and flow.body != given:
+            text = f"{done.op} has written {len(flow.body)} bytes of {len(given)}"
+            yield f"{text}, and its stream ends as if that were all", flow.whole
+        elif flow.whole is not None and flow.error is None and broke:
+            text = f"the source of {done.op} failed with {shown(broke)}"
+            yield f"{text}, and its stream ends as if nothing were wrong", flow.whole
+        elif flow.whole is not None and broke and flow.body == given and broke not in flow.words:
+            text = f"the source of {done.op} failed with {shown(broke)}"
+            yield f"{text}, and its stream ends with {shown(flow.error)}", flow.whole
         elif done.result.ok and flow.whole is None and not case.notes.early:
             yield f"{done.op} was ok, and its stream was never ended", done.ended
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.rules.outcomes import SLACK_S, settled_by_place
 from conformance.rules.registry import May, Violation, invariant
+from conformance.rules.requests import asked_by_ops
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Written
@@ -57,6 +58,8 @@ def written_once(case: Case) -> Iterator[Violation]:
         over = "" if has_waited else _over(case, reported.get(one.body), one)
         is_once = not one.is_deduplicated and (has_answer or not case.traits.settlement.repeats)
         if first is not one and (over or is_once):
+            late_s = one.at.t - words[0].at.t if has_answer else 0.0
+            over = over or (f" {late_s:.1f} s after its answer had come" if has_answer else "")
             yield May("repeats", f"{message(one.body)} was written again{over}"), one.at
 
 
@@ -124,6 +127,27 @@ def written_under_its_id(case: Case) -> Iterator[Violation]:
         if one.place not in [case.traits.settlement.place(done.args, key) for done, key in calls]:
             text = f"{message(one.body)} was written with the id {shown(one.place[-1])}"
             yield f"{text}, the application gave {shown(keys)}", one.at
+
+
+@invariant("writes-what-was-given")
+def posted_as_given(case: Case) -> Iterator[Violation]:
+    """A message that is a question of its own is one that the application gave, with its properties."""
+    known = {id(one) for _, _, questions in asked_by_ops(case) for one in questions}
+    for op in case.traits.settlement.posting:
+        asks = case.traits.questions.ops[op]
+        given = [done.args for done in case.done(op)] + [args for name, args in case.inside if name == op]
+        for one in case.facts.questions:
+            if not isinstance(one.frame, asks.kind) or id(one) in known:
+                continue
+            if any(asks.fits(args, one.frame) for args in given):
+                continue  # it is late, or was asked by a callback
+            able = [
+                done for done in case.done(op)
+                if done.begun < one.asked and (done.ended is None or one.asked < done.ended)
+            ]  # fmt: skip
+            how = [asks.differs(done.args, one.frame) for done in able] if asks.differs is not None else []
+            least = min(filter(None, how), key=len, default="was sent with what no op gives")
+            yield f"{op} {least}", one.asked
 
 
 @invariant("written-in-order", level="SHOULD")

@@ -296,9 +296,10 @@ class Announced(NamedTuple):
 
 @dataclass(slots=True)
 class Flow:
-    """A stream of one direction, put together from its pieces.
+    """A stream, put together from its pieces.
 
     Attributes:
+        direction: ``in`` of an op of the client, ``out`` of the answer to one, ``served`` of a request to it.
         question: What it is the answer to, or belongs to; None if it is the client that was asked.
         begun: When the first of it was there.
         is_sure: Whether the client has to have read all of it.
@@ -310,6 +311,7 @@ class Flow:
         whole: When all pieces were there.
         error: With what it ended, if it broke off; None for a proper end.
         code: The code of that, if it has one.
+        words: The words of that, if it has any.
     """
 
     direction: str
@@ -324,6 +326,7 @@ class Flow:
     whole: Position | None = None
     error: Any = None
     code: Any = None
+    words: str = ""
 
     @property
     def body(self) -> bytes:

@@ -45,18 +45,19 @@ from fakebrokers.moleculer.packets import (
     Response,
 )
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
-from scenarios.moleculer.sweep.contents import gives_stream, has_params
+from scenarios.moleculer.sweep.contents import gives_stream, has_params, words_in
 from scenarios.moleculer.sweep.offering import offered, other_selves, overheard, unheard
 from scenarios.moleculer.sweep.reading import AnyWireDecoder, Wire, writer
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, is_silent, needless, wrong_roster
 from scenarios.moleculer.sweep.sending import neglected, wrong_sending
-from scenarios.moleculer.sweep.serving import changed_errors, refused_offers
+from scenarios.moleculer.sweep.serving import broken_streams, changed_errors, misread_streams, refused_offers
 from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
 
 HEARTBEAT_S = 10.0  #: of a node without options
 START_S = 0.5  #: a node waits for others after its DISCOVER, then its timers start (chapter 3)
+PLAIN_ERRORS = ("MoleculerError", "Error")  #: names of errors that say no more than their members
 OK, NOT_FOUND, FAILED = 200, 404, 500
 PEER, STRANGER = "peer", "stranger"  #: a fake node, and one that the client has not seen
 BY: dict[str, Any] = {"ver": VERSION, "sender": STRANGER}
@@ -87,11 +88,21 @@ def _is_plain(answer: Response) -> bool:
     return isinstance(answer.success, bool) and (answer.success or isinstance(answer.error, Mapping))
 
 
+def words_of(answer: Response) -> dict[str, str]:
+    """The message and the type of an error, unless it is of a name from which a library makes its own."""
+    error = answer.error if answer.success is False and isinstance(answer.error, Mapping) else {}
+    if error.get("name") not in PLAIN_ERRORS:
+        return {}
+    said = {"text": words_in(error), "type": error.get("type")}
+    return {name: value for name, value in said.items() if isinstance(value, str) and value.isprintable()}
+
+
 OPS = {
     "mol.call": Asks(
         Request,
         _is_of,
         answer_of,
+        said=words_of,
         apt=lambda args, answer: _is_plain(answer) and answer.stream is not True,
         also=meta_of,
     ),
@@ -194,6 +205,7 @@ class MoleculerReading(Reading):
         facts.broken += other_selves(facts, [done.begun for done in ops if done.op == "connect"])
         facts.wrong += refused_offers(ops, facts)
         facts.wrong += changed_errors(ops, facts)
+        facts.wrong += [*broken_streams(ops, facts), *misread_streams(ops, facts)]
         options = [done.args["options"] for done in ops if done.op == "connect"]
         balances = all(one.get("disable_balancer") for one in options)
         facts.deaf += unheard(conns.values(), facts, balances=balances)
@@ -277,6 +289,9 @@ class MoleculerPeers(Peers):
         source = body_bytes(given) if given else b"".join(json.dumps(one).encode() for one in objects or ())
         data = result.value.get("data") if result is not None and result.ok else None
         return (source if given or objects else None), _stream_in(data)
+
+    def breaks(self, args: Args) -> str:
+        return str(args.get("breaks", ""))
 
     def wrong_roster(self, case: Any, reported: Args, begun: Position, ended: Position) -> str:
         return wrong_roster(case, reported, begun, ended)

@@ -11,6 +11,7 @@ import msgspec
 from conformance.clients.adapter.kit import report_body
 from conformance.clients.adapter.messages import body_bytes
 from conformance.run.facts import Facts
+from conformance.run.showing import message, shown
 from conformance.run.traits import (
     Args,
     Asks,
@@ -100,6 +101,18 @@ def carries(args: Args, frame: f.HttpRequest) -> bool:
     return is_said and frame.body == body_bytes(args["body"])
 
 
+def otherwise(args: Args, frame: f.HttpRequest) -> str:
+    """What is otherwise in a request that publishes than was given, as a sentence without its subject."""
+    if carries(args, frame):
+        return ""
+    if frame.body != body_bytes(args["body"]):
+        return (
+            f"was sent with {message(frame.body)}, the application gave {message(body_bytes(args['body']))}"
+        )
+    there = {name: value for name, value in frame.headers if name.lower().startswith(METADATA)}
+    return f"was sent with {shown(there)}, the application gave {shown(args.get('headers') or {})}"
+
+
 def plain(text: str) -> str:
     """What a header says, as far as the fake reads it as it was written: that is ASCII."""
     return "".join(letter if letter.isascii() else "?" for letter in text)
@@ -121,7 +134,10 @@ OPS = {
     "narc.ensure_queue": Asks(f.EnsureQueue, _of, apt=_is_apt),
     "narc.delete_queue": Asks(f.DeleteQueue, _of, apt=_is_apt),
     "narc.post": Asks(
-        f.HttpPublish, lambda args, frame: _of(args, frame) and carries(args, frame), apt=_is_apt
+        f.HttpPublish,
+        lambda args, frame: _of(args, frame) and carries(args, frame),
+        apt=_is_apt,
+        differs=otherwise,
     ),
     "narc.take": Asks(f.HttpConsume, _of, taken, apt=_is_apt),
 }
@@ -231,8 +247,9 @@ class NarconiQuestions(Questions):
     questions = {f.WsPing: f.WsPong}  # noqa: RUF012 # as its type says
     ops = OPS
     ok, refusal = 200, 404
-    refusals = (202, 301, 400, 403, 429, 500, 503, 999)
+    refusals = (202, 301, 400, 401, 403, 429, 500, 503, 999)
     passing = (500, 503)
+    unauthorized = (401,)
 
     def accepts(self, frame: Any) -> bool:
         if isinstance(frame, f.HttpResponse):

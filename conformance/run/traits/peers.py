@@ -38,6 +38,10 @@ class Peers:
         reported by its digest, see `same_body`); None where there is none."""
         return None, None
 
+    def breaks(self, args: Args) -> str:
+        """The words of the error with which the source of an op's stream fails; "" if it does not."""
+        return ""
+
     def wrong_roster(self, case: Any, reported: Args, begun: Position, ended: Position) -> str:
         """What is wrong with what a client reports of others that it knows, by an op of `rosters`."""
         return ""

@@ -55,6 +55,8 @@ class Asks(NamedTuple):
             All have to be accepted before it is done. None: any question will do.
         none: Whether what the op returned says that no answer came.
         entries: What of it has to be as the op's arguments order it, entry by entry; None: nothing.
+        said: What a refusal says in words, and the op has to report: `text` and `type` of its error, where it
+            is clear what they are.
     """
 
     kind: type[Frame] | tuple[type[Frame], ...]
@@ -65,6 +67,7 @@ class Asks(NamedTuple):
     also: Callable[[Args, Any], Mapping[str, Any]] | None = None
     none: Callable[[Mapping[str, Any]], bool] | None = None
     entries: Entries | None = None
+    said: Callable[[Any], Mapping[str, str]] | None = None
 
 
 class Questions:
@@ -82,6 +85,7 @@ class Questions:
         answers_move: Whether an answer finds its way over a later connection, so that a loss ends no
             question.
         passing: Codes of refusals that may be another answer the next time.
+        unauthorized: Codes that say that the user is not let in, where there are any.
         refuses_by_itself: Codes with which a client refuses, without asking, what it knows to be refused.
     """
 
@@ -96,6 +100,7 @@ class Questions:
     subscribe_asks: ClassVar[bool] = True
     answers_move: ClassVar[bool] = False
     passing: ClassVar[tuple[Any, ...]] = ()
+    unauthorized: ClassVar[tuple[Any, ...]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
 
     def is_answer(self, asked: Frame, frame: Frame) -> bool:

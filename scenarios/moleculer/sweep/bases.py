@@ -25,6 +25,7 @@ from scenarios.moleculer.sweep.calling import (
     limits,
     longer_in_bytes,
     odd_answers,
+    one_falls_silent,
     own_limits,
     peers,
     silence,
@@ -47,6 +48,7 @@ from scenarios.moleculer.sweep.lives import (
     stopped,
 )
 from scenarios.moleculer.sweep.streaming import (
+    answers_fail,
     broken_off,
     called_off,
     downloads,
@@ -55,6 +57,7 @@ from scenarios.moleculer.sweep.streaming import (
     long_upload,
     sent_to,
     sent_up,
+    sources_fail,
     unread,
 )
 from scenarios.moleculer.sweep.troubles import (
@@ -79,7 +82,10 @@ from scenarios.moleculer.sweep.varied import (
     metas,
     served_metas,
     served_values,
+    sparse_services,
+    torn_topics,
     values,
+    worded_errors,
 )
 from scenarios.moleculer.sweep.walking import WALKS
 
@@ -91,6 +97,7 @@ __all__ = [
     "aborted",
     "again",
     "another_instance",
+    "answers_fail",
     "at_rest",
     "balanced",
     "balanced_again",
@@ -133,6 +140,7 @@ __all__ = [
     "no_server_yet",
     "odd_answers",
     "offered_again",
+    "one_falls_silent",
     "one_is_slow",
     "other_beats",
     "outage",
@@ -147,14 +155,18 @@ __all__ = [
     "several_servers",
     "silence",
     "slow_close",
+    "sources_fail",
+    "sparse_services",
     "spread",
     "stopped",
     "streams",
     "taken_back",
     "thrown",
+    "torn_topics",
     "two_nodes",
     "unread",
     "uploads",
     "values",
+    "worded_errors",
     "wrong_clock",
 ]

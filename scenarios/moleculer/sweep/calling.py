@@ -108,6 +108,24 @@ async def deserted(context: ScriptContext) -> None:
     await probed(context)
 
 
+@base(role="caller", injections=False)
+async def one_falls_silent(context: ScriptContext) -> None:
+    """Of two nodes one falls silent, again and again, while the other one goes on."""
+    context.notes.silent = True
+    peer(context, heartbeat_s=2.0)
+    other = peer(context, "second", 2.0)
+    await joined(context, heartbeat_s=2.0, heartbeat_timeout_s=6.0)
+    for phase_s in (0.3, 1.1, 2.7):
+        await context.sleep(phase_s)
+        other.stop_heartbeats()
+        await context.sleep(7.7)
+        await context.op("mol.registry")
+        other.resume_heartbeats()
+        await context.sleep(3)
+        await context.op("mol.registry")
+    await probed(context)
+
+
 @base(role="caller")
 async def silence(context: ScriptContext) -> None:
     """A node falls silent, and comes back."""

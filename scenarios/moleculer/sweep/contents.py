@@ -92,3 +92,9 @@ def code_in(error: Any) -> Any:
     """The code of an error object."""
     code = error.get("code") if isinstance(error, Mapping) else None
     return code if isinstance(code, int | str) and not isinstance(code, bool) else None
+
+
+def words_in(error: Any) -> str:
+    """The message of an error object; "" where it has none."""
+    words = error.get("message") if isinstance(error, Mapping) else None
+    return words if isinstance(words, str) else ""

@@ -38,7 +38,7 @@ def wrong_sending(case: Case, done: RunOp) -> str:
     """What is wrong with what was sent for a call or an event; "" if nothing is, or it cannot be said."""
     problem = _wrong_at(case, done, done.begun)
     if problem and all(_wrong_at(case, done, position) for position in _about(case, done.begun)):
-        return problem
+        return problem.replace("\r", "\\r").replace("\n", "\\n")  # an event may be called anything
     return ""
 
 
@@ -152,9 +152,25 @@ def _wrong_call(case: Case, done: RunOp, options: Mapping[str, Any], there: Mapp
     able = {name for name, services in there.items() if _offers(services, action)}
     if node:
         able &= {node}
+    if able and not asked and (otherwise := _asked_otherwise(case, done)):
+        given = shown(done.args.get("params"))
+        return f"{action} was asked with {shown(otherwise.params)}, the application gave {given}"
     if len(asked) != (1 if able else 0):
         return f"{action} was asked {len(asked)} times, {_nodes(able)} can answer"
     return wrong_request(done.args, asked[0].frame, str(asked[0].to), able, options) if asked else ""
+
+
+def _asked_otherwise(case: Case, done: RunOp) -> Request | None:
+    """A request that was sent for the action of a call, with parameters that no call at the time has."""
+    calls = [one for one in case.done("mol.call") if _is_meanwhile(done, one)]
+    for one in case.facts.sent:
+        frame = one.frame
+        if not isinstance(frame, Request) or not is_first(frame) or frame.action != done.args["action"]:
+            continue
+        is_its = done.begun < one.at and (done.ended is None or one.at < done.ended)
+        if is_its and not any(has_params(c.args, frame) or _is_in_its_place(c, frame) for c in calls):
+            return frame
+    return None
 
 
 def _is_in_its_place(done: RunOp, frame: Request) -> bool:
@@ -261,7 +277,8 @@ def _wrong_event(
     chosen = {g: nodes for g, nodes in _groups(there, event).items() if only is None or g in only}
     local = _groups(own, event)
     if done.op == "mol.broadcast":
-        return _wrong_broadcast(event, sent, set().union(*chosen.values()), set(own))
+        wrong = _wrong_broadcast(event, sent, set().union(*chosen.values()), set(own))
+        return wrong or _wrong_groups(event, sent, only, balances=not options.get("disable_balancer"))
     if options.get("disable_balancer"):
         wanted = Counter(f"EVENTB.{group}.{event}" for group in chosen if group not in local)
         got = Counter(str(one.to) for one in sent)
@@ -302,6 +319,17 @@ def _wrong_broadcast(event: str, sent: list[Sent], nodes: set[str], own: set[str
         return f"{event} was broadcast to {_listed(got)}, it is for {_nodes(nodes)}"
     if any(one.frame.broadcast is not True for one in sent):  # type: ignore[attr-defined]
         return f"{event} was broadcast, and `broadcast` of its EVENT is not true"
+    return ""
+
+
+def _wrong_groups(event: str, sent: list[Sent], only: list[str] | None, *, balances: bool) -> str:
+    """A broadcast names the groups that it is for, and none if it is for all; a node without a balancer of
+    its own may name all then."""
+    for one in sent:
+        listed = one.frame.groups if isinstance(one.frame.groups, list) else []  # type: ignore[attr-defined]
+        if set(listed) != set(only or ()) and (only is not None or balances):
+            given = "no groups" if only is None else f"the groups {shown(only)}"
+            return f"{event} was broadcast with the groups {shown(listed)}, the application gave {given}"
     return ""
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 from msgspec import UNSET
 
+from conformance.clients.adapter.messages import body_bytes, same_body
 from conformance.run.bases import RunOp
 from conformance.run.facts import Facts
 from conformance.run.showing import shown
 from conformance.run.trace import Position
 from fakebrokers.core.frames import Frame
 from fakebrokers.moleculer.packets import Info, Ping, Pong, Request, Response
-from scenarios.moleculer.sweep.contents import code_of
+from scenarios.moleculer.sweep.contents import bytes_of, code_of, is_first, words_in
 
 ACTIONS: Mapping[str, Any] = {
     "echo": "echo",
@@ -138,6 +139,71 @@ def changed_errors(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Positio
             if answer.error.get(name) != value:
                 has, threw = shown(answer.error.get(name, UNSET)), shown(value)
                 yield one.answered, f"{action} has thrown {name} {threw}, and its answer has {has}"
+
+
+def broken_streams(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:
+    """Streams of the client, in answer to a request, that do not end as their sources did."""
+    sources = {
+        f"{done.args['service']}.{name}": what
+        for done in ops
+        if done.op == "mol.serve"
+        for name, what in done.args["actions"].items()
+        if isinstance(what, Mapping) and "stream" in what
+    }
+    asked = {repr(one.frame.id): one.frame for one in facts.asked_back if isinstance(one.frame, Request)}
+    pieces: dict[str, bytes] = {}
+    for at, frame in [(one.at, one.frame) for one in facts.sent]:
+        request = asked.get(repr(frame.id)) if isinstance(frame, Response) else None
+        source = sources.get(str(request.action)) if request is not None else None
+        if source is None or not isinstance(frame, Response) or is_first(frame):
+            continue
+        came, given = pieces.setdefault(repr(frame.id), b""), body_bytes(source["stream"])
+        if frame.stream is True:
+            pieces[repr(frame.id)] = came + bytes_of(frame.data)
+        elif wrong := _wrong_end(frame, source.get("breaks"), came, given):
+            yield at, f"the stream of {request.action} ends {wrong}"  # type: ignore[union-attr]
+
+
+def misread_streams(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:
+    """Answers of actions that read what was uploaded to its end, and are not about what came."""
+    reading = {
+        f"{done.args['service']}.{name}"
+        for done in ops
+        if done.op == "mol.serve"
+        for name, what in done.args["actions"].items()
+        if isinstance(what, Mapping) and what.get("read_stream")
+    }
+    for flow in facts.flows:
+        asked = flow.question if flow.direction == "served" else None
+        answer = asked.answer if asked is not None else None
+        if asked is None or asked.answered is None or not isinstance(answer, Response):
+            continue
+        action = getattr(asked.frame, "action", None)
+        if action not in reading or answer.success is not True:
+            continue
+        is_whole = flow.whole is not None and flow.whole <= asked.answered
+        if not is_whole or (flow.error is not None and not flow.has_two_ends):
+            why = "had not come whole" if flow.error is None else f"broke off with {shown(flow.error)}"
+            yield asked.answered, f"{action} was answered with success, and what it was to read {why}"
+        elif not flow.is_doubled and not _has_read(answer.data, flow.body):
+            yield asked.answered, f"{action} has read {shown(answer.data)}, what came was {shown(flow.body)}"
+
+
+def _has_read(data: Any, body: bytes) -> bool:
+    """Whether an action reports this stream, or a part of it that nobody can compare."""
+    stream = data.get("stream") if isinstance(data, Mapping) else None
+    return not isinstance(stream, Mapping) or same_body(stream, body)
+
+
+def _wrong_end(frame: Response, breaks: str | None, came: bytes, given: bytes) -> str:
+    """What is wrong with the end of a stream of which this much has been sent; "" if nothing is."""
+    if frame.success is not True:
+        fails = breaks is not None and came == given
+        is_it = breaks in words_in(frame.error) if fails else True  # type: ignore[operator]
+        return "" if is_it else f"with {shown(frame.error)}, its source with {shown(breaks)}"
+    if breaks is not None:
+        return f"as if nothing were wrong, its source failed with {shown(breaks)}"
+    return "" if came == given else f"after {len(came)} bytes of {len(given)}"
 
 
 def refused_offers(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:

@@ -139,6 +139,41 @@ async def called_off(context: ScriptContext) -> None:
     await probed(context)
 
 
+@base(role="caller", needs=["streams.broken"], injections=False)
+async def sources_fail(context: ScriptContext) -> None:
+    """Uploads whose sources fail: in the middle, before the first piece, and beside one that does not."""
+    peer(context)
+    await joined(context)
+    calls = [
+        begin(context, "p.up", {"n": 1}, stream={"text": "abcdef"}, chunk=2, breaks="the disk is gone"),
+        begin(context, "p.up", {"n": 2}, stream={"text": ""}, breaks="no such file"),
+        begin(context, "p.up", {"n": 3}, stream={"text": "abcdef"}, chunk=2),
+        begin(context, "p.wait", {"n": 4}, stream={"text": "äöü€"}, every_ms=50, breaks="größer als erlaubt"),
+    ]
+    await context.ended(calls)
+    await context.sleep(1)
+    await probed(context)
+
+
+@base(role="service", needs=["streams.broken"], injections=False)
+async def answers_fail(context: ScriptContext) -> None:
+    """Answers of the client with streams whose sources fail, and with one that does not."""
+    node = peer(context)
+    await joined(context)
+    sources = {
+        "half": {"stream": {"text": "abcdef"}, "chunk": 2, "breaks": "the disk is gone"},
+        "nothing": {"stream": {"text": ""}, "breaks": "no such file"},
+        "down": {"stream": {"text": "abcdef"}, "chunk": 2},
+    }
+    await context.op("mol.serve", service="s", actions={**ACTIONS, **sources})
+    await context.sleep(1)
+    for number in range(2):
+        for action in sources:
+            node.start_call(f"s.{action}", {"n": number}, target=NODE, timeout=5.0)
+        await context.sleep(1)
+    await probed(context)
+
+
 @base(role="caller", needs=["streams"], injections=False)
 async def long_upload(context: ScriptContext) -> None:
     """An upload that takes much longer than its call has time."""

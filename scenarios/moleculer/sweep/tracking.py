@@ -34,6 +34,7 @@ from scenarios.moleculer.sweep.contents import (
     code_of,
     is_first,
     topic_in,
+    words_in,
 )
 from scenarios.moleculer.sweep.legal import problem
 from scenarios.moleculer.sweep.reading import packet_or
@@ -71,6 +72,7 @@ class Tracking:
         self._listens = False
         self._subscribed: dict[str, Listening] = {}  #: by the number of the subscription
         self._known: set[Hashable] = set()  #: answered requests whose answers are streams
+        self._ahead: dict[str, list[tuple[Request, Position]]] = {}  #: packets of streams without an opening
         self._early: dict[Hashable, tuple[tuple[Position, str], Any]] = {}  #: answers before their questions
         self._steps: dict[tuple[str, type], Callable[[Any, str, Position], object]] = {
             ("out", ServerInfo): self._info,
@@ -294,7 +296,7 @@ class Tracking:
             flow.error = broken_by(frame)
             if getattr(frame, "success", True) is False:
                 flow.error = flow.error or {}
-            flow.code = code_in(flow.error)
+            flow.code, flow.words = code_in(flow.error), words_in(flow.error)
         flow.note(at)
 
     def _check_parent(self, frame: Request, at: Position) -> None:
@@ -359,11 +361,23 @@ class Tracking:
         return None
 
     def _to_serve(self, frame: Request, topic: str, at: Position) -> None:
-        if not isinstance(frame.id, str) or not is_first(frame):
+        if not isinstance(frame.id, str):
             return
-        self._asked_back(frame, ("REQ", frame.id), at)
-        if frame.seq == 0 or frame.stream is True:
+        if is_first(frame):
+            self._asked_back(frame, ("REQ", frame.id), at)
+        if is_first(frame) and (frame.seq == 0 or frame.stream is True):
             self.facts.asked_back[-1].answered = at  # it is answered when all of it has come
+        self._uploaded(frame, at)
+
+    def _uploaded(self, frame: Request, at: Position) -> None:
+        """A packet of a stream for the client; those that come before the opening one wait for it."""
+        packets = self._ahead.setdefault(frame.id, [])
+        packets.append((frame, at))
+        question = self._question(self.facts.asked_back, ("REQ", frame.id))
+        if question is not None and question.frame.stream is True:  # type: ignore[attr-defined]
+            for one, came in packets:
+                self._piece("served", question, one, one.params, max(came, at))
+            packets.clear()
 
     def _served(self, frame: Response, topic: str, at: Position) -> None:
         if is_first(frame):

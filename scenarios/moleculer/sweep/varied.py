@@ -12,7 +12,7 @@ from scenarios.moleculer.sweep.serving import ACTIONS
 
 #: What JSON can say, and what looks like something else.
 VALUES: tuple[Any, ...] = (
-    *(0, -1, 1.5, 2**31, 2**53 + 1, 1e-9, True, False, ""),
+    *(0, -1, 1.5, 2**31, 2**53 + 1, 2**63, 1e-9, True, False, ""),
     *("äöü€😀", 'a\nb\t"\\', "123", "null", "x" * 3000, [], [None, [1, [2]]], {}),
     *(
         {"a.b": {"c.d": 1}, "$x": None, "": 0},
@@ -20,6 +20,7 @@ VALUES: tuple[Any, ...] = (
         {"ä": {"deep": [{}]}},
     ),
 )
+TORN = ("a b", "a\tb", "a\r\nPING", "a\nb", "a\rb", "a b 3\r\nPUB MOL 0\r\n", "a.b")
 META = {"trace": "ä1", "a.b": 2, "nested": {"on": True}}
 CROWD = 150
 
@@ -47,6 +48,59 @@ async def values(context: ScriptContext) -> None:
     for value in VALUES:
         await begin(context, "p.echo", value)
     await begin(context, "p.echo", {"all": list(VALUES)})
+    await probed(context)
+
+
+def complain(ctx: Context) -> Any:
+    """Fails with the words and the type that were asked for."""
+    raise MoleculerError(ctx.params["words"], 422, ctx.params["type"])
+
+
+@base(role="caller", injections=False)
+async def worded_errors(context: ScriptContext) -> None:
+    """Calls are refused in words of every kind, with a type and without one."""
+    context.broker.node("strict", [Service("w", {"complain": complain})])
+    peer(context)
+    await joined(context)
+    for words in ("größer als 5 €", 'a "b" \\c', "%s {0} $1", "", "x" * 500, "null"):
+        for type in ("TOO.LARGE", None):
+            await begin(context, "w.complain", {"words": words, "type": type})
+    await probed(context)
+
+
+@base(role="caller", injections=False)
+async def sparse_services(context: ScriptContext) -> None:
+    """A node announces services without actions or events: nothing is there, or null, as some languages write
+    an empty map."""
+    other = context.broker.node("sparse", [])
+    peer(context)
+    await joined(context)
+    services = [
+        {"name": "bare"},
+        {"name": "null", "actions": None, "events": None, "settings": None, "metadata": None},
+        {"name": "r", "actions": {"r.echo": {"name": "r.echo"}}, "events": {"news.*": {"name": "news.*"}}},
+    ]
+    other.send_info(services=services, seq=7)
+    await context.sleep(1)
+    for number in range(2):
+        await context.op("mol.registry")
+        await context.op("mol.emit", event="news.a", data={"n": number})
+        await context.op("mol.broadcast", event="news.b", data={"n": number})
+        await begin(context, "p.echo", {"n": number})
+    await probed(context)
+
+
+@base(role="emitter", needs=["disable_balancer"], injections=False)
+async def torn_topics(context: ScriptContext) -> None:
+    """The server chooses who listens, so that names of events are in topics: with blanks and ends of lines,
+    which would be further words, or commands, were they sent as they are."""
+    other = Service("all", events={"a*": heard, "a.b": heard})
+    context.broker.node("other", [other], heartbeat_s=10.0, disable_balancer=True)
+    peer(context, disable_balancer=True)
+    await joined(context, disable_balancer=True)
+    for number, event in enumerate(TORN):
+        await context.op("mol.emit", event=event, data={"n": number})
+        await begin(context, "p.echo", {"n": number})
     await probed(context)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base, text
-from fakebrokers.faults import latency
-from scenarios.narconi.sweep._shared import PROBE, put, queues
+from fakebrokers.faults import fault, latency
+from fakebrokers.narconi.faults import HttpAnswer
+from scenarios.narconi.sweep._shared import PROBE, PUBLISH, put, queues
 
 RICH = {"content_type": "text/plain", "headers": {"x-msg-x-trace": "1"}}
 
@@ -25,6 +26,26 @@ async def ask(context: ScriptContext) -> None:
     await context.op("narc.delete_queue", target="N")
     await context.op("narc.post", target="N", body=text("late"))
     await context.op("narc.take", target="nowhere")
+    await context.finale("narc.ensure_queue", target="P")
+
+
+@base(role="http", injections=False)
+async def refused_for_reasons(context: ScriptContext) -> None:
+    """Requests and upgrades are refused with one status after the other, as a gateway may refuse them."""
+    context.notes.lies = True
+    queues(context, "P")
+    await context.connect(auto_reconnect=True)
+    for status in (401, 403, 400, 409, 429, 500):
+        names = [
+            context.broker.faults.add(fault(HttpAnswer(status=status, close=True), kind=kind, direction="in"))
+            for kind in ("HttpPublish", "EnsureQueue", "WsUpgrade")
+        ]
+        await context.op("narc.post", target="P", body=text(f"h{status}"))
+        await context.op("narc.ensure_queue", target="P")
+        await context.op("publish", body=text(f"w{status}"), **PUBLISH)
+        for name in names:
+            context.broker.faults.remove(name)
+        await context.op("narc.post", target="P", body=text(f"after {status}"))
     await context.finale("narc.ensure_queue", target="P")
 
 

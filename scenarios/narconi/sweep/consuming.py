@@ -216,6 +216,24 @@ async def one_is_slow(context: ScriptContext) -> None:
 
 
 @base(role="consumer", injections=False)
+async def one_ends(context: ScriptContext) -> None:
+    """Of four subscriptions, two of which share a queue, one ends after the other; messages come for those
+    that are left."""
+    queues(context, "P", "C", "D")
+    await context.connect(auto_reconnect=True)
+    for sub, target in (("c1", "C"), ("d1", "D"), ("c2", "C"), ("d2", "D")):
+        await context.op("subscribe", sub=sub, target=target, options={"ack": True}, on_message=SETTLING)
+    for sub in ("c1", "d2", "c2"):
+        for target in ("C", "D"):
+            put(context, target, *[f"{target} before {sub} {number}" for number in range(3)])
+        await context.sleep(1)
+        await context.op("unsubscribe", sub=sub)
+        await context.sleep(1)
+    await watched(context, "D", "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", injections=False)
 async def drained_unacknowledged(context: ScriptContext) -> None:
     """A graceful end while messages that need no acknowledgement wait for a slow callback."""
     queues(context, "P", "C")

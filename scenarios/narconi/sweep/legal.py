@@ -1,4 +1,4 @@
-"""What every request of a client has to have (RFC 9110, 7.2; RFC 6455, 4.1), and every answer."""
+"""What every request of a client has to have (RFC 9110, 7.2 and 8.6; RFC 6455, 4.1), and every answer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import re
 from base64 import b64decode
 from binascii import Error
 
+from conformance.run.facts import Should
 from conformance.run.showing import shown
 from fakebrokers.narconi import frames as f
 
 KEY_BYTES = 16
 SUB_PROTOCOLS = ("publish", "consume")
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+TORN = re.compile(r"[\x00\r\n]")  #: what no value of a header may have (RFC 9110, 5.5)
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -40,6 +42,8 @@ def problem(request: f.HttpRequest, keys: set[str]) -> str:
     named: dict[str, list[str]] = {}
     for name, value in request.headers:
         named.setdefault(name.lower(), []).append(value)
+        if TORN.search(value):
+            return f"a request whose header {shown(name)} is {shown(value)}"
     if request.minor and len(named.get("host", ())) != 1:
         return f"a request with {len(named.get('host', ()))} Host headers"
     if len(named.get("content-length", ())) > 1 or (
@@ -47,7 +51,10 @@ def problem(request: f.HttpRequest, keys: set[str]) -> str:
     ):
         return "a request with two lengths (Content-Length, Transfer-Encoding)"
     if not isinstance(request, f.WsUpgrade):
-        return ""
+        sized = (
+            request.method not in ("POST", "PUT") or {"content-length", "transfer-encoding"} & named.keys()
+        )
+        return "" if sized else Should(f"a {request.method} that does not say how long its body is")
     if named.get("sec-websocket-version") != ["13"]:
         return f"an upgrade with the version {shown(named.get('sec-websocket-version'))}"
     offered = named.get("sec-websocket-protocol", [])

@@ -23,7 +23,8 @@ HEADERS: tuple[dict[str, Any], ...] = (
     {"Content-Type": "text/plain; charset=utf-8"},
     {"x-msg-x-a": "1", "x-msg-x-b": "", "content-type": "a/b"},
     {"X-Msg-X-Upper": "Value", "x-msg-x-long": "y" * 300},
-    {"x-msg-x-n": 7, "x-msg-x-on": True, "x-msg-x-list": [1, "2"]},
+    {"x-msg-x-n": 7, "x-msg-x-zero": 0, "x-msg-x-on": True, "x-msg-x-off": False, "x-msg-x-list": [1, "2"]},
+    {"x-msg-x-city": "Zürich"},
     {"x-msg-x-quote": 'a"b\\c', "x-msg-x-umlaut": "äß"},
 )
 STRANGE: tuple[dict[str, Any], ...] = (
@@ -33,7 +34,10 @@ STRANGE: tuple[dict[str, Any], ...] = (
     {"timestamp": 1},
 )
 #: What would be further lines of a request, were it sent as it is.
-LINES = ("1\r\nx-msg-x-b: 2", "1\nx-msg-x-b: 2", "1\r\n\r\n", "\r1")
+LINES = (
+    *("1\r\nx-msg-x-b: 2", "1\nx-msg-x-b: 2", "1\rx-msg-x-b: 2", "1\0x-msg-x-b: 2"),
+    *("1\r\n\r\n", "\r1", "1\n"),
+)
 NAMES = ("a b", "ä", "a%2Fb", "a+b", "a:b", "a.b-c_d~", "a?b", "a#b", "a&b=c", "a;b", "100%")
 MANY = 150  #: messages at a time
 FLOOD = 1200

@@ -1,6 +1,7 @@
 """The base scripts of PZQ; see `conformance.run.bases`."""
 
 from scenarios.pzq.sweep.consuming import (
+    alike_keys,
     by_hand,
     consume,
     expiring,
@@ -10,6 +11,7 @@ from scenarios.pzq.sweep.consuming import (
     given_back,
     in_time,
     instances_in_turn,
+    one_ends,
     one_is_slow,
     replaced,
     settled_last,
@@ -23,6 +25,7 @@ from scenarios.pzq.sweep.lives import (
     at_rest,
     both,
     closing,
+    large_counters,
     odd_counters,
     outage,
     rounds,
@@ -31,6 +34,7 @@ from scenarios.pzq.sweep.lives import (
     two_sessions,
 )
 from scenarios.pzq.sweep.producing import (
+    alike_ids,
     blank_ids,
     bodies,
     bulk,
@@ -47,6 +51,8 @@ from scenarios.pzq.sweep.walking import WALKS
 __all__ = [
     "WALKS",
     "aborted",
+    "alike_ids",
+    "alike_keys",
     "ask",
     "at_rest",
     "blank_ids",
@@ -67,8 +73,10 @@ __all__ = [
     "in_time",
     "inside",
     "instances_in_turn",
+    "large_counters",
     "not_to_be_sent",
     "odd_counters",
+    "one_ends",
     "one_is_slow",
     "outage",
     "refused",

@@ -16,6 +16,8 @@ from scenarios.pzq.sweep._shared import (
     watched,
 )
 
+#: Keys that are told apart only by their bytes.
+ALIKE = (b"\x80\x01", b"\x81\x01", b"a\x00b", b"a\x00c", "\u00e9".encode(), "e\u0301".encode())
 FLOOD = 2500  #: messages
 
 
@@ -147,6 +149,35 @@ async def several(context: ScriptContext) -> None:
     await subscribed(context, ACKING)
     await subscribed(context, ACKING, "c2")
     put(context, *[f"m{i}" for i in range(6)])
+    await watched(context, "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", server=QUICK, injections=False)
+async def one_ends(context: ScriptContext) -> None:
+    """Of three consumers one ends, then another one; the messages after that are for those that are left."""
+    await context.connect()
+    for sub in ("c1", "c2", "c3"):
+        await subscribed(context, ACKING, sub)
+    put(context, "a0", "a1", "a2")
+    await context.sleep(1)
+    for sub in ("c2", "c1"):
+        await context.op("unsubscribe", sub=sub)
+        await context.sleep(2)
+        put(context, *[f"{sub}-{number}" for number in range(4)])
+        await context.sleep(3)
+    await watched(context, "last")
+    await context.finale("publish", **PROBE)
+
+
+@base(role="consumer", injections=False)
+async def alike_keys(context: ScriptContext) -> None:
+    """Messages whose keys are told apart only by their bytes are acknowledged one after the other."""
+    await context.connect()
+    await subscribed(context, ACKING)
+    for number, key in enumerate(ALIKE):
+        context.broker.publish(b"m%d" % number, key=key)
+        await context.sleep(0.2)
     await watched(context, "last")
     await context.finale("publish", **PROBE)
 

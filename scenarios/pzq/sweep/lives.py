@@ -18,6 +18,8 @@ ODD_LINES = (
     "messages: 5\u00b2",
     "messages: " + 5000 * "9",
 )
+#: Where numbers of 31, 32, 53, 63 and 64 bits end.
+LARGE = (2**31 - 1, 2**31, 2**32, 5_000_000_000, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1)
 
 
 @base(role="monitor")
@@ -36,6 +38,19 @@ async def odd_counters(context: ScriptContext) -> None:
     context.notes.lies = True
     await context.connect()
     for lines in ODD_LINES:
+        name = context.broker.faults.add(garbled_monitor(lines))
+        await context.op("pzq.monitor")
+        context.broker.faults.remove(name)
+    await context.finale("pzq.monitor")
+
+
+@base(role="monitor", injections=False)
+async def large_counters(context: ScriptContext) -> None:
+    """Counters of a broker that is old and full: beyond 32 and 53 bits, up to 64."""
+    context.notes.lies = True
+    await context.connect()
+    for number in LARGE:
+        lines = f"messages: 7\ndb_size: {number}\nexpired_messages: {number}\n"
         name = context.broker.faults.add(garbled_monitor(lines))
         await context.op("pzq.monitor")
         context.broker.faults.remove(name)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.pzq.faults import refuse_message
 from scenarios.pzq.sweep._shared import PROBE, PUBLISH
+
+#: Pairs that are one for whoever takes them for UTF-8, ends them at a NUL, normalizes or cuts them.
+ALIKE = (
+    (b"\x80\x01", b"\x81\x01"),
+    (b"a\x00b", b"a\x00c"),
+    ("\u00e9".encode(), "e\u0301".encode()),
+    (b"x" * 300 + b"1", b"x" * 300 + b"2"),
+)
 
 
 @base(role="publisher")
@@ -80,6 +90,21 @@ async def blank_ids(context: ScriptContext) -> None:
         await context.op("publish", body=text(f"a{number}"), key=key, **PUBLISH)
     calls = [context.begin("publish", body=text(f"b{key}"), key=key, **PUBLISH) for key in ("q", "q ", "Q")]
     await context.ended(calls)
+    await context.finale("publish", **PROBE)
+
+
+@base(role="publisher", needs=["caller_key"], injections=False)
+async def alike_ids(context: ScriptContext) -> None:
+    """Messages under way at once whose ids are told apart only by their bytes."""
+    await context.connect()
+    for number, pair in enumerate(ALIKE):
+        calls = [
+            context.begin(
+                "publish", body=text(f"a{number}/{i}"), key={"b64": b64encode(id).decode()}, **PUBLISH
+            )
+            for i, id in enumerate(pair)
+        ]
+        await context.ended(calls)
     await context.finale("publish", **PROBE)
 
 

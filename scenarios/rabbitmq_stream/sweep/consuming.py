@@ -121,6 +121,24 @@ async def several(context: ScriptContext) -> None:
     await context.finale("rmqs.query_sequence", **ASK)
 
 
+@base(role="consumer", injections=False)
+async def of_one_stream(context: ScriptContext) -> None:
+    """Subscriptions of one stream on one session, from several places; then one of them ends."""
+    context.broker.create_stream("S")
+    put(context, *[f"m{i}" for i in range(4)])
+    await context.connect()
+    starts = ({"type": "first"}, {"type": "offset", "value": 2}, {"type": "next"})
+    for number, start in enumerate(starts):
+        options = {"offset": start, "credit": 10}
+        await context.op("subscribe", sub=f"c{number}", target="S", options=options, on_message=EVENTS)
+    await context.sleep(0.3)
+    put(context, "s3", "s4")
+    await context.sleep(1)
+    await context.op("unsubscribe", sub="c1")
+    await watched(context, "s5")
+    await context.finale("rmqs.query_sequence", **ASK)
+
+
 @base(role="consumer")
 async def deleted(context: ScriptContext) -> None:
     """Two streams are consumed, and somebody deletes one of them at the server."""

@@ -71,7 +71,7 @@ def test_a_rule_is_read_from_its_docstring() -> None:
     assert rule.example == "QueryOffset has id 7 of a Metadata that has no answer yet."
     assert (rule.level, rule.reason, rule.protocols) == ("MUST", "", ())
     assert rules()["streams-wait"].protocols == ("moleculer",)
-    assert len(rules()["delivers-what-came"].sentences) == 7
+    assert len(rules()["delivers-what-came"].sentences) == 9
 
 
 def test_what_it_rests_on_for_one_protocol() -> None:

@@ -56,7 +56,7 @@ class Adapter extends AdapterBase {
     library_version: ServiceBroker.MOLECULER_VERSION,
     protocols: ["moleculer"],
     roles: ["caller", "service", "emitter", "listener"],
-    caps: "callback_raise callback_sleep clock_offset disable_balancer endpoints reentrant streams tls",
+    caps: "callback_raise callback_sleep clock_offset disable_balancer endpoints reentrant streams streams.broken tls",
     reconnects: true,
     restart: "per_scenario",
     // two connections over Redis; INFO goes out before the subscriptions are answered; packets that are not

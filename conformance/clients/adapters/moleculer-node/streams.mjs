@@ -18,8 +18,8 @@ function* pieces(body, chunk) {
   for (let at = 0; at < whole.length; at += size) yield whole.subarray(at, at + size)
 }
 
-/** A Readable of `{stream, chunk, every_ms}` or `{objects}`, if there is one; like a file's, it gives each piece when asked. */
-export function outgoing({ stream, chunk, every_ms: everyMs = 0, objects }, note) {
+/** A Readable of `{stream, chunk, every_ms, breaks}` or `{objects}`, if there is one; like a file's, it gives each piece when asked. */
+export function outgoing({ stream, chunk, every_ms: everyMs = 0, breaks, objects }, note) {
   if (objects) return Readable.from(objects, { objectMode: true })
   if (!stream) return undefined
   const source = pieces(stream, chunk)
@@ -30,7 +30,8 @@ export function outgoing({ stream, chunk, every_ms: everyMs = 0, objects }, note
       schedule(() => {
         const { value, done } = source.next()
         if (!done) note({ what: "drawn", bytes: (drawn += value.length) })
-        this.push(done ? null : value)
+        if (done && breaks !== undefined) this.destroy(new Error(breaks))
+        else this.push(done ? null : value)
       }, everyMs)
     },
   })

@@ -117,3 +117,13 @@ class DotsFitEverything(Registry):
                     if "*" not in pattern and re.fullmatch(pattern, event) and peer.id not in nodes:
                         nodes.append(peer.id)
         return {group: nodes for group, nodes in found.items() if nodes}
+
+
+@mutant("broadcasts-forget-their-groups", tag="data", breaks=["M6"])
+class BroadcastsForgetTheirGroups(Events):
+    """Sends a broadcast for some groups to their nodes, and does not say for which groups it is."""
+
+    def packet(self, event: str, data: Any, **fields: Any) -> Json:
+        if fields["broadcast"]:
+            fields.pop("groups", None)
+        return super().packet(event, data, **fields)

@@ -196,3 +196,11 @@ class OneRoundTripForAll(Round):
         super().answered(node, now)
         last = self.took[node]
         self.took.update({id: last for id, took in self.took.items() if took is not None})
+
+
+@mutant("looks-after-the-last-heard", tag="life-cycle", breaks=["M4"])
+class LooksAfterTheLastHeard(Registry):
+    """Looks for silent nodes when the one that was heard last would be one."""
+
+    def heard_since(self, now: float) -> float:
+        return max((p.heard_at for p in self if p.available and p.id != self.own), default=now)

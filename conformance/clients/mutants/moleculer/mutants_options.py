@@ -11,7 +11,7 @@ from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Runtime
 from conformance.clients.reference.moleculer.bus import Bus
 from conformance.clients.reference.moleculer.client import MoleculerClient
-from conformance.clients.reference.moleculer.codecs import NatsCodec
+from conformance.clients.reference.moleculer.codecs import NatsCodec, RedisCodec
 from conformance.clients.reference.moleculer.context import ActionError, Context
 from conformance.clients.reference.moleculer.ops import MoleculerOps
 from conformance.clients.reference.moleculer.pings import Pings
@@ -76,3 +76,19 @@ class LeavesOneTopicEachTime(NatsCodec):
     def unsubscribe_balanced(self) -> bytes:
         first, _, _ = super().unsubscribe_balanced().partition(b"\r\n")
         return first + b"\r\n" if first else b""
+
+
+@mutant("topics-of-several-words", tag="wire", breaks=["M6"])
+class TopicsOfSeveralWords(NatsCodec):
+    """Writes a topic as it is, also where it is further words, or lines."""
+
+    def check(self, *topics: str) -> None:
+        """Nothing is looked at."""
+
+
+@mutant("channels-are-latin", tag="wire", breaks=["M1"])
+class ChannelsAreLatin(RedisCodec):
+    """Writes the names of channels in Latin-1."""
+
+    def subscribe(self, topic: str, queue: str = "") -> bytes:
+        return self._command(b"SUBSCRIBE", topic.encode("latin-1", "replace"))

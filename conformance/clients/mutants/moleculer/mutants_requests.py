@@ -230,3 +230,45 @@ class MetaOfAllCallers(Server):
         self.collected.update(found.meta)
         found.meta = self.collected
         return found
+
+
+@mutant("falsy-params-are-none", tag="data", breaks=["M5"])
+class FalsyParamsAreNone(Caller):
+    """Sends an empty object for 0, false and all that is empty."""
+
+    def request(self, *args: Any) -> Json:
+        packet = super().request(*args)
+        return packet if packet["params"] else {**packet, "params": {}}
+
+
+@mutant("errors-are-called-by-their-names", tag="wording", breaks=["M5"])
+class ErrorsAreCalledByTheirNames(Caller):
+    """Reports the name of an error in place of its message."""
+
+    def settle(self, pending: Pending, packet: Json) -> None:
+        error = packet.get("error")
+        if isinstance(error, dict):
+            packet = {**packet, "error": {**error, "message": error.get("name")}}
+        super().settle(pending, packet)
+
+
+@mutant("names-are-types", tag="wording", breaks=["M5"])
+class NamesAreTypes(Caller):
+    """Takes the name of an error for its type."""
+
+    def settle(self, pending: Pending, packet: Json) -> None:
+        error = packet.get("error")
+        if isinstance(error, dict):
+            packet = {**packet, "error": {**error, "type": error.get("name")}}
+        super().settle(pending, packet)
+
+
+@mutant("services-have-both", tag="life-cycle", breaks=["M4"])
+class ServicesHaveBoth(Registry):
+    """Takes it for granted that a service has events."""
+
+    def listeners(self, event: str) -> dict[str, list[str]]:
+        for peer in self:
+            for service in peer.services:
+                service["events"].items()
+        return super().listeners(event)

@@ -141,3 +141,54 @@ class UploadsOutliveTheirCalls(Caller):
 
     async def send_up(self, *args: Any) -> None:
         await asyncio.shield(self._runtime.tasks.spawn(super().send_up(*args)))
+
+
+@mutant("cut-uploads-end-well", tag="data", breaks=["M13"])
+class CutUploadsEndWell(Caller):
+    """An upload that the end of its call has cut ends as if it were whole."""
+
+    def send_end(self, command: str, rest: str, packet: Json) -> None:
+        error = packet["headers"].get("$streamError", {})
+        if error.get("message") == "the call has ended":
+            packet = {**packet, "headers": {}}
+        super().send_end(command, rest, packet)
+
+
+@mutant("failed-sources-end-well", tag="data", breaks=["M13"])
+class FailedSourcesEndWell(Caller):
+    """An upload whose source fails ends as if that were all of it."""
+
+    def send_end(self, command: str, rest: str, packet: Json) -> None:
+        error = packet["headers"].get("$streamError", {})
+        if error.get("message") != "the call has ended":
+            packet = {**packet, "headers": {}}
+        super().send_end(command, rest, packet)
+
+
+@mutant("stream-errors-lose-their-words", tag="wording", breaks=["M13"])
+class StreamErrorsLoseTheirWords(Caller):
+    """Says that an upload breaks off, and not why."""
+
+    def send_end(self, command: str, rest: str, packet: Json) -> None:
+        if "$streamError" in packet["headers"]:
+            packet = {**packet, "headers": {"$streamError": {"name": "Error", "message": "aborted"}}}
+        super().send_end(command, rest, packet)
+
+
+@mutant("failed-answers-end-well", tag="data", breaks=["M13"])
+class FailedAnswersEndWell(Server):
+    """An answer whose source fails ends as if that were all of it."""
+
+    def reply(self, packet: Json, fields: Json) -> None:
+        if fields.get("seq") and fields["success"] is False:
+            fields = {**fields, "success": True, "error": None}
+        super().reply(packet, fields)
+
+
+@mutant("broken-uploads-are-whole", tag="data", breaks=["M13"])
+class BrokenUploadsAreWhole(Server):
+    """An action reads an upload that has broken off as if it were whole."""
+
+    def upload(self, packet: Json) -> None:
+        headers = packet.get("headers") or {}
+        super().upload({**packet, "headers": {**headers, "$streamError": None}})

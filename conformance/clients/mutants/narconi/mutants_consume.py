@@ -344,3 +344,34 @@ class FramesPutOffPings(Socket):
     def send(self, opcode: int, payload: bytes) -> None:
         super().send(opcode, payload)
         self._schedule_ping()
+
+
+# several subscriptions
+
+
+@mutant("one-end-is-the-end-of-all", tag="life-cycle", breaks=["N10"])
+class OneEndIsTheEndOfAll(Subscription):
+    """When one subscription has ended, the others take in what comes, and deliver none of it."""
+
+    async def _deliver_message(self, delivery: Any) -> None:
+        if not getattr(self._runtime, "one_has_ended", False):
+            await super()._deliver_message(delivery)
+
+    def _stop(self) -> None:
+        self._runtime.one_has_ended = True  # type: ignore[attr-defined]
+        super()._stop()
+
+
+@mutant("newest-of-a-queue-alone", tag="data", breaks=["N10"])
+class NewestOfAQueueAlone(Subscription):
+    """Of several subscriptions of a queue only the newest one delivers."""
+
+    newest: ClassVar[WeakKeyDictionary[Any, dict[str, Any]]] = WeakKeyDictionary()
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.newest.setdefault(self._websockets, {})[self._queue] = self
+
+    async def _deliver_message(self, delivery: Any) -> None:
+        if self.newest[self._websockets][self._queue] is self:
+            await super()._deliver_message(delivery)

@@ -282,3 +282,68 @@ class DeadConnectionIsKept(HttpConnection):
     def _ended(self, text: str) -> None:
         if self._answer is not None:
             super()._ended(text)
+
+
+# headers: a letter of Latin-1 stands for what the check of headers does not let through
+
+
+class _LinesBack(HttpConnection):
+    async def exchange(self, method: str, request: bytes) -> Response:
+        head, end, body = request.partition(b"\r\n\r\n")
+        return await super().exchange(method, head.replace(b"\x85", b"\n") + end + body)
+
+
+@mutant("line-feeds-in-headers", tag="wire", breaks=["N3"], also=[_LinesBack])
+class LineFeedsInHeaders(HttpApi):
+    """Sends a header whose value has a line feed without a carriage return before it."""
+
+    def header_text(self, value: Any) -> str:
+        text = super().header_text(value)
+        return text if "\r" in text else text.replace("\n", "\x85")
+
+
+class _NulsBack(HttpConnection):
+    async def exchange(self, method: str, request: bytes) -> Response:
+        head, end, body = request.partition(b"\r\n\r\n")
+        return await super().exchange(method, head.replace(b"\x85", b"\0") + end + body)
+
+
+@mutant("nuls-in-headers", tag="wire", breaks=["N3"], also=[_NulsBack])
+class NulsInHeaders(HttpApi):
+    """Sends a header whose value has a NUL."""
+
+    def header_text(self, value: Any) -> str:
+        return super().header_text(value).replace("\0", "\x85")
+
+
+class _ReturnsBack(HttpConnection):
+    async def exchange(self, method: str, request: bytes) -> Response:
+        head, end, body = request.partition(b"\r\n\r\n")
+        return await super().exchange(method, head.replace(b"\x85", b"\r") + end + body)
+
+
+@mutant("returns-in-headers", tag="wire", breaks=["N3"], also=[_ReturnsBack])
+class ReturnsInHeaders(HttpApi):
+    """Sends a header whose value has a carriage return without a line feed after it."""
+
+    def header_text(self, value: Any) -> str:
+        text = super().header_text(value)
+        return text if "\n" in text else text.replace("\r", "\x85")
+
+
+@mutant("empty-posts-without-a-length", tag="wire", breaks=["N3"])
+class EmptyPostsWithoutALength(HttpConnection):
+    """Leaves out the length of a body that is empty."""
+
+    async def exchange(self, method: str, request: bytes) -> Response:
+        return await super().exchange(method, request.replace(b"Content-Length: 0\r\n", b""))
+
+
+@mutant("forbidden-means-not-let-in", tag="wording", breaks=["N16"])
+class ForbiddenMeansNotLetIn(HttpApi):
+    """Takes 403 for a user who is not let in."""
+
+    def expect(self, response: Response, *wanted: int) -> None:
+        if response.status == 403:
+            raise ClientError("auth", self.error_text(response), code=403)
+        super().expect(response, *wanted)

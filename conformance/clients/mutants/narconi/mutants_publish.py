@@ -369,3 +369,12 @@ class CancelTakesOthersAlong(Publishers):
     async def opened(self, queue: str) -> Publishing:
         """A new publishing connection, in time."""
         return await self.runtime.tasks.within(DEFAULT_TIMEOUT_S, self.open(queue))
+
+
+@mutant("metadata-as-long-as-their-letters", tag="wire", breaks=["N5"])
+class MetadataAsLongAsTheirLetters(Publisher):
+    """Writes as many bytes of the metadata as they have letters."""
+
+    def encode_metadata(self, metadata: Mapping[str, Any]) -> bytes:
+        whole = super().encode_metadata(metadata)
+        return whole[: len(whole.decode())]

@@ -117,6 +117,14 @@ class KeysAsText(Consumer):
         return (pzq_id, key.decode(errors="replace").encode(), status)
 
 
+@mutant("known-by-text", tag="data", breaks=["P6"])
+class KnownByText(Consumer):
+    """Takes keys for one whose bytes are no UTF-8 in the same places: the second is settled already."""
+
+    def is_known(self, delivery: Delivery) -> bool:
+        return delivery.key.decode(errors="replace") in {key.decode(errors="replace") for key in self.settled}
+
+
 # expiry
 
 

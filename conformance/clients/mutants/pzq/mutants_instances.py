@@ -98,3 +98,16 @@ class EndedConsumersGoOn(Consumer):
 
     def close(self) -> None:
         self.socket.close()
+
+
+@mutant("one-end-is-the-end-of-all", tag="life-cycle", breaks=["P5"])
+class OneEndIsTheEndOfAll(Consumer):
+    """When one consumer has ended, the others take in what comes, and deliver none of it."""
+
+    def receive(self, parts: Parts) -> None:
+        if not getattr(self.runtime, "one_has_ended", False):
+            super().receive(parts)
+
+    def close(self) -> None:
+        self.runtime.one_has_ended = True  # type: ignore[attr-defined]
+        super().close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
@@ -98,3 +99,62 @@ class OneQuestionAtATime(Inquirer):
         for answered in self.waiting:
             if not answered.done():
                 answered.set_result(parts)
+
+
+@mutant("late-answers-are-for-the-next", tag="data", breaks=["P12"])
+class LateAnswersAreForTheNext(Inquirer):
+    """Keeps the answer to a question that had run out of time, and returns it for the next question."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.late: list[Parts] = []
+
+    async def ask(self, timeout: float | None = None) -> Values:
+        if self.late:
+            return self.read(self.late.pop(0))
+        asking = asyncio.ensure_future(super().ask(None))
+        done, _ = await asyncio.wait({asking}, timeout=timeout)
+        if not done:
+            asking.add_done_callback(self._keep)
+            raise ClientError("timeout", "the monitor did not answer")
+        return asking.result()
+
+    def read(self, parts: Parts) -> Values:
+        self.last = parts
+        return super().read(parts)
+
+    def _keep(self, asking: asyncio.Future[Values]) -> None:
+        if not asking.cancelled() and asking.exception() is None:
+            self.late.append(self.last)
+
+
+@mutant("counters-of-32-bits", tag="data", breaks=["P12"])
+class CountersOf32Bits(Inquirer):
+    """Keeps a number in 32 bits, the first of which is its sign."""
+
+    def value(self, text: str) -> int | str:
+        value = super().value(text)
+        return value if isinstance(value, str) else int.from_bytes(pack_low(value, 4), "big", signed=True)
+
+
+@mutant("counters-are-floats", tag="data", breaks=["P12"])
+class CountersAreFloats(Inquirer):
+    """Reads a number as a floating-point one."""
+
+    def value(self, text: str) -> int | str:
+        value = super().value(text)
+        return value if isinstance(value, str) else int(float(value))
+
+
+@mutant("counters-of-63-bits", tag="data", breaks=["P12"])
+class CountersOf63Bits(Inquirer):
+    """Keeps a number in 64 bits, the first of which is its sign."""
+
+    def value(self, text: str) -> int | str:
+        value = super().value(text)
+        return value if isinstance(value, str) else int.from_bytes(pack_low(value, 8), "big", signed=True)
+
+
+def pack_low(value: int, size: int) -> bytes:
+    """The lowest bytes of a number."""
+    return (value % (1 << 8 * size)).to_bytes(size, "big")

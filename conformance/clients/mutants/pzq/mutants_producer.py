@@ -250,3 +250,23 @@ class OnceMoreAfterTheDeadline(Producer):
         except TimeoutError:
             asyncio.get_running_loop().call_later(1.0, self.repeat, message)
             raise
+
+
+@mutant("answers-are-found-as-text", tag="data", breaks=["P1", "P4"])
+class AnswersAreFoundAsText(Producer):
+    """Takes ids for one whose bytes are no UTF-8 in the same places."""
+
+    def find(self, answer: Answer) -> Waiting | None:
+        name = text_of(answer.id)
+        return next((waiting for id, waiting in self.pending.items() if text_of(id) == name), None)
+
+
+@mutant("ids-end-at-a-nul", tag="data", breaks=["P1", "P4"])
+class IdsEndAtANul(Producer):
+    """Looks ids up without what follows their first NUL."""
+
+    def find(self, answer: Answer) -> Waiting | None:
+        name = answer.id.partition(b"\0")[0]
+        if not name:
+            return super().find(answer)
+        return next((one for id, one in self.pending.items() if id.partition(b"\0")[0] == name), None)

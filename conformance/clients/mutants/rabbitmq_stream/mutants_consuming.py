@@ -9,7 +9,7 @@ from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Callbacks, ClientError, Feed
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.consuming import Consuming, OnMessage
-from conformance.clients.reference.rabbitmq_stream.subscription import Arrival, Subscription
+from conformance.clients.reference.rabbitmq_stream.subscription import Arrival, Message, Report, Subscription
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (
@@ -270,3 +270,13 @@ class ActiveAgainFromTheSubscribe(Connection):
             subscription.activate(bool(frame.active))
             self.send(ConsumerUpdateResponse(frame.correlation_id, Code.OK, 0, None))
             subscription.repay()
+
+
+@mutant("newest-of-a-stream-alone", tag="data", breaks=["R9"])
+class NewestOfAStreamAlone(Subscription):
+    """Of several subscriptions of a stream on a connection only the newest one delivers."""
+
+    def messages(self, chunk: Chunk, report: Report) -> list[Message]:
+        there = self.connection.subscriptions.values() if self.connection is not None else ()
+        newest = [one for one in there if one.stream == self.stream][-1:]
+        return super().messages(chunk, report) if newest in ([], [self]) else []

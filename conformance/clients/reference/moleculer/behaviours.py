@@ -47,7 +47,8 @@ def plain(behaviour: Mapping[str, Any]) -> Handler:
         if "sleep_ms" in behaviour:
             await asyncio.sleep(behaviour["sleep_ms"] / 1000)
             return "slept"
-        return Upload(source(behaviour["stream"], behaviour.get("chunk"), 0, lambda **_: None))
+        chunk, breaks = behaviour.get("chunk"), behaviour.get("breaks")
+        return Upload(source(behaviour["stream"], chunk, 0, lambda **_: None, breaks))
 
     if not {"return", "throw", "sleep_ms", "stream"} & set(behaviour):
         raise kit.Failure("unsupported", f"no behaviour {dict(behaviour)!r}")
@@ -84,8 +85,10 @@ async def each_of(objects: list[Any]) -> AsyncIterator[Any]:
         yield one
 
 
-async def source(body: Json, chunk: int | None, every_ms: float, note: Note) -> AsyncIterator[bytes]:
-    """A body as a stream; each piece is made when it is asked for."""
+async def source(
+    body: Json, chunk: int | None, every_ms: float, note: Note, breaks: str | None = None
+) -> AsyncIterator[bytes]:
+    """A body as a stream; made piece by piece as asked for. Raises `RuntimeError` (`breaks`) at last."""
     drawn = 0
     is_zero = body.get("gen") == "zero"
     whole = b"" if is_zero else kit.body_bytes(body)
@@ -98,6 +101,8 @@ async def source(body: Json, chunk: int | None, every_ms: float, note: Note) -> 
         drawn += len(piece)
         note(what="drawn", bytes=drawn)
         yield piece
+    if breaks is not None:
+        raise RuntimeError(breaks)
 
 
 async def taken(found: Any, note: Note) -> Any:

@@ -167,18 +167,22 @@ class Caller:
         """The chunks, then the end packet, whatever stops them."""
         seq = 0
         later = {**opening, "meta": {}}
-        error: Json | None = None
+        problem = ""
         try:
             async for chunk in upload.chunks:
                 for piece in cut(chunk, self._post.chunk_limit):
                     seq += 1
                     self._post.send(command, rest, {**later, "params": piece, "stream": True, "seq": seq})
                     await self._post.drained()
-        except (ClientError, asyncio.CancelledError) as problem:
-            error = {"name": "Error", "message": str(problem) or "the call has ended", "code": 500}
+        except asyncio.CancelledError:
+            problem = "the call has ended"
             raise
+        except Exception as error:  # of the source, or of the connection
+            problem = str(error) or "no more of it comes"
         finally:
-            flags = {**later["headers"], **({"$streamError": error} if error else {})}
+            flags = dict(later["headers"])
+            if problem:
+                flags["$streamError"] = {"name": "Error", "message": problem, "code": 500}
             end = {**later, "headers": flags, "params": None, "stream": False, "seq": seq + 1}
             self.send_end(command, rest, end)
 

@@ -12,6 +12,7 @@ from typing import Any
 from conformance.clients.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Runtime
 from conformance.clients.reference.moleculer.bus import Bus
 from conformance.clients.reference.moleculer.caller import Caller
+from conformance.clients.reference.moleculer.codecs import check_words
 from conformance.clients.reference.moleculer.context import Context
 from conformance.clients.reference.moleculer.events import Events
 from conformance.clients.reference.moleculer.mesh import Mesh
@@ -104,7 +105,7 @@ class MoleculerClient:
 
     def is_final(self, error: ClientError) -> bool:
         """Whether another attempt would end the same way."""
-        return error.kind in ("auth", "refused", "protocol")
+        return error.kind in ("auth", "refused", "protocol", "invalid")
 
     async def join(self) -> None:
         """Connect, listen, ask who is there. Raises `ClientError`."""
@@ -359,6 +360,8 @@ class MoleculerClient:
         for name in (service.name, *service.actions, *service.events, *groups):
             if not 0 < len(name.encode()) <= NAME_MAX:
                 raise ClientError("invalid", f"a name of {len(name)} characters", definite=True)
+        if self.settings.disable_balancer and self.settings.transporter == "nats":
+            check_words((service.name, *service.actions, *service.events, *groups))
         self.server.services[service.name] = service
         self.announce()
 

@@ -6,6 +6,7 @@ A codec is for one connection. `feed` gives what has come, as values of the clas
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -80,6 +81,13 @@ class Codec(Protocol):
 
     def close_frame(self) -> bytes:
         """The last bytes on a connection."""
+
+
+def check_words(topics: Iterable[str]) -> None:
+    """Raise `ClientError` (invalid, definite) for a topic that NATS takes for several words, or lines."""
+    for topic in topics:
+        if any(mark in topic for mark in " \t\r\n\0"):
+            raise ClientError("invalid", f"the topic {topic!r} is not one word", definite=True)
 
 
 class NatsCodec:
@@ -161,6 +169,7 @@ class NatsCodec:
         return limit if isinstance(limit, int) and limit > 0 else None
 
     def subscribe(self, topic: str, queue: str = "") -> bytes:
+        self.check(topic, queue)
         self._sids += 1
         if queue:
             self._balanced.append(self._sids)
@@ -175,7 +184,12 @@ class NatsCodec:
         self.waits_for += 1
         return b"PING\r\n"
 
+    def check(self, *topics: str) -> None:
+        """Raise `ClientError` (invalid, definite) for a topic that would be several words, or lines."""
+        check_words(topics)
+
     def publish(self, topic: str, payload: bytes) -> bytes:
+        self.check(topic)
         return b"PUB %s %d\r\n%s\r\n" % (topic.encode(), len(payload), payload)
 
     def close_frame(self) -> bytes:

@@ -53,7 +53,7 @@ class MoleculerOps:
     async def call(
         self, session: str, action: str, params: Any = None, meta: Any = None, node: str = "",
         stream: Any = None, chunk: int | None = None, every_ms: float = 0, objects: Any = None,
-        args: Any = None, request_id: int | None = None,
+        breaks: str | None = None, args: Any = None, request_id: int | None = None,
     ) -> Json:  # fmt: skip
         def note(**what: Any) -> None:
             self.adapter.emit("note", id=request_id, **what)
@@ -62,7 +62,7 @@ class MoleculerOps:
         if objects is not None:
             upload = Upload(behaviours.each_of(objects), object_mode=True)
         elif stream is not None:
-            upload = Upload(behaviours.source(stream, chunk, every_ms, note))
+            upload = Upload(behaviours.source(stream, chunk, every_ms, note, breaks))
         timeout = seconds((args or {}).get("timeout_ms"))
         caller = self.session(session).caller
         begun = asyncio.get_running_loop().time()
@@ -160,7 +160,7 @@ REFERENCE = Reference(
     ops=MoleculerOps,
     roles=("caller", "service", "emitter", "listener"),
     caps="auto_reconnect callback_raise callback_sleep cancel clock_offset disable_balancer"
-    " endpoints reentrant stats streams tls",
+    " endpoints reentrant stats streams streams.broken tls",
     facts={
         "transporters": ["nats", "redis", "mqtt", "tcp"],
         "serializers": ["JSON", *SCHEMAS],

@@ -39,7 +39,7 @@ class Publishing:
 
     def lost(self, error: ClientError | None) -> None:
         """The connection is gone."""
-        self.core.lost(error or ClientError("closed", "the session was closed", definite=False))
+        self.core.lost(error or ClientError("closed", "the session was closed"))
         if error is not None:
             self._publishers.lost(self._queue, self, error)
 

@@ -62,7 +62,7 @@ class NarconiClient:
             query["limit"] = str(limit)
         if encoding is not None:
             query["encoding"] = encoding
-        subscription = Subscription(self.websockets, queue, callback, query, ack=ack)
+        subscription = self.runtime.part(Subscription)(self.websockets, queue, callback, query, ack=ack)
         self.subscriptions.append(subscription)
         await self.websockets.open(subscription.socket)
         return subscription

@@ -103,4 +103,4 @@ class HttpConnection(asyncio.Protocol):
 
     def cut(self, text: str) -> ClientError:
         """What a response that did not come means: the server may have done it all the same."""
-        return ClientError("connection", text, definite=False)
+        return ClientError("connection", text)

@@ -183,7 +183,7 @@ class Socket(asyncio.Protocol):
         text = (
             f"the server closed the connection (code {code}) {payload[2:].decode(errors='replace')}".rstrip()
         )
-        self._lost(text, ClientError("connection", text, code=code, definite=False))
+        self._lost(text, ClientError("connection", text, code=code))
         if self.wire is not None:
             self.wire.close()
 
@@ -278,5 +278,5 @@ class Socket(asyncio.Protocol):
                 barrier.set_result(None)  # nothing more can arrive
         if self._is_open:
             wanted, self._is_open, self._closing = self._closing, False, True
-            end = error or ClientError("connection", text, definite=False)
+            end = error or ClientError("connection", text)
             self._on_lost(None if wanted else end)

@@ -59,6 +59,7 @@ class Behaviour(Outgoing, frozen=True, rename={"returned": "return", "thrown": "
         throw: It fails.
         sleep_ms: It takes its time.
         stream: It answers with a stream, in pieces of `chunk` bytes.
+        breaks: After all of it the source fails, with an error of these words.
         read_stream: It reads what the caller streams, and answers with that.
         special: Something that the adapter knows by name; a name that it does not know fails `unsupported`.
     """
@@ -68,6 +69,7 @@ class Behaviour(Outgoing, frozen=True, rename={"returned": "return", "thrown": "
     sleep_ms: Milliseconds | UnsetType = UNSET
     stream: Body | UnsetType = UNSET
     chunk: Ordinal | UnsetType = UNSET
+    breaks: str | UnsetType = UNSET
     read_stream: bool | UnsetType = UNSET
     special: str | UnsetType = UNSET
 
@@ -99,6 +101,7 @@ class Call(Arguments, frozen=True):
         stream: What is uploaded.
         chunk: Bytes of a piece of it; each is made when it is asked for.
         every_ms: And not before these have passed since the one before.
+        breaks: After all of it the source fails, with an error of these words.
         objects: A stream of objects instead.
     """
 
@@ -113,6 +116,7 @@ class Call(Arguments, frozen=True):
     stream: Body | UnsetType = UNSET
     chunk: Ordinal | UnsetType = UNSET
     every_ms: Milliseconds | UnsetType = UNSET
+    breaks: str | UnsetType = UNSET
     objects: list[Any] | UnsetType = UNSET
 
 
@@ -261,6 +265,7 @@ PROFILE = Profile(
     ops=ops_in(globals()),
     capabilities={
         "streams": "streamed parameters and answers",
+        "streams.broken": "streams whose source fails: `breaks` of `mol.call` and of a behaviour",
         "disable_balancer": "balancing by the broker",
         LATE_SERVICES: "a node that runs takes services and listeners (the default: where `false` says "
         "otherwise, `mol.serve` and `mol.listen` come before the `connect` of their session)",
