@@ -18,7 +18,8 @@ async def publish(broker):
     for connection in broker.connections:
         broker.say_close(connection["name"], 14, "frame too large")
     await asyncio.sleep(1)
-    print("the Close of the server was answered:", bool(broker.journal.select(kind="CloseResponse", tap=Tap.RECEIVED)))
+    answers = broker.journal.select(kind="CloseResponse", tap=Tap.RECEIVED)
+    print("the Close of the server was answered:", bool(answers))
     await asyncio.wait([asyncio.create_task(producer.close())], timeout=1)
 
 
