@@ -181,7 +181,8 @@ def _about_the_program(finding: RootCause) -> str:
     """What it needs, for somebody who does not know this project."""
     text = f"The program runs against `fakebrokers`, a test double of the server (`{installing()}`)."
     if Path(finding.program).suffix in (".mjs", ".go", ".java", ".rs"):
-        text += " It starts the server with a helper from the folder `helpers` of that package's repository."
+        text += " It starts the server with a helper of that package's repository, whose"
+        text += " `docs/findings/README.md` says how to run it."
     return text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -245,6 +246,23 @@ def test_the_lines_that_a_finding_names_say_so_in_the_source(finding: RootCause)
     for place in finding.at:
         lines = source(place.package or finding.package, place.file)
         assert lines[place.line - 1].strip() == place.text, f"{place.file}:{place.line}"
+
+
+def replaced(change: str) -> Iterator[tuple[str, str]]:
+    """The file and the lines, as they are before, of each place in the diffs of a suggested change."""
+    for diff in re.findall(r"```diff\n(.*?)```", change, re.DOTALL):
+        file = ""
+        for place in diff.removeprefix("@@").split("\n@@"):
+            named, _, lines = place.partition("\n")
+            file = named.strip() or file
+            yield file, "\n".join(line[1:] for line in lines.rstrip("\n").split("\n") if line[:1] != "+")
+
+
+@pytest.mark.parametrize("finding", [*with_source()])
+def test_a_suggested_diff_fits_the_source(finding: RootCause) -> None:
+    for file, before in replaced(finding.change):
+        assert before, file
+        assert f"\n{chr(10).join(source(finding.package, file))}\n".count(f"\n{before}\n") == 1, before
 
 
 def test_a_page_links_lines_at_the_tag_of_the_version() -> None:

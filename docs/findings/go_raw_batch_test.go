@@ -34,5 +34,10 @@ func TestRawBatch(t *testing.T) {
 	if _, err := environment.NewConsumer("orders", handle, first); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("delivered: %q\n", <-bodies)
+	select {
+	case body := <-bodies:
+		fmt.Printf("delivered: %q\n", body)
+	case <-time.After(time.Minute):
+		fmt.Println("nothing is delivered")
+	}
 }

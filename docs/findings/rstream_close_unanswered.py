@@ -7,15 +7,20 @@ from fakebrokers.journal import Tap
 
 
 async def publish(broker):
-    producer = Producer(broker.host, broker.port, username="guest", password="guest")
+    user = {"host": broker.host, "port": broker.port, "username": "guest", "password": "guest"}
+    async with Producer(**user) as producer:
+        await producer.send_wait("orders", b"tea")
+    print("Close was sent by the client:", bool(broker.journal.select(kind="Close", tap=Tap.RECEIVED)))
+
+    producer = Producer(**user)
     await producer.start()
-    await producer.send_wait("orders", b"tea")
+    await producer.send_wait("orders", b"milk")
     for connection in broker.connections:
         broker.say_close(connection["name"], 14, "frame too large")
     await asyncio.sleep(1)
-    print("the Close of the server was answered:", bool(broker.journal.select(kind="CloseResponse")))
+    answers = broker.journal.select(kind="CloseResponse", tap=Tap.RECEIVED)
+    print("the Close of the server was answered:", bool(answers))
     await asyncio.wait([asyncio.create_task(producer.close())], timeout=1)
-    print("Close was sent by the client:", bool(broker.journal.select(kind="Close", tap=Tap.RECEIVED)))
 
 
 with RabbitMQStream() as broker:

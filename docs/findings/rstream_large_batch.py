@@ -7,9 +7,9 @@ from fakebrokers import RabbitMQStream
 
 async def publish(broker):
     confirmed = []
-    producer = Producer(broker.host, broker.port, username="guest", password="guest", frame_max=65536)
+    producer = Producer(broker.host, broker.port, username="guest", password="guest")
     await producer.start()
-    orders = [bytes(1000) for _ in range(100)]
+    orders = [bytes(20_000) for _ in range(100)]  # 2 MB; a frame may have 1 MiB
     await producer.send_batch("orders", orders, on_publish_confirm=confirmed.append)
     await broker.wait_for_async(kind="Close", timeout=60)
     await asyncio.sleep(1)
