@@ -19,6 +19,7 @@ from conformance.run.trace import Position, TraceRow
 from conformance.run.traits import Traits
 from conformance.run.view import Conn, read_trace
 from fakebrokers.core.frames import Malformed
+from fakebrokers.journal.reader import RunLog
 
 
 class Case:
@@ -44,6 +45,7 @@ class Case:
         lies: The client got, or the broker heard, what the other did not say.
         rest: What ``stats`` reported before anything began.
         ended_s: When the run ended, seconds.
+        log: What the broker's side saw of it, where that was recorded; see `held` and `ChaosCase`.
         lag_s: How long the harness itself stopped at most, seconds; 0 on virtual time.
         is_starved: The machine kept client or harness waiting for so long that it may be the reason.
         slack_s: What may lie between the moment at which a client is handed something and that at which it
@@ -77,6 +79,7 @@ class Case:
         self.slack_s = 0.0
         self.is_starved = False
         self.lag_s = 0.0
+        self.log: RunLog | None = None
 
     def may_precede(self, first: Position, second: Position) -> bool:
         """Whether the client may have had the first when it did the second."""

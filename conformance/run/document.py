@@ -14,8 +14,9 @@ from conformance.run.case import Case
 from conformance.run.showing import shown
 from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
+from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.secrets import without_secrets
-from fakebrokers.viewer.document import links_of
+from fakebrokers.viewer.document import links_of, of_the_broker
 from fakebrokers.viewer.model import HELD, add_model, reported
 from fakebrokers.viewer.rows import (
     HEX_BYTES,
@@ -82,6 +83,11 @@ def document_of(
     _prove(rows, placed, violated)
     document = RunDocument(title, list(about.items()), lanes.all, rows, _logs(case), True, facts)
     return add_model(document, case.spec.protocol)
+
+
+def seen_by_the_broker(log: RunLog | None) -> Callable[[float, Lanes], Sequence[Row]]:
+    """The `besides` of a run whose broker's side was recorded; without rows where it was not."""
+    return lambda began_s, lanes: () if log is None else of_the_broker(log, began_s, lanes)
 
 
 def _with_holdings(rows: Sequence[Row], more: list[Row]) -> Iterator[Row]:

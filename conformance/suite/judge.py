@@ -28,6 +28,7 @@ from conformance.suite.op_journal import write_ops
 from conformance.suite.scenario import Scenario
 from conformance.suite.traced import TracedRun, touched
 from conformance.suite.unnamed import expect_for
+from fakebrokers.core.onlooking import can_be_watched, record_holdings, watch_wire
 from fakebrokers.journal import Journal, RunJournal
 from fakebrokers.protocol import find_protocol
 
@@ -131,14 +132,14 @@ def _taken_down(adapter: Adapter, broker: Any, note: RunJournal | None, invarian
     """From here on the run is written down: to disk, and on a trace for the rules."""
     if note is not None and hasattr(broker, "journal"):
         broker.journal.sink = note
-        if hasattr(broker, "_record_holdings"):
-            broker._record_holdings()
+        if can_be_watched(broker):
+            record_holdings(broker)
     adapter.forget_peak()
     if not invariants:
         return None
     traced = TracedRun(adapter)
-    if hasattr(broker, "_watcher"):
-        broker._watcher = traced.trace
+    if can_be_watched(broker):
+        watch_wire(broker, traced.trace)
     return traced
 
 

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary, ref
 import msgspec
 
 from fakebrokers.core.calls import OF_ITS_LIFE, CallListener
+from fakebrokers.core.onlooking import record_holdings
 from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.viewer.rows import Row, readable
 
@@ -81,7 +82,7 @@ _LOGS: WeakKeyDictionary[FakeServer, CallLog] = WeakKeyDictionary()
 def listen(server: FakeServer) -> None:
     """Write down from now on what is done to a fake, and what it holds."""
     _LOGS[server] = CallLog(server)
-    server._record_holdings()
+    record_holdings(server)
 
 
 def calls_of(server: FakeServer) -> Sequence[Call]:
