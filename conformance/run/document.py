@@ -14,9 +14,11 @@ from conformance.run.case import Case
 from conformance.run.showing import shown
 from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
+from fakebrokers.core.frames import kind_of
 from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.secrets import without_secrets
-from fakebrokers.viewer.document import links_of, of_the_broker
+from fakebrokers.viewer.document import of_the_broker
+from fakebrokers.viewer.frames import counts_of, group_of, keys_of, linked, said_of, span_of
 from fakebrokers.viewer.model import HELD, add_model, reported
 from fakebrokers.viewer.rows import (
     HEX_BYTES,
@@ -24,7 +26,6 @@ from fakebrokers.viewer.rows import (
     Row,
     RunDocument,
     as_json,
-    brief,
     fields_of,
     in_order,
 )
@@ -174,14 +175,14 @@ def _frame(conn: Conn, seen: SeenFrame, lane: int, parts: Sequence[bytes]) -> Ro
         parts: The bytes in which it came; none where credentials are among them.
     """
     frame = seen.frame
-    keys = links_of(frame, seen.direction, conn.name)
+    keys = keys_of(frame)
+    counts = counts_of(frame, seen.direction)
+    group = group_of({role for role, _ in counts}, conn.name)
+    links = linked(keys, group)
     details = [("connection", conn.name), ("size", f"{seen.size} bytes"), ("fields", fields_of(frame))]
     details += [("hex", part[:HEX_BYTES].hex()) for part in parts]
-    said = ", ".join(key.partition(":")[2] for key in keys[:3])
-    text = f"#{said}{' ...' if len(keys) > 3 else ''}" if keys else brief(frame)
-    role = str(frame.spec.role_in(seen.direction))
-    counts = [(role, len(keys) or 1)]
-    return Row(0.0, seen.direction, lane, "", type(frame).__name__, text, "", keys, 0, details, counts)
+    text, span = said_of(frame, keys), span_of(frame, group, links)
+    return Row(0.0, seen.direction, lane, "", kind_of(frame), text, "", links, 0, details, counts, span)
 
 
 def _option(given: Any) -> Any:

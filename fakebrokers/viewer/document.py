@@ -7,20 +7,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from fakebrokers.core.frames import Frame, Role
-from fakebrokers.journal.keys import expand, key_text, raw_keys
 from fakebrokers.journal.memory import Journal
 from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.record import Record, State, Tap
-from fakebrokers.journal.rows import OpRow, TracedRow
+from fakebrokers.journal.rows import FrameRow, OpRow, TracedRow
 from fakebrokers.journal.run import DID
 from fakebrokers.journal.stored import began_ns, record_of
 from fakebrokers.viewer.calls import Call, call_rows
+from fakebrokers.viewer.frames import (
+    code_said,
+    counts_in,
+    counts_of,
+    group_of,
+    keys_said,
+    linked,
+    said_of,
+    span_of,
+)
+from fakebrokers.viewer.kinds import NO_KINDS, Kinds
 from fakebrokers.viewer.model import add_model, held_row, reported
 from fakebrokers.viewer.rows import (
     HEX_BYTES,
@@ -29,17 +37,11 @@ from fakebrokers.viewer.rows import (
     Row,
     RunDocument,
     as_json,
-    brief,
     fields_of,
     in_order,
+    shortened,
 )
 
-KEYS_LINKED = 100  #: keys of a batch by which its frame is found
-MOST_TEXT = 20_000  #: characters of a frame's fields
-
-#: Roles of frames that speak of a message as it goes to the broker, and as it comes from there.
-_PUBLISHED = frozenset({Role.PUBLISH, Role.CONFIRM, Role.REJECT})
-_DELIVERED = frozenset({Role.DELIVER, Role.ACK})
 #: States that a trace has itself.
 _IN_TRACES = frozenset({State.ACCEPTED, State.CLOSED})
 #: Ops by which a process is known to be a subscription.
@@ -62,7 +64,8 @@ def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
     connections = _connections(row.connection for row in log.frames)
     lanes = Lanes(sessions, connections, subscriptions, has_test=bool(did))
     ops = _Ops(lanes)
-    numbered = [(row.seq, _frame(record_of(row, began), row.frame, lanes)) for row in log.frames]
+    kinds = Kinds(log.run.protocol)
+    numbered = [(row.seq, _stored_row(row, began, lanes, kinds)) for row in log.frames]
     numbered += [(row.seq, ops.row(row, row.t_ns / 1e9 - started)) for row in asked]
     rows = [row for _, row in sorted(numbered, key=lambda each: each[0])]
     passed = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
@@ -70,6 +73,15 @@ def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
     title = log.run.name or log.run.run
     document = RunDocument(title, about_run(log), lanes.all, rows, list(logs), facts=facts)
     return add_model(document, log.run.protocol)
+
+
+def _stored_row(row: FrameRow, began_ns: int, lanes: Lanes, kinds: Kinds) -> Row:
+    """A row of a journal on disk; its frame is made again from its fields, where they are there."""
+    record, fields = record_of(row, began_ns), row.frame
+    frame = kinds.frame_of(row.kind, fields) if fields and not row.part else None
+    if frame is not None:
+        record, fields = msgspec.structs.replace(record, frame=frame), fields_of(frame)
+    return frame_row(record, fields, lanes, kinds)
 
 
 def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]:
@@ -97,14 +109,14 @@ def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
         started: When the run began, seconds on the journal's clock.
         lanes: Of the page.
     """
-    began = round(started * 1e9)
+    began, kinds = round(started * 1e9), Kinds(log.run.protocol)
     passed: Counter[str] = Counter()
     found, link, at = list[Row](), "", 0.0
     for row in log.frames:
         record = record_of(row, began)
         is_state = record.tap is Tap.STATE
         if record.fault or (is_state and record.kind not in _IN_TRACES):
-            found.append(_frame(record, row.frame, lanes))
+            found.append(_stored_row(row, began, lanes, kinds))
         if is_state and record.kind == State.HOLDS:
             found[-1].links += [link] if link and at == record.at else []
         elif record.tap & (Tap.RECEIVED | Tap.SENT) and not row.envelope and not row.part:
@@ -165,7 +177,7 @@ def _with_holdings(
             at = records[0].at if is_older else holding.at - began_s
             yield held_row(at, as_json(holding.changes))
         if record is not None:
-            yield _frame(record, None if record.frame is None else fields_of(record.frame), lanes)
+            yield frame_row(record, None if record.frame is None else fields_of(record.frame), lanes)
 
 
 def add_failure(document: RunDocument, name: str, text: str) -> None:
@@ -195,77 +207,56 @@ def _number_in(name: str) -> int:
     return int((_NUMBERS.findall(name) or ["0"])[-1])
 
 
-def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
-    """A frame at a tap, or a state, or what the fake reported."""
+def frame_row(record: Record, fields: str | None, lanes: Lanes, kinds: Kinds = NO_KINDS) -> Row:
+    """A frame at a tap, or a state, or what the fake reported.
+
+    Args:
+        fields: Of the frame, as the page shows them.
+        kinds: Of its protocol, for a record that does not have its frame.
+    """
     is_state = record.tap is Tap.STATE
     if is_state and record.kind == State.HOLDS:
         return held_row(record.at, record.note)
-    tap = "" if record.tap in (Tap.IN, Tap.OUT, Tap.STATE) else record.tap.label
-    said = [_keys(record)] if record.keys else []
+    row = Row(
+        record.at, "state", lanes.connection(record.connection), "", record.kind, "", record.fault, [], 0, []
+    )
+    frame, said = record.frame, [record.note.removeprefix(f"{record.kind} ")]
+    if not is_state:
+        row.what = record.tap.direction
+        row.tap = "" if record.tap in (Tap.IN, Tap.OUT) else record.tap.label
+        group = group_of({str(part.role) for part in record.parts} or {str(record.role)}, record.connection)
+        row.links = linked(record.keys, group)
+        if frame is None:
+            row.counts = counts_in(record.parts) or [(str(record.role), len(record.keys) or 1)]
+            said.insert(0, _said_without_frame(record, kinds))
+        else:
+            row.counts, row.span = (
+                counts_of(frame, record.tap.direction),
+                span_of(frame, group, row.links),
+            )
+            said.insert(0, said_of(frame, record.keys))
+    row.text = " ".join(filter(None, said))
+    row.details = _there(
+        {
+            "connection": record.connection,
+            "role": "" if record.role == record.kind else str(record.role),
+            "inside of": record.envelope,
+            "peer": record.peer,
+            "size": f"{record.size} bytes" if record.size else "",
+            "faults": record.fault,
+            "fields": shortened(fields or ""),
+        }
+    )
+    return row
+
+
+def _said_without_frame(record: Record, kinds: Kinds) -> str:
+    kind = kinds.class_of(record.kind)
+    said = [keys_said((kind.spec.key if kind is not None else None) or "key", record.keys, len(record.keys))]
     if record.status is not None:
-        said.append(f"status {record.status}")
-    if not record.keys and record.frame is not None:
-        said.append(brief(record.frame))
-    if record.note:
-        said.append(record.note.removeprefix(f"{record.kind} "))
-    details = {
-        "connection": record.connection,
-        "role": "" if record.role == record.kind else str(record.role),
-        "inside of": record.envelope,
-        "peer": record.peer,
-        "size": f"{record.size} bytes" if record.size else "",
-        "faults": record.fault,
-        "fields": (fields or "")[:MOST_TEXT],
-    }
-    return Row(
-        record.at,
-        "state" if is_state else record.tap.direction,
-        lanes.connection(record.connection),
-        tap,
-        record.kind,
-        " ".join(filter(None, said)),
-        record.fault,
-        [] if is_state else _links(record),
-        0,
-        _there(details),
-        [] if is_state else _counts(record),
-    )
-
-
-def _counts(record: Record) -> list[tuple[str, int]]:
-    """For how many messages a frame is what."""
-    if not record.parts:
-        return [(str(record.role), len(record.keys) or 1)]
-    found: dict[str, int] = {}
-    for part in record.parts:
-        found[str(part.role)] = found.get(str(part.role), 0) + len(part.indices or ())
-    return list(found.items())
-
-
-def _keys(record: Record) -> str:
-    first, last = (
-        key_text(key) if isinstance(key, bytes) else str(key) for key in (record.keys[0], record.keys[-1])
-    )
-    return f"#{first}" if len(record.keys) == 1 else f"#{first}..{last} ({len(record.keys)})"
-
-
-def _links(record: Record) -> list[str]:
-    roles = {str(part.role) for part in record.parts} or {str(record.role)}
-    return _linked(record.keys, roles, record.connection)
-
-
-def _linked(keys: Sequence[Any], roles: Collection[str], connection: str) -> list[str]:
-    """What the frames of one message have in common: keys count by what the frames are for."""
-    group = "p" if _PUBLISHED.intersection(roles) else "d" if _DELIVERED.intersection(roles) else connection
-    return [f"{group}:{key if isinstance(key, str) else key_text(key)}" for key in keys[:KEYS_LINKED]]
-
-
-def links_of(frame: Frame, direction: str, connection: str) -> list[str]:
-    """What a frame has in common with others of the same message."""
-    spec = frame.spec
-    if spec.key is None and spec.items is None:
-        return []
-    return _linked(expand(raw_keys(frame, spec), spec), {spec.role_in(direction)}, connection)
+        name = (None if kind is None else kind.spec.status) or "status"
+        said.append(code_said(name, record.status, "" if kind is None else kind.code_names.get(record.status, "")))
+    return " ".join(filter(None, said))
 
 
 class _Ops:

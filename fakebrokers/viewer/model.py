@@ -97,6 +97,7 @@ class BrokerModel(FactLog, ABC):
     Attributes:
         besides: Words in the names of facts that no fake reports of itself: frames say them in any case.
         t: Seconds, of the row that is looked at.
+        scope: Where the keys of that row count, if it is known: see `Row.scope`.
     """
 
     besides: ClassVar[frozenset[str]] = frozenset()
@@ -104,10 +105,11 @@ class BrokerModel(FactLog, ABC):
     def __init__(self) -> None:
         super().__init__()
         self.t = 0.0
+        self.scope = ""
 
     @abstractmethod
     def frame(self, seen: Seen) -> None:
-        """Change what a frame changes."""
+        """Change what a frame changes, and say in `scope` where its keys count."""
 
     def left(self, connection: str) -> None:
         """A connection has ended: what is its own is gone."""
@@ -200,7 +202,7 @@ def follow(
     """
     taps = frozenset({""}) if wire_only else _BROKERS_TAPS
     for number, row in enumerate(rows):
-        model.at, model.t = number, row.t
+        model.at, model.t, model.scope = number, row.t, ""
         if row.what in ("in", "out") and row.tap in taps:
             details = dict(row.details)
             keys = [link.partition(":")[2] for link in row.links]
@@ -208,6 +210,7 @@ def follow(
             fields = _decoded(details.get("fields", ""))
             with suppress(LookupError, TypeError, ValueError, AttributeError):  # faults make odd frames
                 model.frame(Seen(row.name, row.what, connection, fields, keys, dict(row.counts)))
+            row.scope = model.scope
         elif row.what == "state" and row.name.startswith(_ENDS):
             model.left(dict(row.details).get("connection") or lanes[row.lane].name)
 

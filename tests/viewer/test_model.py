@@ -75,11 +75,11 @@ def test_a_confirm_that_a_fault_took_counts_for_the_broker_that_sent_it() -> Non
 
 def test_a_queue_of_blazingmq_has_unconfirmed_messages_and_a_limit() -> None:
     document = of_base("blazingmq", "consume")
-    pushed = after(document, "Push")["c1 queue 1"]
+    pushed = after(document, "PUSH")["c1 queue 1"]
     assert "; 5 of at most 5 unconfirmed (" in pushed
-    assert "; 4 of at most 5 unconfirmed (" in after(document, "Confirm")["c1 queue 1"]
-    assert after(document, "Put")["c1 queue 0"].endswith("; 1 put, 1 without an ACK")
-    assert after(document, "Ack")["c1 queue 0"].endswith("; 1 put, 0 without an ACK")
+    assert "; 4 of at most 5 unconfirmed (" in after(document, "CONFIRM")["c1 queue 1"]
+    assert after(document, "PUT")["c1 queue 0"].endswith("; 1 put, 1 without an ACK")
+    assert after(document, "ACK")["c1 queue 0"].endswith("; 1 put, 0 without an ACK")
     assert known(document) == {}
 
 
