@@ -28,7 +28,7 @@ class EventItems(Items):
         return [message.key for message in frame.messages]
 
     def bodies(self, frame: Any) -> Iterable[bytes]:
-        return (getattr(message, "data", b"") for message in frame.messages)
+        return (message.data for message in frame.messages if hasattr(message, "data"))
 
     def select(self, frame: Any, indices: Sequence[int]) -> Any:
         return replace(frame, messages=tuple([frame.messages[index] for index in indices]), rest=b"")

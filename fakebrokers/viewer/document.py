@@ -29,15 +29,16 @@ from fakebrokers.viewer.frames import (
     span_of,
 )
 from fakebrokers.viewer.kinds import NO_KINDS, Kinds
+from fakebrokers.viewer.log import LogLine, line_row
 from fakebrokers.viewer.model import add_model, held_row, reported
 from fakebrokers.viewer.rows import (
-    HEX_BYTES,
     TEST,
     Lanes,
     Row,
     RunDocument,
     as_json,
     fields_of,
+    hex_of,
     in_order,
     shortened,
 )
@@ -136,6 +137,7 @@ def of_journal(
     failure: str = "",
     ended_s: float | None = None,
     logs: Sequence[tuple[str, str]] = (),
+    lines: Sequence[LogLine] = (),
 ) -> RunDocument:
     """The document of a fake's journal in memory.
 
@@ -146,12 +148,16 @@ def of_journal(
         failure: Why the test failed.
         ended_s: When it did, on the clock of the fake; None: with the last row.
         logs: What was written besides: where, and the text.
+        lines: Of a log, with their times on the clock of the fake.
     """
     records = journal.records()
-    lanes = Lanes((), _connections(record.connection for record in records), has_test=bool(calls or failure))
+    lanes = Lanes(
+        (), _connections(record.connection for record in records), has_test=bool(calls or failure or lines)
+    )
     began_s = journal.started_at if records else min((call.began_s for call in calls), default=0.0)
     rows = call_rows(calls, began_s, lanes.test)
     rows += _with_holdings(records, journal, began_s, lanes)
+    rows += [line_row(line, began_s, lanes.test) for line in lines]
     if failure:
         last = max((row.t for row in rows), default=0.0)
         at_s = last if ended_s is None else max(last, ended_s - began_s)
@@ -255,7 +261,9 @@ def _said_without_frame(record: Record, kinds: Kinds) -> str:
     said = [keys_said((kind.spec.key if kind is not None else None) or "key", record.keys, len(record.keys))]
     if record.status is not None:
         name = (None if kind is None else kind.spec.status) or "status"
-        said.append(code_said(name, record.status, "" if kind is None else kind.code_names.get(record.status, "")))
+        said.append(
+            code_said(name, record.status, "" if kind is None else kind.code_names.get(record.status, ""))
+        )
     return " ".join(filter(None, said))
 
 
@@ -321,7 +329,6 @@ def _bytes(row: TracedRow, started: float, lanes: Lanes) -> Row:
     data = msgspec.msgpack.decode(row.data)
     parts = data if isinstance(data, list) else [data]
     size = sum(map(len, parts))
-    shown = [part[:HEX_BYTES].hex() for part in parts]
     return Row(
         row.t_s - started,
         "bytes",
@@ -332,7 +339,7 @@ def _bytes(row: TracedRow, started: float, lanes: Lanes) -> Row:
         "",
         [],
         0,
-        [("connection", row.connection), *(("hex", part) for part in shown)],
+        [("connection", row.connection), *hex_of(parts)],
     )
 
 

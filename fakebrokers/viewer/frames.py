@@ -18,6 +18,7 @@ from fakebrokers.viewer.rows import Span, as_json, brief, readable
 
 KEYS_LINKED = 100  #: keys of a batch by which its frame is found
 CODES_SHOWN = 3  #: of the items of a frame
+KEY, KEY_HEAD, KEY_TAIL = 20, 10, 4  #: characters of a key that a line shows; of a longer one
 BODIES, BODY = 2, 40  #: that a line shows the beginning of, and characters of each
 
 #: Roles of frames that speak of a message as it goes to the broker, and as it comes from there.
@@ -78,15 +79,20 @@ def keys_said(name: str, keys: Sequence[Any], many: int) -> str:
     """
     if not keys:
         return ""
-    first, last = key_text(keys[0]), key_text(keys[-1])
+    first, last = _short(key_text(keys[0])), _short(key_text(keys[-1]))
     count = f" ({many} messages)" if many > 1 else ""
     return f"{name} {first}{count}" if len(keys) == 1 else f"{name} {first}..{last}{count}"
+
+
+def _short(key: str) -> str:
+    """Both ends of a long key: one of them differs from key to key."""
+    return key if len(key) <= KEY else f"{key[:KEY_HEAD]}…{key[-KEY_TAIL:]}"
 
 
 def _keys_of_frame(frame: Frame, keys: Sequence[Any]) -> str:
     """A key that no field holds has the name of the field that has the same value."""
     name, fields = frame.spec.key or "key", frame.__struct_fields__
-    if name not in fields and keys:
+    if name not in fields and keys and isinstance(keys[0], str | bytes):
         name = next((each for each in fields if getattr(frame, each) == keys[0]), name)
     items = frame.spec.items
     return keys_said(name, keys, 1 if items is None else _many(frame, items))
@@ -114,12 +120,12 @@ def codes_said(frame: Frame) -> str:
 def bodies_said(frame: Frame) -> str:
     """How the bodies of its messages begin, escaped: ``"tea", "milk" ...``; without credentials."""
     if frame.says:
-        return " ".join(_beginning(each, quoted=False) for each in _fields(frame, frame.says))
+        return " ".join(beginning(each, quoted=False) for each in _fields(frame, frame.says))
     said: list[str] = []
     for body in islice(_bodies(frame), BODIES + 1):
         if len(said) == BODIES:
             return f"{', '.join(said)} ..."
-        said.append(_beginning(body))
+        said.append(beginning(body))
     return ", ".join(said)
 
 
@@ -143,7 +149,7 @@ def _fields(frame: Frame, names: Iterable[str]) -> Iterator[Any]:
             yield without_secrets(value) if isinstance(value, Mapping) else value
 
 
-def _beginning(body: Any, *, quoted: bool = True) -> str:
+def beginning(body: Any, *, quoted: bool = True) -> str:
     """Text and bytes are quoted: an empty body shows as such."""
     is_text = isinstance(body, bytes | str)
     text = str(readable(body[: 2 * BODY])) if is_text else as_json(body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -28,7 +28,8 @@ class Row(msgspec.Struct, array_like=True):
     Attributes:
         t: Seconds since the run began.
         what: ``in``, ``out`` (frames from and to the client), ``state``, ``op``, ``end`` (of an op),
-            ``did`` (by the test, without an end), ``event``, ``bytes``, ``rule``, ``failure`` (of the test).
+            ``did`` (by the test, without an end), ``event``, ``log`` (a line that was logged), ``bytes``,
+            ``rule``, ``failure`` (of the test).
         lane: Number of its lane.
         tap: Where a frame was seen, if not everywhere: ``received``, ``heard``, ``said``, ``sent``.
         name: Kind of the frame, name of the op or of the rule.
@@ -166,13 +167,26 @@ def fields_of(frame: Frame) -> str:
     return as_json({**fields, **dict.fromkeys(frame.spec.secret, REDACTED)})
 
 
-def shortened(text: str) -> str:
-    """A long text, with what it is the beginning of."""
-    return (
-        text
-        if len(text) <= MOST_TEXT
-        else f"{text[:MOST_TEXT]} … (the first {MOST_TEXT} of {len(text)} characters)"
-    )
+def shortened(text: str, most: int = MOST_TEXT) -> str:
+    """A long text: its beginning, and how long it is."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} … (the first {most} of {len(text)} characters)"
+
+
+def its_end(text: str, most: int) -> str:
+    """A long text: its end, and how long it is."""
+    if len(text) <= most:
+        return text
+    return f"(the last {most} of {len(text)} characters) … {text[-most:]}"
+
+
+def hex_of(parts: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+    """Details with pieces of bytes, and how many bytes of each the page does not have."""
+    for part in parts:
+        yield "hex", part[:HEX_BYTES].hex()
+        if len(part) > HEX_BYTES:
+            yield "bytes", f"the first {HEX_BYTES} of {len(part)}"
 
 
 def as_json(value: Any) -> str:
