@@ -36,6 +36,7 @@ class Case:
         stored: What the broker has at the end, by target: position and body.
         complaints: What was written to stderr or got to the loop's handler of exceptions.
         client_log: What the client has written to stderr, where it may log what it wants.
+        client_lines: The lines of that with the times at which they came, seconds, where these are known.
         violations: How the adapter broke its protocol.
         last_words: What a client that has ended wrote to stderr about that.
         error: Why the run has no end: the client did not let the base go on.
@@ -67,6 +68,7 @@ class Case:
         self.stored: dict[str, list[tuple[Any, bytes]]] = {}
         self.complaints = ""
         self.client_log = ""
+        self.client_lines: list[tuple[float, str]] = []
         self.violations: list[str] = []
         self.last_words = ""
         self.error = ""

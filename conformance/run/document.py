@@ -30,6 +30,7 @@ from fakebrokers.viewer.frames import (
     said_of,
     span_of,
 )
+from fakebrokers.viewer.log import MOST_LINES, STANDARD_ERROR, LogLine, line_row
 from fakebrokers.viewer.model import HELD, add_model, reported
 from fakebrokers.viewer.rows import (
     Lanes,
@@ -90,7 +91,8 @@ def document_of(
     placed.sort(key=lambda pair: pair[0])
     for at, row in placed:
         row.t = at.t - began_s
-    more = list(besides(began_s, lanes))
+    lines = [LogLine(at_s, STANDARD_ERROR, text) for at_s, text in case.client_lines if at_s >= began_s]
+    more = [*besides(began_s, lanes), *(line_row(line, began_s, 0) for line in lines[-MOST_LINES:])]
     for row in more:
         row.counts = []  # what the client had of them is in the trace
     rows, facts = reported(in_order([*_with_holdings([row for _, row in placed], more), *more]))

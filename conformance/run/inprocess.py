@@ -169,6 +169,7 @@ async def running(adapter: Adapter, broker: Any, trace: Trace, case: Case) -> As
             case.events = [ReportedEvent(event) for event in adapter.events]
             case.violations = list(adapter.violations)
             case.client_log = adapter.stderr()
+            case.client_lines = adapter.stderr_lines()
             case.last_words = "" if adapter.alive else last_words(adapter.stderr())
             case.rows = list(trace.rows)  # what comes of ending both is no part of the run
             await adapter.kill()

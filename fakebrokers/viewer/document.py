@@ -15,7 +15,7 @@ from fakebrokers.journal.memory import Journal
 from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.record import Record, State, Tap
 from fakebrokers.journal.rows import FrameRow, OpRow, TracedRow
-from fakebrokers.journal.run import DID
+from fakebrokers.journal.run import DID, LOGGED
 from fakebrokers.journal.stored import began_ns, record_of
 from fakebrokers.viewer.calls import Call, call_rows
 from fakebrokers.viewer.frames import (
@@ -29,7 +29,7 @@ from fakebrokers.viewer.frames import (
     span_of,
 )
 from fakebrokers.viewer.kinds import NO_KINDS, Kinds
-from fakebrokers.viewer.log import LogLine, line_row
+from fakebrokers.viewer.log import STANDARD_ERROR, LogLine, line_row
 from fakebrokers.viewer.model import add_model, held_row, reported
 from fakebrokers.viewer.rows import (
     TEST,
@@ -60,7 +60,7 @@ def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
     began = began_ns(log)
     started = began / 1e9
     did = [row for row in log.ops if row.f == DID]
-    asked = [row for row in log.ops if row.f != DID]
+    asked = [row for row in log.ops if row.f not in (DID, LOGGED)]
     sessions, subscriptions = _processes(asked)
     connections = _connections(row.connection for row in log.frames)
     lanes = Lanes(sessions, connections, subscriptions, has_test=bool(did))
@@ -70,7 +70,8 @@ def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
     numbered += [(row.seq, ops.row(row, row.t_ns / 1e9 - started)) for row in asked]
     rows = [row for _, row in sorted(numbered, key=lambda each: each[0])]
     passed = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
-    rows, facts = reported(in_order([*script_rows(did, started, lanes), *rows, *passed]))
+    besides = [*script_rows(did, started, lanes), *logged_rows(log, started)]
+    rows, facts = reported(in_order([*besides, *rows, *passed]))
     title = log.run.name or log.run.run
     document = RunDocument(title, about_run(log), lanes.all, rows, list(logs), facts=facts)
     return add_model(document, log.run.protocol)
@@ -98,6 +99,12 @@ def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]
         t = row.t_ns / 1e9 - started
         found.append(Row(t, "did", lanes.test, "", name, given.removesuffix(")"), "", [], 0, details))
     return found
+
+
+def logged_rows(log: RunLog, started: float) -> list[Row]:
+    """What the client's process wrote to standard error; `started` as in `script_rows`."""
+    lines = [LogLine(row.t_ns / 1e9, STANDARD_ERROR, row.note) for row in log.ops if row.f == LOGGED]
+    return [line_row(line, started, 0) for line in lines]
 
 
 def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:

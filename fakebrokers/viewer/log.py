@@ -14,6 +14,7 @@ from fakebrokers.viewer.rows import Row, shortened
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer
 
+STANDARD_ERROR = "standard error"  #: the source of lines of a client's process
 MOST_LINES = 5000  #: of one fake
 MOST_LINE = 4000  #: characters of one
 
