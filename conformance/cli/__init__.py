@@ -9,7 +9,7 @@ commands = [
     Deferred(name, f"conformance.cli.{place}", about)
     for name, place, about in [
         ("adapter", "adapter:adapter", "Adapters let the suite drive a client library in any language."),
-        ("analyze", "analyze:analyze", "Judge the runs in any number of journals, on Spark or not."),
+        ("analyze", "analyze:analyze", "Judge the runs in any number of journals, on Spark or locally."),
         (
             "bisect",
             "bisection:bisect_command",
