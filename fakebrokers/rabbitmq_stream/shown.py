@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.session import StreamSession
@@ -70,6 +70,8 @@ class _Stream:
 
 class StreamModel(BrokerModel):
     """Streams, publishers and subscriptions."""
+
+    acks_each: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -264,14 +264,14 @@ def frame_row(record: Record, fields: str | None, lanes: Lanes, kinds: Kinds = N
 
 
 def _said_without_frame(record: Record, kinds: Kinds) -> str:
-    kind = kinds.class_of(record.kind)
-    said = [keys_said((kind.spec.key if kind is not None else None) or "key", record.keys, len(record.keys))]
+    kind, said = kinds.class_of(record.kind), list[str]()
     if record.status is not None:
         name = (None if kind is None else kind.spec.status) or "status"
         said.append(
             code_said(name, record.status, "" if kind is None else kind.code_names.get(record.status, ""))
         )
-    return " ".join(filter(None, said))
+    name = (None if kind is None else kind.spec.key) or "key"
+    return " ".join(filter(None, [*said, keys_said(name, record.keys, len(record.keys))]))
 
 
 class _Ops:

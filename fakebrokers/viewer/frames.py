@@ -1,4 +1,4 @@
-"""What a line says of a frame: its key, its result code by number and name, how its bodies begin.
+"""What a line says of a frame: its result code by number and name, its key, how its bodies begin.
 
 It uses the protocol's own words: names of fields, and names of codes where a document has them.
 """
@@ -160,7 +160,7 @@ def beginning(body: Any, *, quoted: bool = True) -> str:
 
 def said_of(frame: Frame, keys: Sequence[Any]) -> str:
     """All of it; of a frame without bodies, the first texts in it."""
-    said = [_keys_of_frame(frame, keys), codes_said(frame), bodies_said(frame)]
+    said = [codes_said(frame), _keys_of_frame(frame, keys), bodies_said(frame)]
     if not said[2]:
         known = {str(key) for key in keys}
         said.append(brief(frame, known | set(frame.code_names.values()) if said[0] or said[1] else ()))

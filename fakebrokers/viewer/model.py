@@ -95,11 +95,13 @@ class BrokerModel(FactLog, ABC):
     """What a protocol says of its broker.
 
     Attributes:
+        acks_each: See `RunDocument.acks_each`.
         besides: Words in the names of facts that no fake reports of itself: frames say them in any case.
         t: Seconds, of the row that is looked at.
         scope: Where the keys of that row count, if it is known: see `Row.scope`.
     """
 
+    acks_each: ClassVar[bool] = True
     besides: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
@@ -183,7 +185,7 @@ def add_model(document: RunDocument, protocol: str) -> RunDocument:
     model: BrokerModel = found(place)()
     follow(model, document.rows, document.lanes, wire_only=document.is_of_the_wire)
     known = {fact.name for fact in document.facts}
-    document.is_reported = bool(known)
+    document.is_reported, document.acks_each = bool(known), model.acks_each
     document.facts += [
         fact
         for name, fact in model.facts.items()

@@ -83,6 +83,7 @@ class RunDocument(msgspec.Struct):
         is_of_the_wire: What the broker made of its frames is not known of all.
         facts: What the broker knew at each row, see `model`.
         is_reported: The fake itself has reported most of it.
+        acks_each: A consumer acknowledges each message; not so where it stores an offset now and then.
     """
 
     title: str
@@ -93,6 +94,7 @@ class RunDocument(msgspec.Struct):
     is_of_the_wire: bool = False
     facts: list[Fact] = []
     is_reported: bool = False
+    acks_each: bool = True
 
 
 class Lanes:

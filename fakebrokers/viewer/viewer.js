@@ -161,7 +161,7 @@ class Run {
     }
     const answers = role => this.rows.some(row => (row[COUNTS] || []).some(each => each[0] === role));
     const listed = (group, has) => has ? [...new Set(owed[group].values())].map(link => link.slice(2)) : [];
-    return {sums, given, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", answers("ack"))};
+    return {sums, given, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", this.data.acks_each && answers("ack"))};
   }
 
   /** What a fault has changed in a frame: [field, before, after]; the frame as it was is the last of its kind and text. */
@@ -230,9 +230,11 @@ class Run {
 
   fill(lanes, row) {
     const mine = this.x(row[LANE]), end = this.x(this.data.lanes.length - 1);
-    const said = [make("span", {className: "name"}, row[NAME]), " ", make("i", {}, row[TEXT])], title = `${row[NAME]} ${row[TEXT]}`;
-    if (TAPS[row[TAP]]) said.push(" ", make("i", {}, "(" + TAPS[row[TAP]] + ")"));
-    if (row[FAULT]) said.push(" ", make("span", {className: "bolt"}, "\u26a1 " + row[FAULT]));
+    const said = [make("span", {className: "name"}, row[NAME])], notes = [];  // what a fault did comes first: a line may have no room for all
+    if (row[FAULT]) { notes.push("\u26a1 " + row[FAULT]); said.push(" ", make("span", {className: "bolt"}, notes[0])); }
+    if (TAPS[row[TAP]]) { notes.push(`(${TAPS[row[TAP]]})`); said.push(" ", make("i", {}, notes.at(-1))); }
+    said.push(" ", make("i", {}, row[TEXT]));
+    const title = [row[NAME], ...notes, row[TEXT]].join(" ");
     if ((row[WHAT] === "in" || row[WHAT] === "out") && mine < end) {
       const gone = row[TAP] === "received" || row[TAP] === "said", made = row[TAP] === "heard" || row[TAP] === "sent";
       const half = (end - mine) / 2, toRight = row[WHAT] === "in";

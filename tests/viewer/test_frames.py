@@ -66,15 +66,15 @@ def deliver(first: int, *entries: bytes, records: int) -> Deliver:
             deliver(7, batch(b"a", b"b", b"c"), simple_entries([b"d"]), records=4),
             'first_offset 7..10 (4 messages) "a", "b" ...',
         ),
-        (CreateResponse(correlation_id=4, code=5), "correlation_id 4 code 5 STREAM_ALREADY_EXISTS"),
-        (CreateResponse(correlation_id=4, code=99), "correlation_id 4 code 99"),
+        (CreateResponse(correlation_id=4, code=5), "code 5 STREAM_ALREADY_EXISTS correlation_id 4"),
+        (CreateResponse(correlation_id=4, code=99), "code 99 correlation_id 4"),
         (
             PublishError(publisher_id=1, errors=((5, 18), (6, 18))),
-            "publishing_ids 5..6 (2 messages) status 18 PUBLISHER_DOES_NOT_EXIST",
+            "status 18 PUBLISHER_DOES_NOT_EXIST publishing_ids 5..6 (2 messages)",
         ),
         (StoreOffset(reference="app", stream="S", offset=5), "offset 5 app S"),
-        (HttpReject(409, number=3), "number 3 status 409 Conflict"),
-        (HttpDeliver(200, body=b"tea", number=1), 'number 1 status 200 OK "tea"'),
+        (HttpReject(409, number=3), "status 409 Conflict number 3"),
+        (HttpDeliver(200, body=b"tea", number=1), 'status 200 OK number 1 "tea"'),
         (WsClose(1001, "bye"), "code 1001 going away bye"),
         (WsClose(None), ""),
         (WsDeliver(b"\xff\x00\x01", ack_id="1"), 'ack_id 1 "0xff0001"'),
@@ -83,20 +83,20 @@ def deliver(first: int, *entries: bytes, records: int) -> Deliver:
             Request(id="i", action="math.add", params={"a": 1, "password": "s3cret"}),
             'id i math.add {"a":1,"password":"***"}',
         ),
-        (Response(id="i", success=True, data=[1]), "id i status 200 success [1]"),
+        (Response(id="i", success=True, data=[1]), "status 200 success id i [1]"),
         (
             Response(id="i", success=False, error=REFUSED),
-            f"id i status 404 ServiceNotFoundError {beginning(REFUSED)}",
+            f"status 404 ServiceNotFoundError id i {beginning(REFUSED)}",
         ),
         (Pub("MOL.PING", b"{}"), "subject MOL.PING"),
         (Connack(code=5), "code 5 not authorized"),
-        (ConsumerAck(b"k", b"1"), "key k code 1 processed"),
+        (ConsumerAck(b"k", b"1"), "code 1 processed key k"),
         (Delivery(b"k", 1, 2, body=(b"tea", b"milk")), 'key k "tea", "milk"'),
         (
             Push(messages=(PushMessage(1, GUID, b"tea"),)),
             'guids 0x40000100…4272 "tea"',
         ),
-        (Ack(messages=(AckMessage(1, GUID, 7),)), "guids 0x40000100…4272 status 7 NOT_READY"),
+        (Ack(messages=(AckMessage(1, GUID, 7),)), "status 7 NOT_READY guids 0x40000100…4272"),
     ],
 )  # fmt: skip
 def test_a_line_says_key_code_and_body(frame: Frame, wanted: str) -> None:
@@ -137,11 +137,11 @@ def stored(*frames: tuple[Tap, Frame], protocol: str, full: bool = True) -> list
 def test_a_stored_journal_says_the_same_and_without_fields_what_it_can() -> None:
     frames = (Tap.OUT, HttpDeliver(404, body=b"tea", number=1)), (Tap.IN, WsAck(ack_id="9"))
     assert [row.text for row in stored(*frames, protocol="narconi")] == [
-        'number 1 status 404 Not Found "tea"',
+        'status 404 Not Found number 1 "tea"',
         "ack_id 9",
     ]
     assert [row.text for row in stored(*frames, protocol="narconi", full=False)] == [
-        "number 1 status 404 Not Found",
+        "status 404 Not Found number 1",
         "key 9",
     ]
     [row] = stored((Tap.IN, publish(1, [(7, b"tea")])), protocol="rabbitmq-stream")
