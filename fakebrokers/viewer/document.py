@@ -14,23 +14,14 @@ import msgspec
 from fakebrokers.journal.memory import Journal
 from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.record import Record, State, Tap
-from fakebrokers.journal.rows import FrameRow, OpRow, TracedRow
+from fakebrokers.journal.rows import OpRow, TracedRow
 from fakebrokers.journal.run import DID, LOGGED
 from fakebrokers.journal.stored import began_ns, record_of
 from fakebrokers.viewer.calls import Call, call_rows
-from fakebrokers.viewer.frames import (
-    code_said,
-    counts_in,
-    counts_of,
-    group_of,
-    keys_said,
-    linked,
-    said_of,
-    span_of,
-)
-from fakebrokers.viewer.kinds import NO_KINDS, Kinds
+from fakebrokers.viewer.kinds import Kinds
 from fakebrokers.viewer.log import STANDARD_ERROR, LogLine, line_row
 from fakebrokers.viewer.model import add_model, held_row, reported
+from fakebrokers.viewer.records import frame_row, stored_row, there
 from fakebrokers.viewer.rows import (
     TEST,
     Lanes,
@@ -40,7 +31,6 @@ from fakebrokers.viewer.rows import (
     fields_of,
     hex_of,
     in_order,
-    shortened,
 )
 
 #: States that a trace has itself.
@@ -66,7 +56,7 @@ def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
     lanes = Lanes(sessions, connections, subscriptions, has_test=bool(did))
     ops = _Ops(lanes)
     kinds = Kinds(log.run.protocol)
-    numbered = [(row.seq, _stored_row(row, began, lanes, kinds)) for row in log.frames]
+    numbered = [(row.seq, stored_row(row, began, lanes, kinds)) for row in log.frames]
     numbered += [(row.seq, ops.row(row, row.t_ns / 1e9 - started)) for row in asked]
     rows = [row for _, row in sorted(numbered, key=lambda each: each[0])]
     passed = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
@@ -75,15 +65,6 @@ def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
     title = log.run.name or log.run.run
     document = RunDocument(title, about_run(log), lanes.all, rows, list(logs), facts=facts)
     return add_model(document, log.run.protocol)
-
-
-def _stored_row(row: FrameRow, began_ns: int, lanes: Lanes, kinds: Kinds) -> Row:
-    """A row of a journal on disk; its frame is made again from its fields, where they are there."""
-    record, fields = record_of(row, began_ns), row.frame
-    frame = kinds.frame_of(row.kind, fields) if fields and not row.part else None
-    if frame is not None:
-        record, fields = msgspec.structs.replace(record, frame=frame), fields_of(frame)
-    return frame_row(record, fields, lanes, kinds)
 
 
 def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]:
@@ -124,7 +105,7 @@ def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
         record = record_of(row, began)
         is_state = record.tap is Tap.STATE
         if record.fault or (is_state and record.kind not in _IN_TRACES):
-            found.append(_stored_row(row, began, lanes, kinds))
+            found.append(stored_row(row, began, lanes, kinds))
         if is_state and record.kind == State.HOLDS:
             found[-1].links += [link] if link and at == record.at else []
         elif record.tap & (Tap.RECEIVED | Tap.SENT) and not row.envelope and not row.part:
@@ -220,60 +201,6 @@ def _number_in(name: str) -> int:
     return int((_NUMBERS.findall(name) or ["0"])[-1])
 
 
-def frame_row(record: Record, fields: str | None, lanes: Lanes, kinds: Kinds = NO_KINDS) -> Row:
-    """A frame at a tap, or a state, or what the fake reported.
-
-    Args:
-        fields: Of the frame, as the page shows them.
-        kinds: Of its protocol, for a record that does not have its frame.
-    """
-    is_state = record.tap is Tap.STATE
-    if is_state and record.kind == State.HOLDS:
-        return held_row(record.at, record.note)
-    row = Row(
-        record.at, "state", lanes.connection(record.connection), "", record.kind, "", record.fault, [], 0, []
-    )
-    frame, said = record.frame, [record.note.removeprefix(f"{record.kind} ")]
-    if not is_state:
-        row.what = record.tap.direction
-        row.tap = "" if record.tap in (Tap.IN, Tap.OUT) else record.tap.label
-        group = group_of({str(part.role) for part in record.parts} or {str(record.role)}, record.connection)
-        row.links = linked(record.keys, group)
-        if frame is None:
-            row.counts = counts_in(record.parts) or [(str(record.role), len(record.keys) or 1)]
-            said.insert(0, _said_without_frame(record, kinds))
-        else:
-            row.counts, row.span = (
-                counts_of(frame, record.tap.direction),
-                span_of(frame, group, row.links),
-            )
-            said.insert(0, said_of(frame, record.keys))
-    row.text = " ".join(filter(None, said))
-    row.details = _there(
-        {
-            "connection": record.connection,
-            "role": "" if record.role == record.kind else str(record.role),
-            "inside of": record.envelope,
-            "peer": record.peer,
-            "size": f"{record.size} bytes" if record.size else "",
-            "faults": record.fault,
-            "fields": shortened(fields or ""),
-        }
-    )
-    return row
-
-
-def _said_without_frame(record: Record, kinds: Kinds) -> str:
-    kind, said = kinds.class_of(record.kind), list[str]()
-    if record.status is not None:
-        name = (None if kind is None else kind.spec.status) or "status"
-        said.append(
-            code_said(name, record.status, "" if kind is None else kind.code_names.get(record.status, ""))
-        )
-    name = (None if kind is None else kind.spec.key) or "key"
-    return " ".join(filter(None, [*said, keys_said(name, record.keys, len(record.keys))]))
-
-
 class _Ops:
     """The rows of what the client was asked to do, and reported."""
 
@@ -318,7 +245,7 @@ class _Ops:
             "",
             _op_links(row),
             number,
-            _there(details),
+            there(details),
         )
 
 
@@ -366,8 +293,4 @@ def about_run(log: RunLog) -> list[tuple[str, str]]:
         "run": run.run,
     }
     facts |= {metric.name: f"{metric.value:g}" for metric in log.metrics}
-    return _there(facts)
-
-
-def _there(details: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(label, text) for label, text in details.items() if text]
+    return there(facts)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fakebrokers import Narconi, RabbitMQStream
+from fakebrokers import BlazingMQ, Narconi, RabbitMQStream
 from fakebrokers.blazingmq.frames import Ack, AckMessage, Push, PushMessage
 from fakebrokers.core.frames import Frame
 from fakebrokers.journal import Journal, RunJournal, Tap
@@ -124,7 +124,7 @@ def test_a_chunk_counts_messages_and_covers_all_offsets() -> None:
 def stored(*frames: tuple[Tap, Frame], protocol: str, full: bool = True) -> list[Row]:
     """The rows of a journal on disk, with fields or without."""
     run = RunJournal(None, "run", frames=full, protocol=protocol)
-    fake: Any = {"narconi": Narconi, "rabbitmq-stream": RabbitMQStream}[protocol]
+    fake: Any = {"narconi": Narconi, "rabbitmq-stream": RabbitMQStream, "blazingmq": BlazingMQ}[protocol]
     journal = Journal(fake().journal._frames)
     journal.sink = run
     for tap, frame in frames:
@@ -144,8 +144,18 @@ def test_a_stored_journal_says_the_same_and_without_fields_what_it_can() -> None
         "status 404 Not Found number 1",
         "key 9",
     ]
+    chunk = deliver(7, batch(b"a", b"b", b"c"), simple_entries([b"d"]), records=4)
+    [row] = stored((Tap.OUT, chunk), protocol="rabbitmq-stream")
+    assert (row.text, row.links, row.span) == (said(chunk), ["d:7", "d:10"], ("d", 7, 10))
     [row] = stored((Tap.IN, publish(1, [(7, b"tea")])), protocol="rabbitmq-stream")
     assert row.text == 'publishing_ids 7 "tea"' and "746561" in dict(row.details)["fields"]
+
+
+def test_a_batch_in_several_rows_counts_each_message_once() -> None:
+    ack = Ack(messages=(AckMessage(1, GUID), AckMessage(1, GUID, 7), AckMessage(1, GUID)))
+    rows = stored((Tap.OUT, ack), protocol="blazingmq")
+    assert [row.counts for row in rows] == [[("confirm", 2)], [("reject", 1)]]
+    assert rows[1].text == "status 7 NOT_READY guids 0x40000100…4272"
 
 
 def test_fields_that_make_no_frame_are_shown_as_they_are() -> None:
