@@ -145,7 +145,7 @@ class Starter:
         if self._is_traced:
             from fakebrokers.viewer.calls import listen
 
-            listen(server)
+            self._stop().callback(listen(server))
         self._started(server)
         return server
 

@@ -12,7 +12,8 @@ from fakebrokers.pytest_report import all_fakes, replay_command
 from fakebrokers.pytest_settings import SETTINGS, has_allure
 from fakebrokers.server import FakeServer
 from fakebrokers.viewer import RunDocument, of_journal, write_page
-from fakebrokers.viewer.calls import calls_of
+from fakebrokers.viewer.calls import calls_of, lines_of
+from fakebrokers.viewer.rows import its_end
 
 if TYPE_CHECKING:
     import pytest
@@ -35,7 +36,8 @@ def add_trace(
     fakes = all_fakes(item, own)
     if not fakes:
         return
-    logs = [(title, text[-LOG_MAX:]) for title, text in report.sections if title.startswith("Captured")]
+    captured = [each for each in report.sections if each[0].startswith("Captured")]
+    logs = [(title, its_end(text, LOG_MAX)) for title, text in captured]
     path = Path(item.config.stash[SETTINGS].trace) / f"{_file_name(item.nodeid)}.html"
     try:
         write_page(path, [_document(item, title, server, error, logs) for title, server in fakes])
@@ -73,6 +75,7 @@ def _document(
         failure=f"{type(error).__name__}: {error}"[:FAILURE_MAX],
         ended_s=server.now,
         logs=logs,
+        lines=lines_of(server),
     )
 
 

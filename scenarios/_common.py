@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from conformance.suite import Client, Expect
+from fakebrokers.core.onlooking import watch_wire
 from fakebrokers.core.watch import Watcher
 from fakebrokers.faults.match import Direction
 from fakebrokers.journal import Record, Tap
@@ -36,7 +37,7 @@ def second_fake(broker: FakeServer, watcher: Watcher | None = None, **settings: 
     """
     broker.call(broker.journal.state, broker.now, "", "second fake")
     other = type(broker)(memory=broker.in_memory, **settings)
-    other._watcher = watcher
+    watch_wire(other, watcher)
     other.start()
     try:
         yield other

@@ -9,7 +9,7 @@ commands = [
     Deferred(name, f"conformance.cli.{place}", about)
     for name, place, about in [
         ("adapter", "adapter:adapter", "Adapters let the suite drive a client library in any language."),
-        ("analyze", "analyze:analyze", "Judge the runs in any number of journals on Spark."),
+        ("analyze", "analyze:analyze", "Judge the runs in any number of journals, on Spark or locally."),
         (
             "bisect",
             "bisection:bisect_command",
@@ -66,7 +66,7 @@ commands = [
         (
             "sweep",
             "sweep:sweep_command",
-            "Disturb a client at every position, and judge it by rules.",
+            "Disturb a client at every frame, and judge it by rules.",
         ),
     ]
 ]

@@ -73,7 +73,7 @@ def analyze(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Judge the runs in any number of journals on Spark.
+    """Judge the runs in any number of journals, on Spark or locally.
 
     JOURNAL is the folder of a journal or of a report, or its URI (s3://, gs://, hdfs://). Journals that are
     not sealed yet are, in place: their files become a few Parquet files; runs that are still being written

@@ -36,7 +36,7 @@ RUNS = 100  #: without --seeds and --minutes
 @click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
 @click.option("--seeds", metavar="A..B", help=f"These seeds; 1..{RUNS} unless --minutes is given.")
 @click.option("--commit", metavar="HASH", help="Seeds made of this text, such as the hash of a commit.")
-@click.option("--minutes", type=click.FloatRange(0.01, 10_000), help="For so long.")
+@click.option("--minutes", type=click.FloatRange(0.01, 10_000), help="How long to go on.")
 @click.option(
     "--realism",
     type=click.Choice(("legal", "environment", "illegal")),
@@ -44,8 +44,16 @@ RUNS = 100  #: without --seeds and --minutes
     show_default=True,
     help="The worst that may happen.",
 )
-@click.option("--workload", "workloads", multiple=True, metavar="KIND|MODULE:CLASS", help="May be repeated.")
-@click.option("--nemesis", "nemeses", multiple=True, metavar="NAME", help="Only these; may be repeated.")
+@click.option(
+    "--workload",
+    "workloads",
+    multiple=True,
+    metavar="KIND|MODULE:CLASS",
+    help="What the application does; may be repeated.",
+)
+@click.option(
+    "--nemesis", "nemeses", multiple=True, metavar="NAME", help="Only these disturbances; may be repeated."
+)
 @click.option("--contract", metavar="WORDS", default="", help=f"What has to hold: {', '.join(CONTRACTS)}.")
 @click.option(
     "--target",

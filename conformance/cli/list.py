@@ -31,7 +31,7 @@ LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
 
 @click.command("list")
 @click.option("--protocol", type=PROTOCOL)
-@click.option("--level", type=LEVEL)
+@click.option("--level", type=LEVEL, help="Only scenarios of this level.")
 @with_folders
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def list_command(protocol: str | None, level: str | None, as_json: bool) -> None:

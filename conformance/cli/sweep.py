@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
 @click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client has several.")
 @click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
-@click.option("--minutes", type=click.FloatRange(0.01, 10_000), default=1.0, show_default=True)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0.01, 10_000),
+    default=1.0,
+    show_default=True,
+    help="How long to sweep.",
+)
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of the order in which specs are drawn."
 )
@@ -84,9 +90,9 @@ def sweep_command(
     report: Path | None,
     as_json: bool,
 ) -> int:
-    """Disturb a client at every position, and judge it by rules.
+    """Disturb a client at every frame, and judge it by rules.
 
-    The rules hold in every run.
+    The rules hold in every run, whatever was disturbed; 'fakebrokers explain rules' lists them.
 
     A client in Python may run in this process, on virtual time. What it fails there counts if a process of
     its own fails it, too.

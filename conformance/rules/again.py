@@ -11,7 +11,7 @@ from conformance.run.document import RuleMark, document_of
 from conformance.run.stored import case_of
 from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.run import DID
-from fakebrokers.viewer.document import about_run, of_the_broker, script_rows
+from fakebrokers.viewer.document import about_run, logged_rows, of_the_broker, script_rows
 from fakebrokers.viewer.rows import Lanes, Row, RunDocument
 
 LAG_S = 0.5  #: the harness standing still for longer explains whatever has to do with time
@@ -71,7 +71,8 @@ def stored_document(log: RunLog, logs: Iterable[tuple[str, str]] = ()) -> RunDoc
     did = [row for row in log.ops if row.f == DID]
 
     def besides(began_s: float, lanes: Lanes) -> list[Row]:
-        return [*of_the_broker(log, began_s, lanes), *script_rows(did, began_s, lanes)]
+        rows = [*of_the_broker(log, began_s, lanes), *script_rows(did, began_s, lanes)]
+        return [*rows, *logged_rows(log, began_s)]
 
     document = document_of(case, title, dict(about_run(log)), found, besides, has_test=bool(did))
     document.logs += logs

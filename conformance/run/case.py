@@ -19,6 +19,7 @@ from conformance.run.trace import Position, TraceRow
 from conformance.run.traits import Traits
 from conformance.run.view import Conn, read_trace
 from fakebrokers.core.frames import Malformed
+from fakebrokers.journal.reader import RunLog
 
 
 class Case:
@@ -35,6 +36,7 @@ class Case:
         stored: What the broker has at the end, by target: position and body.
         complaints: What was written to stderr or got to the loop's handler of exceptions.
         client_log: What the client has written to stderr, where it may log what it wants.
+        client_lines: The lines of that with the times at which they came, seconds, where these are known.
         violations: How the adapter broke its protocol.
         last_words: What a client that has ended wrote to stderr about that.
         error: Why the run has no end: the client did not let the base go on.
@@ -44,6 +46,7 @@ class Case:
         lies: The client got, or the broker heard, what the other did not say.
         rest: What ``stats`` reported before anything began.
         ended_s: When the run ended, seconds.
+        log: What the broker's side saw of it, where that was recorded; see `held` and `ChaosCase`.
         lag_s: How long the harness itself stopped at most, seconds; 0 on virtual time.
         is_starved: The machine kept client or harness waiting for so long that it may be the reason.
         slack_s: What may lie between the moment at which a client is handed something and that at which it
@@ -65,6 +68,7 @@ class Case:
         self.stored: dict[str, list[tuple[Any, bytes]]] = {}
         self.complaints = ""
         self.client_log = ""
+        self.client_lines: list[tuple[float, str]] = []
         self.violations: list[str] = []
         self.last_words = ""
         self.error = ""
@@ -77,6 +81,7 @@ class Case:
         self.slack_s = 0.0
         self.is_starved = False
         self.lag_s = 0.0
+        self.log: RunLog | None = None
 
     def may_precede(self, first: Position, second: Position) -> bool:
         """Whether the client may have had the first when it did the second."""

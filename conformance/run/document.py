@@ -9,23 +9,39 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from conformance.clients.adapter.kit.bodies import body_parts
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.showing import shown
+from conformance.run.reported import PUBLISHING, ReportedEvent, joined
 from conformance.run.trace import Position
 from conformance.run.view import Conn, SeenFrame
+from fakebrokers.core.frames import kind_of
+from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.secrets import without_secrets
-from fakebrokers.viewer.document import links_of
+from fakebrokers.viewer.document import of_the_broker
+from fakebrokers.viewer.frames import (
+    BODIES,
+    KEYS_LINKED,
+    beginning,
+    counts_of,
+    group_of,
+    keys_of,
+    linked,
+    said_of,
+    span_of,
+)
+from fakebrokers.viewer.log import MOST_LINES, STANDARD_ERROR, LogLine, line_row
 from fakebrokers.viewer.model import HELD, add_model, reported
 from fakebrokers.viewer.rows import (
-    HEX_BYTES,
     Lanes,
     Row,
     RunDocument,
     as_json,
-    brief,
     fields_of,
+    hex_of,
     in_order,
+    its_end,
+    shortened,
 )
 
 MOST_PROOFS = 50  #: rows that a violated rule names
@@ -75,13 +91,19 @@ def document_of(
     placed.sort(key=lambda pair: pair[0])
     for at, row in placed:
         row.t = at.t - began_s
-    more = list(besides(began_s, lanes))
+    lines = [LogLine(at_s, STANDARD_ERROR, text) for at_s, text in case.client_lines if at_s >= began_s]
+    more = [*besides(began_s, lanes), *(line_row(line, began_s, 0) for line in lines[-MOST_LINES:])]
     for row in more:
         row.counts = []  # what the client had of them is in the trace
     rows, facts = reported(in_order([*_with_holdings([row for _, row in placed], more), *more]))
     _prove(rows, placed, violated)
     document = RunDocument(title, list(about.items()), lanes.all, rows, _logs(case), True, facts)
     return add_model(document, case.spec.protocol)
+
+
+def seen_by_the_broker(log: RunLog | None) -> Callable[[float, Lanes], Sequence[Row]]:
+    """The `besides` of a run whose broker's side was recorded; without rows where it was not."""
+    return lambda began_s, lanes: () if log is None else of_the_broker(log, began_s, lanes)
 
 
 def _with_holdings(rows: Sequence[Row], more: list[Row]) -> Iterator[Row]:
@@ -133,7 +155,7 @@ def _logs(case: Case) -> list[tuple[str, str]]:
         "its last words": case.last_words,
         "not as the adapter protocol has it": "\n".join(case.violations),
     }
-    return [(label, text[-MOST_LOG:]) for label, text in found.items() if text.strip()]
+    return [(label, its_end(text, MOST_LOG)) for label, text in found.items() if text.strip()]
 
 
 def _session(done: RunOp) -> str:
@@ -168,14 +190,18 @@ def _frame(conn: Conn, seen: SeenFrame, lane: int, parts: Sequence[bytes]) -> Ro
         parts: The bytes in which it came; none where credentials are among them.
     """
     frame = seen.frame
-    keys = links_of(frame, seen.direction, conn.name)
-    details = [("connection", conn.name), ("size", f"{seen.size} bytes"), ("fields", fields_of(frame))]
-    details += [("hex", part[:HEX_BYTES].hex()) for part in parts]
-    said = ", ".join(key.partition(":")[2] for key in keys[:3])
-    text = f"#{said}{' ...' if len(keys) > 3 else ''}" if keys else brief(frame)
-    role = str(frame.spec.role_in(seen.direction))
-    counts = [(role, len(keys) or 1)]
-    return Row(0.0, seen.direction, lane, "", type(frame).__name__, text, "", keys, 0, details, counts)
+    keys = keys_of(frame)
+    counts = counts_of(frame, seen.direction)
+    group = group_of({role for role, _ in counts}, conn.name)
+    links = linked(keys, group)
+    details = [
+        ("connection", conn.name),
+        ("size", f"{seen.size} bytes"),
+        ("fields", shortened(fields_of(frame))),
+    ]
+    details += hex_of(parts)
+    text, span = said_of(frame, keys), span_of(frame, group, links)
+    return Row(0.0, seen.direction, lane, "", kind_of(frame), text, "", links, 0, details, counts, span)
 
 
 def _option(given: Any) -> Any:
@@ -183,33 +209,66 @@ def _option(given: Any) -> Any:
     return without_secrets(given) if isinstance(given, Mapping) else given
 
 
+def _said(given: Mapping[str, Any]) -> str:
+    """What an op or an event is about: a target, an action, how bodies begin."""
+    said = [str(given.get(name) or "") for name in ("target", "action", "event", "topic")]
+    bodies = [each["body"] for each in (given, *(given.get("messages") or ())) if "body" in each]
+    said.append(", ".join(beginning(_body(body)) for body in bodies[:BODIES]))
+    said.append("..." if len(bodies) > BODIES else "")
+    return " ".join(filter(None, said))
+
+
+def _body(given: Any) -> Any:
+    """A body in the adapter protocol, as bytes where it is one."""
+    try:
+        return joined(body_parts(given))
+    except (KeyError, TypeError, ValueError):
+        return given
+
+
+def _op_links(done: RunOp) -> list[str]:
+    """What an op has in common with its events, and with the frames of its messages."""
+    links, value = [f"o:{done.id}"], done.result.value if done.result is not None else None
+    rows = (value.get("outcomes") or [value]) if isinstance(value, Mapping) else []
+    links += [
+        f"p:{row['key']}"
+        for row in rows[:KEYS_LINKED]
+        if done.op in PUBLISHING and row.get("key") is not None
+    ]
+    return links
+
+
+def _event_links(heard: ReportedEvent) -> list[str]:
+    """The same of an event."""
+    links = [f"o:{heard['id']}"] if heard["id"] is not None else []
+    if heard["ref"] is not None:
+        links.append(f"m:{heard['sub']}:{heard['ref']}")
+    if heard["position"] is not None:
+        links.append(f"d:{heard['position']}")
+    elif heard["key"] is not None:
+        links.append(f"p:{heard['key']}")
+    return links
+
+
 def _ops(case: Case, lanes: Lanes) -> Iterator[tuple[Position, Row]]:
     for done in case.ops:
-        lane, links = lanes.session(_session(done)), [f"o:{done.id}"]
-        args = as_json({name: _option(each) for name, each in done.args.items()})
-        said = [
-            str(done.args.get("target") or ""),
-            shown(done.args["body"], 40) if "body" in done.args else "",
-        ]
-        target = " ".join(filter(None, said))
-        yield (
-            done.begun,
-            Row(0.0, "op", lane, "", done.op, target, "", links, done.id, [("fields", args)]),
-        )
+        lane, links = lanes.session(_session(done)), _op_links(done)
+        given = {name: _option(each) for name, each in done.args.items()}
+        details = [("fields", shortened(as_json(given)))]
+        yield done.begun, Row(0.0, "op", lane, "", done.op, _said(given), "", links, done.id, details)
         if done.ended is not None and done.result is not None:
             value = as_json(done.result.value)
             took = f"after {(done.ended.t - done.begun.t) * 1000:.1f} ms"
             text = f"{done.result.outcome if done.op == 'publish' else done.result.word} {took}"
             tap = "" if done.result.ok else "fail"
-            details = [("result", str(done.result)), ("fields", value)]
+            details = [("result", str(done.result)), ("fields", shortened(value))]
             yield done.ended, Row(0.0, "end", lane, tap, done.op, text, "", links, done.id, details)
     for heard in case.events:
         fields = heard.event.fields
-        what = str(heard["what"] or heard["outcome"] or "")
-        links = [f"o:{heard['id']}"] if heard["id"] is not None else []
-        details = [("fields", as_json(fields))]
+        what = " ".join(filter(None, (str(heard["what"] or heard["outcome"] or ""), _said(fields))))
+        details = [("fields", shortened(as_json(fields)))]
         lane = lanes.session(str(heard["sub"] or heard["session"] or ""))
-        yield heard.at, Row(0.0, "event", lane, "", heard.what, what, "", links, 0, details)
+        yield heard.at, Row(0.0, "event", lane, "", heard.what, what, "", _event_links(heard), 0, details)
 
 
 def _rules(case: Case, violated: Iterable[RuleMark]) -> Iterator[tuple[Position, Row]]:

@@ -22,6 +22,7 @@ from conformance.run.acts import fault_of
 from conformance.run.bases import Base, Enough, RunOp, ScriptContext
 from conformance.run.case import Case
 from conformance.run.concurrent_actions import EarlyClose
+from conformance.run.held import broker_log
 from conformance.run.material import material_of
 from conformance.run.pace import PAUSE_S, SLACK_S, Pace, RealPace
 from conformance.run.reported import ReportedEvent
@@ -31,6 +32,7 @@ from conformance.run.stuck import Stuck, run_or_stuck
 from conformance.run.trace import Trace
 from conformance.run.traits import Traits
 from fakebrokers.core import virtual
+from fakebrokers.core.onlooking import watch_wire
 from fakebrokers.faults.plan import Fault
 from fakebrokers.server import FakeServer
 from fakebrokers.simulation import SimulationLoop
@@ -151,24 +153,27 @@ async def running(adapter: Adapter, broker: Any, trace: Trace, case: Case) -> As
         adapter: Not started; it is killed at the end.
         broker: A fake, or a proxy in front of a real server; not started.
     """
-    broker._watcher = trace
+    watch_wire(broker, trace)
     await adapter.start()
     looked = await adapter.call("stats")
     case.contract = Contract(adapter.hello)
     case.rest = looked.value if looked.ok else {}
     trace.rows.clear()
-    broker.start()
-    try:
-        yield
-    finally:
-        case.ended_s = asyncio.get_running_loop().time()
-        broker.stop()
-        case.events = [ReportedEvent(event) for event in adapter.events]
-        case.violations = list(adapter.violations)
-        case.client_log = adapter.stderr()
-        case.last_words = "" if adapter.alive else last_words(adapter.stderr())
-        case.rows = list(trace.rows)  # what comes of ending both is no part of the run
-        await adapter.kill()
+    with broker_log(broker) as logs:
+        broker.start()
+        try:
+            yield
+        finally:
+            case.ended_s = asyncio.get_running_loop().time()
+            broker.stop()
+            case.events = [ReportedEvent(event) for event in adapter.events]
+            case.violations = list(adapter.violations)
+            case.client_log = adapter.stderr()
+            case.client_lines = adapter.stderr_lines()
+            case.last_words = "" if adapter.alive else last_words(adapter.stderr())
+            case.rows = list(trace.rows)  # what comes of ending both is no part of the run
+            await adapter.kill()
+    case.log = next(iter(logs), None)
     try:
         broker.check()
     except Exception as error:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 
 from conformance.known.defects import KnownFindings
+from conformance.run.held import holdings_recorded
 from conformance.run.simulated import NeedsProcess
 from conformance.search.client import SearchClient
 from conformance.search.confirm import Answer, confirm_all
@@ -128,8 +129,8 @@ class Campaign(ABC, Generic[S, P, R]):
         try:
             wishes = self._failures()
             if interrupt is None:
-                for number, result in self._shrunk(wishes, shrink_s, on_shrink):
-                    found[number] = result
+                with holdings_recorded():  # a page is written of the smallest run
+                    found.update(self._shrunk(wishes, shrink_s, on_shrink))
         except KeyboardInterrupt as error:
             interrupt = error
         self._write_down(found)

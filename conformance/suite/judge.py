@@ -28,11 +28,14 @@ from conformance.suite.op_journal import write_ops
 from conformance.suite.scenario import Scenario
 from conformance.suite.traced import TracedRun, touched
 from conformance.suite.unnamed import expect_for
+from fakebrokers.core.onlooking import can_be_watched, record_holdings, watch_wire
 from fakebrokers.journal import Journal, RunJournal
+from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.protocol import find_protocol
 
 __all__ = ["Judgement", "judge", "unfit"]
 
+LINES_MAX, LINE_MAX = 1000, 2000  #: of a client's standard error, and characters of each, in its journal
 #: Allows what a scenario's own requirement allows, where a word of the client's contract allows other things.
 THIS_ROW = "this_row"
 
@@ -121,6 +124,9 @@ async def judge(
     if note is not None:
         if traced is not None:
             note.attributes(ends=traced.ends)
+        if judged.verdict is Verdict.FAIL or judged.findings:
+            for at_s, line in adapter.stderr_lines(mark)[-LINES_MAX:]:
+                note.logged(at_s, str(without_secrets(line))[:LINE_MAX])
         _write_down(note, judged, adapter, getattr(broker, "journal", None), lag)
         if note.failure is not None:
             judged = msgspec.structs.replace(judged, verdict=Verdict.HARNESS_ERROR, reason=str(note.failure))
@@ -131,14 +137,14 @@ def _taken_down(adapter: Adapter, broker: Any, note: RunJournal | None, invarian
     """From here on the run is written down: to disk, and on a trace for the rules."""
     if note is not None and hasattr(broker, "journal"):
         broker.journal.sink = note
-        if hasattr(broker, "_record_holdings"):
-            broker._record_holdings()
+        if can_be_watched(broker):
+            record_holdings(broker)
     adapter.forget_peak()
     if not invariants:
         return None
     traced = TracedRun(adapter)
-    if hasattr(broker, "_watcher"):
-        broker._watcher = traced.trace
+    if can_be_watched(broker):
+        watch_wire(broker, traced.trace)
     return traced
 
 

@@ -28,6 +28,7 @@ from conformance.run.trace import Trace
 from conformance.run.traits import Traits
 from conformance.suite.evidence import proxy_of
 from conformance.suite.scenario import Scenario
+from fakebrokers.core.onlooking import can_be_watched
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Record, Tap
 from fakebrokers.journal.record import STATE_LOST, Meaning, State, meaning_of
@@ -91,7 +92,7 @@ class TracedRun:
 
     def unread(self, scenario: Scenario, broker: Any, records: Sequence[Record]) -> str:
         """Why nothing can be said of this run; "" if it can."""
-        if scenario.sockets or proxy_of(broker) is not None or not hasattr(broker, "_watcher"):
+        if scenario.sockets or proxy_of(broker) is not None or not can_be_watched(broker):
             return "the client spoke to a server whose frames are not in the trace"
         if any(record.tap is Tap.STATE and meaning_of(record.kind) & Meaning.ELSEWHERE for record in records):
             return "the client also spoke to another broker"

@@ -53,6 +53,7 @@ class ControlFrame(Frame, frozen=True, gc=False):
     MESSAGE: ClassVar[Message] = Message.CONTROL
     ID: ClassVar[int]
     HEAD: ClassVar[int] = 1
+    code_names: ClassVar[Mapping[int, str]] = {category.value: category.name for category in Category}
 
 
 class ClientIdentity(ControlFrame, Identity, frozen=True):

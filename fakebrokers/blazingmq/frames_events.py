@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
@@ -175,6 +176,7 @@ class Ack(Batch, frozen=True):
     kind = "ACK"
     spec = FrameSpec(Role.CONFIRM, key="guids", keys=KeyType.BYTES16, items=AckItems(), secret=("rest",))
     TYPE: ClassVar = EventType.ACK
+    code_names: ClassVar[Mapping[int, str]] = {status.value: status.name for status in AckStatus}
     messages: tuple[AckMessage, ...] = ()
     rest: bytes = b""
     item_words: int = 6

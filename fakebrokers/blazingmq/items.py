@@ -7,7 +7,7 @@ client's 24-bit correlation id in them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,6 +26,9 @@ class EventItems(Items):
 
     def keys(self, frame: Any) -> Sequence[bytes]:
         return [message.key for message in frame.messages]
+
+    def bodies(self, frame: Any) -> Iterable[bytes]:
+        return (message.data for message in frame.messages if hasattr(message, "data"))
 
     def select(self, frame: Any, indices: Sequence[int]) -> Any:
         return replace(frame, messages=tuple([frame.messages[index] for index in indices]), rest=b"")

@@ -56,9 +56,9 @@ class QueueModel(BrokerModel):
 
     def frame(self, seen: Seen) -> None:
         match seen.kind:
-            case "OpenQueue" | "ConfigureStream" | "ConfigureQueueStream" | "CloseQueue":
+            case "openQueue" | "configureStream" | "configureQueueStream" | "closeQueue":
                 self._asked[seen.connection, seen.fields.get("r_id", 0)] = seen
-            case "Put" | "Ack" | "Push" | "Confirm":
+            case "PUT" | "ACK" | "PUSH" | "CONFIRM":
                 for item in seen.fields.get("messages") or [{"guid": key} for key in seen.keys]:
                     self._message(seen.kind, seen.connection, item)
             case _ if seen.direction == "out":
@@ -89,10 +89,10 @@ class QueueModel(BrokerModel):
         parameters = fields.get("handle_parameters", fields)
         key = asked.connection, parameters.get("q_id", 0)
         match asked.kind:
-            case "OpenQueue":
+            case "openQueue":
                 reads, writes = parameters["read_count"] > 0, parameters["write_count"] > 0
                 self._handles[key] = _Handle(parameters["uri"], reads, writes)
-            case "CloseQueue":
+            case "closeQueue":
                 self._handles.pop(key, None)
             case _ if key in self._handles:
                 self._handles[key].limit = _limit(fields)
@@ -102,14 +102,14 @@ class QueueModel(BrokerModel):
         key = connection, item.get("queue_id", _UNKNOWN)
         handle = self._handles.setdefault(key, _Handle(_UNKNOWN, reads=True, writes=True))
         match kind:
-            case "Put":
+            case "PUT":
                 handle.put += 1
                 handle.unanswered += item.get("flags", 1) & 1  # an ACK is asked for
-            case "Ack":
+            case "ACK":
                 handle.unanswered -= 1
-            case "Push":
+            case "PUSH":
                 handle.unconfirmed[item["guid"]] = None
-            case "Confirm":
+            case "CONFIRM":
                 handle.unconfirmed.pop(item["guid"], None)
         self._tell(key)
 

@@ -100,6 +100,15 @@ class Items:
         """A copy of the frame with only these items, in this order."""
         raise NotImplementedError
 
+    def covers(self, frame: Any) -> range:
+        """The keys that other frames may name its messages by, where these are consecutive numbers and an
+        item may hold several messages: more than `keys`. Else an empty range."""
+        return range(0)
+
+    def bodies(self, frame: Any) -> Iterable[bytes]:
+        """The body of each message, in order, as far as it can be read; for people."""
+        return ()
+
     def role(self, frame: Any, index: int) -> Role | None:
         """Role of one item; None: the frame's."""
         return None
@@ -201,11 +210,20 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
         kind: The protocol's name of it; that of the class unless the class says otherwise.
         way: The only direction in which it goes, ``in`` or ``out``; "" where its role says it, or both are
             possible.
+        code_names: What the numbers of its result code are called, where a document names them; for people.
+        says: Names of the fields that tell people what it is about, where those are not the bodies of
+            messages (`FrameSpec.bulk`).
     """
 
     spec: ClassVar[FrameSpec]
     kind: ClassVar[str] = ""
     way: ClassVar[str] = ""
+    code_names: ClassVar[Mapping[int, str]] = {}
+    says: ClassVar[tuple[str, ...]] = ()
+
+    def code_name(self, code: int) -> str:
+        """What a result code of this frame is called; "" where nobody has named it."""
+        return self.code_names.get(code, "")
 
     @classmethod
     def roles_in(cls, direction: str) -> frozenset[Role]:

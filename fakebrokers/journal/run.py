@@ -43,6 +43,7 @@ from fakebrokers.journal.texts import as_json
 Outcome = Literal["invoke", "ok", "fail", "info", "event"]
 
 DID = "did"  #: what the ops table calls a thing that the script did to the fake
+LOGGED = "logged"  #: and a line that the client's process wrote to standard error
 _TRACE_LINES = 256  #: in one block of a trace
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+,=-]{0,199}")
 _ATTRIBUTES = frozenset(RunRow.__struct_fields__) - {"run", "name"}
@@ -248,6 +249,10 @@ class RunJournal:
     def did(self, now: float, text: str) -> None:
         """The script did something to the fake: a call as a statement, without credentials."""
         self._note((EVENT, now, "", DID, text))
+
+    def logged(self, now: float, text: str) -> None:
+        """The client's process wrote a line to standard error."""
+        self._note((EVENT, now, "", LOGGED, text))
 
     def metric(self, now: float, name: str, value: float) -> None:
         """A measurement: ``loop_lag_ms``, ``cpu_steal`` ..."""

@@ -97,6 +97,7 @@ class Request(Packet, frozen=True, kw_only=True):
 
     COMMAND = "REQ"
     spec = FrameSpec(Role.REQUEST, key="id", keys=KeyType.TEXT)
+    says = ("action", "params")
     id: Any = UNSET
     action: Any = UNSET
     params: Any = UNSET
@@ -117,6 +118,8 @@ class Response(Packet, frozen=True, kw_only=True):
 
     COMMAND = "RES"
     spec = FrameSpec(Role.RESPONSE, key="id", keys=KeyType.TEXT, status="status")
+    code_names: ClassVar[Mapping[int, str]] = {OK: "success"}
+    says = ("data", "error")
     id: Any = UNSET
     meta: Any = UNSET
     headers: Any = UNSET
@@ -134,12 +137,18 @@ class Response(Packet, frozen=True, kw_only=True):
         code = self.error.get("code") if isinstance(self.error, Mapping) else None
         return code if isinstance(code, int) and not isinstance(code, bool) else FAILED
 
+    def code_name(self, code: int) -> str:
+        """By a number alone an error is not known: the packet names it."""
+        name = self.error.get("name") if isinstance(self.error, Mapping) else None
+        return str(name) if name and self.success is not True else super().code_name(code)
+
 
 class Event(Packet, frozen=True, kw_only=True):
     """News of a node to others; to all groups if `groups` is not there."""
 
     COMMAND = "EVENT"
     spec = FrameSpec({"in": Role.PUBLISH, "out": Role.DELIVER}, key="id", keys=KeyType.TEXT)
+    says = ("event", "data")
     id: Any = UNSET
     event: Any = UNSET
     data: Any = UNSET

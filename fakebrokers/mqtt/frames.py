@@ -7,7 +7,8 @@ have the role ``flow``. See docs/protocols/mqtt.md, 2 "What goes over the wire".
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
 
 from fakebrokers.core.frames import Frame, FrameSpec, KeyType, Role, frame_table, frames_in
 
@@ -41,6 +42,15 @@ class Connack(Frame, frozen=True):
 
     way = "out"
     spec = FrameSpec(Role.HANDSHAKE, status="code")
+    code_names: ClassVar[Mapping[int, str]] = {
+        0: "accepted",
+        1: "protocol version not supported",
+        2: "client id refused",
+        3: "server unavailable",
+        4: "bad user name or password",
+        5: "not authorized",
+        0x84: "protocol version not supported",
+    }
     code: int = 0
     session_present: bool = False
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from http import HTTPStatus
+from typing import Any, ClassVar
 
 from fakebrokers.core.frames import Frame, FrameSpec, KeyType, Role, frame_table, frames_in
 
@@ -22,6 +23,26 @@ Headers = tuple[tuple[str, str], ...]
 NAMED = ("headers", "target")
 
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
+
+_HTTP: Mapping[int, str] = {status.value: status.phrase for status in HTTPStatus}
+#: Of the close of a WebSocket (RFC 6455, 7.4.1, and the registry that it founds).
+_CLOSES: Mapping[int, str] = {
+    1000: "normal closure",
+    1001: "going away",
+    1002: "protocol error",
+    1003: "unsupported data",
+    1005: "no code",
+    1006: "abnormal closure",
+    1007: "invalid payload data",
+    1008: "policy violation",
+    1009: "message too big",
+    1010: "extension missing",
+    1011: "internal error",
+    1012: "service restart",
+    1013: "try again later",
+    1014: "bad gateway",
+    1015: "TLS handshake failed",
+}
 
 
 # HTTP, client to server
@@ -117,6 +138,7 @@ class HttpResponse(Frame, frozen=True, gc=False):
     """
 
     way = "out"
+    code_names: ClassVar[Mapping[int, str]] = _HTTP
     status: int
     headers: Headers = ()
     body: bytes = b""
@@ -269,6 +291,7 @@ class WsReject(Frame, frozen=True, gc=False):
     """A JSON object in place of a confirm."""
 
     spec = FrameSpec(Role.REJECT, key="number", status="code")
+    code_names: ClassVar[Mapping[int, str]] = _HTTP
     error: str | None
     code: int
     number: int = 0
@@ -279,6 +302,7 @@ class WsError(Frame, frozen=True, gc=False):
 
     way = "out"
     spec = FrameSpec(Role.EVENT, status="code")
+    code_names: ClassVar[Mapping[int, str]] = _HTTP
     error: str | None
     code: int
 
@@ -334,6 +358,7 @@ class WsClose(Frame, frozen=True, gc=False):
     """
 
     spec = FrameSpec(Role.CLOSE, status="code")
+    code_names: ClassVar[Mapping[int, str]] = _CLOSES
     code: int | None = 1000
     reason: str = ""
 

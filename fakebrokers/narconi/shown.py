@@ -39,6 +39,7 @@ class QueueModel(BrokerModel):
 
     def frame(self, seen: Seen) -> None:
         at, fields = seen.connection, seen.fields
+        self.scope = at  # keys are numbers on a connection
         if "method" in fields:
             queue = self._asked[at, fields["number"]] = f"{fields['project']}/{fields['queue']}"
             self.tell(f"{at} request {fields['number']}", f"{fields['method']} {fields['target']}")

@@ -11,6 +11,8 @@ missing too: so every shape that a fault may need can be written down as a frame
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import ClassVar
 
 from fakebrokers.core.frames import Frame, FrameSpec, KeyType, Role, frame_table, frames_in
 
@@ -44,6 +46,7 @@ class ProduceAck(Frame, frozen=True, gc=False):
     """
 
     spec = FrameSpec(Role.CONFIRM, key="id", keys=KeyType.BYTES, status="code")
+    code_names: ClassVar[Mapping[int, str]] = {1: "stored"}
     id: bytes
     status: bytes | None = b"1"
     headers: Parts = ()
@@ -66,6 +69,7 @@ class ProduceNack(Frame, frozen=True, gc=False):
     """
 
     spec = FrameSpec(Role.REJECT, key="id", keys=KeyType.BYTES, status="code")
+    code_names: ClassVar[Mapping[int, str]] = {0: "not stored"}
     id: bytes
     status: bytes | None = b"0"
     headers: Parts = ()
@@ -107,6 +111,7 @@ class ConsumerAck(Frame, frozen=True, gc=False):
     """
 
     spec = FrameSpec(Role.ACK, key="key", keys=KeyType.BYTES, status="code")
+    code_names: ClassVar[Mapping[int, str]] = {0: "not processed", 1: "processed"}
     key: bytes
     status: bytes
     extra: Parts = ()

@@ -7,6 +7,7 @@ batch; `messages` does, for tests that want to see what was stored.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct, error
@@ -14,6 +15,8 @@ from typing import NamedTuple
 
 _U32 = Struct(">I")
 _BATCH = Struct(">BHII")
+#: How a section of data begins: its descriptor, then binary data with a length of one byte or of four.
+_DATA_SECTION = re.compile(rb"\x00Su(?:\xa0(.)|\xb0(.{4}))", re.DOTALL)
 
 #: bytes in front of the body of a simple entry, and of the data of a batch
 SIMPLE_HEADER, BATCH_HEADER = 4, 11
@@ -89,6 +92,16 @@ def messages(entries: bytes) -> Iterator[tuple[int, bytes]]:
         else:
             yield index, entries[start + SIMPLE_HEADER : end]
         index += records
+
+
+def contents(entries: bytes) -> Iterator[bytes]:
+    """The body of each record up to the first entry that is not whole, for people: of a message in AMQP 1.0
+    that is one section of data, these data."""
+    for start, end, _ in whole_spans(entries):
+        for _, body in messages(entries[start:end]):
+            found = _DATA_SECTION.match(body)
+            is_all = found is not None and len(body) - found.end() == int.from_bytes(found[1] or found[2])
+            yield body[found.end() :] if found is not None and is_all else body
 
 
 def _open_batch(compression: int, data: bytes, size: int) -> list[bytes]:

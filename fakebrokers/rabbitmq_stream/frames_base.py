@@ -7,9 +7,11 @@ theirs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from fakebrokers.core.frames import Frame, FrameSpec, Role
+from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.wiretypes import U16, U32
 
 Sender = Literal["client", "server", "both"]
@@ -22,6 +24,7 @@ class StreamFrame(Frame, frozen=True, gc=False):
 
     KEY: ClassVar[int]
     SENDER: ClassVar[Sender] = "client"
+    code_names: ClassVar[Mapping[int, str]] = {code.value: code.name for code in Code}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from fakebrokers.core.frames import FrameSpec, Items, Role
 from fakebrokers.rabbitmq_stream.chunk import Chunk
-from fakebrokers.rabbitmq_stream.entries import whole_spans
+from fakebrokers.rabbitmq_stream.entries import contents, whole_spans
 from fakebrokers.rabbitmq_stream.frames_base import Request, Response, Sender, StreamFrame
 from fakebrokers.rabbitmq_stream.wiretypes import (
     I16,
@@ -69,6 +69,12 @@ class DeliveredItems(Items):
             return range(chunk.first_offset, chunk.first_offset + chunk.records)
         records = [entry.records for entry in whole_spans(chunk.data)]
         return tuple(accumulate(records[:-1], initial=chunk.first_offset))
+
+    def covers(self, frame: Deliver) -> range:
+        return range(frame.chunk.first_offset, frame.chunk.first_offset + frame.chunk.records)
+
+    def bodies(self, frame: Deliver) -> Iterable[bytes]:
+        return contents(frame.chunk.data)
 
     def select(self, frame: Deliver, indices: Sequence[int]) -> Deliver:
         chunk = frame.chunk

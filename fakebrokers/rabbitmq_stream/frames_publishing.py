@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
 
 from fakebrokers.core.frames import FrameSpec, Items, Role
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
-from fakebrokers.rabbitmq_stream.entries import whole_spans
+from fakebrokers.rabbitmq_stream.entries import contents, whole_spans
 from fakebrokers.rabbitmq_stream.frames_base import Request, Response, Sender, StreamFrame
 from fakebrokers.rabbitmq_stream.wiretypes import U8, U64, Errors, PackedIds, Text
 
@@ -40,6 +40,9 @@ class PublishedItems(Items):
 
     def keys(self, frame: Publish) -> Sequence[int]:
         return unpack_ids(frame.publishing_ids)
+
+    def bodies(self, frame: Publish) -> Iterable[bytes]:
+        return contents(frame.entries)
 
     def select(self, frame: Publish, indices: Sequence[int]) -> Publish:
         entries = whole_spans(frame.entries)

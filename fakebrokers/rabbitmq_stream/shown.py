@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.session import StreamSession
@@ -71,6 +71,8 @@ class _Stream:
 class StreamModel(BrokerModel):
     """Streams, publishers and subscriptions."""
 
+    acks_each: ClassVar[bool] = False
+
     def __init__(self) -> None:
         super().__init__()
         self._asked: dict[tuple[str, int], Seen] = {}
@@ -91,7 +93,7 @@ class StreamModel(BrokerModel):
         elif kind in ("Deliver", "Credit"):
             self._flowed(seen)
         elif kind == "StoreOffset":
-            name = str(fields.get("stream"))
+            self.scope = name = str(fields.get("stream", ""))
             self._stream(name).stored[str(fields.get("reference"))] = fields.get("offset", 0)
             self._tell_stream(name)
 
@@ -143,6 +145,7 @@ class StreamModel(BrokerModel):
         number = seen.fields.get("publisher_id", _UNKNOWN)
         publisher = self._publishers.setdefault((seen.connection, number), _Publisher(_UNKNOWN, ""))
         stream = self._stream(publisher.stream)
+        self.scope = "" if publisher.stream == _UNKNOWN else publisher.stream
         if seen.kind == "Publish":
             publisher.published += seen.number
             publisher.last = seen.keys[-1] if len(seen.keys) == seen.number else ""
@@ -165,6 +168,7 @@ class StreamModel(BrokerModel):
             first = int(seen.keys[0])
             subscription.last = first + chunk.get("records", 1) - 1
             stream = self._stream(subscription.stream)
+            self.scope = "" if subscription.stream == _UNKNOWN else subscription.stream
             stream.first = first if stream.first is None else min(stream.first, first)
             stream.last = max(subscription.last, stream.last or 0)
             self._tell_stream(subscription.stream)

@@ -11,15 +11,17 @@ from weakref import WeakKeyDictionary, ref
 import msgspec
 
 from fakebrokers.core.calls import OF_ITS_LIFE, CallListener
+from fakebrokers.core.onlooking import record_holdings
 from fakebrokers.journal.secrets import without_secrets
-from fakebrokers.viewer.rows import Row, readable
+from fakebrokers.viewer.log import LogLine, LogLines
+from fakebrokers.viewer.rows import Row, readable, shortened
 
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer
 
 MOST_CALLS = 5000  #: kept of one fake; a loop that polls asks more often than anybody reads
-MOST_ARGUMENTS = 300  #: characters of what a call was given
-MOST_ERROR = 400  #: characters of what it raised
+MOST_ARGUMENTS = 4000  #: characters of what a call was given, or raised
+ON_THE_LINE = 300  #: of them, that its line shows
 #: What only computes, or reads what the page shows anyhow.
 _DULL = frozenset({"client_holds", "journal_excerpt", "messages_url", "queue_url", "websocket_url"})
 
@@ -72,16 +74,29 @@ class CallLog(CallListener):
     def ended(self, begun: Call | None, error: BaseException | None) -> None:
         if begun is not None:
             begun.ended_s = self._now
-            begun.error = "" if error is None else f"{type(error).__name__}: {error}"[:MOST_ERROR]
+            raised = "" if error is None else f"{type(error).__name__}: {error}"
+            begun.error = shortened(raised, MOST_ARGUMENTS)
 
 
 _LOGS: WeakKeyDictionary[FakeServer, CallLog] = WeakKeyDictionary()
+_LINES: WeakKeyDictionary[FakeServer, LogLines] = WeakKeyDictionary()
 
 
-def listen(server: FakeServer) -> None:
-    """Write down from now on what is done to a fake, and what it holds."""
+def listen(server: FakeServer) -> Callable[[], None]:
+    """Write down from now on what is done to a fake, what it holds, and what is logged meanwhile.
+
+    Returns:
+        What ends the last of these; what was logged until then can still be asked for.
+    """
     _LOGS[server] = CallLog(server)
-    server._record_holdings()
+    _LINES[server] = lines = LogLines(server)
+    record_holdings(server)
+    return lines.close
+
+
+def lines_of(server: FakeServer) -> Sequence[LogLine]:
+    """What was logged while somebody has listened."""
+    return tuple(_LINES[server].found) if server in _LINES else ()
 
 
 def calls_of(server: FakeServer) -> Sequence[Call]:
@@ -96,7 +111,7 @@ def arguments_of(method: Callable[..., Any], args: Sequence[Any], options: Mappi
     except (TypeError, ValueError):  # the call fails by itself
         bound = {**{str(number): each for number, each in enumerate(args)}, **options}
     shown = without_secrets(dict(bound))
-    return ", ".join(f"{name}={_text(each)}" for name, each in shown.items())[:MOST_ARGUMENTS]
+    return shortened(", ".join(f"{name}={_text(each)}" for name, each in shown.items()), MOST_ARGUMENTS)
 
 
 def _text(value: Any) -> str:
@@ -121,12 +136,12 @@ def call_rows(calls: Sequence[Call], began_s: float, lane: int) -> list[Row]:
         details = [("called", f"{call.name}({call.given})")]
         if call.error:
             details.append(("raised", call.error))
-        rows.append(
-            Row(call.began_s - began_s, "op", lane, "", call.name, call.given, "", [], number, details)
-        )
+        given = call.given if len(call.given) <= ON_THE_LINE else f"{call.given[:ON_THE_LINE]}…"
+        rows.append(Row(call.began_s - began_s, "op", lane, "", call.name, given, "", [], number, details))
         if call.ended_s is not None:
             took = f"after {(call.ended_s - call.began_s) * 1000:.1f} ms"
-            said = f"raised {call.error.partition(chr(10))[0]} {took}" if call.error else f"done {took}"
+            raised = call.error.partition("\n")[0][:ON_THE_LINE]
+            said = f"raised {raised} {took}" if call.error else f"done {took}"
             tap = "fail" if call.error else ""
             rows.append(
                 Row(call.ended_s - began_s, "end", lane, tap, call.name, said, "", [], number, details)

@@ -7,39 +7,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from fakebrokers.core.frames import Frame, Role
-from fakebrokers.journal.keys import expand, key_text, raw_keys
 from fakebrokers.journal.memory import Journal
 from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.record import Record, State, Tap
 from fakebrokers.journal.rows import OpRow, TracedRow
-from fakebrokers.journal.run import DID
+from fakebrokers.journal.run import DID, LOGGED
 from fakebrokers.journal.stored import began_ns, record_of
 from fakebrokers.viewer.calls import Call, call_rows
+from fakebrokers.viewer.kinds import Kinds
+from fakebrokers.viewer.log import STANDARD_ERROR, LogLine, line_row
 from fakebrokers.viewer.model import add_model, held_row, reported
+from fakebrokers.viewer.records import frame_row, stored_row, there
 from fakebrokers.viewer.rows import (
-    HEX_BYTES,
     TEST,
     Lanes,
     Row,
     RunDocument,
     as_json,
-    brief,
     fields_of,
+    hex_of,
     in_order,
 )
 
-KEYS_LINKED = 100  #: keys of a batch by which its frame is found
-MOST_TEXT = 20_000  #: characters of a frame's fields
-
-#: Roles of frames that speak of a message as it goes to the broker, and as it comes from there.
-_PUBLISHED = frozenset({Role.PUBLISH, Role.CONFIRM, Role.REJECT})
-_DELIVERED = frozenset({Role.DELIVER, Role.ACK})
 #: States that a trace has itself.
 _IN_TRACES = frozenset({State.ACCEPTED, State.CLOSED})
 #: Ops by which a process is known to be a subscription.
@@ -57,16 +50,18 @@ def of_log(log: RunLog, logs: Sequence[tuple[str, str]] = ()) -> RunDocument:
     began = began_ns(log)
     started = began / 1e9
     did = [row for row in log.ops if row.f == DID]
-    asked = [row for row in log.ops if row.f != DID]
+    asked = [row for row in log.ops if row.f not in (DID, LOGGED)]
     sessions, subscriptions = _processes(asked)
     connections = _connections(row.connection for row in log.frames)
     lanes = Lanes(sessions, connections, subscriptions, has_test=bool(did))
     ops = _Ops(lanes)
-    numbered = [(row.seq, _frame(record_of(row, began), row.frame, lanes)) for row in log.frames]
+    kinds = Kinds(log.run.protocol)
+    numbered = [(row.seq, stored_row(row, began, lanes, kinds)) for row in log.frames]
     numbered += [(row.seq, ops.row(row, row.t_ns / 1e9 - started)) for row in asked]
     rows = [row for _, row in sorted(numbered, key=lambda each: each[0])]
     passed = [_bytes(row, started, lanes) for row in log.trace if row.what in ("in", "out")]
-    rows, facts = reported(in_order([*script_rows(did, started, lanes), *rows, *passed]))
+    besides = [*script_rows(did, started, lanes), *logged_rows(log, started)]
+    rows, facts = reported(in_order([*besides, *rows, *passed]))
     title = log.run.name or log.run.run
     document = RunDocument(title, about_run(log), lanes.all, rows, list(logs), facts=facts)
     return add_model(document, log.run.protocol)
@@ -87,6 +82,12 @@ def script_rows(did: Iterable[OpRow], started: float, lanes: Lanes) -> list[Row]
     return found
 
 
+def logged_rows(log: RunLog, started: float) -> list[Row]:
+    """What the client's process wrote to standard error; `started` as in `script_rows`."""
+    lines = [LogLine(row.t_ns / 1e9, STANDARD_ERROR, row.note) for row in log.ops if row.f == LOGGED]
+    return [line_row(line, started, 0) for line in lines]
+
+
 def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
     """What a trace does not show of a journal: states, frames that a fault touched, what the fake reported.
 
@@ -97,14 +98,14 @@ def of_the_broker(log: RunLog, started: float, lanes: Lanes) -> list[Row]:
         started: When the run began, seconds on the journal's clock.
         lanes: Of the page.
     """
-    began = round(started * 1e9)
+    began, kinds = round(started * 1e9), Kinds(log.run.protocol)
     passed: Counter[str] = Counter()
     found, link, at = list[Row](), "", 0.0
     for row in log.frames:
         record = record_of(row, began)
         is_state = record.tap is Tap.STATE
         if record.fault or (is_state and record.kind not in _IN_TRACES):
-            found.append(_frame(record, row.frame, lanes))
+            found.append(stored_row(row, began, lanes, kinds))
         if is_state and record.kind == State.HOLDS:
             found[-1].links += [link] if link and at == record.at else []
         elif record.tap & (Tap.RECEIVED | Tap.SENT) and not row.envelope and not row.part:
@@ -124,6 +125,7 @@ def of_journal(
     failure: str = "",
     ended_s: float | None = None,
     logs: Sequence[tuple[str, str]] = (),
+    lines: Sequence[LogLine] = (),
 ) -> RunDocument:
     """The document of a fake's journal in memory.
 
@@ -134,12 +136,16 @@ def of_journal(
         failure: Why the test failed.
         ended_s: When it did, on the clock of the fake; None: with the last row.
         logs: What was written besides: where, and the text.
+        lines: Of a log, with their times on the clock of the fake.
     """
     records = journal.records()
-    lanes = Lanes((), _connections(record.connection for record in records), has_test=bool(calls or failure))
+    lanes = Lanes(
+        (), _connections(record.connection for record in records), has_test=bool(calls or failure or lines)
+    )
     began_s = journal.started_at if records else min((call.began_s for call in calls), default=0.0)
     rows = call_rows(calls, began_s, lanes.test)
     rows += _with_holdings(records, journal, began_s, lanes)
+    rows += [line_row(line, began_s, lanes.test) for line in lines]
     if failure:
         last = max((row.t for row in rows), default=0.0)
         at_s = last if ended_s is None else max(last, ended_s - began_s)
@@ -165,7 +171,7 @@ def _with_holdings(
             at = records[0].at if is_older else holding.at - began_s
             yield held_row(at, as_json(holding.changes))
         if record is not None:
-            yield _frame(record, None if record.frame is None else fields_of(record.frame), lanes)
+            yield frame_row(record, None if record.frame is None else fields_of(record.frame), lanes)
 
 
 def add_failure(document: RunDocument, name: str, text: str) -> None:
@@ -193,79 +199,6 @@ def _connections(names: Iterable[str]) -> list[str]:
 
 def _number_in(name: str) -> int:
     return int((_NUMBERS.findall(name) or ["0"])[-1])
-
-
-def _frame(record: Record, fields: str | None, lanes: Lanes) -> Row:
-    """A frame at a tap, or a state, or what the fake reported."""
-    is_state = record.tap is Tap.STATE
-    if is_state and record.kind == State.HOLDS:
-        return held_row(record.at, record.note)
-    tap = "" if record.tap in (Tap.IN, Tap.OUT, Tap.STATE) else record.tap.label
-    said = [_keys(record)] if record.keys else []
-    if record.status is not None:
-        said.append(f"status {record.status}")
-    if not record.keys and record.frame is not None:
-        said.append(brief(record.frame))
-    if record.note:
-        said.append(record.note.removeprefix(f"{record.kind} "))
-    details = {
-        "connection": record.connection,
-        "role": "" if record.role == record.kind else str(record.role),
-        "inside of": record.envelope,
-        "peer": record.peer,
-        "size": f"{record.size} bytes" if record.size else "",
-        "faults": record.fault,
-        "fields": (fields or "")[:MOST_TEXT],
-    }
-    return Row(
-        record.at,
-        "state" if is_state else record.tap.direction,
-        lanes.connection(record.connection),
-        tap,
-        record.kind,
-        " ".join(filter(None, said)),
-        record.fault,
-        [] if is_state else _links(record),
-        0,
-        _there(details),
-        [] if is_state else _counts(record),
-    )
-
-
-def _counts(record: Record) -> list[tuple[str, int]]:
-    """For how many messages a frame is what."""
-    if not record.parts:
-        return [(str(record.role), len(record.keys) or 1)]
-    found: dict[str, int] = {}
-    for part in record.parts:
-        found[str(part.role)] = found.get(str(part.role), 0) + len(part.indices or ())
-    return list(found.items())
-
-
-def _keys(record: Record) -> str:
-    first, last = (
-        key_text(key) if isinstance(key, bytes) else str(key) for key in (record.keys[0], record.keys[-1])
-    )
-    return f"#{first}" if len(record.keys) == 1 else f"#{first}..{last} ({len(record.keys)})"
-
-
-def _links(record: Record) -> list[str]:
-    roles = {str(part.role) for part in record.parts} or {str(record.role)}
-    return _linked(record.keys, roles, record.connection)
-
-
-def _linked(keys: Sequence[Any], roles: Collection[str], connection: str) -> list[str]:
-    """What the frames of one message have in common: keys count by what the frames are for."""
-    group = "p" if _PUBLISHED.intersection(roles) else "d" if _DELIVERED.intersection(roles) else connection
-    return [f"{group}:{key if isinstance(key, str) else key_text(key)}" for key in keys[:KEYS_LINKED]]
-
-
-def links_of(frame: Frame, direction: str, connection: str) -> list[str]:
-    """What a frame has in common with others of the same message."""
-    spec = frame.spec
-    if spec.key is None and spec.items is None:
-        return []
-    return _linked(expand(raw_keys(frame, spec), spec), {spec.role_in(direction)}, connection)
 
 
 class _Ops:
@@ -312,7 +245,7 @@ class _Ops:
             "",
             _op_links(row),
             number,
-            _there(details),
+            there(details),
         )
 
 
@@ -330,7 +263,6 @@ def _bytes(row: TracedRow, started: float, lanes: Lanes) -> Row:
     data = msgspec.msgpack.decode(row.data)
     parts = data if isinstance(data, list) else [data]
     size = sum(map(len, parts))
-    shown = [part[:HEX_BYTES].hex() for part in parts]
     return Row(
         row.t_s - started,
         "bytes",
@@ -341,7 +273,7 @@ def _bytes(row: TracedRow, started: float, lanes: Lanes) -> Row:
         "",
         [],
         0,
-        [("connection", row.connection), *(("hex", part) for part in shown)],
+        [("connection", row.connection), *hex_of(parts)],
     )
 
 
@@ -361,8 +293,4 @@ def about_run(log: RunLog) -> list[tuple[str, str]]:
         "run": run.run,
     }
     facts |= {metric.name: f"{metric.value:g}" for metric in log.metrics}
-    return _there(facts)
-
-
-def _there(details: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(label, text) for label, text in details.items() if text]
+    return there(facts)

@@ -95,19 +95,23 @@ class BrokerModel(FactLog, ABC):
     """What a protocol says of its broker.
 
     Attributes:
+        acks_each: See `RunDocument.acks_each`.
         besides: Words in the names of facts that no fake reports of itself: frames say them in any case.
         t: Seconds, of the row that is looked at.
+        scope: Where the keys of that row count, if it is known: see `Row.scope`.
     """
 
+    acks_each: ClassVar[bool] = True
     besides: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
         super().__init__()
         self.t = 0.0
+        self.scope = ""
 
     @abstractmethod
     def frame(self, seen: Seen) -> None:
-        """Change what a frame changes."""
+        """Change what a frame changes, and say in `scope` where its keys count."""
 
     def left(self, connection: str) -> None:
         """A connection has ended: what is its own is gone."""
@@ -181,7 +185,7 @@ def add_model(document: RunDocument, protocol: str) -> RunDocument:
     model: BrokerModel = found(place)()
     follow(model, document.rows, document.lanes, wire_only=document.is_of_the_wire)
     known = {fact.name for fact in document.facts}
-    document.is_reported = bool(known)
+    document.is_reported, document.acks_each = bool(known), model.acks_each
     document.facts += [
         fact
         for name, fact in model.facts.items()
@@ -200,7 +204,7 @@ def follow(
     """
     taps = frozenset({""}) if wire_only else _BROKERS_TAPS
     for number, row in enumerate(rows):
-        model.at, model.t = number, row.t
+        model.at, model.t, model.scope = number, row.t, ""
         if row.what in ("in", "out") and row.tap in taps:
             details = dict(row.details)
             keys = [link.partition(":")[2] for link in row.links]
@@ -208,6 +212,7 @@ def follow(
             fields = _decoded(details.get("fields", ""))
             with suppress(LookupError, TypeError, ValueError, AttributeError):  # faults make odd frames
                 model.frame(Seen(row.name, row.what, connection, fields, keys, dict(row.counts)))
+            row.scope = model.scope
         elif row.what == "state" and row.name.startswith(_ENDS):
             model.left(dict(row.details).get("connection") or lanes[row.lane].name)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,9 +13,13 @@ from fakebrokers.journal.texts import as_json as encoded
 
 BROKER, TEST = "broker", "test"  #: lanes and their kinds
 LANES = 14  #: at most; what does not fit is in the last one
+MOST_TEXT = 20_000  #: characters of a frame's fields, or of the arguments of a call, that the page carries
 HEX_BYTES = 4096  #: of a piece of bytes that the page carries
 BRIEF_TEXTS, BRIEF_TEXT = 2, 48  #: of a frame without keys that a line says, and characters of each
 _FIRST, _LAST = 0x20, 0x7E  #: of ASCII that is shown
+
+#: A group of keys, and consecutive numbers in it: the first and the last.
+Span = tuple[str, int, int]
 
 
 class Row(msgspec.Struct, array_like=True):
@@ -24,7 +28,8 @@ class Row(msgspec.Struct, array_like=True):
     Attributes:
         t: Seconds since the run began.
         what: ``in``, ``out`` (frames from and to the client), ``state``, ``op``, ``end`` (of an op),
-            ``did`` (by the test, without an end), ``event``, ``bytes``, ``rule``, ``failure`` (of the test).
+            ``did`` (by the test, without an end), ``event``, ``log`` (a line that was logged), ``bytes``,
+            ``rule``, ``failure`` (of the test).
         lane: Number of its lane.
         tap: Where a frame was seen, if not everywhere: ``received``, ``heard``, ``said``, ``sent``.
         name: Kind of the frame, name of the op or of the rule.
@@ -34,6 +39,9 @@ class Row(msgspec.Struct, array_like=True):
         op: Of an op and its end, a number that both have; 0: none.
         details: For the panel beside the lines, label and text; ``rows`` holds numbers of rows that prove it.
         counts: Of a frame, for how many messages it has which role.
+        span: What its links do not name: its messages may have any of these keys.
+        scope: Where its keys count, if that is known, such as a stream: the same keys in another scope are
+            those of other messages.
     """
 
     t: float
@@ -47,6 +55,8 @@ class Row(msgspec.Struct, array_like=True):
     op: int
     details: list[tuple[str, str]]
     counts: list[tuple[str, int]] = []
+    span: Span | None = None
+    scope: str = ""
 
 
 class Lane(msgspec.Struct):
@@ -73,6 +83,7 @@ class RunDocument(msgspec.Struct):
         is_of_the_wire: What the broker made of its frames is not known of all.
         facts: What the broker knew at each row, see `model`.
         is_reported: The fake itself has reported most of it.
+        acks_each: A consumer acknowledges each message; not so where it stores an offset now and then.
     """
 
     title: str
@@ -83,6 +94,7 @@ class RunDocument(msgspec.Struct):
     is_of_the_wire: bool = False
     facts: list[Fact] = []
     is_reported: bool = False
+    acks_each: bool = True
 
 
 class Lanes:
@@ -133,14 +145,20 @@ def in_order(rows: Collection[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: row.t)
 
 
-def brief(frame: Frame) -> str:
-    """What tells a frame without keys from others of its kind: the first texts in it, without credentials."""
+def brief(frame: Frame, known: Collection[str] = ()) -> str:
+    """What tells a frame from others of its kind: the first texts in it, without credentials.
+
+    Args:
+        known: What is said of it already; then numbers and bytes say nothing more.
+    """
     shown, found = redacted(frame, frame.spec), list[str]()
     for name in shown.__struct_fields__:
         value = getattr(shown, name)
         for each in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(each, str | bytes) and each:
-                found.append(str(readable(each))[:BRIEF_TEXT])
+            is_text = isinstance(each, str) and each and not each.isdigit() and each not in known
+            if is_text or (not known and isinstance(each, str | bytes) and each):
+                text = str(readable(each))
+                found.append(text if len(text) <= BRIEF_TEXT else f"{text[:BRIEF_TEXT]}…")
     return " ".join(found[:BRIEF_TEXTS])
 
 
@@ -149,6 +167,28 @@ def fields_of(frame: Frame) -> str:
     shown = redacted(frame, frame.spec)
     fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
     return as_json({**fields, **dict.fromkeys(frame.spec.secret, REDACTED)})
+
+
+def shortened(text: str, most: int = MOST_TEXT) -> str:
+    """A long text: its beginning, and how long it is."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} … (the first {most} of {len(text)} characters)"
+
+
+def its_end(text: str, most: int) -> str:
+    """A long text: its end, and how long it is."""
+    if len(text) <= most:
+        return text
+    return f"(the last {most} of {len(text)} characters) … {text[-most:]}"
+
+
+def hex_of(parts: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+    """Details with pieces of bytes, and how many bytes of each the page does not have."""
+    for part in parts:
+        yield "hex", part[:HEX_BYTES].hex()
+        if len(part) > HEX_BYTES:
+            yield "bytes", f"the first {HEX_BYTES} of {len(part)}"
 
 
 def as_json(value: Any) -> str:

@@ -1,15 +1,16 @@
 "use strict";
-// Row: t, what, lane, tap, name, text, fault, links, op, details. See document.py.
-const T = 0, WHAT = 1, LANE = 2, TAP = 3, NAME = 4, TEXT = 5, FAULT = 6, LINKS = 7, OP = 8, DETAILS = 9, COUNTS = 10;
+// Row: t, what, lane, tap, name, text, fault, links, op, details, counts, span, scope. See rows.py.
+const T = 0, WHAT = 1, LANE = 2, TAP = 3, NAME = 4, TEXT = 5, FAULT = 6, LINKS = 7, OP = 8, DETAILS = 9, COUNTS = 10, SPAN = 11, SCOPE = 12;
 const HEIGHT = 22;
 const TAPS = {received: "never reached the broker", heard: "what the broker got instead", said: "meant, not sent", sent: "sent instead"};
 const ALWAYS = new Set(["rule", "failure"]);
 const WORDS = {publish: "published", confirm: "confirmed", reject: "refused", deliver: "delivered", ack: "acknowledged"};
-const ROOM = 25;  // percent of the width that the text of a frame takes
+const ROOM = 25, ROOM_PIXELS = 260;  // of the width that the text of a frame takes: percent, and at least
 const KEYS_SHOWN = 12, FACTS_SHOWN = 40;
 const OF_CONNECTION = /^([cd]\d+) (.+)$/s;  // the name of a fact: what all connections share comes first
 const NAMES = new Intl.Collator("en", {numeric: true});
-const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "did", "event"]], ["bytes", ["bytes"]]];
+const KINDS = [["frames", ["in", "out"]], ["states", ["state"]], ["ops", ["op", "end", "did", "event"]], ["log lines", ["log"]], ["bytes", ["bytes"]]];
+const NUMBERED = /^(.*):(\d+)$/s;  // a link whose key is a number: its group, and the number
 
 function make(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -104,15 +105,19 @@ class Run {
     this.draw(true); this.paint();
   }
 
-  /** The rows of the same message: those with a key in common, and those of these. */
+  /** The rows of the same message: those with a key in common, and those of these. Another scope is another message. */
   follow() {
     this.linked = new Set();
     if (this.picked < 0) return this.draw(true);
-    let links = new Set(this.rows[this.picked][LINKS]);
+    const first = this.rows[this.picked], scope = first[SCOPE], span = first[SPAN];
+    const within = (link, [group, from, to]) => { const found = NUMBERED.exec(link); return found && found[1] === group && found[2] >= from && found[2] <= to; };
+    let links = new Set(first[LINKS]);
     for (let round = 0; round < 3; round++) {
-      const more = new Set(links);
+      const more = new Set(links), keys = [...links];
       this.rows.forEach((row, at) => {
-        if (!row[LINKS].some(link => links.has(link))) return;
+        if (scope && row[SCOPE] && row[SCOPE] !== scope) return;
+        const is = row[LINKS].some(link => links.has(link) || (span && within(link, span))) || (row[SPAN] && keys.some(link => within(link, row[SPAN])));
+        if (!is) return;
         this.linked.add(at);
         if (row[LINKS].length < 3) row[LINKS].forEach(link => more.add(link));
       });
@@ -134,7 +139,7 @@ class Run {
     let given = 0;
     const sums = new Map(), open = new Map(), owed = {p: new Map(), d: new Map()}, seen = new Set();
     for (let n = 0; n <= at; n++) {
-      const row = this.rows[n], tap = row[TAP], lane = row[LANE];
+      const row = this.rows[n], tap = row[TAP], lane = row[LANE], place = row[SCOPE] || lane;
       if (row[WHAT] === "state") {
         if (/^(accepted|connected)$/.test(row[NAME])) open.set(lane, row[NAME]);
         else if (/^(closed|ended)/.test(row[NAME])) open.delete(lane);
@@ -148,15 +153,15 @@ class Run {
         seen.add(role);
         const sum = sums.get(role) || [0, 0];
         sums.set(role, [sum[0] + (client ? count : 0), sum[1] + (broker ? count : 0)]);
-        if (role === "publish" && broker) row[LINKS].forEach(link => owed.p.set(`${lane} ${link}`, link));
-        else if ((role === "confirm" || role === "reject") && client) row[LINKS].forEach(link => owed.p.delete(`${lane} ${link}`));
-        else if (role === "deliver" && client) row[LINKS].forEach(link => owed.d.set(`${lane} ${link}`, link));
-        else if (role === "ack" && broker) row[LINKS].forEach(link => owed.d.delete(`${lane} ${link}`));
+        if (role === "publish" && broker) row[LINKS].forEach(link => owed.p.set(`${place} ${link}`, link));
+        else if ((role === "confirm" || role === "reject") && client) row[LINKS].forEach(link => owed.p.delete(`${place} ${link}`));
+        else if (role === "deliver" && client) row[LINKS].forEach(link => owed.d.set(`${place} ${link}`, link));
+        else if (role === "ack" && broker) row[LINKS].forEach(link => owed.d.delete(`${place} ${link}`));
       }
     }
     const answers = role => this.rows.some(row => (row[COUNTS] || []).some(each => each[0] === role));
-    const listed = (group, has) => has ? [...new Set(owed[group].values())].map(link => "#" + link.slice(2)) : [];
-    return {sums, given, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", answers("ack"))};
+    const listed = (group, has) => has ? [...new Set(owed[group].values())].map(link => link.slice(2)) : [];
+    return {sums, given, open: open.size, unconfirmed: listed("p", answers("confirm")), unacked: listed("d", this.data.acks_each && answers("ack"))};
   }
 
   /** What a fault has changed in a frame: [field, before, after]; the frame as it was is the last of its kind and text. */
@@ -225,9 +230,11 @@ class Run {
 
   fill(lanes, row) {
     const mine = this.x(row[LANE]), end = this.x(this.data.lanes.length - 1);
-    const said = [make("span", {className: "name"}, row[NAME]), " ", make("i", {}, row[TEXT])];
-    if (TAPS[row[TAP]]) said.push(" ", make("i", {}, "(" + TAPS[row[TAP]] + ")"));
-    if (row[FAULT]) said.push(" ", make("span", {className: "bolt"}, "\u26a1 " + row[FAULT]));
+    const said = [make("span", {className: "name"}, row[NAME])], notes = [];  // what a fault did comes first: a line may have no room for all
+    if (row[FAULT]) { notes.push("\u26a1 " + row[FAULT]); said.push(" ", make("span", {className: "bolt"}, notes[0])); }
+    if (TAPS[row[TAP]]) { notes.push(`(${TAPS[row[TAP]]})`); said.push(" ", make("i", {}, notes.at(-1))); }
+    said.push(" ", make("i", {}, row[TEXT]));
+    const title = [row[NAME], ...notes, row[TEXT]].join(" ");
     if ((row[WHAT] === "in" || row[WHAT] === "out") && mine < end) {
       const gone = row[TAP] === "received" || row[TAP] === "said", made = row[TAP] === "heard" || row[TAP] === "sent";
       const half = (end - mine) / 2, toRight = row[WHAT] === "in";
@@ -236,12 +243,13 @@ class Run {
       lanes.append(make("div", {className: "arrow" + (gone ? " gone" : ""), style: {left: from + "%", width: to - from + "%"}}));
       const tip = toRight ? {left: `calc(${to}% - 8px)`, borderLeftColor: "var(--in)"} : {left: `calc(${from}% - 2px)`, borderRightColor: "var(--out)"};
       lanes.append(make("div", {className: "head", style: tip}));
-      const aside = end - mine < ROOM && mine > ROOM;  // near the broker an arrow is too short for its text
-      const place = aside ? {right: `calc(${100 - mine}% + 8px)`, maxWidth: mine + "%"} : {left: `calc(${mine}% + 8px)`, right: `${Math.max(0, 100 - end)}%`};
-      lanes.append(make("div", {className: "say", style: place}, ...said));
+      const pixels = (end - mine) / 100 * this.heads.clientWidth;  // near the broker an arrow is too short for its text
+      const aside = (end - mine < ROOM || pixels < ROOM_PIXELS) && mine > Math.min(ROOM, end - mine);
+      const place = aside ? {right: `calc(${100 - mine}% + 8px)`, maxWidth: `calc(${mine}% - 8px)`} : {left: `calc(${mine}% + 8px)`, right: `${Math.max(0, 100 - end)}%`};
+      lanes.append(make("div", {className: "say", title, style: place}, ...said));
     } else {
-      const late = mine > 60, style = late ? {right: `calc(${100 - mine}% + 6px)`, maxWidth: mine + "%"} : {left: `calc(${mine}% + 6px)`, maxWidth: 100 - mine + "%"};
-      lanes.append(make("div", {className: "say chip", style}, ...said));
+      const late = mine > 60, style = late ? {right: `calc(${100 - mine}% + 6px)`, maxWidth: `calc(${mine}% - 6px)`} : {left: `calc(${mine}% + 6px)`, maxWidth: `calc(${100 - mine}% - 6px)`};
+      lanes.append(make("div", {className: "say chip", title, style}, ...said));
     }
   }
 
@@ -312,7 +320,7 @@ class Viewer {
     this.runs = documents.map((data, number) => new Run(data, this, number));
     this.current = this.runs[0];
     this.aside = make("aside", {ariaLive: "polite"});
-    this.words = make("input", {type: "search", placeholder: "search: kind, key, text", ariaLabel: "search",
+    this.words = make("input", {type: "search", placeholder: "search in everything", ariaLabel: "search",
       oninput: () => this.search(), onkeydown: event => { if (event.key === "Enter") { this.step(this.hits(), event.shiftKey ? -1 : 1); event.preventDefault(); } }});
     this.count = make("span", {className: "count", role: "status"});
     this.boxes = KINDS.map(([name]) => make("input", {type: "checkbox", checked: name !== "bytes", onchange: () => this.filter()}));
@@ -342,7 +350,7 @@ class Viewer {
   }
 
   fromHash() {
-    const found = /^#(?:run(\d+)-)?(\d+)$/.exec(location.hash), run = found && this.runs[Number(found[1] || 1) - 1];
+    const found = /^#(?:run(\d+)-)?(?:row-)?(\d+)$/.exec(location.hash), run = found && this.runs[Number(found[1] || 1) - 1];
     if (!run || !run.rows[found[2]]) return false;
     this.pick(run, Number(found[2]));
     return true;
@@ -385,7 +393,7 @@ class Viewer {
     const before = this.current;
     this.current = run; run.picked = at; run.show(at); run.draw(true);
     if (before !== run) { before.draw(true); this.tell(); }
-    history.replaceState(null, "", this.many ? `#run${run.number + 1}-${at}` : `#${at}`);
+    history.replaceState(null, "", this.many ? `#run${run.number + 1}-row-${at}` : `#row-${at}`);
     this.describe();
   }
 
@@ -393,23 +401,25 @@ class Viewer {
     const run = this.current, row = run.rows[run.picked];
     if (!row) {
       this.aside.replaceChildren(make("h3", {}, "Nothing chosen"), ...[["\u2191 \u2193", "step"], ["/", "search; Enter goes on"], ["m M", "next and last fault, rule or difference"],
-        ["f", "follow one message"], ["l", "logs"], ["+ -", "zoom the time line"], ["Esc", "clear"], ["?", "these keys"]].map(([keys, text]) => make("p", {}, make("kbd", {}, keys), " " + text)));
+        ["f", "follow one message"], ["c", "copy what is said of the row"], ["l", "logs"], ["+ -", "zoom the time line"], ["Esc", "clear"], ["?", "these keys"]].map(([keys, text]) => make("p", {}, make("kbd", {}, keys), " " + text)));
       return;
     }
     const words = {in: "client \u2192 broker", out: "broker \u2192 client", state: "connection", op: "asked of the client", end: "the op ended",
-      did: "done to the broker", event: "reported by the client", bytes: "bytes", rule: "violated rule", failure: "the test"};
+      did: "done to the broker", event: "reported by the client", log: "written to a log", bytes: "bytes", rule: "violated rule", failure: "the test"};
     if (run.data.lanes[row[LANE]].kind === "test") Object.assign(words, {op: "the test calls", end: "the call ended"});
-    const list = make("dl", {}, make("dt", {}, "what"), make("dd", {}, words[row[WHAT]] || row[WHAT]), make("dt", {}, "at"), make("dd", {}, row[T].toFixed(6) + " s"));
+    const list = make("dl", {}, make("dt", {}, "what"), make("dd", {}, words[row[WHAT]] || row[WHAT]), make("dt", {}, "at"), make("dd", {}, row[T].toFixed(6) + " s"),
+      make("dt", {}, "row"), make("dd", {}, `${run.picked} (the last is ${run.rows.length - 1})`));
     if (TAPS[row[TAP]]) list.append(make("dt", {}, "by a fault"), make("dd", {}, TAPS[row[TAP]]));
     for (const [name, before, after] of run.altered(run.picked).slice(0, FACTS_SHOWN)) list.append(make("dt", {}, "changed"), make("dd", {className: "altered"}, `${name}: ${before} \u2192 ${after}`));
     for (const [label, text] of row[DETAILS]) {
       if (label === "hex") list.append(make("pre", {}, hexdump(text)));
       else if (label === "fields") list.append(make("pre", {}, pretty(text)));
-      else if (label === "error") list.append(make("pre", {className: "log"}, text));
+      else if (label === "error" || label === "line") list.append(make("pre", {className: "log"}, text));
       else if (label === "rows") list.append(make("dt", {}, "proved by"), make("dd", {}, ...this.links(text)));
       else list.append(make("dt", {}, label), make("dd", {}, text));
     }
-    this.aside.replaceChildren(make("h3", {}, row[NAME] + " " + row[TEXT]), ...this.broker(run), list, ...this.soFar(run));
+    const copy = make("button", {className: "copy", title: "all that is said here of the row (c)", onclick: () => this.copy()}, "copy");
+    this.aside.replaceChildren(copy, make("h3", {}, row[NAME] + " " + row[TEXT]), ...this.broker(run), list, ...this.soFar(run));
     this.aside.scrollTop = 0;
     this.aside.querySelector(".changed")?.scrollIntoView({block: "nearest"});
   }
@@ -427,6 +437,14 @@ class Viewer {
     });
     const more = facts.length - shown.length, title = run.data.is_reported ? "The broker now" : `The broker now, by ${run.data.is_of_the_wire ? "what passed on the wire" : "its frames"}`;
     return [make("h4", {}, title), make("table", {className: "broker"}, ...rows), more > 0 ? make("p", {}, `and ${more} more`) : ""];
+  }
+
+  /** Put what is said of the chosen row on the clipboard: its line, and all its details, whole. */
+  async copy() {
+    const row = this.current.rows[this.current.picked], button = this.aside.querySelector(".copy");
+    if (!row || !button) return;
+    const lines = [`${row[T].toFixed(6)} s ${row[NAME]} ${row[TEXT]}`, ...row[DETAILS].map(([label, text]) => `${label}: ${label === "hex" ? "\n" + hexdump(text) : text}`)];
+    try { await navigator.clipboard.writeText(lines.join("\n")); button.textContent = "copied"; } catch { button.textContent = "not allowed here"; }
   }
 
   /** What the client, or the test, has written besides. */
@@ -465,7 +483,7 @@ class Viewer {
     const acts = {ArrowDown: () => this.move(1), j: () => this.move(1), ArrowUp: () => this.move(-1), k: () => this.move(-1),
       PageDown: () => this.move(page), PageUp: () => this.move(-page), Home: () => this.move(-run.visible.length), End: () => this.move(run.visible.length),
       "/": () => this.words.focus(), "?": () => { run.picked = -1; run.draw(true); this.describe(); }, n: () => this.step(this.hits(), 1), N: () => this.step(this.hits(), -1),
-      m: () => this.step(run.marks, 1), M: () => this.step(run.marks, -1), f: () => { run.follow(); this.tell(); }, l: () => this.logs(),
+      m: () => this.step(run.marks, 1), M: () => this.step(run.marks, -1), f: () => { run.follow(); this.tell(); }, c: () => this.copy(), l: () => this.logs(),
       "+": () => run.zoom(0.5), "=": () => run.zoom(0.5), "-": () => run.zoom(2),
       Escape: () => { run.linked = new Set(); this.words.value = ""; this.search(); }};
     if (acts[event.key]) { acts[event.key](); event.preventDefault(); }

@@ -9,6 +9,7 @@ import pytest
 from conformance.clients.reference.kit import Memory, Network, Runtime
 from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from fakebrokers import RabbitMQStream
+from fakebrokers.core.onlooking import watch_wire
 from fakebrokers.faults import truncate
 from tests.eventually import PATIENCE_S
 from tests.onlooker import Onlooker
@@ -19,7 +20,7 @@ def test_both_ways_and_both_ends(in_memory: bool) -> None:
     async def work() -> None:
         seen = Onlooker()
         broker = RabbitMQStream(memory=in_memory)
-        broker._watcher = seen
+        watch_wire(broker, seen)
         async with broker:
             network = Memory({}) if in_memory else Network({})
             client = StreamClient(Runtime(network), [f"{broker.host}:{broker.port}"])
@@ -38,7 +39,7 @@ def test_a_broker_that_reads_no_more_says_so() -> None:
     async def work() -> None:
         seen = Onlooker()
         broker = RabbitMQStream()
-        broker._watcher = seen
+        watch_wire(broker, seen)
         async with broker:
             client = StreamClient(Runtime(Network({})), [f"{broker.host}:{broker.port}"])
             await client.connect(PATIENCE_S)
@@ -55,7 +56,7 @@ def test_what_a_fault_has_cut_is_seen_as_it_was_handed_over(in_memory: bool) -> 
     async def work() -> None:
         seen = Onlooker()
         broker = RabbitMQStream(memory=in_memory)
-        broker._watcher = seen
+        watch_wire(broker, seen)
         async with broker:
             broker.faults.add(truncate(keep=6, kind="PeerPropertiesResponse"))
             network = Memory({}) if in_memory else Network({})

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fakebrokers.core.onlooking import watch_wire
 from fakebrokers.core.virtual import run
 from fakebrokers.core.watch import End
 from fakebrokers.errors import PlanError, UsageError
@@ -358,7 +359,7 @@ def test_an_onlooker_sees_sockets_units_and_ends() -> None:
 
     async def work() -> None:
         pzq = PZQ(memory=True)
-        pzq._watcher = seen
+        watch_wire(pzq, seen)
         async with pzq:
             producer = Client(pzq, "receive", "DEALER")
             producer.socket.send(b"id", b"", b"body")

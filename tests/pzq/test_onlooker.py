@@ -7,6 +7,7 @@ from typing import Any
 
 import zmq
 
+from fakebrokers.core.onlooking import watch_wire
 from fakebrokers.core.watch import End
 from fakebrokers.pzq.server import PZQ
 from fakebrokers.pzq.sockets import POLLOUT, DealerListener
@@ -37,7 +38,7 @@ def test_everything_that_passes_is_told_and_who_ends_it() -> None:
     onlooker = Onlooker()
     context = zmq.Context()
     broker = PZQ()
-    broker._watcher = onlooker
+    watch_wire(broker, onlooker)
     with broker:
         producer, consumer = context.socket(zmq.DEALER), context.socket(zmq.ROUTER)
         for socket, role in ((producer, "receive"), (consumer, "send")):

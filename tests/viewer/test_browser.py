@@ -34,16 +34,16 @@ def document(messages: int) -> RunDocument:
         fields = [("fields", f'{{"id":{number}}}')]
         rows += [
             Row(t, "op", 0, "", "publish", f"message-{number}", "", said, number, []),
-            Row(t, "in", 1, "", "Publish", f"#{number}", "", links, 0, fields, [("publish", 1)]),
+            Row(t, "in", 1, "", "Publish", f"id {number}", "", links, 0, fields, [("publish", 1)]),
             Row(
-                *(t, "out", 1, "", "PublishConfirm", f"#{number}", "", links, 0, [("hex", "00ff41")]),
+                *(t, "out", 1, "", "PublishConfirm", f"id {number}", "", links, 0, [("hex", "00ff41")]),
                 [("confirm", 1)],
             ),
             Row(t, "end", 0, "", "publish", "ok", "", links, number, []),
         ]
         if number == LOST:
             rows[-2] = Row(
-                t, "out", 1, "said", "PublishConfirm", f"#{LOST}", HOSTILE, links, 0, [], [("confirm", 1)]
+                t, "out", 1, "said", "PublishConfirm", f"id {LOST}", HOSTILE, links, 0, [], [("confirm", 1)]
             )
             proof = [("rule", HOSTILE), ("why", HOSTILE), ("rows", "9 11")]
             rows.append(Row(t, "rule", 0, "", "acked-not-stored", HOSTILE, "", [], 0, proof))
@@ -69,15 +69,15 @@ def picked(page: Any) -> str:
 
 
 def test_it_begins_at_the_first_mark_and_steps(page: Any) -> None:
-    assert picked(page).startswith("PublishConfirm #3")
+    assert picked(page).startswith("PublishConfirm id 3")
     page.keyboard.press("m")
     assert picked(page).startswith("acked-not-stored")
     page.keyboard.press("m")  # from the last to the first
-    assert picked(page).startswith("PublishConfirm #3")
+    assert picked(page).startswith("PublishConfirm id 3")
     page.keyboard.press("ArrowUp")
-    assert picked(page) == "Publish #3"
+    assert picked(page) == "Publish id 3"
     assert '"id": 3' in page.locator("aside pre").inner_text()
-    assert page.url.endswith("#9")
+    assert page.url.endswith("#row-9")
 
 
 def test_the_page_is_as_high_as_its_window_and_the_list_scrolls(page: Any) -> None:
@@ -116,7 +116,7 @@ def test_a_row_that_is_followed_shows_that_it_was_found(page: Any) -> None:
 
 def test_a_key_that_was_published_again_is_not_called_one_message(browser: Any, tmp_path: Path) -> None:
     found = document(2)
-    found.rows += [Row(1.0, "in", 1, "", "Publish", "#1", "", ["p:1"], 0, [], [("publish", 1)])]
+    found.rows += [Row(1.0, "in", 1, "", "Publish", "id 1", "", ["p:1"], 0, [], [("publish", 1)])]
     write_page(tmp_path / "run.html", [found])
     with opened(browser, (tmp_path / "run.html").as_uri(), 1280, 900) as page:
         page.locator("body[data-ready]").wait_for()
@@ -129,7 +129,7 @@ def test_a_rule_says_why_and_leads_to_what_proves_it(page: Any) -> None:
     page.keyboard.press("m")
     assert "why" in page.locator("aside dl").inner_text()
     page.locator("aside .row-link").first.click()
-    assert picked(page) == "Publish #3"
+    assert picked(page) == "Publish id 3"
 
 
 def test_what_was_written_besides_is_shown_as_text(page: Any) -> None:
@@ -140,7 +140,7 @@ def test_what_was_written_besides_is_shown_as_text(page: Any) -> None:
 def test_a_row_says_what_there_was_up_to_it(page: Any) -> None:
     cells = [page.locator("aside .sums tr").nth(n).locator("td").all_inner_texts() for n in (1, 2)]
     assert cells == [["published", "3", "3"], ["confirmed", "2", "3"]]
-    assert "published, and no answer yet: #3" in page.locator("aside").inner_text()
+    assert "published, and no answer yet: 3" in page.locator("aside").inner_text()
     assert page.locator("aside td.unlike").count() == 2
 
 
@@ -167,7 +167,7 @@ def test_what_is_of_a_connection_stands_below_its_name_and_what_has_changed_is_s
     ]
     found.is_reported = True
     write_page(tmp_path / "run.html", [found])
-    with opened(browser, (tmp_path / "run.html").as_uri() + "#1", width, 740) as page:
+    with opened(browser, (tmp_path / "run.html").as_uri() + "#row-1", width, 740) as page:
         page.locator("body[data-facts]").wait_for()
         broker = page.locator("aside .broker")
         assert broker.locator("th").first.inner_text() == "queue of c3 and others"
@@ -192,7 +192,7 @@ def test_what_is_derived_says_so(browser: Any, tmp_path: Path, wire: bool, title
     found = document(2)
     found.is_of_the_wire = wire
     write_page(tmp_path / "run.html", [found])
-    with opened(browser, (tmp_path / "run.html").as_uri() + "#1", 1280, 740) as page:
+    with opened(browser, (tmp_path / "run.html").as_uri() + "#row-1", 1280, 740) as page:
         page.locator("body[data-facts]").wait_for()
         assert page.locator("aside h4").first.inner_text() == title
 
@@ -207,7 +207,7 @@ def test_a_frame_that_a_fault_has_changed_says_which_fields(browser: Any, tmp_pa
     rows.append(Row(0.2, "event", 0, "", "deliver", "", "", [], 0, []))
     lanes = [Lane("x", "subscription"), Lane("c1", "connection"), Lane("broker", "broker")]
     write_page(tmp_path / "run.html", [RunDocument("a run", [], lanes, rows)])
-    with opened(browser, (tmp_path / "run.html").as_uri() + "#2", 1280, 900) as page:
+    with opened(browser, (tmp_path / "run.html").as_uri() + "#row-2", 1280, 900) as page:
         page.locator("body[data-ready]").wait_for()
         assert page.locator("aside .altered").all_inner_texts() == ["chunk.data_length: 27 \u2192 34"]
         assert page.locator("aside .given").inner_text() == "handed to the application: 0"
@@ -219,13 +219,13 @@ def test_a_frame_that_a_fault_has_changed_says_which_fields(browser: Any, tmp_pa
 def test_frames_beside_the_broker_have_room_for_their_text_and_end_leads_to_the_last(
     browser: Any, tmp_path: Path
 ) -> None:
-    rows = [Row(0.1 * n, "in", n, "", "SaslAuthenticate", f"#{n}", "", [], 0, []) for n in range(12)]
+    rows = [Row(0.1 * n, "in", n, "", "SaslAuthenticate", f"id {n}", "", [], 0, []) for n in range(12)]
     lanes = [*(Lane(f"c{n}", "connection") for n in range(12)), Lane("broker", "broker")]
     write_page(tmp_path / "run.html", [RunDocument("a run", [], lanes, rows)])
     with opened(browser, (tmp_path / "run.html").as_uri(), 1280, 900) as page:
         page.locator("body[data-ready]").wait_for()
         page.keyboard.press("End")
-        assert picked(page) == "SaslAuthenticate #11"
+        assert picked(page) == "SaslAuthenticate id 11"
         cut = "rows => rows.filter(row => row.scrollWidth > row.clientWidth).length"
         assert page.locator(".row .say").evaluate_all(cut) == 0
 
@@ -247,7 +247,7 @@ def test_a_link_leads_to_a_moment(browser: Any, tmp_path: Path) -> None:
     write_page(tmp_path / "run.html", [document(50)])
     with opened(browser, (tmp_path / "run.html").as_uri() + "#99", 1280, 900) as page:
         page.locator("body[data-ready]").wait_for()
-        assert picked(page).startswith("PublishConfirm #25")
+        assert picked(page).startswith("PublishConfirm id 25")
         assert page.locator(".row.picked").is_visible()
 
 
@@ -271,3 +271,52 @@ def test_a_hundred_thousand_rows_are_a_few_megabytes_and_few_of_them_in_the_page
         page.keyboard.press("End")
         assert page.locator(".row.picked").is_visible()
         assert page.locator(".row").count() < 100
+
+
+def test_an_offset_finds_the_chunk_that_has_it_on_another_connection_but_not_on_another_stream(
+    browser: Any, tmp_path: Path
+) -> None:
+    def deliver(lane: int, first: int, last: int, scope: str) -> Row:
+        links = [f"d:{first}"]
+        return Row(0.1, "out", lane, "", "Deliver", scope, "", links, 0, [], [], ("d", first, last), scope)
+
+    rows = [deliver(0, 4, 900, "orders"), deliver(0, 901, 950, "orders"), deliver(0, 4, 900, "bills")]
+    rows.append(Row(0.2, "in", 1, "", "StoreOffset", "offset 500", "", ["d:500"], 0, [], [], None, "orders"))
+    rows.append(Row(0.3, "event", 1, "", "message", "of a client", "", ["d:7"], 0, []))
+    lanes = [Lane("c1", "connection"), Lane("c2", "connection"), Lane("broker", "broker")]
+    write_page(tmp_path / "run.html", [RunDocument("a run", [], lanes, rows)])
+    with opened(browser, (tmp_path / "run.html").as_uri() + "#row-3", 1280, 900) as page:
+        page.locator("body[data-ready]").wait_for()
+        page.keyboard.press("f")
+        linked = page.locator(".row.linked .name")
+        assert linked.all_inner_texts() == ["Deliver", "StoreOffset"]
+        page.keyboard.press("Home")
+        page.keyboard.press("f")
+        assert linked.all_inner_texts() == ["Deliver", "StoreOffset", "message"]
+
+
+def test_a_text_that_has_no_room_is_whole_in_its_title_and_on_the_clipboard(
+    browser: Any, tmp_path: Path
+) -> None:
+    said = f"payload {HOSTILE} " + "x" * 3000
+    found = document(2)
+    found.rows.append(Row(1.0, "log", 0, "", "app WARNING", said, "", [], 0, [("line", said)]))
+    write_page(tmp_path / "run.html", [found])
+    with opened(browser, (tmp_path / "run.html").as_uri(), 1280, 900) as page:
+        page.locator("body[data-ready]").wait_for()
+        page.evaluate("navigator.clipboard.writeText = text => { window.copied = text; }")
+        page.keyboard.press("End")
+        assert page.locator(".row.picked .say").get_attribute("title") == f"app WARNING {said}"
+        assert page.locator("aside pre.log").inner_text() == said
+        page.keyboard.press("c")
+        page.get_by_role("button", name="copied").wait_for()
+        assert page.evaluate("window.copied") == f"1.000000 s app WARNING {said}\nline: {said}"
+        page.get_by_label("log lines").uncheck()
+        assert page.locator(".row.log").count() == 0
+
+
+def test_an_address_of_an_earlier_release_leads_to_its_row(browser: Any, tmp_path: Path) -> None:
+    write_page(tmp_path / "run.html", [document(5)])
+    with opened(browser, (tmp_path / "run.html").as_uri() + "#4", 1280, 900) as page:
+        page.locator("body[data-ready]").wait_for()
+        assert picked(page) == "publish message-2"

@@ -285,6 +285,7 @@ def test_a_fake_that_is_listened_to_goes_away() -> None:
 def test_subscriptions_are_told_from_sessions() -> None:
     run = RunJournal(None, "shop", protocol="rabbitmq-stream")
     run.did(0.5, "broker.create_stream(name='orders')")
+    run.logged(1.05, "it warns")
     run.op(1.0, "s1", 1, "connect", "invoke")
     run.op(1.1, "reader", 2, "subscribe", "invoke", key="orders")
     run.op(1.2, "reader", None, "deliver", "ok", key="orders", value="aa")
@@ -293,6 +294,8 @@ def test_subscriptions_are_told_from_sessions() -> None:
     assert [(lane.name, lane.kind) for lane in document.lanes] == [
         *(("test", "test"), ("s1", "session"), ("reader", "subscription"), ("broker", "broker"))
     ]
+    line = document.rows.pop(2)
+    assert (line.what, line.name, line.text) == ("log", "standard error", "it warns")
     assert [row.lane for row in document.rows] == [0, 1, 2, 2]
     assert (document.rows[0].what, document.rows[0].name) == ("did", "broker.create_stream")
     assert document.logs == [("its standard error", "oh")]

@@ -15,6 +15,7 @@ from conformance.run.inprocess import runner
 from conformance.run.simulated import fake_for
 from conformance.run.specs import Spec
 from fakebrokers import MQTT, NATS, PZQ, BlazingMQ, Moleculer, Narconi, RabbitMQStream, Redis
+from fakebrokers.core.onlooking import record_holdings
 from fakebrokers.core.virtual import run
 from fakebrokers.journal import RunJournal
 from fakebrokers.journal.cli import show
@@ -44,7 +45,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeServer]]:
 
     def telling(*args: Any, **options: Any) -> FakeServer:
         made.append(real(*args, **options))
-        made[-1]._record_holdings()
+        record_holdings(made[-1])
         return made[-1]
 
     monkeypatch.setattr("conformance.run.inprocess.fake_for", telling)
@@ -301,7 +302,7 @@ def test_of_a_judged_run_the_fake_has_told_and_frames_only_the_rest(
 
 def test_a_proxy_holds_nothing() -> None:
     with Narconi() as broker, Proxy(broker.url.partition("://")[2], protocol="narconi") as proxy:
-        proxy._record_holdings()
+        record_holdings(proxy)
         assert proxy.journal.holdings == []
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from conformance.run.document import document_of
 from conformance.run.inprocess import runner
+from conformance.run.simulated import fake_for
 from conformance.run.specs import Spec
 from fakebrokers.journal import Journal, Tap
 from fakebrokers.moleculer.shown import BusModel
@@ -16,6 +19,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     PublishConfirm,
 )
 from fakebrokers.rabbitmq_stream.publishing import publish
+from fakebrokers.server import FakeServer
 from fakebrokers.viewer import RunDocument, of_journal
 from fakebrokers.viewer.model import BrokerModel, Seen, add_model, follow, named
 from fakebrokers.viewer.rows import Fact, Lane, Row
@@ -75,11 +79,11 @@ def test_a_confirm_that_a_fault_took_counts_for_the_broker_that_sent_it() -> Non
 
 def test_a_queue_of_blazingmq_has_unconfirmed_messages_and_a_limit() -> None:
     document = of_base("blazingmq", "consume")
-    pushed = after(document, "Push")["c1 queue 1"]
+    pushed = after(document, "PUSH")["c1 queue 1"]
     assert "; 5 of at most 5 unconfirmed (" in pushed
-    assert "; 4 of at most 5 unconfirmed (" in after(document, "Confirm")["c1 queue 1"]
-    assert after(document, "Put")["c1 queue 0"].endswith("; 1 put, 1 without an ACK")
-    assert after(document, "Ack")["c1 queue 0"].endswith("; 1 put, 0 without an ACK")
+    assert "; 4 of at most 5 unconfirmed (" in after(document, "CONFIRM")["c1 queue 1"]
+    assert after(document, "PUT")["c1 queue 0"].endswith("; 1 put, 1 without an ACK")
+    assert after(document, "ACK")["c1 queue 0"].endswith("; 1 put, 0 without an ACK")
     assert known(document) == {}
 
 
@@ -152,6 +156,40 @@ def test_a_journal_without_fields_says_what_its_keys_say(
     said = [(fact.name, text) for fact in document.facts for text in fact.texts]
     for fact in wanted.items():
         assert fact in said
+
+
+def scopes(document: RunDocument, kind: str) -> list[str]:
+    return [row.scope for row in document.rows if row.name == kind]
+
+
+def test_keys_count_in_a_stream_or_on_a_connection() -> None:
+    stream = of_base("rabbitmq-stream", "consume")
+    assert set(scopes(stream, "Deliver") + scopes(stream, "StoreOffset")) == {"S"}
+    assert set(scopes(of_base("rabbitmq-stream", "publish"), "PublishConfirm")) == {"S"}
+    narconi = of_base("narconi", "consume")
+    assert (set(scopes(narconi, "WsAck")), scopes(narconi, "WsPublish")) == ({"c1"}, ["c2"])
+    assert set(scopes(of_base("pzq", "consume"), "Delivery")) == {""}, "keys of PZQ count everywhere"
+
+
+def test_an_offset_that_is_stored_acknowledges_no_single_message() -> None:
+    assert not of_base("rabbitmq-stream", "consume").acks_each
+    assert of_base("narconi", "consume").acks_each
+
+
+def test_frames_are_understood_by_the_names_that_a_journal_gives_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = []
+
+    def kept(*args: Any, **options: Any) -> FakeServer:
+        made.append(fake_for(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr("conformance.run.inprocess.fake_for", kept)
+    runner("blazingmq")(Spec("blazingmq", "consume"))
+    document = of_journal("x", made[0].journal, {}, protocol="blazingmq")
+    assert not document.is_reported
+    assert "; 5 of at most 5 unconfirmed (" in after(document, "PUSH")["c1 queue 1"]
 
 
 class Odd(BrokerModel):

@@ -7,6 +7,7 @@ import pytest
 from tests.pages_of_runs import documents
 
 TESTS = """
+import logging
 import socket
 
 def test_well(pzq):
@@ -15,6 +16,8 @@ def test_well(pzq):
 def test_bad(rabbitmq_stream, fake_redis):
     with socket.create_connection((rabbitmq_stream.host, rabbitmq_stream.port)):
         rabbitmq_stream.wait_for(kind="accepted")
+    logging.getLogger("shop").warning("sold %s to http://me:s3cret@host/", "tea")
+    logging.getLogger("shop").debug("of no interest")
     print("printed by the test")
     assert not "as it should be"
 
@@ -38,8 +41,12 @@ def test_a_failed_test_has_a_page(pytester: pytest.Pytester) -> None:
     assert "accepted" in [row.name for row in titles["test_bad: rabbitmq_stream"].rows]
     calls = [row for row in titles["test_bad: rabbitmq_stream"].rows if row.name == "wait_for"]
     assert [row.what for row in calls] == ["op", "end"] and calls[0].text == "kind='accepted'"
-    assert [row.what for row in titles["test_bad: redis"].rows] == ["failure"]
-    assert titles["test_bad: redis"].logs == [("Captured stdout call", "printed by the test\n")]
+    assert [row.what for row in titles["test_bad: redis"].rows] == ["log", "failure"]
+    [line] = [row for row in titles["test_bad: rabbitmq_stream"].rows if row.what == "log"]
+    assert (line.name, line.text) == ("shop WARNING", "sold tea to http://me:***@host/")
+    ended = next(row.t for row in titles["test_bad: rabbitmq_stream"].rows if row.what == "end")
+    assert ended <= line.t
+    assert ("Captured stdout call", "printed by the test\n") in titles["test_bad: redis"].logs
     about = dict(titles["test_bad: redis"].about)
     assert about["test"] == "test_shop.py::test_bad"
     assert "as it should be" in about["failed"]

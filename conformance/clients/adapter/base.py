@@ -229,6 +229,10 @@ class Adapter(ABC):
         """What it wrote to stderr from position `since` on, as far as it was kept."""
         return ""
 
+    def stderr_lines(self, since: int = 0) -> list[tuple[float, str]]:
+        """The lines of that with the times at which they came, seconds on the clock of `now_ns`."""
+        return []
+
     @property
     def stderr_mark(self) -> int:
         """The position up to which stderr has come."""

@@ -16,6 +16,8 @@ import shutil
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
+from bisect import bisect
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +40,7 @@ MEASURED, V8_MEASURED, GO_MEASURED = "COVERAGE_PROCESS_START", "NODE_V8_COVERAGE
 JAVA_MEASURED, RUST_MEASURED = "FAKEBROKERS_COVERAGE", "LLVM_PROFILE_FILE"
 ALL_MEASURED = frozenset({MEASURED, V8_MEASURED, GO_MEASURED, JAVA_MEASURED, RUST_MEASURED})
 STDERR_BYTES_MAX = 1 << 20
+PIECES_MAX = 10_000  #: of stderr whose times are kept
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 #: In the environment of each adapter and of all that it starts, with a value of its own.
 MARK = "FAKEBROKERS_ADAPTER_MARK"
@@ -57,9 +60,12 @@ class _Tail:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._data = bytearray()
+        #: Where pieces begin, and when they came.
+        self._came: deque[tuple[int, float]] = deque(maxlen=PIECES_MAX)
         self.size = 0
 
-    def add(self, data: bytes) -> None:
+    def add(self, data: bytes, at_s: float) -> None:
+        self._came.append((self.size, at_s))
         self.size += len(data)
         self._data += data
         if len(self._data) > 2 * self._limit:
@@ -68,6 +74,18 @@ class _Tail:
     def since(self, position: int) -> str:
         dropped = self.size - len(self._data)
         return self._data[max(0, position - dropped) :].decode(errors="replace")
+
+    def lines(self, position: int) -> list[tuple[float, str]]:
+        """Whole lines from a position on, each with the time at which its piece came."""
+        dropped, found = self.size - len(self._data), list[tuple[float, str]]()
+        at = max(position, dropped, self._came[0][0] if self._came else self.size)
+        places = [place for place, _ in self._came]
+        for line in self._data[at - dropped :].splitlines(keepends=True):
+            came_s = self._came[bisect(places, at) - 1][1]
+            at += len(line)
+            if text := line.decode(errors="replace").strip():
+                found.append((came_s, text))
+        return found
 
 
 class ProcessAdapter(Adapter):
@@ -248,10 +266,13 @@ class ProcessAdapter(Adapter):
     async def _read_stderr(self, process: Process) -> None:
         assert process.stderr is not None
         while data := await process.stderr.read(1 << 16):
-            self._stderr.add(data)
+            self._stderr.add(data, self.now_ns() / 1e9)
 
     def stderr(self, since: int = 0) -> str:
         return self._stderr.since(since)
+
+    def stderr_lines(self, since: int = 0) -> list[tuple[float, str]]:
+        return self._stderr.lines(since)
 
     @property
     def stderr_mark(self) -> int:

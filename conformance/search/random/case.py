@@ -15,7 +15,6 @@ from conformance.search.random.schedule import Schedule
 from fakebrokers.faults.drawing import BY_NAME
 from fakebrokers.faults.steps import ACT, FAULT, Step
 from fakebrokers.journal import RunJournal
-from fakebrokers.journal.reader import RunLog
 
 LYING = {name for name, template in BY_NAME.items() if template.lies}
 
@@ -34,7 +33,7 @@ class ChaosCase(Case):
     Attributes:
         bands: The steps that took place.
         journal: Where the run is written down, until it is over.
-        log: The journal, for the checkers; None where the run did not come so far.
+        log: The journal, which the checkers judge; None where the run did not come so far.
         digest: Of what happened, in order; equal for equal runs. "" where time is real.
         is_remote: Whether the server was a real one: then nothing but its history can be judged.
     """
@@ -45,7 +44,6 @@ class ChaosCase(Case):
         self.schedule = schedule
         self.bands: list[Band] = []
         self.journal: RunJournal | None = None
-        self.log: RunLog | None = None
         self.digest = ""
         self.is_remote = False
 

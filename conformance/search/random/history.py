@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from conformance.suite.op_journal import UNKNOWN, write_ops
 from fakebrokers import __version__
 from fakebrokers.journal import RunJournal
 from fakebrokers.journal.reader import RunLog, read_run
+from fakebrokers.journal.record import State
+from fakebrokers.journal.rows import FrameRow
 
 SCENARIO = "chaos"
 IN_MEMORY = "~0"  #: how the name of a run ends that is kept nowhere
@@ -73,11 +76,15 @@ def close_journal(journal: RunJournal, kept: KeptJournals | None, case: ChaosCas
 def digest_of(log: RunLog) -> str:
     """A digest of all rows, the same for a run whose journal is kept and one whose is not.
 
-    Notes are left out: addresses in memory differ from process to process.
+    Notes are left out: addresses in memory differ from process to process. So is what the fake holds, which
+    is recorded of some runs only.
     """
-    rows = []
+    rows, held = [], [row.seq for row in log.frames if row.kind == State.HOLDS]
     for each in (*log.frames, *log.ops):
+        if isinstance(each, FrameRow) and each.kind == State.HOLDS:
+            continue
         row = msgspec.to_builtins(each)
         row.pop("note", None)
+        row["seq"] -= bisect(held, row["seq"])
         rows.append({**row, "run": row["run"].rpartition("~")[0] + IN_MEMORY})
     return hashlib.sha256(msgspec.json.encode(rows, order="sorted")).hexdigest()[:16]

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 from conformance.rules.again import violated
 from conformance.run.bases import RunOp
-from conformance.run.document import document_of
+from conformance.run.document import document_of, seen_by_the_broker
 from conformance.search import page
 from conformance.search.random.case import ChaosCase
 from conformance.search.random.verdict import RunVerdict
-from fakebrokers.viewer.document import of_the_broker
 
 WIDTH, LEFT, ROW = 1100.0, 110.0, 22.0  #: pixels
 SAFETY_SHARE = 0.75  #: of the width, for the safety phase; what comes after it is long and dull
@@ -151,12 +150,6 @@ def parts(case: ChaosCase, verdict: RunVerdict, replay: Path) -> Iterator[str]:
 def write_page(case: ChaosCase, verdict: RunVerdict, replay: Path) -> Path:
     """Write it beside its replay file. Returns its path."""
     about = {"protocol": case.schedule.protocol, "done": case.schedule.about}
-    log = case.log
-    document = document_of(
-        case,
-        ", ".join(verdict.names),
-        about,
-        violated(case, verdict.findings),
-        lambda began_s, lanes: [] if log is None else of_the_broker(log, began_s, lanes),
-    )
+    seen = seen_by_the_broker(case.log)
+    document = document_of(case, ", ".join(verdict.names), about, violated(case, verdict.findings), seen)
     return page.write_page(parts(case, verdict, replay), replay, document)

@@ -10,7 +10,7 @@ from conformance.rules import Finding
 from conformance.rules.again import violated
 from conformance.run.acts import ACTS
 from conformance.run.case import Case
-from conformance.run.document import document_of
+from conformance.run.document import document_of, seen_by_the_broker
 from conformance.search import page
 
 
@@ -29,5 +29,6 @@ def parts(case: Case, findings: list[Finding], replay: Path) -> Iterator[str]:
 def write_page(case: Case, findings: list[Finding], replay: Path) -> Path:
     """Write it beside its replay file. Returns its path."""
     about = {"protocol": case.spec.protocol, "done": str(case.spec)}
-    document = document_of(case, findings[0].name, about, violated(case, findings))
+    seen = seen_by_the_broker(case.log)
+    document = document_of(case, findings[0].name, about, violated(case, findings), seen)
     return page.write_page(parts(case, findings, replay), replay, document)

@@ -36,7 +36,7 @@ FOLDER = Path(".fakebrokers") / "simulate"
     help="Call it with the simulation when everything is healed; may be repeated.",
 )
 @click.option("--shuffle", is_flag=True, help="Draw the order of tasks that are ready at the same time.")
-@click.option("--fault", "faults", multiple=True, metavar="NAME", help="Only these; may be repeated.")
+@click.option("--fault", "faults", multiple=True, metavar="NAME", help="Draw only these; may be repeated.")
 @click.option(
     "--realism",
     type=click.Choice(("legal", "environment", "illegal")),

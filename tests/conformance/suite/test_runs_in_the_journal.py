@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.transcript import TranscriptLine
 from conformance.clients.mutants.matrix import Mode, mode_of, run
 from conformance.clients.mutants.registry import find_mutant
@@ -18,6 +19,7 @@ from conformance.suite.load import all_scenarios
 from conformance.suite.op_journal import open_run, write_ops
 from conformance.suite.present import to_result
 from fakebrokers.journal.reader import RunLog, read_run
+from fakebrokers.journal.run import LOGGED
 from tests.conformance.telltale import TELLTALE, log_of, the
 
 
@@ -57,6 +59,20 @@ def test_a_result_names_its_run(tmp_path: Path) -> None:
     judgement = run(item, note=note)
     assert to_result(judgement, client="reference", seed=0).run == note.run
     assert to_result(run(item), client="reference", seed=0).run == ""
+
+
+@pytest.mark.parametrize(("mutant", "lines"), [("", 0), ("stray-confirm-stops-the-reader", 1)])
+def test_what_a_client_logs_is_in_the_journal_of_a_run_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: str, lines: int
+) -> None:
+    said = [(1.0, "GET http://me:s3cret@host/ failed")]
+    monkeypatch.setattr(Adapter, "stderr_lines", lambda *_: said)
+    item = the("RMQS-3.06", "rabbitmq-stream")
+    note = open_run(tmp_path, item, client="c", client_version="1", seed=0, profile="real")
+    judgement = run(item, find_mutant(item.protocol, mutant) if mutant else None, note=note)
+    assert judgement.verdict is (Verdict.FAIL if lines else Verdict.PASS)
+    found = [op.note for op in read_run(tmp_path, note.run).ops if op.f == LOGGED]
+    assert found == ["GET http://me:***@host/ failed"] * lines
 
 
 def test_what_is_no_line_of_the_protocol_is_noted_as_such(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from conformance.clients.adapter.base import AdapterFailed
 from conformance.clients.adapter.messages import LINE_BYTES_MAX
-from conformance.clients.adapter.process import ProcessAdapter, forget_peak, process_facts
+from conformance.clients.adapter.process import ProcessAdapter, _Tail, forget_peak, process_facts
 from tests.eventually import PATIENCE_S, QUIET_S, eventually_async
 
 HERE = Path(__file__).parent
@@ -122,7 +122,22 @@ async def test_what_the_library_prints_goes_to_stderr() -> None:
         assert await adapter.shutdown() == 0
         assert adapter.stderr(mark) == "deep thought\n"
         assert adapter.stderr(adapter.stderr_mark) == ""
+        [(at_s, line)] = adapter.stderr_lines(mark)
+        assert line == "deep thought"
+        assert adapter.transcript.lines[0].at_ns / 1e9 <= at_s <= adapter.now_ns() / 1e9
+        assert adapter.stderr_lines(adapter.stderr_mark) == []
         assert adapter.violations == []
+
+
+def test_a_line_has_the_time_of_the_piece_that_it_begins_in() -> None:
+    tail = _Tail(8)
+    for at_s, piece in enumerate((b"one\ntw", b"o\n\n", b"three\n", b"4")):
+        tail.add(piece, float(at_s))
+    assert tail.lines(0) == [(0.0, "one"), (0.0, "two"), (2.0, "three"), (3.0, "4")]
+    assert tail.lines(4) == [(0.0, "two"), (2.0, "three"), (3.0, "4")]
+    assert tail.lines(tail.size) == []
+    tail.add(b"x" * 20 + b"\nlast\n", 4.0)  # what came before is not kept
+    assert tail.lines(0)[-1] == (4.0, "last")
 
 
 @asynchronous

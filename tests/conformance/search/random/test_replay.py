@@ -152,6 +152,8 @@ def test_a_campaign_writes_down_what_replays(tmp_path: Path) -> None:
     assert failed.steady
     assert len(failed.replay.plan.steps) == 1
     assert failed.path.with_suffix("").with_suffix(".html").exists()
+    [document] = documents(failed.path.with_suffix("").with_suffix(".trace.html"))
+    assert document.is_reported
     assert command(["replay", str(failed.path)]) == 1
 
 
