@@ -47,6 +47,7 @@ class Session:
         self.users: dict[Any, Any] = {}
         self.closed = False
         self.waiting: set[asyncio.Event] = set()
+        self.starting = asyncio.Lock()
 
     def user(self, kind: Any, purpose: Any = None, **more: Any) -> Any:
         key = kind if purpose is None else (kind, purpose)
@@ -55,11 +56,16 @@ class Session:
         return self.users[key]
 
     async def started(self, kind: Any, purpose: Any, **more: Any) -> Any:
-        if (kind, purpose) in self.users:
-            return self.users[kind, purpose]
-        user = self.user(kind, purpose, **more)
-        await user.start()
-        return user
+        """One at a time, and kept once it has started: what begins meanwhile must not use half of one."""
+        async with self.starting:
+            if (kind, purpose) not in self.users:
+                user = kind(**self.settings, **more)
+                await user.start()
+                if self.closed:
+                    await user.close()
+                    raise kit.Failure("closed", "the session is closed")
+                self.users[kind, purpose] = user
+        return self.users[kind, purpose]
 
     def admin(self) -> Any:
         return self.users.get(Producer) or self.user(Consumer)
