@@ -206,7 +206,8 @@ class Tracking:
         self._dropped.discard(frame.publisher_id)
         self._deleted.discard(frame.publisher_id)
         self._declared.discard(frame.publisher_id)
-        name = f" with the reference {shown(frame.reference)}" if frame.reference else ""
+        whole = len(frame.reference or "") * 6 + 2  # not cut, as JSON: it also says which ones are the same
+        name = f" with the reference {shown(frame.reference, whole)}" if frame.reference else ""
         self._take(PUBLISHER, frame.publisher_id, at, f"{frame.stream}{name}")
 
     def _delete(self, frame: DeletePublisher, at: Position) -> None:

@@ -6,9 +6,13 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from conformance.clients.reference.registry import reference, without_sockets
 from conformance.rules import judge
+from conformance.run.bases import ScriptContext, base, text
 from conformance.run.inprocess import run, runner
+from conformance.run.material import material_of
 from conformance.run.specs import Spec
 
 
@@ -25,6 +29,21 @@ def found_with_a_second_producer(base: str) -> set[str]:
 def test_each_way_to_choose_a_partition_may_have_a_producer_of_its_own() -> None:
     assert "one-producer-each" in found_with_a_second_producer("publish")
     assert "one-producer-each" not in found_with_a_second_producer("routed")
+
+
+async def long_names(context: ScriptContext) -> None:
+    """Two names that begin with the same 254 letters."""
+    context.broker.create_stream("S")
+    await context.connect()
+    for last in "xy":
+        await context.op("publish", body=text(last), target="S", name="n" * 254 + last, wait=True)
+    await context.finale()
+
+
+def test_long_names_are_compared_to_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = base(role="publisher", injections=False)(long_names)
+    monkeypatch.setitem(material_of("rabbitmq-stream").bases, made.name, made)
+    assert judge(runner("rabbitmq-stream")(Spec("rabbitmq-stream", made.name))) == []
 
 
 class Late(reference("rabbitmq-stream")):  # type: ignore[misc] # found by its name
