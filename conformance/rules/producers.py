@@ -53,7 +53,8 @@ def _has_several_ways(case: Case) -> bool:
     forms = set()
     for done in case.done(*PUBLISHING):
         messages = done.args.get("messages", [done.args])
-        way = (done.args.get("subentry"), (done.args.get("routing") or {}).get("by"), done.args.get("name") == "")
+        by = (done.args.get("routing") or {}).get("by")
+        way = done.args.get("subentry"), by, done.args.get("name") == ""
         forms |= {(*way, message.get("filtered")) for message in messages}
     return len(forms) > 1
 

@@ -160,14 +160,7 @@ class Tracking:
             elif not question.accepted:
                 self.conn.turned_away = self.conn.turned_away or (at, code)
         elif isinstance(asked, DeclarePublisher):
-            second = self._second.pop(asked.correlation_id, None)
-            if question.accepted:
-                self._declared.add(asked.publisher_id)
-                self._names[asked.publisher_id] = asked.stream, asked.reference
-            elif second is not None:  # the first one stays
-                second.freed = at
-            else:
-                self._free(PUBLISHER, asked.publisher_id, at)
+            self._is_declared(asked, bool(question.accepted), at)
         elif isinstance(asked, Subscribe):
             window = self._asked[asked.correlation_id]
             if question.accepted:
@@ -222,6 +215,16 @@ class Tracking:
         for numbers in (self._dropped, self._deleted, self._declared):
             numbers.discard(number)
         self._take(PUBLISHER, number, at, what)
+
+    def _is_declared(self, asked: DeclarePublisher, accepted: bool, at: Position) -> None:
+        second = self._second.pop(asked.correlation_id, None)
+        if accepted:
+            self._declared.add(asked.publisher_id)
+            self._names[asked.publisher_id] = asked.stream, asked.reference
+        elif second is not None:  # the first one stays
+            second.freed = at
+        else:
+            self._free(PUBLISHER, asked.publisher_id, at)
 
     def _delete(self, frame: DeletePublisher, at: Position) -> None:
         self._deleted.add(frame.publisher_id)
