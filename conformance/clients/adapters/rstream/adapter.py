@@ -263,6 +263,22 @@ class Adapter(kit.AdapterBase):
     async def delete(self, session: str, target: str) -> None:
         await self.session(session).admin().delete_stream(target)
 
+    async def maker(self, session: str, target: str) -> Any:
+        """What the library makes a super stream with: a producer for it that never publishes."""
+        more = {"super_stream": target, "routing_extractor": key_of}
+        return await self.session(session).started(SuperStreamProducer, (target, "made"), **more)
+
+    @kit.op("rmqs.create_super_stream")
+    async def create_super_stream(
+        self, session: str, target: str, partitions: int = 0, keys: Any = None, arguments: Json | None = None
+    ) -> None:
+        made = await self.maker(session, target)
+        await made.create_super_stream(target, partitions, keys, arguments)
+
+    @kit.op("rmqs.delete_super_stream")
+    async def delete_super_stream(self, session: str, target: str) -> None:
+        await (await self.maker(session, target)).delete_super_stream(target)
+
     @kit.op("rmqs.metadata")
     async def metadata(self, session: str, targets: list[str]) -> Json:
         admin = self.session(session).admin()
