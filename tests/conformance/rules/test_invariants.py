@@ -31,6 +31,8 @@ FOUND = [
      Injection("c1", "out", 9, "goodbye", "stays")),
     ("asks-what-was-ordered", "timestamp-in-seconds", "positions", None),
     ("asks-what-was-ordered", "arguments-of-32-bits", "created-with", None),
+    ("asks-what-was-ordered", "super-streams-without-arguments", "made-super-streams", None),
+    ("answer-value", "numbers-of-the-first-time", "measured", None),
     ("asks-once-it-can", "room-for-who-has-left", "crowded-window", None),
     ("asks-once-it-can", "window-never-frees", "windows", None),
     ("beats", "beats-by-its-own-value", "beats-2-60-idle", None),
