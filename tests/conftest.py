@@ -64,7 +64,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """What the tests of a module have left, in caches and reports, stays as well: thousands come after them."""
+    """What the tests of a module leave, in caches and reports, stays as well: thousands come after them."""
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
         gc.freeze()

@@ -49,12 +49,13 @@ def one_producer_each(case: Case) -> Iterator[Violation]:
 
 def _has_several_ways(case: Case) -> bool:
     """Whether messages are published in several forms, for each of which a library may have a producer: the
-    empty name is one beside none."""
+    empty name is one beside none, and each way to choose a partition one beside writing to it."""
     forms = set()
     for done in case.done(*PUBLISHING):
         messages = done.args.get("messages", [done.args])
-        nameless = done.args.get("name") == ""
-        forms |= {(done.args.get("subentry"), message.get("filtered"), nameless) for message in messages}
+        by = (done.args.get("routing") or {}).get("by")
+        way = done.args.get("subentry"), by, done.args.get("name") == ""
+        forms |= {(*way, message.get("filtered")) for message in messages}
     return len(forms) > 1
 
 

@@ -504,14 +504,15 @@ def _forgotten(case: Case) -> Iterator[Violation]:
 
 
 def _not_written(case: Case) -> Iterator[Violation]:
-    """Messages of unknown outcome that were never written, where all that was written could be read."""
+    """Messages of unknown outcome that were never written, where all that was written could be read; one that
+    the application has given up need not be."""
     written = {one.body for one in case.facts.written}
     for reported in () if None in written else case.reported:
-        is_late = reported.done.phase in ("close", "closed")
+        result, is_late = reported.done.result, reported.done.phase in ("close", "closed")
         if (
             reported.word == "unknown"
             and reported.body is not None
             and reported.body not in written
-            and not is_late
+            and not (is_late or (result is not None and result.word == "cancelled"))
         ):
             yield f"{reported}, and it was never written whole", reported.at

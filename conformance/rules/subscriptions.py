@@ -38,11 +38,12 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
     """How many subscriptions of each target the application has at that time.
 
     Args:
-        or_asked: With those for which it still waits: their op has not reported yet what has become of them.
+        or_asked: With those for which it still waits, and those whose end was not reported as done: their ops
+            have not said what has become of them.
     """
     at = case.mark("subscribed")
     assert at is not None
-    ended = _ended_by(case, at)
+    ended = _ended_by(case, at, surely=or_asked)
     found: Counter[str] = Counter()
     for done in case.done("subscribe"):
         result = done.result
@@ -53,10 +54,15 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
     return found
 
 
-def _ended_by(case: Case, at: Position) -> set[str]:
-    """The subscriptions that the application had ended by then, in a callback or outside."""
+def _ended_by(case: Case, at: Position, *, surely: bool) -> set[str]:
+    """The subscriptions that the application had ended by then, in a callback or outside.
+
+    Args:
+        surely: Only those of which it was reported.
+    """
     inner = [heard for heard in case.heard("done") if heard["op"] == "unsubscribe" and heard["ok"]]
-    outer = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
+    tries = [done for done in case.done("unsubscribe") if done.begun < at]
+    outer = {done.args["sub"] for done in tries if not surely or (done.result is not None and done.result.ok)}
     return outer | {heard["sub"] for heard in inner if heard.at < at}
 
 

@@ -262,3 +262,47 @@ async def older_broker(broker: RabbitMQStream, client: Client, expect: Expect) -
     for result in results:
         if not expect.tolerate(result.ok, "super streams work", str(result), id="super-streams-work"):
             expect.failed(result, NOT_LATE, "what does not work fails", id="what-does-not-work-fails")
+
+
+MADE = ("rmqs.create_super_stream", "rmqs.delete_super_stream")
+
+
+def _bound(broker: RabbitMQStream, name: str) -> list[tuple[str, str]]:
+    """The partitions of a super stream with their keys, in order; none if it is not there."""
+    found = broker.call(lambda: broker.broker.super_streams.get(("/", name)))
+    return [] if found is None else [(one.partition, one.key) for one in found.bindings]
+
+
+@scenario("RMQS-7.15", "SHOULD", "high", basis=["R13", "R19"], ops=MADE)
+async def made(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """A super stream is created and deleted.
+
+    Fault: One of three partitions; one with two keys and an argument; the first once more; then it is
+    deleted, and once more
+    Pass: Each has its partitions with their keys, in order, and the argument; nothing is left of the one that
+    was deleted; the second delete: refused, code 2 where the library shows it; non-strict: to create what
+    exists works
+    """
+    await client.connected()
+    first = {"session": "s1", "target": "invoices"}
+    result = await client.op(MADE[0], **first, partitions=3)
+    expect.ok(result, "a super stream is created", id="a-super-stream-is-created")
+    wanted = [(f"invoices-{number}", f"{number}") for number in range(3)]
+    criterion = "it has its partitions with their keys, in order"
+    expect.equal(_bound(broker, "invoices"), wanted, criterion, id="partitions-and-keys-in-order")
+    arguments = {"max-length-bytes": "5000000000"}
+    result = await client.op(MADE[0], session="s1", target="bills", keys=["b", "a"], arguments=arguments)
+    expect.ok(result, "a super stream is created", id="a-super-stream-is-created")
+    wanted = [("bills-b", "b"), ("bills-a", "a")]
+    expect.equal(_bound(broker, "bills"), wanted, criterion, id="partitions-and-keys-in-order")
+    limits = broker.call(lambda: [broker.broker.stream(name).arguments.max_length for name, _ in wanted])
+    expect.equal(limits, [5_000_000_000] * 2, "each partition has the argument", id="each-has-the-argument")
+    again = await client.op(MADE[0], **first, partitions=3)
+    expect.tolerate(not again.ok, "what exists is refused", str(again), id="what-exists-is-refused")
+    expect.ok(await client.op(MADE[1], **first), "it is deleted", id="it-is-deleted")
+    left = [name for name in broker.streams if name.startswith("invoices")]
+    expect.equal((_bound(broker, "invoices"), left), ([], []), "nothing is left of it", id="nothing-is-left")
+    again = await client.op(MADE[1], **first)
+    expect.failed(again, NOT_LATE, "what is gone cannot be deleted", id="what-is-gone-is-refused")
+    if again.code is not None:
+        expect.equal(again.code, 2, "the code is 2", id="the-code-is-n")

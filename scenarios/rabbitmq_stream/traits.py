@@ -37,6 +37,8 @@ from fakebrokers.rabbitmq_stream.frames import (
     ConsumerUpdateResponse,
     Create,
     CreateResponse,
+    CreateSuperStream,
+    CreateSuperStreamResponse,
     CreditResponse,
     DeclarePublisher,
     DeclarePublisherResponse,
@@ -44,6 +46,8 @@ from fakebrokers.rabbitmq_stream.frames import (
     DeletePublisher,
     DeletePublisherResponse,
     DeleteResponse,
+    DeleteSuperStream,
+    DeleteSuperStreamResponse,
     Deliver,
     ExchangeCommandVersions,
     ExchangeCommandVersionsResponse,
@@ -70,6 +74,8 @@ from fakebrokers.rabbitmq_stream.frames import (
     SaslHandshake,
     SaslHandshakeResponse,
     StreamFrame,
+    StreamStats,
+    StreamStatsResponse,
     Subscribe,
     SubscribeResponse,
     Unsubscribe,
@@ -120,6 +126,9 @@ ANSWERS: Mapping[type[Frame], type[Frame]] = {
     QueryOffset: QueryOffsetResponse,
     Partitions: PartitionsResponse,
     Route: RouteResponse,
+    StreamStats: StreamStatsResponse,
+    CreateSuperStream: CreateSuperStreamResponse,
+    DeleteSuperStream: DeleteSuperStreamResponse,
     Close: CloseResponse,
 }
 
@@ -133,9 +142,37 @@ ARGUMENTS = Entries(
     own=frozenset({"queue-leader-locator"}),
 )
 
+
+def partitions(args: Args) -> dict[str, Any]:
+    """What the creation of a super stream is given."""
+    keys = tuple(args.get("keys") or map(str, range(args.get("partitions", 0))))
+    names = tuple(f"{args['target']}-{key}" for key in keys)
+    return {**ARGUMENTS.given(args), "partitions": names, "binding keys": keys}
+
+
+SUPER_STREAM = Entries(
+    partitions,
+    lambda frame: {
+        **ARGUMENTS.asked(frame), "partitions": frame.partitions, "binding keys": frame.binding_keys,
+    },
+    own=ARGUMENTS.own,
+)  # fmt: skip
+
+
+def numbers(answer: StreamStatsResponse) -> dict[str, Any]:
+    """What the op returns for an answer to StreamStats."""
+    found = {name: answer.stats.get(f"{name}_chunk_id", -1) for name in ("first", "committed")}
+    return {name: None if value == -1 else value for name, value in found.items()}
+
+
 OPS = {
     "rmqs.create": Asks(Create, lambda args, frame: frame.stream == args["target"], entries=ARGUMENTS),
     "rmqs.delete": Asks(Delete, lambda args, frame: frame.stream == args["target"]),
+    "rmqs.create_super_stream": Asks(
+        CreateSuperStream, lambda args, frame: frame.name == args["target"], entries=SUPER_STREAM
+    ),
+    "rmqs.delete_super_stream": Asks(DeleteSuperStream, lambda args, frame: frame.name == args["target"]),
+    "rmqs.stream_stats": Asks(StreamStats, lambda args, frame: frame.stream == args["target"], numbers),
     "rmqs.metadata": Asks(
         Metadata,
         lambda args, frame: set(frame.streams) <= set(args["targets"]),  # some ask for one after the other
@@ -239,7 +276,7 @@ class StreamReading(Reading):
 class StreamQuestions(Questions):
     """Its questions, their answers, and the codes of these."""
 
-    creating = ("rmqs.create",)
+    creating = ("rmqs.create", "rmqs.create_super_stream")
     ok, refusal = Code.OK, Code.STREAM_DOES_NOT_EXIST
     refusals = (0, Code.STREAM_NOT_AVAILABLE, Code.ACCESS_REFUSED, Code.PRECONDITION_FAILED, 99, 0xFFFF)
     answers = ANSWERS

@@ -55,6 +55,8 @@ class Asks(NamedTuple):
             All have to be accepted before it is done. None: any question will do.
         none: Whether what the op returned says that no answer came.
         entries: What of it has to be as the op's arguments order it, entry by entry; None: nothing.
+        differs: What is otherwise in a question that does not fit than in the op's arguments, as a sentence
+            without its subject, where that can be said.
         said: What a refusal says in words, and the op has to report: `text` and `type` of its error, where it
             is clear what they are.
     """
@@ -67,6 +69,7 @@ class Asks(NamedTuple):
     also: Callable[[Args, Any], Mapping[str, Any]] | None = None
     none: Callable[[Mapping[str, Any]], bool] | None = None
     entries: Entries | None = None
+    differs: Callable[[Args, Any], str] | None = None
     said: Callable[[Any], Mapping[str, str]] | None = None
 
 

@@ -80,6 +80,7 @@ class Tracking:
         self._dropped: set[int] = set()  #: publishers that the server has dropped
         self._declared: set[int] = set()  #: publishers that the server has accepted
         self._deleted: set[int] = set()  #: publishers that the client has deleted
+        self._second: dict[int, IdUse] = {}  #: by the question: an id that the server knows is declared again
         self._ids: dict[tuple[str, int], IdUse] = {}
         self._windows: dict[int, Window] = {}
         self._asked: dict[int, Window] = {}  #: by correlation id
@@ -165,10 +166,7 @@ class Tracking:
             elif not question.accepted:
                 self.conn.turned_away = self.conn.turned_away or (at, code)
         elif isinstance(asked, DeclarePublisher):
-            if question.accepted:
-                self._declared.add(asked.publisher_id)
-            else:
-                self._free(PUBLISHER, asked.publisher_id, at)
+            self._is_declared(asked, bool(question.accepted), at)
         elif isinstance(asked, Subscribe):
             window = self._asked[asked.correlation_id]
             if question.accepted:
@@ -178,8 +176,12 @@ class Tracking:
                 self._free(SUBSCRIPTION, asked.subscription_id, at)
 
     def _take(self, space: str, number: int, at: Position, what: str) -> None:
-        use = self._ids[space, number] = IdUse(self.conn, space, number, at, what)
+        self._ids[space, number] = self._use(space, number, at, what)
+
+    def _use(self, space: str, number: int, at: Position, what: str) -> IdUse:
+        use = IdUse(self.conn, space, number, at, what)
         self.facts.ids.append(use)
+        return use
 
     def _free(self, space: str, number: int, at: Position) -> None:
         use = self._ids.get((space, number))
@@ -208,12 +210,27 @@ class Tracking:
     # publishing
 
     def _declare(self, frame: DeclarePublisher, at: Position) -> None:
-        self._names[frame.publisher_id] = frame.stream, frame.reference
-        self._dropped.discard(frame.publisher_id)
-        self._deleted.discard(frame.publisher_id)
-        self._declared.discard(frame.publisher_id)
-        name = f" with the reference {shown(frame.reference)}" if frame.reference else ""
-        self._take(PUBLISHER, frame.publisher_id, at, f"{frame.stream}{name}")
+        number = frame.publisher_id
+        whole = len(frame.reference or "") * 6 + 2  # not cut, as JSON: it also says which ones are the same
+        name = f" with the reference {shown(frame.reference, whole)}" if frame.reference else ""
+        what = f"{frame.stream}{name}"
+        if number in self._declared - self._deleted - self._dropped:
+            self._second[frame.correlation_id] = self._use(PUBLISHER, number, at, what)
+            return
+        self._names[number] = frame.stream, frame.reference
+        for numbers in (self._dropped, self._deleted, self._declared):
+            numbers.discard(number)
+        self._take(PUBLISHER, number, at, what)
+
+    def _is_declared(self, asked: DeclarePublisher, accepted: bool, at: Position) -> None:
+        second = self._second.pop(asked.correlation_id, None)
+        if accepted:
+            self._declared.add(asked.publisher_id)
+            self._names[asked.publisher_id] = asked.stream, asked.reference
+        elif second is not None:  # the first one stays
+            second.freed = at
+        else:
+            self._free(PUBLISHER, asked.publisher_id, at)
 
     def _delete(self, frame: DeletePublisher, at: Position) -> None:
         self._deleted.add(frame.publisher_id)

@@ -87,6 +87,46 @@ async def created_with(context: ScriptContext) -> None:
     await context.finale("rmqs.query_sequence", **ASK)
 
 
+@base(needs=["rmqs.create_super_stream", "rmqs.delete_super_stream"])
+async def made_super_streams(context: ScriptContext) -> None:
+    """Super streams with a number of partitions, with keys and with arguments, made again and deleted."""
+    context.broker.create_stream("S")
+    await context.connect()
+    arguments = {"max-length-bytes": "5000000000"}
+    for _ in range(2):
+        await context.op("rmqs.create_super_stream", target="P", partitions=3)
+        await context.op("rmqs.create_super_stream", target="Q", keys=["b", "a", "ü"], arguments=arguments)
+    await context.op("rmqs.metadata", targets=["P-0", "P-2", "Q-b", "Q-c"])
+    context.kill()
+    await context.ended(
+        [
+            context.begin("rmqs.create_super_stream", 8.0, target=f"R{number}", partitions=number)
+            for number in (1, 2)
+        ]
+    )
+    for target in ("P", "nowhere", "P"):
+        await context.op("rmqs.delete_super_stream", target=target)
+    await context.op("rmqs.create_super_stream", target="P", keys=["x"])
+    await context.op("rmqs.metadata", targets=["P-0", "P-x"])
+    await context.finale("rmqs.query_sequence", **ASK)
+
+
+@base(needs=["rmqs.stream_stats"])
+async def measured(context: ScriptContext) -> None:
+    """Numbers of streams: of one that is empty, that grows, and that is not there; after a loss, too."""
+    for name in ("S", "S2"):
+        context.broker.create_stream(name)
+    await context.connect()
+    for number in range(3):
+        await context.ended([context.begin("rmqs.stream_stats", 8.0, target=name) for name in ("S", "S2")])
+        put(context, *[f"{number}{i}" for i in range(number + 2)])
+        await context.op("rmqs.stream_stats", target="nowhere")
+        if number == 1:
+            context.kill()
+    await context.op("rmqs.stream_stats", 8.0, target="S")
+    await context.finale("rmqs.query_sequence", **ASK)
+
+
 @base(needs=["rmqs.partitions", "rmqs.route"])
 async def asked_of_super_streams(context: ScriptContext) -> None:
     """Partitions of super streams and the ways of keys, several at a time, of such as are not there too."""

@@ -35,6 +35,8 @@ FOUND = [
     ("asks-what-was-ordered", "arguments-of-32-bits", "created-with", None),
     ("asks-what-was-ordered", "arguments-add-up", "created-with", None),
     ("asks-what-was-ordered", "asks-as-the-last-one-did", "each-its-own", None),
+    ("asks-what-was-ordered", "super-streams-without-arguments", "made-super-streams", None),
+    ("answer-value", "numbers-of-the-first-time", "measured", None),
     ("asks-once-it-can", "room-for-who-has-left", "crowded-window", None),
     ("asks-once-it-can", "window-never-frees", "windows", None),
     ("beats", "beats-by-its-own-value", "beats-2-60-idle", None),

@@ -21,6 +21,11 @@ func admin() {
 	a.Op("rmqs.delete", with(func(s *session, c *kit.Call) (any, error) {
 		return nil, s.env.DeleteStream(c.Args.Target)
 	}))
+	a.Op("rmqs.create_super_stream", with(createSuperStream))
+	a.Op("rmqs.delete_super_stream", with(func(s *session, c *kit.Call) (any, error) {
+		return nil, s.env.DeleteSuperStream(c.Args.Target)
+	}))
+	a.Op("rmqs.stream_stats", with(streamStats))
 	a.Op("rmqs.metadata", with(metadata))
 	a.Op("rmqs.partitions", with(func(s *session, c *kit.Call) (any, error) {
 		found, err := s.env.QueryPartitions(c.Args.Target)
@@ -92,6 +97,43 @@ func streamOptions(c *kit.Call) (*stream.StreamOptions, error) {
 		}
 	}
 	return options, nil
+}
+
+func createSuperStream(s *session, c *kit.Call) (any, error) {
+	var given struct {
+		Partitions int
+		Keys       []string
+	}
+	if err := c.Decode(&given); err != nil {
+		return nil, err
+	}
+	sizes, err := streamOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	if given.Keys != nil {
+		options := stream.NewBindingsOptions(given.Keys)
+		options.MaxLengthBytes, options.MaxSegmentSizeBytes = sizes.MaxLengthBytes, sizes.MaxSegmentSizeBytes
+		return nil, s.env.DeclareSuperStream(c.Args.Target, options)
+	}
+	options := stream.NewPartitionsOptions(given.Partitions)
+	options.MaxLengthBytes, options.MaxSegmentSizeBytes = sizes.MaxLengthBytes, sizes.MaxSegmentSizeBytes
+	return nil, s.env.DeclareSuperStream(c.Args.Target, options)
+}
+
+func streamStats(s *session, c *kit.Call) (any, error) {
+	found, err := s.env.StreamStats(c.Args.Target)
+	if err != nil {
+		return nil, err
+	}
+	numbers := kit.Fields{"first": nil, "committed": nil}
+	if first, err := found.FirstOffset(); err == nil {
+		numbers["first"] = kit.Int(first)
+	}
+	if committed, err := found.CommittedChunkId(); err == nil {
+		numbers["committed"] = kit.Int(committed)
+	}
+	return numbers, nil
 }
 
 func streams(names []string) kit.Fields { return kit.Fields{"streams": append([]string{}, names...)} }

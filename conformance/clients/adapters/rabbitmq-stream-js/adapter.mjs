@@ -167,6 +167,20 @@ class Adapter extends AdapterBase {
       await this.client(session).deleteStream({ stream: target })
     },
 
+    "rmqs.create_super_stream": async ({ session, target, partitions, keys, arguments: given }) => {
+      await this.client(session).createSuperStream({ streamName: target, arguments: given }, keys, partitions)
+    },
+
+    "rmqs.delete_super_stream": async ({ session, target }) => {
+      await this.client(session).deleteSuperStream({ streamName: target })
+    },
+
+    "rmqs.stream_stats": async ({ session, target }) => {
+      const { firstChunkId, committedChunkId } = await this.client(session).streamStatsRequest(target)
+      const shown = (value) => (value < 0n ? null : number(value))
+      return { first: shown(firstChunkId), committed: shown(committedChunkId) }
+    },
+
     "rmqs.metadata": async ({ session, targets }) => {
       const found = await this.client(session).queryMetadata({ streams: targets })
       const describe = ({ streamName: name, responseCode: code, leader, replicas }) =>

@@ -47,6 +47,7 @@ class Session:
         self.users: dict[Any, Any] = {}
         self.closed = False
         self.waiting: set[asyncio.Event] = set()
+        self.starting = asyncio.Lock()
 
     def user(self, kind: Any, purpose: Any = None, **more: Any) -> Any:
         key = kind if purpose is None else (kind, purpose)
@@ -55,11 +56,16 @@ class Session:
         return self.users[key]
 
     async def started(self, kind: Any, purpose: Any, **more: Any) -> Any:
-        if (kind, purpose) in self.users:
-            return self.users[kind, purpose]
-        user = self.user(kind, purpose, **more)
-        await user.start()
-        return user
+        """One at a time, and kept once it has started: what begins meanwhile must not use half of one."""
+        async with self.starting:
+            if (kind, purpose) not in self.users:
+                user = kind(**self.settings, **more)
+                await user.start()
+                if self.closed:
+                    await user.close()
+                    raise kit.Failure("closed", "the session is closed")
+                self.users[kind, purpose] = user
+        return self.users[kind, purpose]
 
     def admin(self) -> Any:
         return self.users.get(Producer) or self.user(Consumer)
@@ -256,6 +262,22 @@ class Adapter(kit.AdapterBase):
     @kit.op("rmqs.delete")
     async def delete(self, session: str, target: str) -> None:
         await self.session(session).admin().delete_stream(target)
+
+    async def maker(self, session: str, target: str) -> Any:
+        """What the library makes a super stream with: a producer for it that never publishes."""
+        more = {"super_stream": target, "routing_extractor": key_of}
+        return await self.session(session).started(SuperStreamProducer, (target, "made"), **more)
+
+    @kit.op("rmqs.create_super_stream")
+    async def create_super_stream(
+        self, session: str, target: str, partitions: int = 0, keys: Any = None, arguments: Json | None = None
+    ) -> None:
+        made = await self.maker(session, target)
+        await made.create_super_stream(target, partitions, keys, arguments)
+
+    @kit.op("rmqs.delete_super_stream")
+    async def delete_super_stream(self, session: str, target: str) -> None:
+        await (await self.maker(session, target)).delete_super_stream(target)
 
     @kit.op("rmqs.metadata")
     async def metadata(self, session: str, targets: list[str]) -> Json:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
+from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.murmur3 import murmur3
 from conformance.clients.reference.rabbitmq_stream.recovery import Recovery
@@ -185,3 +188,43 @@ class PartitionsOfTheFirst(SuperStreams):
 
     async def hashed(self, super_stream: str, key: str, deadline: float) -> list[str]:
         return await super().hashed(next(iter(self._hashed), super_stream), key, deadline)
+
+
+@mutant("keys-in-alphabetical-order", tag="data", breaks=["R19"])
+class KeysInAlphabeticalOrder(SuperStreams):
+    """Creates the partitions of a super stream in the order of their keys' names."""
+
+    async def create(self, super_stream: str, keys: Sequence[str], *more: Any) -> None:
+        await super().create(super_stream, sorted(keys), *more)
+
+
+@mutant("super-streams-without-arguments", tag="wire", breaks=["R13", "R19"])
+class SuperStreamsWithoutArguments(SuperStreams):
+    """Leaves out what the partitions of a super stream are to be created with."""
+
+    async def create(
+        self, super_stream: str, keys: Sequence[str], arguments: Any = None, timeout: float | None = None
+    ) -> None:
+        await super().create(super_stream, keys, None, timeout)
+
+
+@mutant("gone-super-streams-are-deleted", tag="data", breaks=["R13", "R19"])
+class GoneSuperStreamsAreDeleted(SuperStreams):
+    """Reports that it has deleted a super stream which is not there."""
+
+    async def delete(self, super_stream: str, timeout: float | None = None) -> None:
+        with suppress(ClientError):
+            await super().delete(super_stream, timeout)
+
+
+@mutant("numbers-of-the-first-time", tag="data", breaks=["R13"])
+class NumbersOfTheFirstTime(StreamClient):
+    """Reports the numbers that a stream had when they were first asked for."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.first: dict[str, dict[str, int]] = {}
+
+    async def stats(self, stream: str, timeout: float | None = None) -> dict[str, int]:
+        found = await super().stats(stream, timeout)
+        return self.first.setdefault(stream, found)

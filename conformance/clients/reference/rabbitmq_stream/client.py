@@ -19,6 +19,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     QueryOffset,
     QueryPublisherSequence,
     StoreOffset,
+    StreamStats,
 )
 
 CLOSED = "the client was closed"
@@ -121,6 +122,12 @@ class StreamClient:
         deadline = self.runtime.clock.deadline(timeout)
         link = await self.links.control_link(deadline)
         await link.ask(Delete, stream, deadline=deadline)
+
+    async def stats(self, stream: str, timeout: float | None = None) -> dict[str, int]:
+        """The server's numbers; -1: nothing yet. Raises `ClientError`: refused (2) if there is no stream."""
+        deadline = self.runtime.clock.deadline(timeout)
+        link = await self.links.control_link(deadline)
+        return dict((await link.ask(StreamStats, stream, deadline=deadline)).stats)
 
     async def store_offset(
         self, stream: str, reference: str, offset: int, timeout: float | None = None

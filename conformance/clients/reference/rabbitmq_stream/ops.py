@@ -242,6 +242,24 @@ class StreamOps:
         deadline = client.runtime.clock.deadline(seconds(timeout_ms))
         return {"streams": await client.super_streams.route(target, key, deadline)}
 
+    @kit.op("rmqs.create_super_stream")
+    async def create_super_stream(
+        self, session: str, target: str, partitions: int = 0, keys: Any = None, arguments: Any = None,
+        timeout_ms: float | None = None,
+    ) -> None:  # fmt: skip
+        wanted = keys or [str(number) for number in range(partitions)]
+        await self.session(session).super_streams.create(target, wanted, arguments, seconds(timeout_ms))
+
+    @kit.op("rmqs.delete_super_stream")
+    async def delete_super_stream(self, session: str, target: str, timeout_ms: float | None = None) -> None:
+        await self.session(session).super_streams.delete(target, seconds(timeout_ms))
+
+    @kit.op("rmqs.stream_stats")
+    async def stream_stats(self, session: str, target: str, timeout_ms: float | None = None) -> Json:
+        found = await self.session(session).stats(target, seconds(timeout_ms))
+        chunks = {name: found.get(f"{name}_chunk_id", -1) for name in ("first", "committed")}
+        return {name: None if value == -1 else kit.number(value) for name, value in chunks.items()}
+
     # what tests turn
 
     @kit.op("set_counter")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.rabbitmq_stream.murmur3 import murmur3
 from conformance.clients.reference.rabbitmq_stream.subscription import Message, Subscription
-from fakebrokers.rabbitmq_stream.frames import Partitions, Route
+from fakebrokers.rabbitmq_stream.frames import CreateSuperStream, DeleteSuperStream, Partitions, Route
 
 if TYPE_CHECKING:
     from conformance.clients.reference.rabbitmq_stream.client import StreamClient
@@ -27,6 +27,27 @@ class SuperStreams:
     def __init__(self, client: StreamClient) -> None:
         self.client = client
         self._hashed: dict[str, list[str]] = {}
+
+    async def create(
+        self,
+        super_stream: str,
+        keys: Sequence[str],
+        arguments: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Create it with a partition for each key. Raises `ClientError`: refused (5) if it exists."""
+        deadline = self.client.runtime.clock.deadline(timeout)
+        link = await self.client.links.control_link(deadline)
+        names = tuple(f"{super_stream}-{key}" for key in keys)
+        given = super_stream, names, tuple(keys), dict(arguments or {})
+        await link.ask(CreateSuperStream, *given, deadline=deadline)
+
+    async def delete(self, super_stream: str, timeout: float | None = None) -> None:
+        """Delete it and its partitions. Raises `ClientError`: refused (2) if there is none."""
+        deadline = self.client.runtime.clock.deadline(timeout)
+        link = await self.client.links.control_link(deadline)
+        await link.ask(DeleteSuperStream, super_stream, deadline=deadline)
+        self._hashed.pop(super_stream, None)
 
     async def partitions(self, super_stream: str, deadline: float) -> list[str]:
         """All partitions, in order. Raises `ClientError`: refused (2) if there is no such super stream."""

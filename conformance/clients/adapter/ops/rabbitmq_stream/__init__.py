@@ -134,6 +134,53 @@ class Delete(Arguments, frozen=True):
     target: str
 
 
+class CreateSuperStream(Arguments, frozen=True):
+    """Create a super stream; a partition has its name, a `-` and the key that leads to it.
+
+    Attributes:
+        partitions: How many; their keys are `0`, `1` and so on.
+        keys: Instead of that, the key of each.
+    """
+
+    spec = Op("rmqs.create_super_stream")
+
+    session: str
+    target: str
+    partitions: int | UnsetType = UNSET
+    keys: list[str] | UnsetType = UNSET
+    arguments: dict[str, Any] | UnsetType = UNSET
+
+
+class DeleteSuperStream(Arguments, frozen=True):
+    """Delete a super stream and its partitions."""
+
+    spec = Op("rmqs.delete_super_stream")
+
+    session: str
+    target: str
+
+
+class StreamStatsResult(Incoming, frozen=True):
+    """Numbers of a stream; null where there is nothing yet.
+
+    Attributes:
+        first: The first offset.
+        committed: The first offset of the last chunk that a majority has.
+    """
+
+    first: Integer64 | None
+    committed: Integer64 | None
+
+
+class StreamStats(Arguments, frozen=True):
+    """Ask where a stream begins and how far it was stored."""
+
+    spec = Op("rmqs.stream_stats", StreamStatsResult)
+
+    session: str
+    target: str
+
+
 class Stream(Incoming, frozen=True):
     """A stream; what is left out the library does not show.
 

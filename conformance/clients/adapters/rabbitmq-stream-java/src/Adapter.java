@@ -7,8 +7,10 @@ import com.rabbitmq.stream.Consumer;
 import com.rabbitmq.stream.ConsumerBuilder;
 import com.rabbitmq.stream.Environment;
 import com.rabbitmq.stream.EnvironmentBuilder;
+import com.rabbitmq.stream.NoOffsetException;
 import com.rabbitmq.stream.OffsetSpecification;
 import com.rabbitmq.stream.StreamCreator;
+import com.rabbitmq.stream.StreamStats;
 import com.rabbitmq.stream.sasl.DefaultSaslConfiguration;
 import fakebrokers.kit.Body;
 import fakebrokers.kit.Call;
@@ -26,6 +28,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 /**
  * com.rabbitmq:stream-client (https://github.com/rabbitmq/rabbitmq-stream-java-client) behind the adapter protocol.
@@ -82,6 +85,12 @@ public final class Adapter {
       session(call).environment.deleteStream(call.text("target"));
       return null;
     });
+    kit.op("rmqs.create_super_stream", Adapter::create);
+    kit.op("rmqs.delete_super_stream", call -> {
+      session(call).environment.deleteSuperStream(call.text("target"));
+      return null;
+    });
+    kit.op("rmqs.stream_stats", Adapter::streamStats);
     kit.op("rmqs.metadata", Adapter::metadata);
     kit.op("rmqs.store_offset", call -> {
       session(call).environment.storeOffset(call.text("name"), call.text("target"), call.integer("offset"));
@@ -282,7 +291,12 @@ public final class Adapter {
   }
 
   private static Object create(Call call) {
-    StreamCreator creator = session(call).environment.streamCreator().stream(call.text("target"));
+    StreamCreator creator = session(call).environment.streamCreator().name(call.text("target"));
+    if (call.args.has("keys")) {
+      creator.superStream().bindingKeys(call.texts("keys").toArray(String[]::new));
+    } else if (call.args.has("partitions")) {
+      creator.superStream().partitions(call.args.get("partitions").getAsInt());
+    }
     for (var argument : call.object("arguments").entrySet()) {
       String value = argument.getValue().getAsString();
       switch (argument.getKey()) {
@@ -294,6 +308,22 @@ public final class Adapter {
     }
     creator.create();
     return null;
+  }
+
+  private static Object streamStats(Call call) {
+    StreamStats stats = session(call).environment.queryStreamStats(call.text("target"));
+    Map<String, Object> numbers = new LinkedHashMap<>();
+    numbers.put("first", orNull(stats::firstOffset));
+    numbers.put("committed", orNull(stats::committedChunkId));
+    return numbers;
+  }
+
+  private static Long orNull(LongSupplier number) {
+    try {
+      return number.getAsLong();
+    } catch (NoOffsetException nothingYet) {
+      return null;
+    }
   }
 
   private static Object metadata(Call call) {

@@ -4,21 +4,45 @@ use std::future::Future;
 
 use fakebrokers_kit::{number, Answer, Call, Failure};
 use rabbitmq_stream_client::error::ClientError;
-use rabbitmq_stream_client::types::Broker;
+use rabbitmq_stream_client::types::{Broker, StreamCreator};
 use rabbitmq_stream_client::Client;
 use serde_json::{json, Value};
 
 use crate::errors;
 use crate::session::of;
 
-pub async fn create(call: Call) -> Answer {
-    let mut creator = of(&call)?.environment.stream_creator();
+fn creator(call: &Call) -> Result<StreamCreator, Failure> {
+    let mut creator = of(call)?.environment.stream_creator();
     for (name, value) in call.args["arguments"].as_object().into_iter().flatten() {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         creator.options.insert(name.clone(), text);
     }
-    creator.create(call.text("target")).await.map_err(errors::stream_create)?;
+    Ok(creator)
+}
+
+pub async fn create(call: Call) -> Answer {
+    creator(&call)?.create(call.text("target")).await.map_err(errors::stream_create)?;
     Ok(json!({}))
+}
+
+pub async fn create_super_stream(call: Call) -> Answer {
+    let count = call.integer("partitions").unwrap_or(0) as usize;
+    let keys = call.args["keys"].as_array().map(|keys| names(keys));
+    creator(&call)?
+        .create_super_stream(call.text("target"), count, keys)
+        .await
+        .map_err(errors::stream_create)?;
+    Ok(json!({}))
+}
+
+pub async fn delete_super_stream(call: Call) -> Answer {
+    let environment = of(&call)?.environment.clone();
+    environment.delete_super_stream(call.text("target")).await.map_err(errors::stream_delete)?;
+    Ok(json!({}))
+}
+
+fn names(texts: &[Value]) -> Vec<String> {
+    texts.iter().filter_map(|text| Some(text.as_str()?.to_owned())).collect()
 }
 
 pub async fn delete(call: Call) -> Answer {
@@ -38,12 +62,7 @@ where
 }
 
 pub async fn metadata(call: Call) -> Answer {
-    let names: Vec<String> = call.args["targets"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|name| Some(name.as_str()?.to_owned()))
-        .collect();
+    let names = call.args["targets"].as_array().map(|targets| names(targets)).unwrap_or_default();
     let wanted = names.clone();
     let found = ask(&call, |client| async move { client.metadata(wanted).await }).await?;
     let address = |broker: &Broker| format!("{}:{}", broker.host, broker.port);

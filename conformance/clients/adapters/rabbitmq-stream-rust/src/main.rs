@@ -45,6 +45,8 @@ fn main() {
     adapter.op("unsubscribe", consumer::unsubscribe);
     adapter.op("rmqs.create", admin::create);
     adapter.op("rmqs.delete", admin::delete);
+    adapter.op("rmqs.create_super_stream", admin::create_super_stream);
+    adapter.op("rmqs.delete_super_stream", admin::delete_super_stream);
     adapter.op("rmqs.metadata", admin::metadata);
     adapter.op("rmqs.store_offset", admin::store_offset);
     adapter.op("rmqs.query_offset", admin::query_offset);
