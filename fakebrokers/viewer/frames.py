@@ -145,7 +145,7 @@ def _fields(frame: Frame, names: Iterable[str]) -> Iterator[Any]:
     shown = redacted(frame, frame.spec)
     for name in names:
         value = getattr(shown, name)
-        if name not in frame.spec.secret and value is not None and value is not UNSET:
+        if value is not None and value is not UNSET:
             yield without_secrets(value) if isinstance(value, Mapping) else value
 
 
