@@ -284,8 +284,7 @@ async def made(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     exists works
     """
     await client.connected()
-    first = {"session": "s1", "target": "invoices"}
-    result = await client.op(MADE[0], **first, partitions=3)
+    result = await client.op(MADE[0], session="s1", target="invoices", partitions=3)
     expect.ok(result, "a super stream is created", id="a-super-stream-is-created")
     wanted = [(f"invoices-{number}", f"{number}") for number in range(3)]
     criterion = "it has its partitions with their keys, in order"
@@ -297,12 +296,12 @@ async def made(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     expect.equal(_bound(broker, "bills"), wanted, criterion, id="partitions-and-keys-in-order")
     limits = broker.call(lambda: [broker.broker.stream(name).arguments.max_length for name, _ in wanted])
     expect.equal(limits, [5_000_000_000] * 2, "each partition has the argument", id="each-has-the-argument")
-    again = await client.op(MADE[0], **first, partitions=3)
+    again = await client.op(MADE[0], session="s1", target="invoices", partitions=3)
     expect.tolerate(not again.ok, "what exists is refused", str(again), id="what-exists-is-refused")
-    expect.ok(await client.op(MADE[1], **first), "it is deleted", id="it-is-deleted")
+    expect.ok(await client.op(MADE[1], session="s1", target="invoices"), "it is deleted", id="it-is-deleted")
     left = [name for name in broker.streams if name.startswith("invoices")]
     expect.equal((_bound(broker, "invoices"), left), ([], []), "nothing is left of it", id="nothing-is-left")
-    again = await client.op(MADE[1], **first)
+    again = await client.op(MADE[1], session="s1", target="invoices")
     expect.failed(again, NOT_LATE, "what is gone cannot be deleted", id="what-is-gone-is-refused")
     if again.code is not None:
         expect.equal(again.code, 2, "the code is 2", id="the-code-is-n")
