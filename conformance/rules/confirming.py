@@ -11,7 +11,7 @@ from conformance.rules.queues import WRITE_S, pause_s
 from conformance.rules.registry import Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.facts import Window
+from conformance.run.facts import Should, Window
 from conformance.run.showing import counted, shown
 from conformance.run.trace import Position
 from conformance.run.view import Conn
@@ -171,7 +171,7 @@ def confirms_before_its_end(case: Case) -> Iterator[Violation]:
         if confirmed[order.name] < wanted[order.name]:
             what = f"{_key(order.name[1])} of {order.name[0]}"
             text = f"{what} was not confirmed, though the application was done with it before its {end.op}"
-            yield text, order.at, end.begun
+            yield Should(text), order.at, end.begun
 
 
 def _closed_by(case: Case, order: Order, window: Window) -> RunOp | None:
