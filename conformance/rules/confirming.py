@@ -4,14 +4,14 @@ themselves."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from conformance.rules.queues import WRITE_S, pause_s
 from conformance.rules.registry import Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.facts import Window
+from conformance.run.facts import Should, Window
 from conformance.run.showing import counted, shown
 from conformance.run.trace import Position
 from conformance.run.view import Conn
@@ -171,34 +171,35 @@ def confirms_before_its_end(case: Case) -> Iterator[Violation]:
         if confirmed[order.name] < wanted[order.name]:
             what = f"{_key(order.name[1])} of {order.name[0]}"
             text = f"{what} was not confirmed, though the application was done with it before its {end.op}"
-            yield text, order.at, end.begun
+            yield Should(text), order.at, end.begun
 
 
 def _closed_by(case: Case, order: Order, window: Window) -> RunOp | None:
     """The op by which the application has ended the life of a message after it was done with that."""
-    target = order.name[0]
-    subscribed = [done.args for done in case.done("subscribe") if done.args["target"] == target]
-    sessions, subs = ({args[name] for args in subscribed} for name in ("session", "sub"))
-    if len(sessions) > 1:
+    names = ("close", *(case.traits.delivery.closing or ("unsubscribe",)))
+    subscribed = [done for done in case.done("subscribe") if done.args["target"] == order.name[0]]
+    if len({done.args["session"] for done in subscribed}) > 1:
         return None  # of which of them a life is cannot be known
-    for done in case.done("close", *(case.traits.delivery.closing or ("unsubscribe",))):
-        args = done.args
-        is_other = (
-            ("session" in args and args["session"] not in sessions)
-            or ("target" in args and args["target"] != target)
-            or ("sub" in args and args["sub"] not in subs)
-        )
-        if is_other or done.ended is None or done.ended < order.at:
+    for done in case.done(*names):
+        if done.ended is None or done.ended < order.at or not _ends_any(done, subscribed):
             continue
-        is_later = (
-            order.ended < done.begun
-            if order.ended is not None
-            else order.at.t + order.takes_s + EARLY_S + case.slack_s < done.begun.t
-        )
         was_over = window.closed is not None and window.closed < done.begun
         is_ok = done.result is not None and done.result.ok
-        return done if is_later and is_ok and not was_over else None
+        return done if is_ok and not was_over and _is_given_before(case, order, done) else None
     return None
+
+
+def _ends_any(done: RunOp, subscribed: Iterable[RunOp]) -> bool:
+    """Whether an op ends one of these subscriptions: it names the session, the target or the subscription."""
+    names = [name for name in ("session", "target", "sub") if name in done.args]
+    return any(all(one.args[name] == done.args[name] for name in names) for one in subscribed)
+
+
+def _is_given_before(case: Case, order: Order, end: RunOp) -> bool:
+    """Whether the application was done with a message for sure when it began to end something."""
+    if order.ended is not None:
+        return order.ended < end.begun
+    return order.at.t + order.takes_s + EARLY_S + case.slack_s < end.begun.t
 
 
 def _was_open(conn: Conn, end: RunOp) -> bool:

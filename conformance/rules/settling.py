@@ -11,7 +11,7 @@ from conformance.rules.registry import May, Violation, invariant
 from conformance.rules.requests import was_left_alone
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.facts import Handed
+from conformance.run.facts import Handed, Should
 from conformance.run.reported import ReportedEvent, bodies_of, joined
 from conformance.run.showing import message, shown
 from conformance.run.trace import Position
@@ -367,7 +367,7 @@ def confirms_before_its_end(case: Case) -> Iterator[Violation]:
         if said[order.key, order.positive] < wanted[order.key, order.positive]:
             word = "confirmed" if order.positive else "given back"
             text = f"message {shown(order.key)} was not {word}, though the application decided so"
-            yield f"{text} before its {end.op}", order.at, end.begun
+            yield Should(f"{text} before its {end.op}"), order.at, end.begun
 
 
 @invariant("untouched-works")

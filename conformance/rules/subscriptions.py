@@ -331,13 +331,18 @@ def _had_ended(ends: Mapping[Any, Sequence[Position]], done: RunOp, at: Position
     return any(end < at for end in ends[done.args["sub"]])
 
 
+def _is_read_as_a_part(case: Case, target: str) -> bool:
+    """Whether another target is subscribed to that leads to this one."""
+    spread = [one.args["target"] for one in case.done("subscribe") if case.traits.delivery.spreads(one.args)]
+    return any(target in case.facts.leads_to.get(one, ()) for one in spread)
+
+
 def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
     ops = [
         one
         for one in case.done("subscribe")
         if one.result is not None and not case.traits.delivery.spreads(one.args)
     ]
-    spread = {one.args["target"] for one in case.done("subscribe") if case.traits.delivery.spreads(one.args)}
     names = Counter(done.args["sub"] for done in ops)
     by_target: dict[Any, list[Any]] = defaultdict(list)
     for done in ops:
@@ -351,7 +356,7 @@ def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
         others = [other for other in by_target[target] if end is None or other.begun < end]
         if any(not _had_ended(ends, other, done.begun) for other in others if other is not done):
             continue  # of which of the two a window is cannot be known
-        if any(target in case.facts.leads_to.get(one, ()) for one in spread):
+        if _is_read_as_a_part(case, target):
             continue  # nor whether it is that of a part
         lives = _asked_between(case, target, done.begun, end)
         if not any(window.is_disputed for window in lives):

@@ -135,7 +135,7 @@ def odd_messages() -> list[bytes]:
     [status] = choice.parts
     category, *rest = status.parts
     inner = category._replace(tag=category.tag | ber.CONSTRUCTED, content=())
-    choices = ([], [status, status], [status._replace(content=(inner, *rest))])
+    choices: tuple[list[ber.Node], ...] = ([], [status, status], [status._replace(content=(inner, *rest))])
     tails = [[], *([choice._replace(content=tuple(each))] for each in choices)]
     return [ber.write(message._replace(content=(*head, *tail))) for tail in tails]
 

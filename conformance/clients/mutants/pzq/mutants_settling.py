@@ -133,7 +133,7 @@ class CopiesAreNews(Consumer):
 
 
 @mutant("acknowledges-in-a-while", tag="data", breaks=["P8"])
-class AcknowledgesInAWhile(Consumer):
+class SettlesInAWhile(Consumer):
     """Sends acknowledgements a little later, by when the socket may be closed."""
 
     is_closed = False

@@ -11,7 +11,6 @@ from conformance.clients.reference.rabbitmq_stream.publisher import Publisher
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
 from conformance.clients.reference.rabbitmq_stream.super_streams import SuperStreams
 from fakebrokers.rabbitmq_stream.chunk import Chunk
-from fakebrokers.rabbitmq_stream.frames import Deliver
 
 HEADER, DATA = b"\x00\x53\x70", b"\x00\x53\x75\xa0"  #: how sections of AMQP 1.0 begin (part 3, 3.2)
 
@@ -86,15 +85,3 @@ class PublishersOfAnyConnection(Connection):
     def find_publisher(self, publisher_id: int) -> Publisher | None:
         cores = reversed([link.core for link in self.owner.client.links.all])  # type: ignore[attr-defined]
         return next((one.publishers[publisher_id] for one in cores if publisher_id in one.publishers), None)
-
-
-@mutant("subscriptions-of-any-connection", tag="data", breaks=["R9", "R10"])
-class SubscriptionsOfAnyConnection(Connection):
-    """Finds the subscription of a chunk by its id alone, on the oldest connection that has such an id."""
-
-    def delivered(self, frame: Deliver) -> None:
-        cores = [link.core for link in self.owner.client.links.all]  # type: ignore[attr-defined]
-        number = frame.subscription_id
-        found = next((one.subscriptions[number] for one in cores if number in one.subscriptions), None)
-        if found is not None:
-            found.deliver(frame.chunk)

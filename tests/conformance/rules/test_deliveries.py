@@ -1,0 +1,32 @@
+"""A message that is delivered where it does not belong is called so, not only missed where it does."""
+
+from __future__ import annotations
+
+from conformance.clients.reference.kit import adapter_of
+from conformance.clients.reference.rabbitmq_stream.connection import Connection
+from conformance.clients.reference.rabbitmq_stream.ops import REFERENCE
+from conformance.clients.reference.registry import without_sockets
+from conformance.rules import judge
+from conformance.run.inprocess import run, runner
+from conformance.run.specs import Spec
+from fakebrokers.rabbitmq_stream.frames import Deliver
+
+SPEC = Spec("rabbitmq-stream", "at-two-nodes")
+
+
+class AnyConnection(Connection):
+    """Finds the subscription of a chunk by its id alone, on the oldest connection that has such an id."""
+
+    def delivered(self, frame: Deliver) -> None:
+        cores = [link.core for link in self.owner.client.links.all]  # type: ignore[attr-defined]
+        number = frame.subscription_id
+        found = next((one.subscriptions[number] for one in cores if number in one.subscriptions), None)
+        if found is not None:
+            found.deliver(frame.chunk)
+
+
+def test_a_message_of_another_stream() -> None:
+    found = judge(run(without_sockets(adapter_of(REFERENCE, [AnyConnection])), SPEC))
+    details = {finding.name: finding.detail for finding in found}
+    assert details["delivers-what-came"] == 'message "1" came for S2, and was delivered to S of S'
+    assert judge(runner(SPEC.protocol)(SPEC)) == []
