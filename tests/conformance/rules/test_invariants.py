@@ -54,7 +54,6 @@ FOUND = [
     ("damage-is-told", "crc-mismatch-in-silence", "consume",
      Injection("c1", "out", 10, "field", [["chunk", "crc"], 0])),
     ("delivers-what-came", "unknown-compression-is-none", "foreign-batches", None),
-    ("delivers-what-came", "subscriptions-of-any-connection", "at-two-nodes", None),
     ("delivers-what-came", "newest-of-a-stream-alone", "of-one-stream", None),
     ("delivers-what-came", "whole-batch-at-the-start", "begun-inside", None),
     ("delivers-what-came", "surfaces-cut-frames", "consume", Injection("c1", "out", 9, "cut", 83)),
