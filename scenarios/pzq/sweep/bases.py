@@ -20,11 +20,12 @@ from scenarios.pzq.sweep.consuming import (
     unsubscribed,
 )
 from scenarios.pzq.sweep.lives import (
+    LARGE_COUNTERS,
+    answered_late,
     ask,
     at_rest,
     both,
     closing,
-    large_counters,
     odd_counters,
     outage,
     rounds,
@@ -33,7 +34,7 @@ from scenarios.pzq.sweep.lives import (
     two_sessions,
 )
 from scenarios.pzq.sweep.producing import (
-    alike_ids,
+    ALIKE_IDS,
     blank_ids,
     bodies,
     bulk,
@@ -48,10 +49,12 @@ from scenarios.pzq.sweep.varied import aborted, hasty, inside, wrong_clock
 from scenarios.pzq.sweep.walking import WALKS
 
 __all__ = [
+    "ALIKE_IDS",
+    "LARGE_COUNTERS",
     "WALKS",
     "aborted",
-    "alike_ids",
     "alike_keys",
+    "answered_late",
     "ask",
     "at_rest",
     "blank_ids",
@@ -72,7 +75,6 @@ __all__ = [
     "in_time",
     "inside",
     "instances_in_turn",
-    "large_counters",
     "not_to_be_sent",
     "odd_counters",
     "one_ends",
