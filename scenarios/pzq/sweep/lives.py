@@ -18,7 +18,7 @@ ODD_LINES = (
     "messages: 5\u00b2",
     "messages: " + 5000 * "9",
 )
-#: Numbers that do not fit into so many bits: of a whole number with a sign, or of a floating-point one.
+#: Where so many bits end, of a whole number or of a floating-point one.
 LARGE = {
     32: (2**31 - 1, 2**31, 2**32, 5_000_000_000),
     53: (2**53, 2**53 + 1),
