@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 from conformance.rules.outcomes import SLACK_S, settled_by_place
@@ -11,7 +11,7 @@ from conformance.rules.registry import May, Violation, invariant
 from conformance.rules.requests import asked_by_ops
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
-from conformance.run.facts import Written
+from conformance.run.facts import Settled, Written
 from conformance.run.reported import ReportedOutcome, bodies_of, keys_of
 from conformance.run.showing import message, shown
 from conformance.run.trace import Position
@@ -58,9 +58,13 @@ def written_once(case: Case) -> Iterator[Violation]:
         over = "" if has_waited else _over(case, reported.get(one.body), one)
         is_once = not one.is_deduplicated and (has_answer or not case.traits.settlement.repeats)
         if first is not one and (over or is_once):
-            late_s = one.at.t - words[0].at.t if has_answer else 0.0
-            over = over or (f" {late_s:.1f} s after its answer had come" if has_answer else "")
-            yield May("repeats", f"{message(one.body)} was written again{over}"), one.at
+            text = f"{message(one.body)} was written again{over or _answered(one, words, has_answer)}"
+            yield May("repeats", text), one.at
+
+
+def _answered(one: Written, words: Sequence[Settled], has_answer: bool) -> str:
+    """How long its answer had been there when a message was written, for people; "" if it had none."""
+    return f" {one.at.t - words[0].at.t:.1f} s after its answer had come" if has_answer else ""
 
 
 def _over(case: Case, reported: ReportedOutcome | None, one: Written) -> str:

@@ -141,6 +141,19 @@ async def late_service(context: ScriptContext) -> None:
     await context.close(timeout=10.0)
 
 
+@base(role="service", injections=False)
+async def lost_in_close(context: ScriptContext) -> None:
+    """The connection is lost while a node stops, and no server is there any more."""
+    peer(context)
+    await joined(context)
+    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await context.sleep(1)
+    loop = asyncio.get_running_loop()
+    context.killed.update(context.broker.engine.connections)
+    loop.call_later(0.02, context.broker.crash)
+    await context.close(timeout=10.0)
+
+
 @base(role="caller", injections=False)
 async def another_instance(context: ScriptContext) -> None:
     """A node crashes and is back at once under its id, with other services, and counts from the beginning."""

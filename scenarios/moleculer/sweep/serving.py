@@ -164,22 +164,26 @@ def broken_streams(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Positio
             yield at, f"the stream of {request.action} ends {wrong}"  # type: ignore[union-attr]
 
 
-def misread_streams(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:
-    """Answers of actions that read what was uploaded to its end, and are not about what came."""
-    reading = {
+def _reading_actions(ops: Sequence[RunOp]) -> set[str]:
+    """The actions that read what is uploaded, and answer with that."""
+    return {
         f"{done.args['service']}.{name}"
         for done in ops
         if done.op == "mol.serve"
         for name, what in done.args["actions"].items()
         if isinstance(what, Mapping) and what.get("read_stream")
     }
+
+
+def misread_streams(ops: Sequence[RunOp], facts: Facts) -> Iterator[tuple[Position, str]]:
+    """Answers of actions that read what was uploaded to its end, and are not about what came."""
     for flow in facts.flows:
         asked = flow.question if flow.direction == "served" else None
         answer = asked.answer if asked is not None else None
         if asked is None or asked.answered is None or not isinstance(answer, Response):
             continue
         action = getattr(asked.frame, "action", None)
-        if action not in reading or answer.success is not True:
+        if action not in _reading_actions(ops) or answer.success is not True:
             continue
         is_whole = flow.whole is not None and flow.whole <= asked.answered
         if not is_whole or (flow.error is not None and not flow.has_two_ends):

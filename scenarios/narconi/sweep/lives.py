@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.run.bases import Base, ScriptContext, base, text
+from fakebrokers.faults import drop
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 
 
@@ -38,6 +39,17 @@ async def closing(context: ScriptContext) -> None:
         context.begin("publish", body=text(f"a{number}"), **PUBLISH)
     context.begin("narc.take", target="P")
     await context.close()
+
+
+@base(role="publisher", injections=False)
+async def close_unanswered(context: ScriptContext) -> None:
+    """A close of connections whose server takes no notice of their Close frames, and goes on."""
+    queues(context, "P", "C")
+    await context.connect(auto_reconnect=True)
+    await context.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=EVENTS)
+    await context.op("publish", body=text("first"), **PUBLISH)
+    context.broker.faults.add(drop(kind="WsClose", direction="in"))
+    await context.close(timeout=10.0)
 
 
 @base(role="publisher", injections=False)

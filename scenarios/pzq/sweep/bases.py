@@ -21,11 +21,12 @@ from scenarios.pzq.sweep.consuming import (
     unsubscribed,
 )
 from scenarios.pzq.sweep.lives import (
+    LARGE_COUNTERS,
+    answered_late,
     ask,
     at_rest,
     both,
     closing,
-    large_counters,
     odd_counters,
     outage,
     rounds,
@@ -34,7 +35,7 @@ from scenarios.pzq.sweep.lives import (
     two_sessions,
 )
 from scenarios.pzq.sweep.producing import (
-    alike_ids,
+    ALIKE_IDS,
     blank_ids,
     bodies,
     bulk,
@@ -49,10 +50,12 @@ from scenarios.pzq.sweep.varied import aborted, hasty, inside, wrong_clock
 from scenarios.pzq.sweep.walking import WALKS
 
 __all__ = [
+    "ALIKE_IDS",
+    "LARGE_COUNTERS",
     "WALKS",
     "aborted",
-    "alike_ids",
     "alike_keys",
+    "answered_late",
     "ask",
     "at_rest",
     "blank_ids",
@@ -73,7 +76,6 @@ __all__ = [
     "in_time",
     "inside",
     "instances_in_turn",
-    "large_counters",
     "not_to_be_sent",
     "odd_counters",
     "one_ends",

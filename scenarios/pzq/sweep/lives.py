@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.run.bases import ScriptContext, base, text
-from fakebrokers.faults import rst
+from conformance.run.bases import Base, ScriptContext, base, text
+from fakebrokers.faults import latency, rst
 from fakebrokers.pzq.faults import garbled_monitor
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, put, subscribed, watched
 
@@ -18,8 +18,12 @@ ODD_LINES = (
     "messages: 5\u00b2",
     "messages: " + 5000 * "9",
 )
-#: Where numbers of 31, 32, 53, 63 and 64 bits end.
-LARGE = (2**31 - 1, 2**31, 2**32, 5_000_000_000, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1)
+#: Where so many bits end, of a whole number or of a floating-point one.
+LARGE = {
+    32: (2**31 - 1, 2**31, 2**32, 5_000_000_000),
+    53: (2**53, 2**53 + 1),
+    64: (2**63 - 1, 2**63, 2**64 - 1),
+}
 
 
 @base(role="monitor")
@@ -44,16 +48,37 @@ async def odd_counters(context: ScriptContext) -> None:
     await context.finale("pzq.monitor")
 
 
+def large_counters(bits: int) -> Base:
+    """Counters of a broker that is old and full."""
+
+    async def script(context: ScriptContext) -> None:
+        """Counters at the end of what fits into so many bits, and beyond it."""
+        context.notes.lies = True
+        await context.connect()
+        for number in LARGE[bits]:
+            lines = f"messages: 7\ndb_size: {number}\nexpired_messages: {number}\n"
+            name = context.broker.faults.add(garbled_monitor(lines))
+            await context.op("pzq.monitor")
+            context.broker.faults.remove(name)
+        await context.finale("pzq.monitor")
+
+    return base(role="monitor", injections=False, name=f"large-counters-{bits}")(script)
+
+
+LARGE_COUNTERS = [large_counters(bits) for bits in LARGE]
+
+
 @base(role="monitor", injections=False)
-async def large_counters(context: ScriptContext) -> None:
-    """Counters of a broker that is old and full: beyond 32 and 53 bits, up to 64."""
-    context.notes.lies = True
+async def answered_late(context: ScriptContext) -> None:
+    """Questions whose answers come when their ops are over; then others, and the counters have changed."""
     await context.connect()
-    for number in LARGE:
-        lines = f"messages: 7\ndb_size: {number}\nexpired_messages: {number}\n"
-        name = context.broker.faults.add(garbled_monitor(lines))
-        await context.op("pzq.monitor")
+    for number in range(2):
+        name = context.broker.faults.add(latency(1.0, direction="out"))
+        await context.op("pzq.monitor", 0.5)
         context.broker.faults.remove(name)
+        put(context, f"m{number}")
+        await context.sleep(2)
+        await context.op("pzq.monitor")
     await context.finale("pzq.monitor")
 
 

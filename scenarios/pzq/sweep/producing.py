@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from conformance.run.bases import ScriptContext, base, text
+from conformance.run.bases import Base, ScriptContext, base, text
 from fakebrokers.pzq.faults import refuse_message
 from scenarios.pzq.sweep._shared import PROBE, PUBLISH
 
 #: Pairs that are one for whoever takes them for UTF-8, ends them at a NUL, normalizes or cuts them.
-ALIKE = (
-    (b"\x80\x01", b"\x81\x01"),
-    (b"a\x00b", b"a\x00c"),
-    ("\u00e9".encode(), "e\u0301".encode()),
-    (b"x" * 300 + b"1", b"x" * 300 + b"2"),
-)
+ALIKE = {
+    "bytes": (b"\x80\x01", b"\x81\x01"),
+    "nul": (b"a\x00b", b"a\x00c"),
+    "accent": ("\u00e9".encode(), "e\u0301".encode()),
+    "end": (b"x" * 300 + b"1", b"x" * 300 + b"2"),
+}
 
 
 @base(role="publisher")
@@ -93,19 +93,25 @@ async def blank_ids(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
-@base(role="publisher", needs=["caller_key"], injections=False)
-async def alike_ids(context: ScriptContext) -> None:
+def alike_ids(what: str) -> Base:
     """Messages under way at once whose ids are told apart only by their bytes."""
-    await context.connect()
-    for number, pair in enumerate(ALIKE):
-        calls = [
-            context.begin(
-                "publish", body=text(f"a{number}/{i}"), key={"b64": b64encode(id).decode()}, **PUBLISH
-            )
-            for i, id in enumerate(pair)
-        ]
-        await context.ended(calls)
-    await context.finale("publish", **PROBE)
+    pair = [{"b64": b64encode(id).decode()} for id in ALIKE[what]]
+
+    async def script(context: ScriptContext) -> None:
+        """Messages under way at once whose ids differ in a byte that is easily overlooked."""
+        await context.connect()
+        for number in range(2):
+            calls = [
+                context.begin("publish", body=text(f"a{number}/{i}"), key=key, **PUBLISH)
+                for i, key in enumerate(pair)
+            ]
+            await context.ended(calls)
+        await context.finale("publish", **PROBE)
+
+    return base(role="publisher", needs=["caller_key"], injections=False, name=f"alike-ids-{what}")(script)
+
+
+ALIKE_IDS = [alike_ids(what) for what in ALIKE]
 
 
 @base(role="publisher")

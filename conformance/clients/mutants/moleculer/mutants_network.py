@@ -103,3 +103,13 @@ class MoleculerComesBackAfterClose(MoleculerClient):
 
     async def rejoin(self) -> None:
         await asyncio.shield(asyncio.ensure_future(super().rejoin()))
+
+
+@mutant("close-fails-when-lost", tag="life-cycle", breaks=["M3"])
+class CloseFailsWhenLost(MoleculerClient):
+    """A close during which the connection is lost ends with an error, and the node goes on."""
+
+    async def close(self, timeout: float | None = None) -> None:
+        if self.is_open:
+            await self.send_close((timeout or 5.0) / 2)
+        self.abort()

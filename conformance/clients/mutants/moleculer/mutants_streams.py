@@ -165,16 +165,6 @@ class FailedSourcesEndWell(Caller):
         super().send_end(command, rest, packet)
 
 
-@mutant("stream-errors-lose-their-words", tag="wording", breaks=["M13"])
-class StreamErrorsLoseTheirWords(Caller):
-    """Says that an upload breaks off, and not why."""
-
-    def send_end(self, command: str, rest: str, packet: Json) -> None:
-        if "$streamError" in packet["headers"]:
-            packet = {**packet, "headers": {"$streamError": {"name": "Error", "message": "aborted"}}}
-        super().send_end(command, rest, packet)
-
-
 @mutant("failed-answers-end-well", tag="data", breaks=["M13"])
 class FailedAnswersEndWell(Server):
     """An answer whose source fails ends as if that were all of it."""

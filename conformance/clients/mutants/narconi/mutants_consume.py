@@ -350,7 +350,7 @@ class FramesPutOffPings(Socket):
 
 
 @mutant("one-end-is-the-end-of-all", tag="life-cycle", breaks=["N10"])
-class OneEndIsTheEndOfAll(Subscription):
+class OneSubscriptionEndsAll(Subscription):
     """When one subscription has ended, the others take in what comes, and deliver none of it."""
 
     async def _deliver_message(self, delivery: Any) -> None:

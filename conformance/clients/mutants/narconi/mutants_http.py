@@ -287,48 +287,23 @@ class DeadConnectionIsKept(HttpConnection):
 # headers: a letter of Latin-1 stands for what the check of headers does not let through
 
 
-class _LinesBack(HttpConnection):
+class _MarksBack(HttpConnection):
     async def exchange(self, method: str, request: bytes) -> Response:
         head, end, body = request.partition(b"\r\n\r\n")
-        return await super().exchange(method, head.replace(b"\x85", b"\n") + end + body)
+        return await super().exchange(method, head.translate(MARKS_BACK) + end + body)
 
 
-@mutant("line-feeds-in-headers", tag="wire", breaks=["N3"], also=[_LinesBack])
-class LineFeedsInHeaders(HttpApi):
-    """Sends a header whose value has a line feed without a carriage return before it."""
+MARKS = {ord("\n"): "\x85", ord("\r"): "\x84", 0: "\x83"}
+MARKS_BACK = bytes.maketrans(b"\x85\x84\x83", b"\n\r\0")
+
+
+@mutant("odd-marks-in-headers", tag="wire", breaks=["N3"], also=[_MarksBack])
+class OddMarksInHeaders(HttpApi):
+    """Sends a header whose value has the end of a line that is no pair, or a NUL."""
 
     def header_text(self, value: Any) -> str:
         text = super().header_text(value)
-        return text if "\r" in text else text.replace("\n", "\x85")
-
-
-class _NulsBack(HttpConnection):
-    async def exchange(self, method: str, request: bytes) -> Response:
-        head, end, body = request.partition(b"\r\n\r\n")
-        return await super().exchange(method, head.replace(b"\x85", b"\0") + end + body)
-
-
-@mutant("nuls-in-headers", tag="wire", breaks=["N3"], also=[_NulsBack])
-class NulsInHeaders(HttpApi):
-    """Sends a header whose value has a NUL."""
-
-    def header_text(self, value: Any) -> str:
-        return super().header_text(value).replace("\0", "\x85")
-
-
-class _ReturnsBack(HttpConnection):
-    async def exchange(self, method: str, request: bytes) -> Response:
-        head, end, body = request.partition(b"\r\n\r\n")
-        return await super().exchange(method, head.replace(b"\x85", b"\r") + end + body)
-
-
-@mutant("returns-in-headers", tag="wire", breaks=["N3"], also=[_ReturnsBack])
-class ReturnsInHeaders(HttpApi):
-    """Sends a header whose value has a carriage return without a line feed after it."""
-
-    def header_text(self, value: Any) -> str:
-        text = super().header_text(value)
-        return text if "\n" in text else text.replace("\r", "\x85")
+        return text if "\r\n" in text else text.translate(MARKS)
 
 
 @mutant("empty-posts-without-a-length", tag="wire", breaks=["N3"])

@@ -378,3 +378,15 @@ class MetadataAsLongAsTheirLetters(Publisher):
     def encode_metadata(self, metadata: Mapping[str, Any]) -> bytes:
         whole = super().encode_metadata(metadata)
         return whole[: len(whole.decode())]
+
+
+@mutant("unanswered-close-fails", tag="life-cycle", breaks=["N7"])
+class UnansweredCloseFails(Socket):
+    """A close ends with an error where the server does not answer, and leaves the connection open."""
+
+    async def close(self) -> None:
+        if self.is_open:
+            self._closing = True
+            self.write(CLOSE, (1000).to_bytes(2, "big"))
+            await asyncio.wait_for(self.ended.wait(), self.close_wait_s())
+        self.abort()

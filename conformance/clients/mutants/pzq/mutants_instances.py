@@ -101,7 +101,7 @@ class EndedConsumersGoOn(Consumer):
 
 
 @mutant("one-end-is-the-end-of-all", tag="life-cycle", breaks=["P5"])
-class OneEndIsTheEndOfAll(Consumer):
+class OneConsumerEndsAll(Consumer):
     """When one consumer has ended, the others take in what comes, and deliver none of it."""
 
     def receive(self, parts: Parts) -> None:
