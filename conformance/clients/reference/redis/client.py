@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -72,7 +73,7 @@ class RedisClient:
     async def connect(self, timeout: float | None = None) -> None:
         """Open the line for commands. Raises `ClientError`."""
         try:
-            await self.runtime.tasks.within(timeout, self.commands.ready())
+            await self.runtime.tasks.within(timeout, self.commands.ready(math.inf))
         except BaseException:
             self.abort()
             raise
@@ -106,24 +107,37 @@ class RedisClient:
         end = self.runtime.clock.deadline(timeout)
         if words[0].upper() in BLOCKING:
             return await self.runtime.tasks.within(timeout, self.pop(words, timeout))
-        link = await self.runtime.tasks.within(timeout, self.commands.ready())
+        link = await self.commands.ready(end)
         return checked(await link.send(words, end - self.runtime.clock.now()))
 
     async def pop(self, words: Words, timeout: float | None) -> Any:
-        """A command that waits at the server: on a connection of its own, which ends with whoever waits."""
-        link = self.runtime.part(Link)(self.runtime, lambda link, error: None, self.received)
-        self.popping.append(link)
+        """A command that waits at the server: on a connection of its own, which is kept for the next one, but
+        ends with whoever gives up: nothing may be popped for nobody.
+        """
+        idle = [link for link in self.popping if link.is_open and not link.waiting]
+        link = idle[0] if idle else self.runtime.part(Link)(self.runtime, self.nobody, self.received)
         try:
-            await link.open(self.settings)
-            return await link.ask(words, timeout)
+            if not idle:
+                self.popping.append(link)
+                await link.open(self.settings)
+            return checked(await link.send(words, timeout))
+        except asyncio.CancelledError:
+            link.abort(ClientError("closed", "it was called off"))
+            raise
+        except ClientError as error:
+            if error.kind == "timeout":
+                link.abort(error)
+            raise
         finally:
-            self.popping.remove(link)
-            link.abort(ClientError("closed", "it is done"))
+            self.popping = [link for link in self.popping if link.is_open]
+
+    def nobody(self, link: Link, error: ClientError) -> None:
+        """A connection that only pops is lost, which whoever waits is told."""
 
     async def pipeline(self, commands: Sequence[Words], timeout: float | None = None) -> list[Any]:
         """The answers to commands that are said at once; an error of the server is one of them."""
         end = self.runtime.clock.deadline(timeout)
-        link = await self.runtime.tasks.within(timeout, self.commands.ready())
+        link = await self.commands.ready(end)
         answers = [link.send(words, end - self.runtime.clock.now()) for words in commands]
         return [await answer for answer in answers]
 
@@ -133,15 +147,16 @@ class RedisClient:
         """Listen; returns when the server has said so. Raises `ClientError`."""
         self.subscriptions.append(subscription)
         try:
-            await self.runtime.tasks.within(timeout, self.listen(subscription, timeout))
+            await self.listen(subscription, timeout)
         except BaseException:
             self.forget(subscription)
             raise
 
     async def listen(self, subscription: Subscription, timeout: float | None) -> None:
         """Ask on the line."""
-        link = await self.listener.ready()
-        await self.ask(link, subscription, timeout)
+        end = self.runtime.clock.deadline(timeout)
+        link = await self.listener.ready(end)
+        await self.ask(link, subscription, end - self.runtime.clock.now())
         subscription.is_open = True
 
     async def ask(self, link: Link, subscription: Subscription, timeout: float | None = None) -> None:

@@ -45,15 +45,21 @@ class Line:
         """Whether commands go out at once."""
         return self.link is not None and self.link.is_open
 
-    async def ready(self) -> Link:
+    async def ready(self, deadline: float) -> Link:
         """The link, in the order of asking; waits for the next one while the session reconnects.
 
-        Raises:
-            ClientError: connection where there is none and none will come; what opening it has ended with.
-        """
-        return await self.queue.after(self._ready())
+        Args:
+            deadline: On the clock's `now`.
 
-    async def _ready(self) -> Link:
+        Raises:
+            ClientError: connection where there is none and none will come; timeout, closed; what opening it
+                has ended with.
+        """
+        return await self.queue.after(self._ready(deadline))
+
+    async def _ready(self, deadline: float) -> Link:
+        if self.runtime.is_closed:
+            raise ClientError("closed", "the client is closed", definite=True)
         if self.link is not None and self.link.is_open:
             return self.link
         if self._opening is None:
@@ -61,7 +67,7 @@ class Line:
                 raise ClientError("connection", "the connection is lost", definite=True)
             self._begin(self.open())
         assert self._opening is not None
-        return await self.runtime.tasks.join(self._opening, definite=True)
+        return await self.runtime.tasks.join(self._opening, deadline, definite=True)
 
     def _begin(self, work: Any) -> None:
         task = self._opening = self.runtime.tasks.spawn(work)

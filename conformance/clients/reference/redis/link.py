@@ -15,6 +15,7 @@ Answer = asyncio.Future[Any]
 
 MESSAGES = (b"message", b"pmessage", b"smessage")
 CHANGES = (b"subscribe", b"psubscribe", b"ssubscribe", b"unsubscribe", b"punsubscribe", b"sunsubscribe")
+GRACE_S = 1.0  #: in which an answer may come that nobody waits for any more
 #: Errors after which another attempt with the same credentials ends alike.
 DENIED = ("NOAUTH", "WRONGPASS", "NOPERM")
 
@@ -34,17 +35,19 @@ class Settings(NamedTuple):
     auto_reconnect: bool = False
 
 
-class Slot(NamedTuple):
-    """Whoever waits for an answer, and when it is overdue."""
+class Slot:
+    """Whoever waits for an answer, and the timer that ends the wait."""
 
-    words: Words
-    answer: Answer
-    timer: asyncio.TimerHandle
+    def __init__(self, words: Words, answer: Answer, timer: asyncio.TimerHandle) -> None:
+        self.words = words
+        self.answer = answer
+        self.timer = timer
 
 
 class Link(asyncio.Protocol):
-    """Answers belong to commands by their order alone: one that is overdue, and whatever cannot be read, ends
-    the connection. Who is called off leaves its place, and its answer is dropped when it comes.
+    """Answers belong to commands by their order alone. Who is called off, or has no time left, leaves its
+    place, and its answer is dropped when it comes. One that is overdue by `GRACE_S`, and whatever cannot be
+    read, ends the connection.
 
     Args:
         lost: Is called once, when the connection has ended by anything but `abort`.
@@ -70,7 +73,8 @@ class Link(asyncio.Protocol):
         self.is_open = False
 
     async def open(self, settings: Settings) -> None:
-        """Dial and log in. Raises `ClientError` (connection, auth, refused, protocol)."""
+        """Dial and log in. Raises `ClientError` (connection, auth, refused, protocol, closed)."""
+        self.check_open()
         try:
             self.wire = await self.runtime.network.dial(settings.endpoint, lambda: self)
         except OSError as error:
@@ -82,12 +86,18 @@ class Link(asyncio.Protocol):
             self.abort(ClientError("closed", "the handshake was given up"))
             raise
 
+    def check_open(self) -> None:
+        """Raise `ClientError` (closed) after the end of the session."""
+        if self.runtime.is_closed:
+            raise ClientError("closed", "the client is closed", definite=True)
+
     async def greet(self, settings: Settings) -> None:
         """The handshake."""
         words = [b"HELLO", b"%d" % settings.resp]
         if settings.password is not None:
             words += [b"AUTH", (settings.user or "default").encode(), settings.password.encode()]
         await self.ask(words)
+        self.parser.resp3 = settings.resp == 3
 
     def send(self, words: Words, timeout: float | None = None) -> Answer:
         """Say a command; the future ends with its answer, or a `ClientError`."""
@@ -97,9 +107,15 @@ class Link(asyncio.Protocol):
             answer.set_exception(ClientError("connection", "the connection is gone", definite=True))
             return answer
         seconds = DEFAULT_TIMEOUT_S if timeout is None else timeout
-        self.waiting.append(Slot(words, answer, loop.call_later(seconds, self.overdue, answer)))
+        self.waiting.append(Slot(words, answer, loop.call_later(seconds, self.late, answer)))
         self.wire.write(self.encode(words))
         return answer
+
+    def late(self, answer: Answer) -> None:
+        """The time of whoever waits is over."""
+        fail(answer, ClientError("timeout", "no answer in time"))
+        slot = next(slot for slot in self.waiting if slot.answer is answer)
+        slot.timer = asyncio.get_running_loop().call_later(GRACE_S, self.overdue)
 
     async def ask(self, words: Words, timeout: float | None = None) -> Any:
         """Say a command and wait. Raises `ClientError`, refused or auth for an error of the server."""
@@ -109,9 +125,8 @@ class Link(asyncio.Protocol):
         """The bytes of a command."""
         return command(words)
 
-    def overdue(self, answer: Answer) -> None:
-        """An answer has not come in time, and those after it cannot be told from it."""
-        fail(answer, ClientError("timeout", "no answer in time"))
+    def overdue(self) -> None:
+        """An answer does not come, and those after it cannot be told from it."""
         self.lose(ClientError("connection", "an answer is overdue"))
 
     # what comes
@@ -123,6 +138,7 @@ class Link(asyncio.Protocol):
                     return
                 self.take(value)
         except ClientError as error:
+            self.runtime.callbacks.trouble("read", error)
             self.lose(error)
 
     def take(self, value: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.clients.adapter import kit
 from conformance.clients.adapter.contract import STRICT
-from conformance.clients.reference.kit import Reference, ReferenceAdapter, Runtime, seconds
+from conformance.clients.reference.kit import ClientError, Reference, ReferenceAdapter, Runtime, seconds
 from conformance.clients.reference.redis.client import RedisClient, Received, Subscription
 from conformance.clients.reference.redis.link import Settings
 from conformance.clients.reference.redis.resp import ErrorReply
@@ -45,7 +45,10 @@ class RedisOps:
         sending = self.session(session).call(words, seconds(timeout_ms))
 
         async def work() -> Json:
-            return {"meta": {"receivers": await sending}}
+            count = await sending
+            if not isinstance(count, int):
+                raise ClientError("protocol", f"expected the number of receivers, got {count!r:.80}")
+            return {"meta": {"receivers": count}}
 
         return await self.adapter.published(work(), wait, request_id)
 

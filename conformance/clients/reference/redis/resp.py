@@ -11,6 +11,8 @@ DEPTH_MAX = 16  #: arrays in one another
 ITEMS_MAX = 1 << 20  #: of an array
 BULK_MAX = 512 << 20  #: bytes of a string
 LINE_MAX = 64 << 10  #: bytes before the end of a line
+#: What only RESP3 has: big numbers, errors and texts with a length, sets, attributes.
+LATER = (b"(", b"!", b"=", b"~", b"|")
 
 
 class Push(tuple[Any, ...]):
@@ -32,9 +34,13 @@ class Parser:
     """Values of one connection: bytes, int, float, bool, None, list, `Push`, `ErrorReply`.
 
     A simple string is bytes as a bulk string is; a map is the list of its keys and values in turn.
+
+    Attributes:
+        resp3: Whether values are allowed that RESP2 does not have.
     """
 
     def __init__(self) -> None:
+        self.resp3 = False
         self.rest = b""
         self.needed = 0
 
@@ -61,9 +67,11 @@ class Parser:
                 raise unreadable(self.rest[at : at + 20])
             return None
         mark, line, at = self.rest[at : at + 1], self.rest[at + 1 : end], end + 2
-        if mark in b"$=!" and mark:
+        if mark in LATER and not self.resp3:
+            raise unreadable(mark + line)
+        if mark in (b"$", b"=", b"!"):
             return self.bulk(mark, self.size(line, BULK_MAX), at)
-        if mark in b"*~>%|" and mark:
+        if mark in (b"*", b"~", b">", b"%", b"|"):
             return self.many(mark, self.size(line, ITEMS_MAX), at, depth)
         return self.simple(mark, line), at
 
@@ -127,7 +135,7 @@ class Parser:
     def number(self, line: bytes) -> int:
         """An integer."""
         digits = line[1:] if line[:1] in (b"-", b"+") else line
-        if not digits.isdigit() or len(digits) > 40:
+        if not digits.isdigit() or len(digits) > (40 if self.resp3 else 19):
             raise unreadable(line)
         return int(line)
 
