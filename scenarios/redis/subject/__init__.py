@@ -44,8 +44,8 @@ class RedisSubject(Subject):
     close_frame = close_answer = ""
     ways = 2
     turns = 4
+    finds_losses = False
     messages_wait = False
-    beyond = (512 << 20) + 1
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)

@@ -38,6 +38,7 @@ class Line:
         self.backoff = runtime.backoff(FIRST_S, LONGEST_S)
         self.queue = WaitQueue()
         self.link: Link | None = None
+        self.over: ClientError | None = None  #: why the session is over
         self._opening: asyncio.Task[Link] | None = None
 
     @property
@@ -63,6 +64,8 @@ class Line:
         if self.link is not None and self.link.is_open:
             return self.link
         if self._opening is None:
+            if self.over is not None:
+                raise ClientError(self.over.kind, self.over.text, code=self.over.code, definite=True)
             if self.link is not None:
                 raise ClientError("connection", "the connection is lost", definite=True)
             self._begin(self.open())
@@ -105,6 +108,7 @@ class Line:
         try:
             link = await self.backoff.retry(self.open, lambda error: error.kind == "auth")
         except ClientError as error:
+            self.over = error
             self.runtime.callbacks.report("disconnected", error.text, error.code)
             raise
         self.runtime.callbacks.report("reconnected")

@@ -115,6 +115,6 @@ REFERENCE = Reference(
     roles=("publisher", "consumer", "caller"),
     contract={**STRICT, "many_connections": True},
     caps=(
-        "ack_timeout auto_reconnect callback_raise callback_sleep cancel clock_offset reentrant resp3 stats tls"
+        "ack_timeout auto_reconnect callback_raise callback_sleep cancel clock_offset reentrant resp3 shards stats tls"
     ),
 )

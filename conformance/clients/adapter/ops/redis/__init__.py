@@ -82,5 +82,8 @@ PROFILE = Profile(
     protocol="redis",
     roles=("publisher", "consumer", "caller"),
     ops=ops_in(globals()),
-    capabilities={"resp3": "the library speaks RESP3 if asked to"},
+    capabilities={
+        "resp3": "the library speaks RESP3 if asked to",
+        "shards": "subscriptions to sharded channels",
+    },
 )
