@@ -19,13 +19,32 @@ from conformance.clients.reference.redis.resp import Parser
 # NET-1 bytes
 
 
-@mutant("one-read-one-reply", tag="wire", breaks=["X1", "X4", "D3"])
+@mutant("one-read-one-reply", tag="wire", breaks=["X1", "D3"])
 class OneReadOneReply(Parser):
     """Takes what comes at once for whole replies."""
 
     def feed(self, data: bytes) -> Iterator[Any]:
         self.rest, self.needed = b"", 0
         yield from super().feed(data)
+
+
+@mutant("two-replies-a-read", tag="wire", breaks=["X1"])
+class TwoRepliesARead(Parser):
+    """Reads on after two replies only with the next bytes, and has lost the others."""
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        yield from [*super().feed(data)][:2]
+
+
+@mutant("crowded-is-lost", tag="life-cycle", breaks=["X4"])
+class CrowdedIsLost(Link):
+    """Takes much that waits for its replies for a dead connection."""
+
+    def send(self, words: Words, timeout: float | None = None) -> Answer:
+        answer = super().send(words, timeout)
+        if sum(len(word) for slot in self.waiting for word in slot.words) > 128 << 10:
+            self.lose(ClientError("connection", "it does not get rid of what it writes"))
+        return answer
 
 
 @mutant("half-is-whole", tag="data", breaks=["X2"])
@@ -46,7 +65,7 @@ class WaitsForEver(Link):
         return super().send(words, 100_000.0)
 
 
-@mutant("many-bytes-are-too-many", tag="data", breaks=["X4", "X12", "D3"])
+@mutant("many-bytes-are-too-many", tag="data", breaks=["X12", "D3"])
 class ManyBytesAreTooMany(Link):
     """Cuts words after 64 KiB."""
 
@@ -62,16 +81,12 @@ class Impatient(Link):
         return super().send(words, min(0.5, 10.0 if timeout is None else timeout))
 
 
-@mutant("garbage-is-skipped", tag="wire", breaks=["X5"])
-class GarbageIsSkipped(Link):
-    """Waits for a reply after bytes that cannot be one, for as long as its caller does, and longer."""
-
-    async def ask(self, words: Words, timeout: float | None = None) -> Any:
-        return await super().ask(words, 100_000.0 if words[0] == b"HELLO" else timeout)
+@mutant("losses-are-defects", tag="wording", breaks=["X5"])
+class LossesAreDefects(Link):
+    """Reports a connection that it could not read, or lost, as a failure of its own."""
 
     def lose(self, error: ClientError) -> None:
-        if error.kind != "protocol":
-            super().lose(ClientError("internal", error.text))
+        super().lose(ClientError("internal", error.text))
 
 
 @mutant("bad-servers-are-shunned", tag="life-cycle", breaks=["X5"], aims=["NET-4.07"])
@@ -182,28 +197,6 @@ class ConnectsWithoutDeadline(RedisClient):
 
     async def connect(self, timeout: float | None = None) -> None:
         await super().connect(100_000.0)
-
-
-@mutant("bodies-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.04"])
-class BodiesAreKept(RedisClient):
-    """Never lets go of what it was given while there was no connection."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.kept: list[Words] = []
-
-    async def call(self, words: Words, timeout: float | None = None) -> Any:
-        if not self.commands.is_open:
-            self.kept.append(words)
-        return await super().call(words, timeout)
-
-    @property
-    def pending(self) -> int:
-        return super().pending + len(self.kept)
-
-    @property
-    def buffered_bytes(self) -> int:
-        return super().buffered_bytes + sum(len(word) for words in self.kept for word in words)
 
 
 @mutant("losses-leak-a-task", tag="life-cycle", breaks=["X9"], aims=["NET-3.09"])
