@@ -35,6 +35,9 @@ REFUSALS: Mapping[str, str] = {
     "FUTURE": "FUTURE nobody knows this word",
 }
 
+#: Commands by which libraries set their connections up, besides HELLO and AUTH.
+SET_UP = ("CLIENT", "INFO", "SELECT", "COMMAND")
+
 SPECIMENS: Mapping[type[Frame], Frame] = {
     f.Reply: f.Reply("OK"),
     f.RedisError: f.RedisError("ERR no"),
@@ -123,6 +126,10 @@ class RedisQuestions(Questions):
         if isinstance(frame, f.Reply | f.Subscribed):
             return f.RedisError(REFUSALS.get(code, "ERR no"))
         return f.Reply("OK") if isinstance(frame, f.RedisError) else None
+
+    def is_astray(self, frame: Frame) -> bool:
+        """What libraries say on each new connection, for whatever op needs it."""
+        return isinstance(frame, f.Command) and frame.verb.upper() in SET_UP
 
     def target_of(self, frame: Frame) -> str | None:
         names = channels_of(frame)

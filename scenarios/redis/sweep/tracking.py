@@ -30,8 +30,8 @@ BLOCKING = ("BLPOP", "BRPOP", "BRPOPLPUSH", "BLMPOP", "BLMOVE")
 
 
 def code_of(text: str) -> str:
-    """The kind of an error: its first word."""
-    return text.partition(" ")[0]
+    """The kind of an error: its first word, as text."""
+    return resp.raw(text).decode(errors="replace").partition(" ")[0]
 
 
 class Tracking:

@@ -191,7 +191,7 @@ class SubscriptionsAreForgotten(RedisClient):
 # NET-3 requests, memory, callbacks
 
 
-@mutant("connects-without-deadline", tag="life-cycle", breaks=["X8"], aims=["NET-2.12"])
+@mutant("connects-without-deadline", tag="life-cycle", breaks=["X5", "X8"], aims=["NET-2.12"])
 class ConnectsWithoutDeadline(RedisClient):
     """Waits for its first connection as long as that takes."""
 
