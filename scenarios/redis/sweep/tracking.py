@@ -28,6 +28,9 @@ ENDING: dict[type[Frame], type[Frame]] = {
 ALLOWED = ("PING", "QUIT", "RESET")
 BLOCKING = ("BLPOP", "BRPOP", "BRPOPLPUSH", "BLMPOP", "BLMOVE")
 
+#: A client that has given a reply up may give its connection up with it, at once or later.
+OVERDUE_S = 0.5
+
 
 def code_of(text: str) -> str:
     """The kind of an error: its first word, as text."""
@@ -41,6 +44,7 @@ class Tracking:
         self.conn = conn
         self.facts = facts
         self._waiting: deque[Question] = deque()
+        self._asked: list[Question] = []
         self._left: dict[int, list[str]] = {}  #: names of a command that have no answer of their own yet
         self._windows: dict[tuple[type[Frame], str], Window] = {}
         self._resp3 = False
@@ -60,12 +64,16 @@ class Tracking:
                 self._came(seen.frame, seen.at)
         for window in self._windows.values():
             window.closed = window.closed or self.conn.ended
+        for one in self._asked:
+            if one.answered is None or one.answered.t - one.asked.t > OVERDUE_S:
+                self.conn.unwanted = self.conn.unwanted or one.asked
 
     # the client
 
     def _said(self, frame: Any, at: Position) -> None:
         question = Question(self.conn, frame, None, at)
         self._waiting.append(question)
+        self._asked.append(question)
         if isinstance(frame, f.Publish | f.Spublish):
             self._count += 1
             question.key = (frame.channel, "", f"{self.conn.name}#{self._count}")
@@ -104,12 +112,17 @@ class Tracking:
     # the server
 
     def _came(self, frame: Any, at: Position) -> None:
-        if isinstance(frame, f.Message | f.Pmessage | f.Smessage):
+        if isinstance(frame, f.Message | f.Pmessage | f.Smessage) and (self._resp3 or self._has_opened):
             self._message(frame, at)
         elif isinstance(frame, f.Subscribed):
             self._subscribed(frame, at)
         elif not (isinstance(frame, f.Reply) and isinstance(frame.value, resp.Push)):
             self._replied(frame, at)
+
+    @property
+    def _has_opened(self) -> bool:
+        """Whether the client has asked for messages: else an array is a reply in RESP2, whatever is in it."""
+        return any(type(one.frame) in OPENING for one in self._asked)
 
     def _message(self, frame: Any, at: Position) -> None:
         name = frame.pattern if isinstance(frame, f.Pmessage) else frame.channel
@@ -157,7 +170,7 @@ class Tracking:
         place: Any = question.key
         if isinstance(frame, f.RedisError):
             self.facts.settled.append(Settled(self.conn, at, place, False, question.code))
-        elif isinstance(frame.value, int):
+        elif isinstance(frame, f.Reply) and isinstance(frame.value, int):
             details = {"receivers": frame.value}
             self.facts.settled.append(Settled(self.conn, at, place, True, details=details))
 

@@ -150,7 +150,14 @@ class RedisClient:
             await self.listen(subscription, timeout)
         except BaseException:
             self.forget(subscription)
+            link = self.listener.link
+            if link is not None and link.is_open and self.is_last(subscription):
+                link.send([WAYS[subscription.way][1], subscription.name])  # it may have been heard
             raise
+
+    def is_last(self, subscription: Subscription) -> bool:
+        """Whether there is no other one of the same name."""
+        return not any(one.key == subscription.key for one in self.subscriptions)
 
     async def listen(self, subscription: Subscription, timeout: float | None) -> None:
         """Ask on the line."""
@@ -195,8 +202,7 @@ class RedisClient:
         """No callback begins any more; returns when the server knows. Raises `ClientError`."""
         self.forget(subscription)
         link = self.listener.link
-        others = any(one.key == subscription.key for one in self.subscriptions)
-        if link is not None and link.is_open and not others:
+        if link is not None and link.is_open and self.is_last(subscription):
             await link.ask([WAYS[subscription.way][1], subscription.name], timeout)
 
     def forget(self, subscription: Subscription) -> None:

@@ -144,23 +144,23 @@ class Link(asyncio.Protocol):
     def take(self, value: Any) -> None:
         """One value: a message, or the next answer."""
         kind = value[0] if isinstance(value, list | Push) and value else None
-        if kind in MESSAGES and (isinstance(value, Push) or self.listens):
+        apart = isinstance(value, Push) or self.listens
+        changing = bool(self.waiting) and self.waiting[0].words[0].lower() in CHANGES
+        if apart and kind in MESSAGES:
             self.push(value)
         elif isinstance(value, Push) and kind not in CHANGES:
             self.push(value)
-        elif not self.waiting:
-            self.unasked(value)
+        elif not self.waiting or (apart and kind in CHANGES and not changing):
+            self.runtime.callbacks.note(f"an answer to no command was dropped: {value!r:.80}")
         else:
-            slot = self.waiting.popleft()
-            slot.timer.cancel()
+            slot = self.waiting[0]
+            if changing and not isinstance(value, ErrorReply) and not is_about(value, slot.words):
+                raise ClientError("protocol", f"{value!r:.80} does not answer {slot.words!r:.80}")
+            self.waiting.popleft().timer.cancel()
             if slot.answer.done():
                 self.runtime.callbacks.note("an answer came that nobody waits for any more")
             else:
                 slot.answer.set_result(value)
-
-    def unasked(self, value: Any) -> None:
-        """An answer to nothing: where the next one belongs cannot be known."""
-        self.lose(ClientError("protocol", f"an answer to no command: {value!r:.80}"))
 
     def connection_lost(self, error: Exception | None) -> None:
         self.lose(ClientError("connection", str(error) if error else "the server has ended it"))
@@ -182,6 +182,12 @@ class Link(asyncio.Protocol):
             slot = self.waiting.popleft()
             slot.timer.cancel()
             fail(slot.answer, error)
+
+
+def is_about(value: Any, words: Words) -> bool:
+    """Whether a change of subscriptions is the one that was asked for."""
+    wanted = [words[0].lower(), *words[1:2]]
+    return isinstance(value, list | Push) and list(value[:2]) == wanted
 
 
 def fail(answer: Answer, error: ClientError) -> None:
