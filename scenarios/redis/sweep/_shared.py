@@ -11,6 +11,7 @@ PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
 EVENTS = {"mode": "event"}
 GET, SET, INCR = ["GET", "K"], ["SET", "K", "value"], ["INCR", "N"]
 POP = ["BLPOP", "L", "1"]
+LONG_S = 60.0  #: in which every back-off has ended
 LOOK_S = 10.0
 
 
@@ -27,9 +28,9 @@ async def subscribed(context: ScriptContext, target: str = "C", sub: str = "c1",
 
 
 async def watched(context: ScriptContext, body: str, target: str = "C") -> None:
-    """Clear the faults, and see that messages still come."""
+    """Clear the faults, wait until every back-off has ended, and see that messages still come."""
     context.calm()
-    await context.sleep(LOOK_S)
+    await context.sleep(LONG_S)
     put(context, target, body)
     await context.sleep(LOOK_S)
     context.mark("subscribed")

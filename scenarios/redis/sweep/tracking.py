@@ -12,6 +12,7 @@ from conformance.run.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.redis import frames as f
 from fakebrokers.redis import resp
+from fakebrokers.redis.codec import RedisCodec
 
 #: The kinds that begin and end subscriptions, with the kind of message that comes by them.
 OPENING: dict[type[Frame], type[Frame]] = {
@@ -24,6 +25,8 @@ ENDING: dict[type[Frame], type[Frame]] = {
     f.Punsubscribe: f.Pmessage,
     f.Sunsubscribe: f.Smessage,
 }
+MESSAGES = f.Message | f.Pmessage | f.Smessage
+ENDED = {kind.__name__.lower(): of for kind, of in ENDING.items()}
 #: What a client with subscriptions may say in RESP2 besides those (document, "Life of a connection").
 ALLOWED = ("PING", "QUIT", "RESET")
 BLOCKING = ("BLPOP", "BRPOP", "BRPOPLPUSH", "BLMPOP", "BLMOVE")
@@ -35,6 +38,11 @@ OVERDUE_S = 0.5
 def code_of(text: str) -> str:
     """The kind of an error: its first word, as text."""
     return resp.raw(text).decode(errors="replace").partition(" ")[0]
+
+
+def array_of(frame: Frame) -> Any:
+    """The array that a message, or a change of subscriptions, is on the wire."""
+    return resp.read(RedisCodec().encode(frame), 0)[0]
 
 
 class Tracking:
@@ -112,7 +120,9 @@ class Tracking:
     # the server
 
     def _came(self, frame: Any, at: Position) -> None:
-        if isinstance(frame, f.Message | f.Pmessage | f.Smessage) and (self._resp3 or self._has_opened):
+        if not (self._resp3 or self._has_opened) and isinstance(frame, f.Subscribed | MESSAGES):
+            frame = f.Reply(array_of(frame))
+        if isinstance(frame, MESSAGES):
             self._message(frame, at)
         elif isinstance(frame, f.Subscribed):
             self._subscribed(frame, at)
@@ -121,7 +131,7 @@ class Tracking:
 
     @property
     def _has_opened(self) -> bool:
-        """Whether the client has asked for messages: else an array is a reply in RESP2, whatever is in it."""
+        """Whether the client has asked for messages; else an array is a reply in RESP2, whatever is in it."""
         return any(type(one.frame) in OPENING for one in self._asked)
 
     def _message(self, frame: Any, at: Position) -> None:
@@ -133,6 +143,9 @@ class Tracking:
     def _subscribed(self, frame: f.Subscribed, at: Position) -> None:
         if not self._waiting or id(self._waiting[0]) not in self._left:
             self.conn.unwanted = self.conn.unwanted or at
+            ended = self._windows.pop((ENDED.get(frame.action, f.Reply), frame.channel or ""), None)
+            if ended is not None:
+                ended.closed = at
             return
         question = self._waiting[0]
         left, kind = self._left[id(question)], type(question.frame)

@@ -232,10 +232,10 @@ class WaitsInsideCallbacks(RedisClient):
         subscription.feed._handle = held  # noqa: SLF001
         await super().subscribe(subscription, timeout)
 
-    async def call(self, words: Words, timeout: float | None = None) -> Any:
+    async def publish(self, channel: bytes, body: bytes, timeout: float | None = None) -> int:
         while self.busy:
             await asyncio.sleep(0.01)
-        return await super().call(words, timeout)
+        return await super().publish(channel, body, timeout)
 
 
 @mutant("losses-are-raised", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])

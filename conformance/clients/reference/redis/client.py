@@ -110,6 +110,17 @@ class RedisClient:
         link = await self.commands.ready(end)
         return checked(await link.send(words, end - self.runtime.clock.now()))
 
+    async def publish(self, channel: bytes, body: bytes, timeout: float | None = None) -> int:
+        """How many got the message. Raises `ClientError`."""
+        end = self.runtime.clock.deadline(timeout)
+        link = await self.commands.ready(end)
+        count = checked(await link.send([b"PUBLISH", channel, body], end - self.runtime.clock.now()))
+        if isinstance(count, int):
+            return count
+        error = ClientError("protocol", f"expected the number of receivers, got {count!r:.80}")
+        link.lose(error)  # it is another command's
+        raise error
+
     async def pop(self, words: Words, timeout: float | None) -> Any:
         """A command that waits at the server: on a connection of its own, which is kept for the next one, but
         ends with whoever gives up: nothing may be popped for nobody.

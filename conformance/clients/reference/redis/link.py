@@ -187,7 +187,7 @@ class Link(asyncio.Protocol):
 def is_about(value: Any, words: Words) -> bool:
     """Whether a change of subscriptions is the one that was asked for."""
     wanted = [words[0].lower(), *words[1:2]]
-    return isinstance(value, list | Push) and list(value[:2]) == wanted
+    return isinstance(value, list | Push) and list(value[:2]) == wanted and len(value) == 3
 
 
 def fail(answer: Answer, error: ClientError) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.clients.adapter import kit
 from conformance.clients.adapter.contract import STRICT
-from conformance.clients.reference.kit import ClientError, Reference, ReferenceAdapter, Runtime, seconds
+from conformance.clients.reference.kit import Reference, ReferenceAdapter, Runtime, seconds
 from conformance.clients.reference.redis.client import RedisClient, Received, Subscription
 from conformance.clients.reference.redis.link import Settings
 from conformance.clients.reference.redis.resp import ErrorReply
@@ -41,14 +41,11 @@ class RedisOps:
         self, session: str, target: str, body: Json, wait: bool = True, timeout_ms: float | None = None,
         request_id: int | None = None,
     ) -> Json:  # fmt: skip
-        words = [b"PUBLISH", target.encode(), kit.body_bytes(body)]
-        sending = self.session(session).call(words, seconds(timeout_ms))
+        payload = kit.body_bytes(body)
+        sending = self.session(session).publish(target.encode(), payload, seconds(timeout_ms))
 
         async def work() -> Json:
-            count = await sending
-            if not isinstance(count, int):
-                raise ClientError("protocol", f"expected the number of receivers, got {count!r:.80}")
-            return {"meta": {"receivers": count}}
+            return {"meta": {"receivers": await sending}}
 
         return await self.adapter.published(work(), wait, request_id)
 
