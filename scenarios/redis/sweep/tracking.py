@@ -92,10 +92,13 @@ class Tracking:
         if type(frame) in OPENING:
             self._left[id(question)] = list(frame.channels)
             for name in frame.channels:
-                window = Window(self.conn, name, name, None, at)
-                if (OPENING[type(frame)], name) not in self._windows:
-                    self._windows[OPENING[type(frame)], name] = window
-                    self.facts.windows.append(window)
+                key = OPENING[type(frame)], name
+                former = self._windows.get(key)
+                if former is None or former.opened:
+                    self._windows[key] = Window(self.conn, name, name, None, at)
+                    self.facts.windows.append(self._windows[key])
+                    if former is not None:
+                        former.closed = at
         elif type(frame) in ENDING:
             kind = ENDING[type(frame)]
             names = frame.channels or [name for of, name in self._windows if of is kind]
