@@ -15,7 +15,7 @@ class RedisActions(Actions):
     """See `conformance.search.random.actions.Actions`."""
 
     protocol = "redis"
-    canary = "replies-by-value"
+    canary = "last-asked-first-answered"
     recover_s = 30.0
     forgets = True
     connecting = {"auto_reconnect": True}  # noqa: RUF012 # as its type says
