@@ -18,6 +18,9 @@ class RedisActions(Actions):
     canary = "last-asked-first-answered"
     recover_s = 30.0
     forgets = True
+    reads_once = True
+    #: What comes late would be executed in another order, which no TCP connection shows a server.
+    without = ("delay", "reorder")
     connecting = {"auto_reconnect": True}  # noqa: RUF012 # as its type says
     probe = ("publish", {"target": "probe", "wait": True, "body": text("probe")})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,7 +43,8 @@ class RedisOps:
         request_id: int | None = None,
     ) -> Json:  # fmt: skip
         payload = kit.body_bytes(body)
-        sending = self.session(session).publish(target.encode(), payload, seconds(timeout_ms))
+        client = self.session(session)
+        sending = asyncio.ensure_future(client.publish(target.encode(), payload, seconds(timeout_ms)))
 
         async def work() -> Json:
             return {"meta": {"receivers": await sending}}
