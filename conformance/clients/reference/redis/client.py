@@ -117,9 +117,8 @@ class RedisClient:
         count = checked(await link.send([b"PUBLISH", channel, body], end - self.runtime.clock.now()))
         if isinstance(count, int):
             return count
-        error = ClientError("protocol", f"expected the number of receivers, got {count!r:.80}")
-        link.lose(error)  # it is another command's
-        raise error
+        link.lose(ClientError("connection", "a reply is that to another command"))
+        raise ClientError("protocol", f"expected the number of receivers, got {count!r:.80}")
 
     async def pop(self, words: Words, timeout: float | None) -> Any:
         """A command that waits at the server: on a connection of its own, which is kept for the next one, but
