@@ -38,9 +38,7 @@ async def wrong_password(broker: Redis, client: Client, expect: Expect) -> None:
     expect.ok(result, "the right password works", id="the-right-password-works")
 
 
-@scenario(
-    "RED-3.02", "MUST", "critical", basis=["D9"], needs=["auto_reconnect"], roles=CALLER, server=LOGIN
-)
+@scenario("RED-3.02", "MUST", "critical", basis=["D9"], needs=["auto_reconnect"], roles=CALLER, server=LOGIN)
 async def login_after_a_loss(broker: Redis, client: Client, expect: Expect) -> None:
     """The login after a loss.
 

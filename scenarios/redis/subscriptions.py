@@ -63,9 +63,7 @@ async def subscribed_again(broker: Redis, client: Client, expect: Expect) -> Non
             expect.equal(len(got), len(set(got)), criterion, id=id)
 
 
-@scenario(
-    "RED-2.02", "MUST", "high", basis=["D5"], needs=["auto_reconnect"], roles=CONSUMER, timeout_s=60
-)
+@scenario("RED-2.02", "MUST", "high", basis=["D5"], needs=["auto_reconnect"], roles=CONSUMER, timeout_s=60)
 async def ended_while_away(broker: Redis, client: Client, expect: Expect) -> None:
     """A subscription that the application ends while the server is away.
 

@@ -67,7 +67,9 @@ class Adapter(kit.AdapterBase):
     library_version = redis.__version__
     protocols = ("redis",)
     roles = ("publisher", "consumer", "caller")
-    caps = "auto_reconnect callback_raise callback_sleep cancel lazy_subscribe reentrant resp3 shards stats tls"
+    caps = (
+        "auto_reconnect callback_raise callback_sleep cancel lazy_subscribe reentrant resp3 shards stats tls"
+    )
     lacks = "connect.auto_reconnect"
     callbacks = ("message", "error")
     contract = {  # noqa: RUF012 # as its type says

@@ -123,9 +123,7 @@ class PatternIsTheChannel(RedisClient):
     """Reports the pattern where a message was published to a channel that fits it."""
 
     def received(self, value: Sequence[Any]) -> None:
-        super().received(
-            [*value[:2], value[1], value[-1]] if value[0] == b"pmessage" else value
-        )
+        super().received([*value[:2], value[1], value[-1]] if value[0] == b"pmessage" else value)
 
 
 # logins

@@ -220,7 +220,7 @@ class WaitsInsideCallbacks(RedisClient):
     busy = 0
 
     async def subscribe(self, subscription: Subscription, timeout: float | None = None) -> None:
-        handle = subscription.feed._handle  # noqa: SLF001 - it is the defect
+        handle = subscription.feed._handle
 
         async def held(message: Any) -> None:
             self.busy += 1
@@ -229,7 +229,7 @@ class WaitsInsideCallbacks(RedisClient):
             finally:
                 self.busy -= 1
 
-        subscription.feed._handle = held  # noqa: SLF001
+        subscription.feed._handle = held
         await super().subscribe(subscription, timeout)
 
     async def publish(self, channel: bytes, body: bytes, timeout: float | None = None) -> int:
@@ -305,4 +305,3 @@ class BodiesAreText(RedisClient):
         *head, payload = value
         text = payload.decode(errors="replace").encode() if isinstance(payload, bytes) else payload
         super().received([*head, text])
-

@@ -146,9 +146,7 @@ class Link(asyncio.Protocol):
         kind = value[0] if isinstance(value, list | Push) and value else None
         apart = isinstance(value, Push) or self.listens
         changing = bool(self.waiting) and self.waiting[0].words[0].lower() in CHANGES
-        if apart and kind in MESSAGES:
-            self.push(value)
-        elif isinstance(value, Push) and kind not in CHANGES:
+        if (apart and kind in MESSAGES) or (isinstance(value, Push) and kind not in CHANGES):
             self.push(value)
         elif not self.waiting or (apart and kind in CHANGES and not changing):
             self.runtime.callbacks.note(f"an answer to no command was dropped: {value!r:.80}")

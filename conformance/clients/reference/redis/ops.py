@@ -9,7 +9,7 @@ from typing import Any
 from conformance.clients.adapter import kit
 from conformance.clients.adapter.contract import STRICT
 from conformance.clients.reference.kit import Reference, ReferenceAdapter, Runtime, seconds
-from conformance.clients.reference.redis.client import RedisClient, Received, Subscription
+from conformance.clients.reference.redis.client import Received, RedisClient, Subscription
 from conformance.clients.reference.redis.link import Settings
 from conformance.clients.reference.redis.resp import ErrorReply
 
@@ -114,6 +114,7 @@ REFERENCE = Reference(
     roles=("publisher", "consumer", "caller"),
     contract={**STRICT, "many_connections": True},
     caps=(
-        "ack_timeout auto_reconnect callback_raise callback_sleep cancel clock_offset reentrant resp3 shards stats tls"
+        "ack_timeout auto_reconnect callback_raise callback_sleep cancel clock_offset reentrant resp3 shards "
+        "stats tls"
     ),
 )

@@ -67,7 +67,9 @@ def test_replies_are_read_however_they_are_cut(data: bytes, wanted: list[Any], s
     assert [type(one) for one in got] == [type(one) for one in wanted]
 
 
-@pytest.mark.parametrize("data", [b"?x\r\n", b":x\r\n", b"$1\r\nabc", b"*-2\r\n", b"~1\r\n:1\r\n", b"*1\r\n" * 20])
+@pytest.mark.parametrize(
+    "data", [b"?x\r\n", b":x\r\n", b"$1\r\nabc", b"*-2\r\n", b"~1\r\n:1\r\n", b"*1\r\n" * 20]
+)
 def test_what_is_no_reply_is_refused(data: bytes) -> None:
     with pytest.raises(ClientError) as caught:
         list(Parser().feed(data))
