@@ -1,8 +1,8 @@
 """redis-py's asyncio client (https://pypi.org/project/redis/), driven by the adapter protocol.
 
-A session is one `Redis` with its pool, and one `PubSub` once something is subscribed to, which `run` reads. The
-library has one time-out for all that it reads, and tries ten times more before it reports a failure: both are
-left as they are. It reports no losses by itself; what `run` raises is an error event.
+A session is one `Redis` with its pool, and one `PubSub` once something is subscribed to, which `run` reads.
+The library has one time-out for all that it reads, and tries ten times more before it reports a failure: both
+are left as they are. It reports no losses by itself; what `run` raises is an error event.
 """
 
 from __future__ import annotations
