@@ -23,7 +23,7 @@ from fakebrokers.core.session import Codec
 from fakebrokers.redis import frames as f
 from fakebrokers.redis import resp
 from fakebrokers.redis.codec import RedisCodec
-from scenarios.redis.sweep.tracking import ENDING, OPENING, channels_of, code_of, track
+from scenarios.redis.sweep.tracking import ENDING, OPENING, channels_of, code_of, is_set_up, track
 
 #: Texts of errors, by their first word; a word that no server has, too.
 REFUSALS: Mapping[str, str] = {
@@ -34,9 +34,6 @@ REFUSALS: Mapping[str, str] = {
     "OOM": "OOM command not allowed when used memory > 'maxmemory'.",
     "FUTURE": "FUTURE nobody knows this word",
 }
-
-#: Commands by which libraries set their connections up, besides HELLO and AUTH.
-SET_UP = ("CLIENT", "INFO", "SELECT", "COMMAND")
 
 SPECIMENS: Mapping[type[Frame], Frame] = {
     f.Reply: f.Reply("OK"),
@@ -127,8 +124,7 @@ class RedisQuestions(Questions):
         return f.Reply("OK") if isinstance(frame, f.RedisError) else None
 
     def is_astray(self, frame: Frame) -> bool:
-        """What libraries say on each new connection, for whatever op needs it."""
-        return isinstance(frame, f.Command) and frame.verb.upper() in SET_UP
+        return is_set_up(frame)
 
     def target_of(self, frame: Frame) -> str | None:
         names = channels_of(frame)

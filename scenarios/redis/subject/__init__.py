@@ -18,7 +18,7 @@ from conformance.clients.adapter.result import Result
 from fakebrokers import Redis
 from fakebrokers.faults import Fault, corrupt, latency, reply, rst
 from fakebrokers.journal import Record, Tap
-from fakebrokers.redis.frames import Publish, Subscribed
+from fakebrokers.redis import frames as f
 from scenarios.subjects.base import Subject
 from scenarios.subjects.facts import Op
 
@@ -69,7 +69,7 @@ class RedisSubject(Subject):
         """What clients have published to a channel, by that record of the journal."""
         found = self.broker.journal.select(kind="Publish", tap=Tap.HEARD)
         frames = [r.frame for r in found if until is None or r.seq <= until]
-        return [frame.payload for frame in frames if isinstance(frame, Publish) and frame.channel == name]
+        return [frame.payload for frame in frames if isinstance(frame, f.Publish) and frame.channel == name]
 
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
         """Published by nobody; what has no subscriber waits for `wait_messages`."""
@@ -83,7 +83,7 @@ class RedisSubject(Subject):
 
     def subscriptions(self, since: int) -> list[Record]:
         found = self.broker.journal.select(kind="Subscribed", tap=Tap.SENT, since=since)
-        return [r for r in found if isinstance(r.frame, Subscribed) and r.frame.action == "subscribe"]
+        return [r for r in found if isinstance(r.frame, f.Subscribed) and r.frame.action == "subscribe"]
 
     def ask_to_close(self, connection: str, code: int, reason: str) -> None:
         raise NotImplementedError("a Redis server says nothing before it ends a connection")
@@ -179,6 +179,21 @@ class RedisSubject(Subject):
         if queue not in self._listened:
             self._listened[queue] = self.broker.journal.last_seq
             self._kept[queue] = self._published(queue) + self._kept[queue]
+
+    def are(self, got: Sequence[Message], wanted: Sequence[bytes]) -> bool:
+        """Each once, in the order in which they came to the server, as who has a pool says them in any; without
+        those of which a fault has let only a part leave: nothing comes twice.
+        """
+        order = {body: number for number, body in enumerate(self._heard())}
+        due = sorted(wanted, key=lambda body: order.get(body, 0))
+        cut = [r.frame for r in self.broker.journal.select(kind="Message", tap=Tap.SENT) if r.fault]
+        lost = {frame.payload for frame in cut if isinstance(frame, f.Message)}
+        return super().are(got, due) or super().are(got, [body for body in due if body not in lost])
+
+    def _heard(self) -> list[bytes]:
+        """All that was published by clients."""
+        found = self.broker.journal.select(kind="Publish", tap=Tap.HEARD)
+        return [record.frame.payload for record in found if isinstance(record.frame, f.Publish)]
 
     async def wait_messages(self, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
         """Publish what is kept as soon as somebody listens, and wait."""

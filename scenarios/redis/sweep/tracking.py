@@ -29,6 +29,8 @@ MESSAGES = f.Message | f.Pmessage | f.Smessage
 ENDED = {kind.__name__.lower(): of for kind, of in ENDING.items()}
 #: What a client with subscriptions may say in RESP2 besides those (document, "Life of a connection").
 ALLOWED = ("PING", "QUIT", "RESET")
+#: Commands by which libraries set their connections up, besides HELLO and AUTH.
+SET_UP = ("CLIENT", "INFO", "SELECT", "COMMAND")
 BLOCKING = ("BLPOP", "BRPOP", "BRPOPLPUSH", "BLMPOP", "BLMOVE")
 
 #: A client that has given a reply up may give its connection up with it, at once or later.
@@ -181,6 +183,8 @@ class Tracking:
         question.accepted = not isinstance(frame, f.RedisError)
         if isinstance(frame, f.RedisError):
             question.code = code_of(frame.text)
+            if question.code == "ERR" and is_set_up(question.frame):
+                self.facts.questions.remove(question)  # older servers do not know all of it
 
     def _settle(self, question: Question, frame: Any, at: Position) -> None:
         place: Any = question.key
@@ -210,6 +214,11 @@ class Tracking:
 def track(conn: Conn, facts: Facts) -> None:
     """Note what a connection's frames mean."""
     Tracking(conn, facts).run()
+
+
+def is_set_up(frame: Any) -> bool:
+    """Whether libraries say this on each new connection, for whatever op needs it."""
+    return isinstance(frame, f.Command) and frame.verb.upper() in SET_UP
 
 
 def channels_of(frame: Any) -> Sequence[str]:
