@@ -181,8 +181,9 @@ class RedisSubject(Subject):
             self._kept[queue] = self._published(queue) + self._kept[queue]
 
     def are(self, got: Sequence[Message], wanted: Sequence[bytes]) -> bool:
-        """Each once, in the order in which they came to the server, as who has a pool says them in any; without
-        those of which a fault has let only a part leave: nothing comes twice.
+        """Whether each came once, in the order in which the server got them: who has a pool says them in any.
+
+        One of which only a part has left may be missing: nothing is delivered again.
         """
         order = {body: number for number, body in enumerate(self._heard())}
         due = sorted(wanted, key=lambda body: order.get(body, 0))
