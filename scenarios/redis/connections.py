@@ -6,8 +6,7 @@ import asyncio
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Redis
-from fakebrokers.faults import fault
-from fakebrokers.faults.effects import Drop, Inject
+from fakebrokers.faults import reply
 from fakebrokers.journal import Tap
 from scenarios._common import until
 from scenarios.redis._steps import CALLER, LOGIN, PASSWORD, asked, call, logins, works
@@ -113,8 +112,7 @@ async def server_that_loads(broker: Redis, client: Client, expect: Expect) -> No
     await client.connected(auto_reconnect=True)
     expect.prepared(await client.subscribe("orders"))
     await asked(client, expect, "SET", "key", "value")
-    effects = (Drop(), Inject(kind="RedisError", fields={"text": LOADING}))
-    broker.faults.add(fault(*effects, direction="out", name="loading"))
+    broker.faults.add(reply(1, fields={"text": LOADING}, direction="in", name="loading"))
     broker.kill(how="rst")
     await asyncio.sleep(1.0)
     call(client, "GET", "key", timeout=2.0)

@@ -86,7 +86,8 @@ def words_of(args: Args) -> list[bytes]:
 
 
 def _fits(args: Args, frame: f.Command) -> bool:
-    return [resp.raw(frame.verb), *frame.arguments] == words_of(args)
+    verb, *arguments = words_of(args)
+    return resp.raw(frame.verb).upper() == verb.upper() and list(frame.arguments) == arguments
 
 
 OPS = {"redis.call": Asks(f.Command, _fits, lambda answer: {"value": value_of(answer.value)})}

@@ -31,6 +31,8 @@ ENDED = {kind.__name__.lower(): of for kind, of in ENDING.items()}
 ALLOWED = ("PING", "QUIT", "RESET")
 #: Commands by which libraries set their connections up, besides HELLO and AUTH.
 SET_UP = ("CLIENT", "INFO", "SELECT", "COMMAND")
+#: With what a server turns away who has not the credentials.
+DENIED = ("NOAUTH", "WRONGPASS", "NOPERM")
 BLOCKING = ("BLPOP", "BRPOP", "BRPOPLPUSH", "BLMPOP", "BLMOVE")
 
 #: A client that has given a reply up may give its connection up with it, at once or later.
@@ -203,12 +205,18 @@ class Tracking:
 
     def _greeted(self, question: Question, at: Position) -> None:
         if not question.accepted:
-            if self.conn.ready is None:
+            goes_on = question.code not in DENIED and self._waits_for_more(at)
+            if self.conn.ready is None and not goes_on:
                 self.conn.turned_away = at, question.code
+            self.conn.ready = self.conn.ready or (at if goes_on else None)
             return
         self.conn.ready = self.conn.ready or at
         if isinstance(question.frame, f.Hello) and question.frame.version:
             self._resp3 = question.frame.version == "3"
+
+    def _waits_for_more(self, at: Position) -> bool:
+        """Whether the client says anything after that: it can do without HELLO, in RESP2."""
+        return any(seen.at > at for seen in self.conn.of("in"))
 
 
 def track(conn: Conn, facts: Facts) -> None:
