@@ -90,7 +90,7 @@ class LossesAreDefects(Link):
 
 
 @mutant("bad-servers-are-shunned", tag="life-cycle", breaks=["X5"], aims=["NET-4.07"])
-class BadServersAreShunned(Link):
+class RedisBadServersAreShunned(Link):
     """Never again connects to a server that has sent something wrong five times."""
 
     bad: ClassVar[Counter[str]] = Counter()
@@ -107,7 +107,7 @@ class BadServersAreShunned(Link):
 
 
 @mutant("certificates-unchecked", tag="life-cycle", breaks=["X5"], aims=["NET-1.15"])
-class CertificatesUnchecked(kit.CertificatesUnchecked):
+class RedisCertificatesUnchecked(kit.CertificatesUnchecked):
     """Takes any certificate."""
 
 
@@ -115,12 +115,12 @@ class CertificatesUnchecked(kit.CertificatesUnchecked):
 
 
 @mutant("reconnects-without-pause", tag="life-cycle", breaks=["X6", "D9"])
-class ReconnectsWithoutPause(kit.ReconnectsWithoutPause):
+class RedisReconnectsWithoutPause(kit.ReconnectsWithoutPause):
     """Tries to reconnect twenty times a second."""
 
 
 @mutant("reconnects-in-step", tag="life-cycle", breaks=["X6"])
-class ReconnectsInStep(kit.ReconnectsInStep):
+class RedisReconnectsInStep(kit.ReconnectsInStep):
     """Waits equally long before a reconnect as every other client."""
 
 
@@ -142,7 +142,7 @@ class ReconnectsOnce(Line):
 
 
 @mutant("reconnect-survives-close", tag="life-cycle", breaks=["X7"])
-class ReconnectSurvivesClose(Line):
+class RedisReconnectSurvivesClose(Line):
     """Goes on reconnecting when it is closed meanwhile."""
 
     def lost(self, link: Link, error: ClientError) -> None:
@@ -161,7 +161,7 @@ class ReconnectSurvivesClose(Line):
 
 
 @mutant("close-is-a-mark", tag="life-cycle", breaks=["X7"])
-class CloseIsAMark(RedisClient):
+class RedisCloseIsAMark(RedisClient):
     """Only takes no more ops when it is closed; its connections stay."""
 
     async def close(self, timeout: float | None = None) -> None:
@@ -209,7 +209,7 @@ class LossesLeakATask(Line):
 
 
 @mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"])
-class CallbackErrorsVanish(kit.CallbackErrorsVanish):
+class RedisCallbackErrorsVanish(kit.CallbackErrorsVanish):
     """Drops what a callback raises."""
 
 
