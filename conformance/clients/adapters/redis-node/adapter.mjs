@@ -182,7 +182,7 @@ class Adapter extends AdapterBase {
       const code = codeOf(error)
       return new Failure(DENIED.has(code) ? "auth" : "refused", text, { code })
     }
-    if (error?.name === "ParserError") return new Failure("protocol", text)
+    if (error?.name === "ParserError" || /Unknown RESP type/.test(error?.message)) return new Failure("protocol", text)
     if (error?.message === "connect ETIMEDOUT" || error?.message === "Command timed out") return new Failure("timeout", text)
     const isLost = ["MaxRetriesPerRequestError", "AbortError"].includes(error?.name)
     if (isLost || /Connection is closed|Connection closed|isn't writeable/.test(error?.message)) return new Failure("connection", text)
