@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
@@ -133,7 +134,7 @@ async def counted_once(broker: Redis, client: Client, expect: Expect) -> None:
     """
     await client.connected(auto_reconnect=True)
     await asked(client, expect, "SET", "n", "0")
-    match = {"kind": "Reply", "direction": "out", "where": {"value": 1}}
+    match: dict[str, Any] = {"kind": "Reply", "direction": "out", "where": {"value": 1}}
     broker.faults.add(fault(Drop(), Rst(), **match, nth=1, scope="run", name="lost"))
     result = await call(client, "INCR", "n", timeout=10.0)
     fired = broker.faults.fired("lost")

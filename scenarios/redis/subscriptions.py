@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
@@ -15,7 +16,7 @@ PUSHES = (b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n", b">2\r\n$6\r\nfuture\
 
 
 async def _listening(client: Client, expect: Expect, way: str) -> None:
-    options = {} if way == "channel" else {"way": way}
+    options: dict[str, Any] = {} if way == "channel" else {"way": way}
     expect.prepared(await client.subscribe(WAYS[way], way, **options))
 
 
