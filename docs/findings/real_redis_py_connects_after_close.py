@@ -25,7 +25,7 @@ async def main():
     await asyncio.sleep(0.5)
     await client.aclose()
     server = start()
-    await asyncio.wait([waiting], timeout=10)
+    await asyncio.wait([waiting])
     print("the server is back; the command has ended:", waiting.done() and repr(waiting.exception()))
     other = redis.asyncio.Redis(port=PORT)
     print("connections of the closed client:", len(await other.client_list()) - 1)

@@ -15,7 +15,7 @@ async def main(server):
     await client.aclose()
     print("closed; connections at the server:", len(server.connections))
     server.restart()
-    await asyncio.wait([waiting], timeout=10)
+    await asyncio.wait([waiting])
     print("the server is back; the command has ended:", waiting.done() and repr(waiting.exception()))
     print("connections of the closed client:", len(server.connections))
 
