@@ -38,6 +38,7 @@ PACKAGES = {
     "rabbitmq-stream-js": "rabbitmq-stream-js-client",
     "moleculer-0.14": "moleculer-0.14",
     "moleculer-0.15": "moleculer-0.15",
+    "redis-node": "ioredis",
 }
 HELPERS = TOP / "conformance" / "helpers"
 #: Jars of the Java client.
@@ -89,7 +90,8 @@ def set_up(finding: RootCause, folder: Path) -> list[str]:
 def javascript(finding: RootCause, folder: Path) -> list[str]:
     """The same, with the package in its `node_modules`."""
     name = PACKAGES[finding.client]
-    package = npm_package(name)
+    own = Path(find(finding.client).folder) / "node_modules" / name
+    package = own if own.is_dir() else npm_package(name)
     assert package is not None
     (folder / "node_modules").mkdir()
     (folder / "node_modules" / name.partition("-0.")[0]).symlink_to(package.resolve())
@@ -139,10 +141,10 @@ def source(package: str, file: str) -> list[str]:
 def installed(name: str, wanted: str) -> Path | None:
     """The folder of a package in a version; None if it is not there."""
     match name:
-        case "rstream" | "rbfly" | "aiohttp":
+        case "rstream" | "rbfly" | "aiohttp" | "redis":
             there = version_of(name) == wanted
             return Path(str(distribution(name).locate_file(""))) if there else None
-        case "rabbitmq-stream-js-client" | "moleculer":
+        case "rabbitmq-stream-js-client" | "moleculer" | "ioredis":
             found = npm_package(name if name != "moleculer" else f"moleculer-{wanted.rpartition('.')[0]}")
             described = json.loads((found / "package.json").read_text("utf-8")) if found else {}
             return found if described.get("version") == wanted else None

@@ -104,6 +104,7 @@ def places(protocol: Description, also: Iterable[tuple[str, Role]] = ()) -> list
         (direction, role)
         for kind in protocol.wires[0].frames
         for direction in SENT
+        if kind.way in ("", direction)
         for role in kind.spec.roles_in(direction)
     }
     return sorted(place for place in there if place[1] in SENT[place[0]] or place in also)

@@ -24,4 +24,5 @@ PROTOCOL = Protocol(
     wires=(WIRE,),
     effects="fakebrokers.redis.faults:EFFECTS",
     answers_in_order=True,
+    confirms=False,  # the answer to PUBLISH promises nothing of who was not there
 )

@@ -29,7 +29,7 @@ NOT_IN_MEMORY = {
     ),
     **dict.fromkeys(
         (
-            *((f"NET-2.12[{protocol}]", "") for protocol in ("blazingmq", "narconi", "rabbitmq-stream")),
+            *((item.label, item.variant) for item in all_scenarios() if item.id == "NET-2.12"),
             ("NET-2.06[pzq]", ""),
         ),
         "a connect that never completes",

@@ -36,7 +36,7 @@ class Message(SimpleNamespace):
 
 
 class Client:
-    """Of PZQ, BlazingMQ and Narconi."""
+    """Of PZQ, BlazingMQ, Narconi and Redis."""
 
     def __init__(self) -> None:
         self.kept: list[bytes] = []
@@ -90,6 +90,10 @@ class Client:
 
     async def take(self, target: str) -> Message | None:
         return Message(data=self.kept.pop(), headers={}, id="7") if self.kept else None
+
+    async def call(self, words: list[bytes]) -> list[Any]:
+        """Redis."""
+        return [words[0], len(words), None]
 
     async def monitor(self) -> dict[str, Any]:
         return {"messages": 0}

@@ -33,6 +33,7 @@ LEFT = {
     "pzq": ("monitor", "pzq.monitor"),
     "narconi": ("http", "narc.post"),
     "moleculer": ("emitter", "mol.emit"),
+    "redis": ("caller", "redis.call"),
 }
 
 

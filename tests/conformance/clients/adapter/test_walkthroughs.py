@@ -49,6 +49,14 @@ SCRIPTS: dict[str, Sequence[tuple[str, dict[str, Any]]]] = {
         ("pzq.monitor", {"session": "s"}),
         *END,
     ),
+    "redis": (
+        ("connect", {"session": "s", "endpoints": HOST}),
+        ("subscribe", LISTEN),
+        ("publish", HELLO),
+        ("publish", HELLO),
+        ("redis.call", {"session": "s", "words": ["GET", {"text": "k"}]}),
+        *END,
+    ),
     "blazingmq": (
         ("connect", {"session": "s", "endpoints": HOST}),
         ("bmq.open_queue", OPEN),

@@ -30,6 +30,7 @@ BEFORE: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "narconi": [("narc.ensure_queue", {"target": "q"}), SEND],
     "moleculer": [],
     "pzq": [SEND],
+    "redis": [],
 }
 AFTER: dict[str, tuple[str, dict[str, Any]]] = {
     "rabbitmq-stream": SEND,
@@ -37,6 +38,7 @@ AFTER: dict[str, tuple[str, dict[str, Any]]] = {
     "narconi": SEND,
     "moleculer": ("mol.emit", {"event": "a"}),
     "pzq": SEND,
+    "redis": SEND,
 }
 
 

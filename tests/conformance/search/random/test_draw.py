@@ -118,3 +118,9 @@ def test_faults_are_drawn_where_the_protocol_has_frames(protocol: str) -> None:
     there = places(find_protocol(protocol), material_of(protocol).actions.also)
     assert ("in", Role.DELIVER) not in there
     assert ("out", Role.DELIVER) in there
+
+
+def test_no_fault_is_drawn_at_frames_of_the_side_that_does_not_send_them() -> None:
+    there = places(find_protocol("redis"))
+    assert ("in", Role.HANDSHAKE) in there
+    assert ("out", Role.HANDSHAKE) not in there

@@ -1,0 +1,1 @@
+"""Redis: the mutants of `conformance.clients.reference.redis`."""

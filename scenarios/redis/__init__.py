@@ -1,0 +1,1 @@
+"""Redis: its scenarios, base scripts and workload."""

@@ -1,0 +1,1 @@
+"""Chaos of Redis; see `conformance.search.random`."""

@@ -1,0 +1,1 @@
+"""Redis in the sweep: what its frames mean, and its base scripts."""
