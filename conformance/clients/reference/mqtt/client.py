@@ -226,7 +226,7 @@ class MqttClient:
     async def available(self, deadline: float) -> Link:
         """The connection, or the next one; who began first goes on first.
 
-        Raises `ClientError`, definite: ``timeout``, ``closed``, ``connection`` (none comes, or too many wait).
+        Raises `ClientError`, definite: ``timeout``, ``closed``, ``connection`` (none comes, too many wait).
         """
         self.check_open()
         if self.is_open and not self._queued:
