@@ -32,6 +32,7 @@ CODES = {1: "its protocol", 2: "its id", 3: "it is not available", 4: "its login
 LOGIN = (4, 5)
 NOT_NOW = 3
 ASK_SHARE = 0.75  #: of the keep alive: silence of either side after which the client asks for a sign of life
+NOTES_MAX = 100
 FROM_SERVER = (Connack, Publish, Puback, Pubrec, Pubrel, Pubcomp, Suback, Unsuback, Pingresp)
 
 Request = Callable[[int], Subscribe | Unsubscribe]
@@ -69,7 +70,7 @@ class Link(asyncio.Protocol):
         self.waiting: dict[int, tuple[type[Frame], asyncio.Future[Any]]] = {}
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.codec = MqttCodec()
-        self._asking = 0
+        self._asking = self._notes = 0
         self._wire: Wire | None = None
 
     # life
@@ -246,4 +247,6 @@ class Link(asyncio.Protocol):
 
     def note(self, text: str) -> None:
         """Something came that nobody waits for."""
-        self.owner.runtime.callbacks.note(text)
+        self._notes += 1
+        if self._notes <= NOTES_MAX:
+            self.owner.runtime.callbacks.note(text)
