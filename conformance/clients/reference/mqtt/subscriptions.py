@@ -151,7 +151,7 @@ class Subscriptions:
     async def deliver(self, arrived: Arrived) -> None:
         """Call those who listen, one after the other, and then acknowledge."""
         frame = arrived.frame
-        listening = [each for each in self.active if fits(each.name, frame.topic)]
+        listening = [each for each in self.active if self.fits(each, frame.topic)]
         if not listening and arrived.link.session_present and not self.active:
             self.early = [*self.early, arrived][:EARLY_MAX]
             return
@@ -161,6 +161,10 @@ class Subscriptions:
         if not listening:
             self.client.runtime.callbacks.note(f"a message to {frame.topic!r}, to which nobody listens")
         self.acknowledge(arrived, raised=raised)
+
+    def fits(self, each: Subscription, topic: str) -> bool:
+        """Whether a message to a topic is for this subscription."""
+        return fits(each.name, topic)
 
     async def called(self, subscription: Subscription, frame: Publish) -> bool:
         """Whether a callback has ended well."""
