@@ -15,11 +15,10 @@ from conformance.clients.reference.mqtt.link import Link
 from conformance.clients.reference.mqtt.subscriptions import Subscriptions
 from fakebrokers.core.frames import Frame
 from fakebrokers.mqtt.codec import MqttCodec
-from fakebrokers.mqtt.frames import Connack, Disconnect, Suback
+from fakebrokers.mqtt.frames import Connack, Disconnect, Puback, Suback
 
 PAUSE_S = 2.0
-HASTE_S = 0.2
-SHUN = 5
+HASTE_S = 0.4
 
 # bytes
 
@@ -33,19 +32,19 @@ class OneReadOnePacket(Link):
         super().data_received(data)
 
 
-@mutant("first-packet-of-a-read", tag="data", breaks=["X1"])
-class FirstPacketOfARead(Link):
-    """Overlooks all packets of a read but the first."""
+@mutant("one-puback-of-a-read", tag="data", breaks=["X1"])
+class OnePubackOfARead(Link):
+    """Overlooks all PUBACKs of a read but the first."""
 
-    read = 0
+    came = 0
 
     def data_received(self, data: bytes) -> None:
-        self.read = 0
+        self.came = 0
         super().data_received(data)
 
     def handle(self, frame: Frame) -> None:
-        self.read += 1
-        if self.read == 1:
+        self.came += isinstance(frame, Puback)
+        if self.came < 2 or not isinstance(frame, Puback):
             super().handle(frame)
 
 
@@ -63,14 +62,20 @@ class FillsUpWithZeros(Link):
             super().connection_lost(error)
 
 
-@mutant("anything-lets-it-in", tag="life-cycle", breaks=["X5", "Q1"])
-class AnythingLetsItIn(Link):
+@mutant("any-byte-lets-it-in", tag="life-cycle", breaks=["X5", "Q1"])
+class AnyByteLetsItIn(Link):
     """Takes whatever comes first for CONNACK."""
 
-    def broken(self, text: str) -> None:
+    def data_received(self, data: bytes) -> None:
         if self.state == "new":
             self.let_in(Connack())
-        super().broken(text)
+            self.codec = MqttCodec()
+        else:
+            super().data_received(data)
+
+    def end(self, error: ClientError) -> None:
+        if error.kind != "connection" or self.heard_at:
+            super().end(error)
 
 
 @mutant("malformed-is-skipped", tag="wire", breaks=["X5"])
@@ -83,19 +88,20 @@ class MalformedIsSkipped(Link):
 
 @mutant("bad-servers-are-shunned", tag="life-cycle", breaks=["X5"], aims=["NET-4.07"])
 class MqttBadServersAreShunned(Link):
-    """Never again connects once something wrong has come five times."""
+    """Never again connects once something wrong has come."""
 
     bad: ClassVar[list[str]] = []
 
     async def open(self, endpoint: str, timeout: float) -> None:
-        if self.bad.count(endpoint) >= SHUN:
+        if endpoint in self.bad:
             raise ClientError("connection", "this server is bad", definite=True)
         self.endpoint = endpoint
         await super().open(endpoint, timeout)
 
-    def broken(self, text: str) -> None:
-        self.bad.append(self.endpoint)
-        super().broken(text)
+    def end(self, error: ClientError) -> None:
+        if error.kind in ("refused", "auth", "protocol"):
+            self.bad.append(self.endpoint)
+        super().end(error)
 
 
 # CONNACK and keep alive
@@ -136,23 +142,23 @@ class MqttWaitsForASilentServer(Link):
             self.ping()
 
 
-@mutant("impatient", tag="life-cycle", breaks=["X3", "X4"])
+@mutant("impatient", tag="life-cycle", breaks=["X1", "X3", "X4"])
 class Impatient(Link):
-    """Gives a server up that has said nothing for 200 ms, if it was said something."""
+    """Gives up a server that does not answer a PINGREQ within 400 ms."""
+
+    reads = 0
 
     async def watch(self, keep_alive: float) -> None:
         while self.state == "open":
-            await asyncio.sleep(0.1)
-            if self.sent_at > self.heard_at and self.owner.runtime.clock.now() - self.sent_at > HASTE_S:
+            before = self.reads
+            self.ping()
+            await asyncio.sleep(HASTE_S)
+            if self.reads == before:
                 self.end(ClientError("connection", "the server is slow"))
 
-
-@mutant("one-second-for-connack", tag="life-cycle", breaks=["X1", "X8"])
-class OneSecondForConnack(Link):
-    """Waits for half a second for CONNACK and for answers, whatever the time-out says."""
-
-    async def open(self, endpoint: str, timeout: float) -> None:
-        await super().open(endpoint, min(timeout, 0.5))
+    def data_received(self, data: bytes) -> None:
+        self.reads += 1
+        super().data_received(data)
 
 
 @mutant("connects-without-an-end", tag="life-cycle", breaks=["X8"], aims=["NET-2.12"])
@@ -166,6 +172,24 @@ class ConnectsWithoutAnEnd(Link):
 @mutant("requests-without-an-end", tag="life-cycle", breaks=["X8"])
 class RequestsWithoutAnEnd(Link):
     """A request waits for its answer for ever."""
+
+    async def ask(self, make: Any, timeout: float, late: Any = None) -> Any:
+        return await super().ask(make, 10_000.0, late)
+
+
+class _PatientClient(MqttClient):
+    async def publish(
+        self, topic: str, payload: bytes, qos: int, *, retain: bool, timeout: float
+    ) -> int | None:
+        return await super().publish(topic, payload, qos, retain=retain, timeout=10_000.0)
+
+
+@mutant("waits-whatever-happens", tag="life-cycle", breaks=["X3", "X8"], also=[_PatientClient])
+class WaitsWhateverHappens(Link):
+    """Gives up no silent server, and ends no op by its deadline."""
+
+    async def watch(self, keep_alive: float) -> None:
+        return
 
     async def ask(self, make: Any, timeout: float, late: Any = None) -> Any:
         return await super().ask(make, 10_000.0, late)

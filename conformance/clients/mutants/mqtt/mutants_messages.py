@@ -277,7 +277,7 @@ class DropsWhenSlow(Subscriptions):
             link.send(Puback(frame.packet_id))
 
 
-@mutant("newest-first", tag="data", breaks=["X1"])
+@mutant("newest-first", tag="data", breaks=["Q10"])
 class NewestFirst(Subscriptions):
     """Delivers what has come last first."""
 
