@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from conformance.clients.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Feed
+from conformance.clients.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Feed, Runtime
+from conformance.clients.reference.mqtt.link import Link
 from conformance.clients.reference.mqtt.topics import fits, is_filter
 from fakebrokers.mqtt.frames import Puback, Publish, Suback, Subscribe, Unsubscribe
-
-if TYPE_CHECKING:
-    from conformance.clients.reference.mqtt.client import MqttClient
-    from conformance.clients.reference.mqtt.link import Link
 
 REFUSED = 0x80
 EARLY_MAX = 1000  #: messages that are kept for an application that has not subscribed yet
@@ -36,6 +33,22 @@ class Arrived(NamedTuple):
     frame: Publish
 
 
+class Client(Protocol):
+    """Whose subscriptions they are."""
+
+    runtime: Runtime
+
+    def usable(self) -> Link:
+        """The connection. Raises `ClientError` (closed, connection)."""
+
+    def check_open(self) -> None:
+        """Raise `ClientError` (closed) if it is not."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection."""
+
+
 class Subscriptions:
     """Those of one client.
 
@@ -45,7 +58,7 @@ class Subscriptions:
         early: Messages of a session that has lasted, for which there is no subscription yet.
     """
 
-    def __init__(self, client: MqttClient) -> None:
+    def __init__(self, client: Client) -> None:
         self.client = client
         self.active: list[Subscription] = []
         self.parting: set[str] = set()
