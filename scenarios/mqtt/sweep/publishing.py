@@ -44,8 +44,8 @@ async def exactly_once(context: ScriptContext) -> None:
 async def lasting(context: ScriptContext) -> None:
     """A session that lasts: what is under way when its connection is lost goes on over the next one."""
     await context.connect(**LASTING)
-    for number in range(2):
-        name = context.broker.faults.add(latency(0.2, direction="out"))
+    for number, late_s in enumerate((0.4, 0.2)):  # PUBACK and PUBREC, or PUBCOMP alone
+        name = context.broker.faults.add(latency(late_s, direction="out"))
         calls = [
             context.begin("publish", 8.0, body=text(f"l{number}/{qos}"), qos=qos, **PUBLISH) for qos in (1, 2)
         ]

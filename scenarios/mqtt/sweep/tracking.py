@@ -131,6 +131,7 @@ class Tracking:
     def _see(self, seen: SeenFrame) -> None:
         frame, is_first = seen.frame, self.conn.ready is None and self.conn.turned_away is None
         if seen.direction == "out":
+            self.unanswered(seen.at.t)
             self._pinged = None
             if is_first and isinstance(frame, Malformed):
                 self.conn.spoiled = self.conn.spoiled or seen.at
@@ -150,14 +151,14 @@ class Tracking:
         ):
             step(frame, seen.at)
 
-    def unanswered(self, ended_s: float) -> None:
+    def unanswered(self, until_s: float) -> None:
         """A server that has not answered PINGREQ for long, and that is not given up."""
         if self._pinged is None or not self._pinged[1]:
             return
         at, keep_alive_s = self._pinged
-        if any(moment > at.t for moment in self.conn.handed):
+        until_s = until_s if self.conn.ended is None else min(until_s, self.conn.ended.t)
+        if any(at.t < moment < until_s for moment in self.conn.handed):
             return  # the rest of a packet that has begun, perhaps
-        until_s = ended_s if self.conn.ended is None else self.conn.ended.t
         if self.conn.reading_stopped is None and until_s - at.t > PATIENCE * keep_alive_s + 1.0:
             text = f"{until_s - at.t:.1f} s on a connection without an answer to PINGREQ"
             self.facts.misused.append((at, Should(text)))

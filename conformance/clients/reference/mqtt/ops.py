@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,10 +37,11 @@ class MqttOps:
             number = await client.publish(target, payload, qos, retain=retain, timeout=deadline_s(timeout_ms))
             return {"key": number}
 
+        begun = asyncio.ensure_future(work())  # those that wait do not overtake those that do not
         if not qos:
-            await work()
+            await begun
             return {"outcome": "sent", "key": None, "meta": {}}
-        return await self.adapter.published(work(), wait, request_id)
+        return await self.adapter.published(begun, wait, request_id)
 
     @kit.op("subscribe")
     async def subscribe(
