@@ -62,6 +62,7 @@ class Session:
         owed: How often it may acknowledge, by the kind of packet and its id.
         kept: Messages with QoS 2 that are delivered when they are released.
         windows: By the filter.
+        is_back: It has had a connection before, with which a message may have been lost unseen.
     """
 
     def __init__(self) -> None:
@@ -72,6 +73,7 @@ class Session:
         self.owed: Counter[tuple[type[Frame], int]] = Counter()
         self.kept: dict[int, Publish] = {}
         self.windows: dict[str, Window] = {}
+        self.is_back = False
 
     def forget(self) -> None:
         """The server remembers nothing."""
@@ -131,14 +133,7 @@ class Tracking:
     def _see(self, seen: SeenFrame) -> None:
         frame, is_first = seen.frame, self.conn.ready is None and self.conn.turned_away is None
         if seen.direction == "out":
-            self.unanswered(seen.at.t)
-            self._pinged = None
-            if is_first and isinstance(frame, Malformed):
-                self.conn.spoiled = self.conn.spoiled or seen.at
-            if _is_forbidden(frame, is_first=is_first):
-                self.conn.garbage = self.conn.garbage or seen.at
-            if isinstance(frame, Connack) and not is_first:
-                self.conn.unwanted = self.conn.unwanted or seen.at
+            self._handed(frame, seen.at, is_first=is_first)
         if not isinstance(frame, Connect | Connack):
             question = self._pairing.see(seen)
             if question is not None and isinstance(frame, Suback) and frame.codes:
@@ -150,6 +145,17 @@ class Tracking:
             isinstance(frame, Connect | Connack) or seen.direction == "in" or not is_first
         ):
             step(frame, seen.at)
+
+    def _handed(self, frame: Frame, at: Position, *, is_first: bool) -> None:
+        """Something has come from the server."""
+        self.unanswered(at.t)
+        self._pinged = None
+        if is_first and isinstance(frame, Malformed):
+            self.conn.spoiled = self.conn.spoiled or at
+        if _is_forbidden(frame, is_first=is_first):
+            self.conn.garbage = self.conn.garbage or at
+        if isinstance(frame, Connack) and not is_first:
+            self.conn.unwanted = self.conn.unwanted or at
 
     def unanswered(self, until_s: float) -> None:
         """A server that has not answered PINGREQ for long, and that is not given up."""
@@ -177,6 +183,7 @@ class Tracking:
         self.session = known if known is not None and not frame.clean else Session()
         if frame.client_id:
             self.session.ever |= known.ever if known is not None else set()
+            self.session.is_back = known is not None
             self._sessions[frame.client_id] = self.session
 
     def _let_in(self, frame: Connack, at: Position) -> None:
@@ -267,7 +274,7 @@ class Tracking:
             return
         self._take_id(frame.packet_id, frame, at)
         copy = frame.packet_id, frame.topic, frame.payload
-        if frame.dup and copy not in self.session.ever:
+        if frame.dup and not self.session.is_back and copy not in self.session.ever:
             self.facts.broken.append((at, f"message {frame.packet_id} has DUP, and was never sent (3.3.1.1)"))
         if frame.packet_id in self.session.received:
             text = f"message {frame.packet_id} again, after its PUBREC (4.3.3)"

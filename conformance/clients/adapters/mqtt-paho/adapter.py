@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import Any
 
@@ -22,7 +23,8 @@ Json = dict[str, Any]
 CODES = {132: 1, 133: 2, 136: 3, 134: 4, 135: 5}
 LOGIN = (4, 5)
 REFUSED = 0x80
-CLOSE_S = 5.0
+THREADS = 512  #: for messages that somebody waits for
+CLOSED = -1
 
 
 class Session:
@@ -113,6 +115,10 @@ class Adapter(kit.AdapterBase):
     callbacks = ("message", "session", "confirm")
     caps = "ack_timeout at_release auto_reconnect callback_raise callback_sleep counter_seed lasting tls will"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting = ThreadPoolExecutor(THREADS)
+
     @kit.op("connect")
     def connect(self, session: str, endpoints: list[str], options: Json, timeout_ms: float) -> None:
         host, port = kit.host_port(endpoints[0])
@@ -138,6 +144,8 @@ class Adapter(kit.AdapterBase):
         except BaseException:
             self.drop(made)
             raise
+        if code == CLOSED:
+            raise kit.Failure("closed", "closed while it connected")
         if code:
             self.drop(made)
             raise kit.Failure("auth" if code in LOGIN else "refused", "the server refused", code=code)
@@ -145,6 +153,7 @@ class Adapter(kit.AdapterBase):
     def drop(self, session: Session) -> None:
         """End a session."""
         session.is_closed = True
+        session.entered.put(CLOSED)
         session.client.disconnect()
         session.client.loop_stop()
 
@@ -158,7 +167,7 @@ class Adapter(kit.AdapterBase):
         return {"open": found is not None and found.client.is_connected(), "pending": None}
 
     @kit.op("publish")
-    def publish(
+    async def publish(
         self, session: str, target: str, body: Any, wait: bool, request_id: int, timeout_ms: float, args: Json
     ) -> Json:
         found = self.session(session)
@@ -174,7 +183,7 @@ class Adapter(kit.AdapterBase):
         if not wait:
             return {"outcome": "sent", "key": None, "meta": {}}
         try:
-            info.wait_for_publish(timeout_ms / 1000)
+            await self.loop.run_in_executor(self.waiting, info.wait_for_publish, timeout_ms / 1000)
         except RuntimeError as error:
             raise kit.Failure("connection", str(error), definite=False) from None
         if not info.is_published():
@@ -222,7 +231,7 @@ class Adapter(kit.AdapterBase):
             await self.loop.run_in_executor(None, self.drop, each)
 
     def classify(self, error: Exception) -> kit.Failure:
-        if isinstance(error, ValueError):
+        if isinstance(error, ValueError) and not isinstance(error, OSError):  # as TLS errors are
             return kit.Failure("invalid", str(error))
         return super().classify(error)
 

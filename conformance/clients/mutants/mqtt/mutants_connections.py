@@ -299,7 +299,7 @@ class ComesBackTwice(MqttClient):
 
 
 @mutant("first-address-only", tag="life-cycle", breaks=["X6"])
-class FirstAddressOnly(MqttClient):
+class MqttFirstAddressOnly(MqttClient):
     """Knows the first of its addresses."""
 
     def __init__(self, runtime: Runtime, endpoints: list[str], options: Any) -> None:
@@ -410,7 +410,7 @@ class TrustsItsSession(Subscriptions):
 
 
 @mutant("subscribes-twice", tag="data", breaks=["Q7", "X6"])
-class SubscribesTwice(Subscriptions):
+class MqttSubscribesTwice(Subscriptions):
     """Makes each subscription twice when it comes back."""
 
     async def restore(self, link: Link) -> None:

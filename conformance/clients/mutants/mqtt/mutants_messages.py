@@ -96,7 +96,7 @@ class IdsCollide(Exchanges):
 
 
 @mutant("acks-by-position", tag="data", breaks=["X8", "Q10"])
-class AcksByPosition(MqttClient):
+class MqttAcksByPosition(MqttClient):
     """Takes an acknowledgement for that of the oldest message that somebody waits for."""
 
     def acknowledged(self, frame: Puback | Pubcomp) -> None:
@@ -241,7 +241,7 @@ class MqttAcknowledgesOnArrival(Subscriptions):
 
 
 @mutant("acknowledges-twice", tag="wire", breaks=["Q10"])
-class AcknowledgesTwice(Subscriptions):
+class MqttAcknowledgesTwice(Subscriptions):
     """Says PUBACK twice."""
 
     def acknowledge(self, arrived: Arrived, *, raised: bool) -> None:
@@ -278,7 +278,7 @@ class DropsWhenSlow(Subscriptions):
 
 
 @mutant("newest-first", tag="data", breaks=["Q10"])
-class NewestFirst(Subscriptions):
+class MqttNewestFirst(Subscriptions):
     """Delivers what has come last first."""
 
     def take(self, link: Link, frame: Publish) -> None:
