@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import slug
@@ -30,11 +31,11 @@ async def delivered_once(broker: MQTT, client: Client, expect: Expect) -> None:
         body = f"{kind} unheard".encode()
         name = broker.faults.add(drop(kind=kind, direction="in", name=kind))
         broker.publish(T, body, qos=2)
-        fired = await until(lambda kind=kind: broker.faults.fired(kind), 3.0)
+        fired = await until(partial(broker.faults.fired, kind), 3.0)
         expect.exercised(fired, f"no {kind.upper()} came", id=slug("no-{}-came", kind))
         broker.faults.remove(name)
         mark = await lost(broker, expect)
-        await until(lambda mark=mark: heard(broker, "Pubcomp", mark), 5.0)
+        await until(partial(heard, broker, "Pubcomp", mark), 5.0)
         answers = heard(broker, kind, mark)
         expect.that(answers, f"{kind.upper()} is said again", "it is not", id=slug("{}-is-said-again", kind))
         await came(client, [b""] * number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from conformance.clients.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
@@ -49,6 +50,11 @@ async def sent_again(broker: MQTT, client: Client, expect: Expect) -> None:
         expect.outcome(await call, ("acked", "unknown"), "each ends acked or unknown", id="each-ends")
 
 
+def _times(client: Client, body: bytes) -> int:
+    """How often a message was delivered."""
+    return bodies(client).count(body)
+
+
 STEPS: dict[str, tuple[Fault, str]] = {
     "PUBREC lost": (drop(kind="Pubrec", direction="out", name="lost"), "Publish"),
     "PUBREL lost": (drop(kind="Pubrel", direction="in", name="lost"), "Pubrel"),
@@ -81,7 +87,7 @@ async def steps_of_qos_2(broker: MQTT, client: Client, expect: Expect) -> None:
         connection = next(c["name"] for c in broker.connections if broker.client_of(c["name"]) == session)
         mark = broker.journal.last_seq
         broker.kill(connection, how="rst")
-        await until(lambda mark=mark: heard(broker, "Pubrel", mark), 20.0)
+        await until(partial(heard, broker, "Pubrel", mark), 20.0)
         goes_on = [
             r for r in broker.journal.select(tap=Tap.RECEIVED, since=mark) if r.kind in ("Publish", "Pubrel")
         ]
@@ -94,10 +100,11 @@ async def steps_of_qos_2(broker: MQTT, client: Client, expect: Expect) -> None:
         again = copies(broker, body, mark)
         expect.that(all(f.dup for f in again), f"{what}: with DUP", again, id=slug("{}-with-dup", what))
         expect.outcome(await call, ("acked", "unknown"), f"{what}: the publish ends", id="the-publish-ends")
-        count = lambda body=body: bodies(client).count(body)  # noqa: E731
-        await until(count, 3.0)
+        await until(partial(_times, client, body), 3.0)
         await asyncio.sleep(0.2)
-        expect.equal(count(), 1, f"{what}: it reaches a subscriber once", id=slug("{}-once", what))
+        expect.equal(
+            _times(client, body), 1, f"{what}: it reaches a subscriber once", id=slug("{}-once", what)
+        )
 
 
 @scenario(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -100,7 +100,7 @@ class MqttQuestions(Questions):
     """Its questions, their answers, and the codes of these."""
 
     answers = ANSWERS
-    ops: Mapping[str, Asks] = {  # type: ignore[assignment]
+    ops: ClassVar[Mapping[str, Asks]] = {
         "subscribe": Asks(
             Subscribe,
             lambda args, frame: (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.run.bases import Base, ScriptContext, base, text
 from fakebrokers.faults import rst, silent
 from fakebrokers.mqtt.faults import refuse_login
 from scenarios.mqtt.sweep._shared import EVENTS, PROBE, PUBLISH, put, subscribed, watched
 
-OTHER: dict[str, object] = {**PUBLISH, "target": "orders/other"}
+OTHER: dict[str, Any] = {**PUBLISH, "target": "orders/other"}
 
 
 @base(role="publisher")

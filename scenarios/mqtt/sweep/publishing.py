@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from typing import Any
 
 from conformance.run.bases import ScriptContext, base, text
 from fakebrokers.faults import latency
@@ -98,8 +99,8 @@ async def bodies(context: ScriptContext) -> None:
             body = {"b64": b64encode(octets + topic.encode() * bool(octets)).decode()}
             await context.op("publish", target=topic, body=body, wait=True, qos=1 + number % 2)
     for size in (100, 128, 16_384, 2_097_152):
-        body = {"gen": "rand", "seed": size, "len": size}
-        await context.op("publish", 8.0, target="t/a", body=body, wait=True, retain=size < 200)
+        large: dict[str, Any] = {"gen": "rand", "seed": size, "len": size}
+        await context.op("publish", 8.0, target="t/a", body=large, wait=True, retain=size < 200)
     await context.finale("publish", **PROBE)
 
 

@@ -369,7 +369,7 @@ class PausesAreYears(Backoff):
     """Waits ten times as long before each attempt."""
 
     def delay(self) -> float:
-        return 100.0 * 10**self.failures
+        return 100.0 * 10.0 ** float(self.failures)
 
 
 # subscriptions on the wire
