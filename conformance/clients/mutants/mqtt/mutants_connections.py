@@ -369,7 +369,8 @@ class PausesAreYears(Backoff):
     """Waits ten times as long before each attempt."""
 
     def delay(self) -> float:
-        return 100.0 * 10.0 ** float(self.failures)
+        pause_s: float = 100.0 * 10.0**self.failures
+        return pause_s
 
 
 # subscriptions on the wire
