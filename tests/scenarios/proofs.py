@@ -29,7 +29,10 @@ NOT_IN_MEMORY = {
     ),
     **dict.fromkeys(
         (
-            *((f"NET-2.12[{protocol}]", "") for protocol in ("blazingmq", "narconi", "rabbitmq-stream")),
+            *(
+                (f"NET-2.12[{protocol}]", "")
+                for protocol in ("blazingmq", "mqtt", "narconi", "rabbitmq-stream")
+            ),
             ("NET-2.06[pzq]", ""),
         ),
         "a connect that never completes",
