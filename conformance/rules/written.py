@@ -55,7 +55,8 @@ def written_once(case: Case) -> Iterator[Violation]:
         has_waited = case.traits.connecting.unseen_connections and is_young
         if has_waited:
             has_answer = False  # in the transport, for nobody knows how long
-        over = "" if has_waited else _over(case, reported.get(one.body), one)
+        may_outlive = has_waited or case.traits.settlement.outlives
+        over = "" if may_outlive else _over(case, reported.get(one.body), one)
         is_once = not one.is_deduplicated and (has_answer or not case.traits.settlement.repeats)
         if first is not one and (over or is_once):
             text = f"{message(one.body)} was written again{over or _answered(one, words, has_answer)}"

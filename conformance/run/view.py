@@ -59,6 +59,7 @@ class Conn:
         garbage: From here on the client cannot tell where frames begin, and has to give the connection up.
         partial: Bytes of a frame that has begun and never got whole.
         partial_since_s: When it began, seconds.
+        slowest_s: How long a frame took at most from its beginning to its end.
         written, handed: When the client wrote, and when it was handed anything, seconds.
 
         signs: When the client gave a sign of life, seconds, where not every byte is one; None: they all are.
@@ -90,6 +91,7 @@ class Conn:
         self.garbage: Position | None = None
         self.partial = 0
         self.partial_since_s = 0.0
+        self.slowest_s = 0.0
         self.written: list[float] = []
         self.handed: list[float] = []
         self.signs: list[float] | None = None
@@ -175,10 +177,7 @@ def read_trace(rows: list[TraceRow], reading: Reads) -> dict[str, Conn]:
             if conn.garbage is None:
                 _take(conn, decoders[row.connection][0], row, number)
                 conn.garbage = _garbage(conn, number, reading)
-                partial = decoders[row.connection][0].partial
-                if not conn.partial or (conn.frames and conn.frames[-1].at.row == number):
-                    conn.partial_since_s = row.t
-                conn.partial = partial
+                _note_rest(conn, decoders[row.connection][0].partial, row.t, number)
     return conns
 
 
@@ -187,6 +186,16 @@ def _take(conn: Conn, decoder: Decoder, row: TraceRow, number: int) -> None:
     for frame, size in decoder.feed(row.data):
         at = Position(number, len(conn.frames) - start, row.t)
         conn.frames.append(SeenFrame(at, row.what, frame, size))
+
+
+def _note_rest(conn: Conn, partial: int, now_s: float, number: int) -> None:
+    """How much of a frame has come that is not whole, and since when."""
+    is_whole = bool(conn.frames) and conn.frames[-1].at.row == number
+    if conn.partial and is_whole:
+        conn.slowest_s = max(conn.slowest_s, now_s - conn.partial_since_s)
+    if not conn.partial or is_whole:
+        conn.partial_since_s = now_s
+    conn.partial = partial
 
 
 def _garbage(conn: Conn, number: int, reading: Reads) -> Position | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Backoff, Callbacks, ClientError, Network, Wire
 
-STREAMS_OF_BYTES = ("rabbitmq-stream", "narconi")  #: libzmq connects for PZQ
+STREAMS_OF_BYTES = ("rabbitmq-stream", "narconi", "mqtt")  #: libzmq connects for PZQ
 RECONNECTING = (*STREAMS_OF_BYTES, "moleculer")
 
 

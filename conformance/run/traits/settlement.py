@@ -16,6 +16,8 @@ class Settlement:
         posting: The ops that publish one message besides those of all protocols.
         producers: Of what has numbers of the client (`facts.IdUse.space`), what messages go through.
         repeats: Whether a client writes a message again that has got no answer.
+        outlives: Whether a message that has left is written again until it has its answer, though its publish
+            has ended.
         redelivers: Whether a message comes again until it is settled, and clients know those that were.
     """
 
@@ -23,6 +25,7 @@ class Settlement:
     posting: ClassVar[tuple[str, ...]] = ()
     producers: ClassVar[tuple[str, ...]] = ()
     repeats: ClassVar[bool] = False
+    outlives: ClassVar[bool] = False
     redelivers: ClassVar[bool] = False
 
     def properties_given(self, args: Args) -> Any:

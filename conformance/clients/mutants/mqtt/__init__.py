@@ -1,0 +1,1 @@
+"""MQTT: the mutants of `conformance.clients.reference.mqtt`."""

@@ -1,0 +1,1 @@
+"""Chaos of MQTT; see `conformance.search.random`."""

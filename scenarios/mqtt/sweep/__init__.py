@@ -1,0 +1,1 @@
+"""Base scripts of MQTT, and what its frames mean; see `conformance.run`."""
