@@ -57,7 +57,7 @@ NOISE = {
     "empty line": b"\r\n",
     "info without an object": b"INFO []\r\n",
     "info without json": b"INFO {oops\r\n",
-    "message without a size": b"MSG orders 1\r\n",
+    "message without a size": b"MSG orders 1 x\r\n",
     "message of another size": b"MSG orders 1 2\r\nabcdef\r\n",
     "headers beyond the size": b"HMSG orders 1 9 5\r\nNATS/1.0\r\n\r\n\r\n",
     "negative size": b"MSG orders 1 -1\r\n",
@@ -67,7 +67,6 @@ NOISE = {
 HAPPENINGS: Mapping[str, Callable[[Any], None]] = {
     "a login expires": lambda broker: _say(broker, "User Authentication Expired"),
     "the server finds a connection stale": lambda broker: _say(broker, "Stale Connection"),
-    "lame duck mode": lambda broker: broker.lame_duck(1),
 }
 
 

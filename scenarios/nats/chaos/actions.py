@@ -1,4 +1,4 @@
-"""How an application of NATS publishes, listens and asks."""
+"""How an application of NATS listens and asks. It has no confirms, so no session publishes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,12 @@ class NatsActions(Actions):
     """See `conformance.search.random.actions.Actions`."""
 
     protocol = "nats"
-    roles = {  # noqa: RUF012 # as its type says
-        "publish": "publisher",
-        "consume": "consumer",
-        "request": "requester",
-        "mixed": "consumer",
-    }
+    kinds = ("consume", "request", "mixed")
+    roles = {"consume": "consumer", "request": "requester", "mixed": "consumer"}  # noqa: RUF012
     canary = "stays-unsubscribed"
     recover_s = 30.0
     drain_s = 5.0
-    probe = ("publish", {"target": "probe", "wait": True, "body": text("probe")})
+    probe = ("nats.request", {"target": "echo", "body": text("probe")})
 
     def target(self, number: int, *, read: bool) -> str:
         return f"news.{number}"

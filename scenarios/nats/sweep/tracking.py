@@ -44,6 +44,7 @@ class Tracking:
         self._pings: deque[int] = deque()  #: how many messages were written before each that has no PONG
         self._written: list[tuple[Hashable, ...]] = []
         self._settled = 0
+        self._inboxes: set[str] = set()  #: the numbers of the subscriptions to them
         self._windows: dict[str, Window] = {}
         self._ids: dict[str, IdUse] = {}
         self._limits: dict[str, int] = {}
@@ -114,6 +115,7 @@ class Tracking:
 
     def _subscribe(self, frame: f.Sub, at: Position) -> None:
         if frame.subject.startswith(INBOX):
+            self._inboxes.add(frame.sid)
             return
         self._ids[frame.sid] = IdUse(self.conn, "subscription", frame.sid, at, frame.subject)
         self.facts.ids.append(self._ids[frame.sid])
@@ -142,7 +144,7 @@ class Tracking:
     def _deliver(self, frame: f.Msg | f.Hmsg, at: Position) -> None:
         question = self._asked.get(frame.subject)
         window = self._windows.get(frame.sid)
-        if question is not None and question.answer is None and window is None:
+        if question is not None and question.answer is None and frame.sid in self._inboxes:
             question.answer, question.answered = frame, at
             question.code = status(frame) if isinstance(frame, f.Hmsg) else 0
             question.accepted = question.code < 400
@@ -162,3 +164,5 @@ class Tracking:
     def _unread(self, frame: Malformed, at: Position) -> None:
         """A client may skip the line, or give the connection up."""
         self.conn.unwanted = self.conn.unwanted or at
+        if self.conn.ended_by == "client":
+            self.conn.garbage = self.conn.garbage or at

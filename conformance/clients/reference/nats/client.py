@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from conformance.clients.reference.kit import ClientError, Runtime
+from conformance.clients.reference.kit import ClientError, Runtime, WaitQueue
 from conformance.clients.reference.nats import wire
 from conformance.clients.reference.nats.link import Link
 from conformance.clients.reference.nats.listener import Deliver, Listener
@@ -14,16 +14,17 @@ from conformance.clients.reference.nats.settings import Settings
 
 T = TypeVar("T")
 
-ATTEMPT_S = 2.0  #: for one of several servers
+ATTEMPT_S = 5.0  #: for one server, where nobody waits for it
 FIRST_S, LONGEST_S = 0.2, 4.0  #: pauses before the attempts to come back
 WORKED_S = 10.0  #: a connection that was there so long was a good one
 REFUSALS = 2  #: of a login, after which nobody tries again
+WAITING_MAX = 8 << 20  #: bytes of messages that wait for a connection
 
 
 class NatsClient:
     """One connection at a time, to one of several servers."""
 
-    timers = buffered_bytes = 0
+    timers = 0
 
     def __init__(self, runtime: Runtime, endpoints: Sequence[str], options: Mapping[str, Any]) -> None:
         self.runtime = runtime
@@ -36,6 +37,9 @@ class NatsClient:
         self.inbox = f"_INBOX.{runtime.random.getrandbits(64):016x}"
         self.backoff = runtime.backoff(FIRST_S, LONGEST_S)
         self.flushing = 0
+        self.buffered_bytes = 0  #: of messages that wait for a connection
+        self._back: asyncio.Task[None] | None = None  #: the attempts to come back
+        self._queue = WaitQueue()
         self._sids = self._asked = self._refusals = 0
         self._at = ""  #: the server of the last connection
 
@@ -50,6 +54,8 @@ class NatsClient:
         except BaseException:
             task.cancel()
             raise
+        if self.runtime.is_closed:
+            raise ClientError("closed", "the client was closed")
         self.runtime.callbacks.report("connected")
 
     def servers(self) -> list[str]:
@@ -61,24 +67,24 @@ class NatsClient:
     async def open(self, deadline: float) -> None:
         """Connect to one of the servers. Raises the `ClientError` of the last one."""
         servers = self.servers()
-        for number, endpoint in enumerate(servers, 1):
+        for number, endpoint in enumerate(servers):
             left_s = deadline - self.runtime.clock.now()
             link = self.runtime.part(Link)(self.runtime, self.settings, self)
             try:
-                await asyncio.wait_for(
-                    link.open(endpoint), left_s if number == len(servers) else min(left_s, ATTEMPT_S)
-                )
+                await asyncio.wait_for(link.open(endpoint), left_s / (len(servers) - number))
+                self.use(link, endpoint)
             except TimeoutError:
                 failure = ClientError("timeout", f"{endpoint} did not answer in time")
             except ClientError as error:
                 failure = error
             else:
-                self.use(link, endpoint)
                 return
         raise failure
 
     def use(self, link: Link, endpoint: str) -> None:
-        """All goes over this connection from now on."""
+        """All goes over this connection from now on. Raises `ClientError` if it is over already."""
+        if not link.is_open:
+            raise ClientError("connection", "the server closed the connection", definite=True)
         self.link, self._at, self._refusals = link, endpoint, 0
         for listener in self.listeners.values():
             link.write(listener.orders())
@@ -101,7 +107,7 @@ class NatsClient:
             return
         self.runtime.callbacks.report("connection_lost", text)
         if self.settings.reconnects:
-            self.runtime.tasks.spawn(self.come_back())
+            self._back = self.runtime.tasks.spawn(self.come_back())
 
     async def come_back(self) -> None:
         """Try until it works, or until the server has refused the login often enough."""
@@ -129,52 +135,79 @@ class NatsClient:
             raise ClientError("connection", "there is no connection", definite=True)
         return self.link
 
+    async def reachable(self, deadline: float, size: int = 0) -> None:
+        """Wait for the connection while there are attempts to come back, in the order of those who wait.
+
+        Args:
+            size: Bytes that wait.
+        """
+        if self.buffered_bytes + size > WAITING_MAX:
+            raise ClientError("connection", f"{self.buffered_bytes} bytes wait already", definite=True)
+        self.buffered_bytes += size
+        try:
+            await self._queue.after(self.attempts(deadline))
+        finally:
+            self.buffered_bytes -= size
+
+    async def attempts(self, deadline: float) -> None:
+        """Until an attempt has worked, or there are no more of them."""
+        if self._back is not None and not self._back.done():
+            await self.runtime.tasks.join(self._back, deadline, definite=True)
+
     # publishing
 
-    def write_message(self, subject: str, body: bytes, reply: str = "") -> Link:
-        """Send a message. Raises `ClientError` (invalid, closed, connection), definite."""
+    async def write_message(self, subject: str, body: bytes, deadline: float, reply: str = "") -> Link:
+        """Send a message. Raises `ClientError` (invalid, closed, connection, timeout), definite."""
         wire.check_subject(subject)
+        await self.reachable(deadline, len(body))
         link = self.need()
         most = link.info.get("max_payload")
         if isinstance(most, int) and 0 < most < len(body):
             raise ClientError("invalid", f"{len(body)} bytes are more than the server takes ({most})")
+        if reply and not link.has_inbox:
+            link.write(wire.subscribe(f"{self.inbox}.*", "inbox"))
+            link.has_inbox = True
         link.write(wire.publish(subject, body, reply))
         return link
 
     async def publish(self, subject: str, body: bytes, timeout: float | None) -> None:
         """Send a message, and wait until the server has taken it in."""
-        await self.synced(self.write_message(subject, body), timeout)
+        deadline = self.runtime.clock.deadline(timeout)
+        await self.synced(await self.write_message(subject, body, deadline), deadline)
 
     async def flush(self, timeout: float | None) -> None:
         """Wait until the server has taken in all that was sent."""
-        await self.synced(self.need(), timeout)
+        deadline = self.runtime.clock.deadline(timeout)
+        await self.reachable(deadline)
+        await self.synced(self.need(), deadline)
 
-    async def synced(self, link: Link, timeout: float | None) -> None:
+    async def synced(self, link: Link, deadline: float) -> None:
         """The server has answered a PING."""
         self.flushing += 1
         try:
-            await self.in_time(link.ping(), timeout)
+            await self.in_time(link.ping(), deadline)
+        except ClientError:
+            link.doubt()
+            raise
         finally:
             self.flushing -= 1
 
-    async def in_time(self, work: Awaitable[T], timeout: float | None) -> T:
+    async def in_time(self, work: Awaitable[T], deadline: float) -> T:
+        """What `work` gives. Raises `ClientError` (timeout)."""
         try:
-            return await asyncio.wait_for(work, timeout)
+            return await asyncio.wait_for(work, deadline - self.runtime.clock.now())
         except TimeoutError:
-            raise ClientError("timeout", f"no answer within {timeout} s") from None
+            raise ClientError("timeout", "no answer in time") from None
 
     async def request(self, subject: str, body: bytes, timeout: float | None) -> wire.Message:
         """Ask, and wait for the first answer. Raises `ClientError` (refused: nobody listens)."""
+        deadline = self.runtime.clock.deadline(timeout)
         self._asked += 1
         token = str(self._asked)
-        link = self.need()
-        if not link.has_inbox:
-            link.write(wire.subscribe(f"{self.inbox}.*", "inbox"))
-            link.has_inbox = True
-        self.write_message(subject, body, f"{self.inbox}.{token}")
+        await self.write_message(subject, body, deadline, f"{self.inbox}.{token}")
         waiting = self.requests[token] = asyncio.get_running_loop().create_future()
         try:
-            answer = await self.in_time(waiting, timeout)
+            answer = await self.in_time(waiting, deadline)
         finally:
             self.forget(token)
         if answer.status >= 400 and not answer.payload:
@@ -198,13 +231,15 @@ class NatsClient:
     ) -> Listener:
         """Listen; done when the server has taken that in."""
         wire.check_subject(subject)
+        deadline = self.runtime.clock.deadline(timeout)
+        await self.reachable(deadline)
         link = self.need()
         self._sids += 1
         made = self.runtime.part(Listener)(self.runtime, subject, str(self._sids), deliver, **options)
         self.listeners[made.sid] = made
         try:
             link.write(made.orders())
-            await self.synced(link, timeout)
+            await self.synced(link, deadline)
         except BaseException:
             self.drop(made)
             made.stop()

@@ -59,9 +59,9 @@ class Link(asyncio.Protocol):
             await self.ping()
         except OSError as error:
             raise ClientError("connection", str(error), definite=True) from None
-        finally:
-            if self.ready_at is None:
-                self.abort()
+        except BaseException:
+            self.abort()
+            raise
         self._beating = self.runtime.tasks.spawn(self.keep_alive())
 
     @property
@@ -92,11 +92,12 @@ class Link(asyncio.Protocol):
                 self.fail(ClientError("connection", f"stale: {self.unanswered} PINGs without an answer"))
                 return
             self.unanswered += 1
-            self.ping().add_done_callback(lambda _: self.answered())
+            self.ping()
 
-    def answered(self) -> None:
-        """The server is there."""
-        self.unanswered = 0
+    def doubt(self) -> None:
+        """Somebody waits for a PONG no more: where several are missing, the server is given up."""
+        if sum(answer.done() for answer in self._pongs) > self.settings.max_pings:
+            self.fail(ClientError("connection", "stale: several PINGs without an answer"))
 
     def close(self) -> None:
         """End it, after what was written."""
@@ -166,6 +167,7 @@ class Link(asyncio.Protocol):
             return
         if self.ready_at is None:
             self.ready_at = self.runtime.clock.now()
+        self.unanswered = 0
         answer = self._pongs.popleft()
         if not answer.done():
             answer.set_result(None)
@@ -173,7 +175,7 @@ class Link(asyncio.Protocol):
     def complained(self, text: str) -> None:
         """The server has said what is wrong; mostly it hangs up then."""
         if self.ready_at is None:
-            self._failure = ClientError("auth" if "auth" in text.lower() else "refused", text, code=text)
+            self.fail(ClientError("auth" if "auth" in text.lower() else "refused", text, code=text))
         else:
             self.runtime.callbacks.trouble("other", ClientError("refused", text, code=text))
 
