@@ -45,6 +45,8 @@ class Description:
         ordered: Whether its logs have an order, and positions are offsets in it.
         answers_in_order: Whether answers are distinguished by their order alone: where one is lost, the next
             one is taken for it.
+        confirms: Whether each message that is published gets a confirm of its own, and is delivered at least
+            once. Otherwise no frame shows what became of a message.
         control: Where it is written down what its fakes can be asked to do from outside the process, and with
             which options they are made: ``module:NAME`` of a `fakebrokers.control.describe.Control`. Without
             one they can be asked to do what all fakes can.
@@ -67,6 +69,7 @@ class Description:
     default_port: int = 0
     ordered: bool = False
     answers_in_order: bool = False
+    confirms: bool = True
     control: str = ""
     behaviours: str = ""
     model: str = ""

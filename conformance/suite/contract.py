@@ -29,7 +29,10 @@ ELSEWHERE = {"at-most-once", "by-hand"}
 
 def promise(protocol: str) -> str:
     """The contract where nothing goes wrong."""
-    return "at-least-once ordered" if find_protocol(protocol).ordered else "at-least-once"
+    found = find_protocol(protocol)
+    if not found.confirms:
+        return "at-most-once by-hand"
+    return "at-least-once ordered" if found.ordered else "at-least-once"
 
 
 class AnyRun(Protocol):

@@ -18,7 +18,7 @@ NAMES = (
 
 #: Words of a contract and what they allow. `ordered` is special: without it order is not judged, unless
 #: nothing at all was promised away. `false-answers`: faults confirmed or rejected what the fake did not;
-#: `by-hand`: a script has sent what may be a confirm; whether it is one cannot be known.
+#: `by-hand`: a script has sent what may be a confirm, or no frame is one; whether it is cannot be known.
 ALLOWED_BY = {
     "at-most-once": frozenset({"lost-write", "unseen"}),
     "at-least-once": frozenset({"duplicate"}),
