@@ -23,5 +23,6 @@ PROTOCOL = Protocol(
     model="fakebrokers.nats.shown:SubjectModel",
     wires=(WIRE,),
     answers_in_order=True,  # PONG
+    confirms=False,
     effects="fakebrokers.nats.faults:EFFECTS",
 )
