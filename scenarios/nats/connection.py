@@ -29,7 +29,7 @@ async def answers_pings(broker: NATS, client: Client, expect: Expect) -> None:
     connections, mark = [one["name"] for one in broker.connections], len(client.events)
     await asyncio.sleep(4.0)
     asked = broker.journal.select(kind="Ping", tap=Tap.SENT)
-    expect.exercised(len(asked) > 4, "the server has not asked", id="the-server-has-not-asked")
+    expect.exercised(len(asked) > 1, "the server has not asked", id="the-server-has-not-asked")
     expect.equal(
         [one["name"] for one in broker.connections], connections, "the connection stays", id="stays"
     )

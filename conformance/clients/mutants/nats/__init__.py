@@ -1,1 +1,1 @@
-"""The mutants of the reference client for NATS."""
+"""NATS: the mutants of `conformance.clients.reference.nats`."""

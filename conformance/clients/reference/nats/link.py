@@ -31,6 +31,7 @@ class Link(asyncio.Protocol):
     Attributes:
         info: What the server has said last about itself.
         ready_at: When its handshake was done; None before.
+        complaint: What the server has said last that is wrong.
     """
 
     def __init__(self, runtime: Runtime, settings: Settings, owner: Owner) -> None:
@@ -48,7 +49,7 @@ class Link(asyncio.Protocol):
         self._beating: asyncio.Task[None] | None = None
         self._is_ended = False
         self._failure: ClientError | None = None
-        self._complaint = ""
+        self.complaint = ""
 
     async def open(self, endpoint: str) -> None:
         """Connect and be taken in. Raises `ClientError`; then nothing is left open."""
@@ -174,6 +175,7 @@ class Link(asyncio.Protocol):
 
     def complained(self, text: str) -> None:
         """The server has said what is wrong; mostly it hangs up then."""
+        self.complaint = text
         if self.ready_at is None:
             self.fail(ClientError("auth" if "auth" in text.lower() else "refused", text, code=text))
         else:
