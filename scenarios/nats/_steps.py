@@ -32,7 +32,10 @@ async def listens_again(broker: NATS, expect: Expect, subject: str, queue: str =
     """Demand that the subscription is there again after a loss."""
     back = await until(lambda: (subject, queue) in broker.subscriptions, BACK_S)
     expect.that(
-        back, "the subscription is made again, as it was", broker.subscriptions, id="subscribed-again-as-it-was"
+        back,
+        "the subscription is made again, as it was",
+        broker.subscriptions,
+        id="subscribed-again-as-it-was",
     )
 
 

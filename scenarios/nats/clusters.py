@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import NATS
-from fakebrokers.faults import drop
+from fakebrokers.faults import drop, hold
 from fakebrokers.journal import Tap
 from fakebrokers.nats.frames import Unsub
 from scenarios._common import until
@@ -80,7 +82,9 @@ async def limit_after_a_loss(broker: NATS, client: Client, expect: Expect) -> No
         broker.publish("orders", b"%d" % (2 + number))
     await client.wait_messages(6, within_s=2.0)
     expect.equal(len(client.messages()), 5, "the application gets 5", id="the-application-gets-n")
-    expect.equal(limits()[:1], [3], "the server is asked for the 3 that are left", id="asked-for-what-is-left")
+    expect.equal(
+        limits()[:1], [3], "the server is asked for the 3 that are left", id="asked-for-what-is-left"
+    )
 
 
 @scenario(
@@ -154,3 +158,31 @@ async def flush_over_a_loss(broker: NATS, client: Client, expect: Expect) -> Non
     else:
         expect.that(False, "then a publish is acked", "not in 30 s", id="then-a-publish-is-acked")
     expect.ok(await client.op("flush", session="s1"), "a flush works", id="a-flush-works")
+
+
+@scenario(
+    "NATS-2.05", "MUST", "critical", basis=["S8"], roles=("publisher", "consumer"), ops=("flush",), timeout_s=60
+)
+async def late_pong(broker: NATS, client: Client, expect: Expect) -> None:
+    """A PONG after the time-out of its flush.
+
+    Fault: The answer to a flush with 1 s comes 1 s later than that
+    Pass: The flush ends as `timeout`. After its PONG all goes on as before: a message is delivered, a publish
+    is acked, without a loss of the connection
+    Seen: nats.py2#36; nats.go#327
+    """
+    await client.connected()
+    await client.subscribed("orders")
+    connections = [one["name"] for one in broker.connections]
+    broker.faults.add(hold(kind="Pong", direction="out", name="late"))
+    late = await client.op("flush", 1.0, session="s1")
+    expect.failed(late, ("timeout",), "the flush ends as timeout", id="the-flush-ends-as-timeout")
+    await asyncio.sleep(1.0)
+    broker.faults.remove("late")
+    await asyncio.sleep(0.3)
+    broker.publish("orders", b"tea")
+    expect.equal(len(await client.wait_messages(1)), 1, "a message is delivered", id="a-message-is-delivered")
+    result = await client.publish("jobs", b"yes")
+    expect.outcome(result, "acked", "a publish is acked", id="a-publish-is-acked")
+    after = [one["name"] for one in broker.connections]
+    expect.equal(after, connections, "without a loss", id="without-a-loss")

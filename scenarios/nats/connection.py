@@ -30,9 +30,7 @@ async def answers_pings(broker: NATS, client: Client, expect: Expect) -> None:
     await asyncio.sleep(4.0)
     asked = broker.journal.select(kind="Ping", tap=Tap.SENT)
     expect.exercised(len(asked) > 1, "the server has not asked", id="the-server-has-not-asked")
-    expect.equal(
-        [one["name"] for one in broker.connections], connections, "the connection stays", id="stays"
-    )
+    expect.equal([one["name"] for one in broker.connections], connections, "the connection stays", id="stays")
     answers = broker.journal.select(kind="Pong", tap=Tap.RECEIVED)
     expect.that(len(answers) >= len(asked) - 1, "each PING has a PONG", len(answers), id="each-has-a-pong")
     losses = [one for one in client.events[mark:] if one.event == "session" and one["what"] in LOSSES]
@@ -61,7 +59,9 @@ async def payload_limit(broker: NATS, client: Client, expect: Expect) -> None:
     connections = [one["name"] for one in broker.connections]
     beyond = await client.publish("jobs", {"gen": "zero", "len": 64 * KIB + 1})
     expect.failed(beyond, ("invalid",), "one more byte fails as invalid", id="one-more-byte-is-invalid")
-    expect.outcome(await client.publish("jobs", b"next"), "acked", "the next is acked", id="the-next-is-acked")
+    expect.outcome(
+        await client.publish("jobs", b"next"), "acked", "the next is acked", id="the-next-is-acked"
+    )
     sizes = [len(body) for body in bodies_at(broker, "jobs")]
     expect.equal(sizes, [64 * KIB, 4], "only what fits is written", id="only-what-fits-is-written")
     after = [one["name"] for one in broker.connections]
@@ -69,7 +69,13 @@ async def payload_limit(broker: NATS, client: Client, expect: Expect) -> None:
 
 
 @scenario(
-    "NATS-1.03", "MUST", "critical", basis=["S3", "S4"], needs=["auto_reconnect"], roles=CONSUMER, timeout_s=60
+    "NATS-1.03",
+    "MUST",
+    "critical",
+    basis=["S3", "S4"],
+    needs=["auto_reconnect"],
+    roles=CONSUMER,
+    timeout_s=60,
 )
 async def expired_login(broker: NATS, client: Client, expect: Expect) -> None:
     """A login that expires.
@@ -111,7 +117,9 @@ async def permissions_violation(broker: NATS, client: Client, expect: Expect) ->
     expect.equal(
         len(await client.wait_messages(1)), 1, "the subscription gets messages", id="messages-still-come"
     )
-    expect.outcome(await client.publish("jobs", b"yes"), "acked", "a publish is acked", id="a-publish-is-acked")
+    expect.outcome(
+        await client.publish("jobs", b"yes"), "acked", "a publish is acked", id="a-publish-is-acked"
+    )
     after = [one["name"] for one in broker.connections]
     expect.equal(after, connections, "the connection stays open", id="the-connection-stays-open")
     losses = [one for one in client.events[mark:] if one.event == "session" and one["what"] in LOSSES]

@@ -37,7 +37,9 @@ async def drained_subscription(broker: NATS, client: Client, expect: Expect) -> 
     await asyncio.sleep(0.2)
     got = client.messages()
     in_order = len(got) == 10 and all(same_body(one.body, b"%d" % n) for n, one in enumerate(got))
-    expect.that(in_order, "all 10 were delivered, in order", [one.body for one in got], id="all-were-delivered")
+    expect.that(
+        in_order, "all 10 were delivered, in order", [one.body for one in got], id="all-were-delivered"
+    )
     expect.equal(broker.subscriptions, [], "the server has no subscription", id="no-subscription-is-left")
     broker.publish("orders", b"late")
     await asyncio.sleep(0.5)
@@ -101,7 +103,9 @@ async def drained_connection(broker: NATS, client: Client, expect: Expect) -> No
     sent = [client.begin_publish("jobs", b"%d" % number, wait=False) for number in range(50)]
     for call in sent:
         expect.prepared(await call)
-    expect.ok(await client.op("nats.drain", 8.0, session="s1"), "the drain ends well", id="the-drain-ends-well")
+    expect.ok(
+        await client.op("nats.drain", 8.0, session="s1"), "the drain ends well", id="the-drain-ends-well"
+    )
     expect.equal(len(client.messages()), 5, "all 5 were delivered", id="all-were-delivered")
     wanted = [b"%d" % number for number in range(50)]
     expect.equal(bodies_at(broker, "jobs"), wanted, "all 50 are at the server", id="all-are-at-the-server")
@@ -109,3 +113,24 @@ async def drained_connection(broker: NATS, client: Client, expect: Expect) -> No
     expect.that(gone, "the connection is closed", broker.connections, id="the-connection-is-closed")
     await asyncio.sleep(2.0)
     expect.equal(broker.connections, [], "and stays so", id="it-stays-closed")
+
+
+@scenario(
+    "NATS-4.04", "MUST", "critical", basis=["S6"], needs=["max_messages", "callback_sleep"], roles=CONSUMER
+)
+async def limit_and_slow_callback(broker: NATS, client: Client, expect: Expect) -> None:
+    """A limit of messages, and a callback that takes its time.
+
+    Fault: A subscription for 5 messages gets 7 at once; its callback takes 100 ms
+    Pass: The application gets the first 5, in order
+    Seen: nats.go#114
+    """
+    await client.connected()
+    await client.subscribed("orders", on_message=SLOW, max=5)
+    for number in range(7):
+        broker.publish("orders", b"%d" % number)
+    await client.wait_messages(5)
+    await asyncio.sleep(0.5)
+    got = client.messages()
+    in_order = len(got) == 5 and all(same_body(one.body, b"%d" % n) for n, one in enumerate(got))
+    expect.that(in_order, "the first 5, in order", [one.body for one in got], id="the-first-n-in-order")

@@ -43,7 +43,7 @@ SPECIMENS: Mapping[type[Frame], Frame] = {
     f.Info: f.Info(INFO),
     f.Msg: f.Msg("nobody.listens", "77", b"x"),
     f.Hmsg: f.Hmsg("nobody.listens", "77", b"NATS/1.0\r\n\r\n", b"x"),
-    f.Err: f.Err("Permissions Violation for Publish to \"x\""),
+    f.Err: f.Err('Permissions Violation for Publish to "x"'),
 }
 UNASKED: Mapping[str, Frame] = {
     "the login has expired": f.Err("User Authentication Expired"),

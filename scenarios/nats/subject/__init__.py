@@ -219,7 +219,9 @@ class NatsSubject(Subject):
         """With the number of the text in place of the position, which NATS does not have."""
         texts = self._texts[self._queues[sub]]
         return [
-            msgspec.structs.replace(one, position=next((n for n, text in enumerate(texts) if same_body(one.body, text)), None))
+            msgspec.structs.replace(
+                one, position=next((n for n, text in enumerate(texts) if same_body(one.body, text)), None)
+            )
             for one in super().messages(sub)
         ]
 

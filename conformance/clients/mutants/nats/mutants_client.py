@@ -125,14 +125,6 @@ class RequestsOutliveTheirConnection(NatsClient):
         """They wait."""
 
 
-@mutant("keeps-what-was-asked", tag="life-cycle", breaks=["X9"])
-class KeepsWhatWasAsked(NatsClient):
-    """Forgets no request."""
-
-    def forget(self, token: str) -> None:
-        """It stays."""
-
-
 @mutant("keeps-answers-to-nobody", tag="life-cycle", breaks=["X9"])
 class KeepsAnswersToNobody(NatsClient):
     """Keeps what nobody waits for."""
@@ -143,19 +135,6 @@ class KeepsAnswersToNobody(NatsClient):
             self.kept.append(message.payload)
             self.buffered_bytes += len(message.payload)
         super().take(message)
-
-
-@mutant("leaves-its-connection-open", tag="life-cycle", breaks=["X7"])
-class LeavesItsConnectionOpen(NatsClient):
-    """Forgets its connection when it is closed."""
-
-    async def close(self, timeout: float | None) -> None:
-        self.link = None
-        await super().close(timeout)
-
-    def abort(self) -> None:
-        self.link = None
-        super().abort()
 
 
 @mutant("drain-is-close", tag="data", breaks=["S11"])

@@ -119,16 +119,6 @@ class ALossIsAPong(Link):
         super().connection_lost(exc)
 
 
-@mutant("the-last-pong-for-all", tag="data", breaks=["S8"])
-class TheLastPongForAll(Link):
-    """Takes a PONG for the answer to all PINGs."""
-
-    def ponged(self) -> None:
-        while len(self._pongs) > 1:
-            super().ponged()
-        super().ponged()
-
-
 @mutant("forgets-the-group", tag="data", breaks=["S5"])
 class ForgetsTheGroup(Listener):
     """Subscribes without its queue group, once it has been a member."""
@@ -163,14 +153,6 @@ class KeepsWithoutLimit(Listener):
         super().take(message)
 
 
-@mutant("delivers-after-a-stop", tag="data", breaks=["X7"])
-class DeliversAfterAStop(Listener):
-    """Hands over what waits after the end, too."""
-
-    def stop(self) -> None:
-        self.end()
-
-
 @mutant("callbacks-end-it", tag="life-cycle", breaks=["X10"])
 class CallbacksEndIt(Listener):
     """Ends with the first callback that fails."""
@@ -180,3 +162,23 @@ class CallbacksEndIt(Listener):
             await self._deliver(message)
         except Exception:
             self.stop()
+
+
+@mutant("a-late-pong-is-the-end", tag="life-cycle", breaks=["S8"])
+class ALatePongIsTheEnd(Link):
+    """Reads no more after a PONG that nobody waits for."""
+
+    def ponged(self) -> None:
+        if self._pongs and self._pongs[0].done():
+            self.parser.feed = lambda data: iter(())  # type: ignore[method-assign]
+        super().ponged()
+
+
+@mutant("ends-with-what-waits", tag="data", breaks=["S6"])
+class EndsWithWhatWaits(Listener):
+    """Forgets what waits for a callback when the last message has come."""
+
+    def take(self, message: wire.Message) -> None:
+        super().take(message)
+        if self.limit and self.received >= self.limit:
+            self.feed.clear()

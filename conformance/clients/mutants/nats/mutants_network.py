@@ -54,6 +54,15 @@ class AnythingIsAGreeting(Link):
         return self._greeted
 
 
+@mutant("waits-on-after-the-end", tag="life-cycle", breaks=["X5"])
+class WaitsOnAfterTheEnd(Link):
+    """Does not notice that a connection ends before it is ready."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.ready_at is not None:
+            super().connection_lost(exc)
+
+
 @mutant("goes-on-connecting", tag="life-cycle", breaks=["X7"])
 class GoesOnConnecting(Link):
     """Lets a connection be that is not ready yet."""

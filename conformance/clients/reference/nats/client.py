@@ -257,7 +257,9 @@ class NatsClient:
             if listener.is_over:
                 self.listeners.pop(message.sid, None)
         else:
-            self.runtime.callbacks.note(f"a message for {message.subject}, which nobody waits for, was dropped")
+            self.runtime.callbacks.note(
+                f"a message for {message.subject}, which nobody waits for, was dropped"
+            )
 
     def drop(self, listener: Listener) -> None:
         """End a subscription at the server, if there is one."""

@@ -56,13 +56,16 @@ class NatsOps:
         async def deliver(message: Message) -> None:
             await subscription.deliver(message.payload, meta={"subject": message.subject})
 
-        subscription.handle = client, await client.subscribe(
-            target,
-            deliver,
-            seconds(timeout_ms),
-            queue=options.get("queue", ""),
-            limit=options.get("max", 0),
-            pending_limit=options.get("pending_limit", 0),
+        subscription.handle = (
+            client,
+            await client.subscribe(
+                target,
+                deliver,
+                seconds(timeout_ms),
+                queue=options.get("queue", ""),
+                limit=options.get("max", 0),
+                pending_limit=options.get("pending_limit", 0),
+            ),
         )
 
     @kit.op("unsubscribe")
