@@ -23,6 +23,15 @@ def bodies_at(broker: NATS, subject: str) -> list[bytes]:
     return [frame.payload for frame in frames if frame.subject == subject]
 
 
+def bodies_before_ping(broker: NATS, subject: str, since: int) -> list[bytes]:
+    """The same, up to the last PING that came; what came before `since` counts in any case."""
+    pings = broker.journal.select(kind="Ping", tap=Tap.HEARD, since=since)
+    last = pings[-1].seq if pings else since
+    found = broker.journal.select(role="publish", tap=Tap.HEARD)
+    frames: list[Any] = [record.frame for record in found if record.seq < last]
+    return [frame.payload for frame in frames if frame.subject == subject]
+
+
 async def request(client: Client, subject: str, body: Body, timeout: float = 5.0) -> Any:
     """Ask, and wait for the answer."""
     return await client.op("nats.request", timeout, session="s1", target=subject, body=as_body(body))

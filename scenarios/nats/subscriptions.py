@@ -9,7 +9,7 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers import NATS
 from fakebrokers.faults import latency
 from scenarios._common import until
-from scenarios.nats._steps import CONSUMER, PUBLISHER, bodies_at
+from scenarios.nats._steps import CONSUMER, PUBLISHER, bodies_at, bodies_before_ping
 
 SLOW = {"mode": "event", "sleep_ms": 100}
 
@@ -134,3 +134,22 @@ async def limit_and_slow_callback(broker: NATS, client: Client, expect: Expect) 
     got = client.messages()
     in_order = len(got) == 5 and all(same_body(one.body, b"%d" % n) for n, one in enumerate(got))
     expect.that(in_order, "the first 5, in order", [one.body for one in got], id="the-first-n-in-order")
+
+
+@scenario("NATS-4.05", "MUST", "critical", basis=["S8"], roles=PUBLISHER, ops=("flush",))
+async def flush_after_publish(broker: NATS, client: Client, expect: Expect) -> None:
+    """A flush waits for what was published before it.
+
+    Fault: None; five times a publish that waits for nothing, and a flush
+    Pass: Whenever a flush has ended, the server has got all that was published before: its PING came after
+    that
+    """
+    await client.connected()
+    for number in range(5):
+        expect.prepared(await client.begin_publish("jobs", b"%d" % number, wait=False))
+        mark = broker.journal.last_seq
+        expect.ok(await client.op("flush", session="s1"), "the flush works", id="the-flush-works")
+        wanted = [b"%d" % each for each in range(number + 1)]
+        expect.equal(
+            bodies_before_ping(broker, "jobs", mark), wanted, "all came before its PING", id="all-came-before"
+        )

@@ -101,6 +101,10 @@ class NatsQuestions(Questions):
     refusals = (NO_RESPONDERS, 408)
     subscribe_asks = False
 
+    def is_code(self, reported: Any, said: Any) -> bool:
+        """Clients change the case of what the server says."""
+        return str(reported).casefold() == str(said).casefold()
+
     def accepts(self, frame: Any) -> bool:
         return not isinstance(frame, f.Hmsg) or status(frame) < 400
 

@@ -161,3 +161,14 @@ class GivesUpAtTheFirstRefusal(NatsClient):
         if "Expired" in link.complaint:
             self.settings.reconnects = False
         super().lost(link, text)
+
+
+@mutant("asks-before-it-sends", tag="data", breaks=["S8"])
+class AsksBeforeItSends(NatsClient):
+    """Sends what is published a moment later, and a PING at once."""
+
+    async def write_message(self, subject: str, body: bytes, deadline: float, reply: str = "") -> Link:
+        data = wire.publish(subject, body, reply)
+        link = self.need()
+        asyncio.get_running_loop().call_later(0.01, link.write, data)
+        return link
