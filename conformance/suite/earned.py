@@ -63,7 +63,8 @@ def was_there(broker: Any) -> bool:
 def demand_confirmed(broker: Any, acked: int) -> None:
     """Raise `Violated` if the client calls more acknowledged than the wire can have carried it.
 
-    Not where the protocol has no confirms, some of it is in no journal, or was said by hand as something that may be a confirm in pieces.
+    Not where the protocol has no confirms, or some of it is in no journal, or was said by hand as something
+    that may be a confirm in pieces.
     """
     published = confirmed = 0
     if not broker.protocol.confirms:

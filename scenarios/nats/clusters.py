@@ -161,7 +161,13 @@ async def flush_over_a_loss(broker: NATS, client: Client, expect: Expect) -> Non
 
 
 @scenario(
-    "NATS-2.05", "MUST", "critical", basis=["S8"], roles=("publisher", "consumer"), ops=("flush",), timeout_s=60
+    "NATS-2.05",
+    "MUST",
+    "critical",
+    basis=["S8"],
+    roles=("publisher", "consumer"),
+    ops=("flush",),
+    timeout_s=60,
 )
 async def late_pong(broker: NATS, client: Client, expect: Expect) -> None:
     """A PONG after the time-out of its flush.

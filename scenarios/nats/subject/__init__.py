@@ -218,12 +218,11 @@ class NatsSubject(Subject):
     def messages(self, sub: str = "c1") -> list[Message]:
         """With the number of the text in place of the position, which NATS does not have."""
         texts = self._texts[self._queues[sub]]
-        return [
-            msgspec.structs.replace(
-                one, position=next((n for n, text in enumerate(texts) if same_body(one.body, text)), None)
-            )
-            for one in super().messages(sub)
-        ]
+
+        def place(body: Any) -> int | None:
+            return next((number for number, text in enumerate(texts) if same_body(body, text)), None)
+
+        return [msgspec.structs.replace(one, position=place(one.body)) for one in super().messages(sub)]
 
     async def wait_messages(self, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
         await self.client.wait_messages(count, sub, within_s)

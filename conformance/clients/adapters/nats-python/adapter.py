@@ -1,7 +1,7 @@
 """nats-py (https://pypi.org/project/nats-py/), driven by the adapter protocol.
 
-A publish is acknowledged by `flush`, which is what the library has for that. A connect ends by the time-out of
-its application: by itself the library tries a list of servers for two minutes.
+A publish is acknowledged by `flush`, which is what the library has for that. A connect ends by the time-out
+of its application: by itself the library tries a list of servers for two minutes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Adapter(kit.AdapterBase):
                 "reconnected_cb": lambda: self.happened(new, session, "reconnected"),
                 "closed_cb": lambda: self.happened(new, session, "disconnected"),
             }
-            settings = {name: _coroutine(value) if callable(value) else value for name, value in settings.items()}
+            settings = {
+                name: _coroutine(value) if callable(value) else value for name, value in settings.items()
+            }
         servers = [f"nats://{endpoint}" for endpoint in endpoints]
         limit = None if timeout_ms is None else timeout_ms / 1000
         try:
@@ -95,7 +97,13 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("publish")
     async def publish(
-        self, session: str, target: str, body: Any, wait: bool, request_id: int, timeout_ms: float | None = None
+        self,
+        session: str,
+        target: str,
+        body: Any,
+        wait: bool,
+        request_id: int,
+        timeout_ms: float | None = None,
     ) -> Json:
         client: Client = self.session(session).client
         await client.publish(target, kit.body_bytes(body))

@@ -74,14 +74,6 @@ class Mute(Link):
             super().control(line)
 
 
-@mutant("never-asks", tag="life-cycle", breaks=["X3"])
-class NeverAsks(Link):
-    """Does not look whether the server is still there."""
-
-    async def keep_alive(self) -> None:
-        """It trusts it."""
-
-
 @mutant("impatient", tag="life-cycle", breaks=["X3", "X4"])
 class Impatient(Link):
     """Gives the server up at the first PING that is not answered at once."""

@@ -7,7 +7,6 @@ from collections.abc import Awaitable
 from typing import ClassVar, TypeVar
 from weakref import WeakSet
 
-from conformance.clients.mutants.nats.mutants_link import NeverAsks
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.nats import wire
@@ -19,7 +18,14 @@ T = TypeVar("T")
 MANY = 20  #: requests
 
 
-@mutant("waits-in-vain", tag="life-cycle", breaks=["X3"], also=[NeverAsks])
+class _NeverAsks(Link):
+    """Does not look whether the server is still there."""
+
+    async def keep_alive(self) -> None:
+        """It trusts it."""
+
+
+@mutant("waits-in-vain", tag="life-cycle", breaks=["X3"], also=[_NeverAsks])
 class WaitsInVain(NatsClient):
     """Neither looks whether the server is there, nor ends what has no answer."""
 

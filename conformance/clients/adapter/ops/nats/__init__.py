@@ -60,7 +60,7 @@ class RequestResult(Incoming, frozen=True):
 
 
 class Request(Arguments, frozen=True):
-    """Publish with a reply subject, and wait for the first answer; `refused` with code 503 if nobody listens."""
+    """Publish with a reply subject, and wait for an answer; `refused` with code 503 if nobody listens."""
 
     spec = Op("nats.request", RequestResult, ("requester",))
 
