@@ -1,4 +1,4 @@
-"""What the sweep has to know of NATS (docs/protocols/nats.md)."""
+"""What the sweep has to know of NATS (docs/protocols/nats.md, 2 and 3)."""
 
 from __future__ import annotations
 

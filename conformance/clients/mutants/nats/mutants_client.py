@@ -27,7 +27,7 @@ class StaysUnsubscribed(NatsClient):
 
 
 @mutant("subscribes-twice", tag="data", breaks=["X6", "S4"])
-class SubscribesTwice(NatsClient):
+class NatsSubscribesTwice(NatsClient):
     """Makes its subscriptions twice after a loss."""
 
     def use(self, link: Link, endpoint: str) -> None:
@@ -39,7 +39,7 @@ class SubscribesTwice(NatsClient):
 
 
 @mutant("stays-away-after-a-loss", tag="life-cycle", breaks=["X6", "S4"])
-class StaysAwayAfterALoss(NatsClient):
+class NatsStaysAwayAfterALoss(NatsClient):
     """Does not connect again."""
 
     async def come_back(self) -> None:
@@ -118,7 +118,7 @@ class WaitsForEver(NatsClient):
 
 
 @mutant("requests-outlive-their-connection", tag="life-cycle", breaks=["X6", "X7", "X8"])
-class RequestsOutliveTheirConnection(NatsClient):
+class NatsRequestsOutliveTheirConnection(NatsClient):
     """Lets requests wait for answers that cannot come any more."""
 
     def end_requests(self, error: ClientError) -> None:

@@ -21,7 +21,7 @@ class SegmentsAreLines(wire.Parser):
 
 
 @mutant("one-message-per-read", tag="data", breaks=["X1"])
-class OneMessagePerRead(wire.Parser):
+class NatsOneMessagePerRead(wire.Parser):
     """Overlooks all messages of a read but the first."""
 
     def feed(self, data: bytes) -> Iterator[wire.Message | wire.Line]:

@@ -70,7 +70,7 @@ class WaitsOnAfterTheEnd(Link):
 
 
 @mutant("goes-on-connecting", tag="life-cycle", breaks=["X7"])
-class GoesOnConnecting(Link):
+class NatsGoesOnConnecting(Link):
     """Lets a connection be that is not ready yet."""
 
     def abort(self) -> None:
@@ -97,7 +97,7 @@ class OldestRequestGetsTheAnswer(NatsClient):
         super().take(message)
 
 
-class _Busy(Listener):
+class _NotesCallbacks(Listener):
     """Notes that a callback runs."""
 
     async def handle(self, message: wire.Message) -> None:
@@ -106,7 +106,7 @@ class _Busy(Listener):
         self.runtime.busy = False  # type: ignore[attr-defined]
 
 
-@mutant("deaf-during-callbacks", tag="life-cycle", breaks=["X10"], also=[_Busy])
+@mutant("deaf-during-callbacks", tag="life-cycle", breaks=["X10"], also=[_NotesCallbacks])
 class DeafDuringCallbacks(NatsClient):
     """Passes over the answers that come while a callback runs."""
 
