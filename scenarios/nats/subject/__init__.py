@@ -57,6 +57,7 @@ class NatsSubject(Subject):
     largest = MIB
     beyond = MIB + 1
     messages_wait = False
+    retries_steadily = True  # a fixed pause is what its clients document
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)

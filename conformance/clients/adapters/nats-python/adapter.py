@@ -71,6 +71,7 @@ class Adapter(kit.AdapterBase):
         try:
             await asyncio.wait_for(new.client.connect(servers, dont_randomize=True, **settings), limit)
         except BaseException:
+            new.is_over = True
             await new.client.close()
             raise
 
