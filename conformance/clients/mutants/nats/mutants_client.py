@@ -168,7 +168,9 @@ class AsksBeforeItSends(NatsClient):
     """Sends what is published a moment later, and a PING at once."""
 
     async def write_message(self, subject: str, body: bytes, deadline: float, reply: str = "") -> Link:
-        data = wire.publish(subject, body, reply)
+        if reply:
+            return await super().write_message(subject, body, deadline, reply)
+        data = wire.publish(subject, body)
         link = self.need()
         asyncio.get_running_loop().call_later(0.01, link.write, data)
         return link
