@@ -42,7 +42,10 @@ async def queue_group_after_a_loss(broker: NATS, client: Client, expect: Expect)
     )
     for number in range(10):
         broker.publish("orders", b"%d" % number)
-    count = lambda: len(client.messages("a")) + len(client.messages("b"))  # noqa: E731
+
+    def count() -> int:
+        return len(client.messages("a")) + len(client.messages("b"))
+
     await until(lambda: count() >= 10, 5.0)
     expect.equal(count(), 10, "each message is delivered once", id="each-message-is-delivered-once")
 
@@ -72,11 +75,11 @@ async def limit_after_a_loss(broker: NATS, client: Client, expect: Expect) -> No
     mark = broker.journal.last_seq
     await lost(broker, expect)
     await listens_again(broker, expect, "orders")
-    limits = lambda: [  # noqa: E731
-        one.frame.limit
-        for one in broker.journal.select(kind="Unsub", tap=Tap.HEARD, since=mark)
-        if isinstance(one.frame, Unsub)
-    ]
+
+    def limits() -> list[int | None]:
+        found = broker.journal.select(kind="Unsub", tap=Tap.HEARD, since=mark)
+        return [one.frame.limit for one in found if isinstance(one.frame, Unsub)]
+
     await until(limits, 2.0)
     for number in range(6):
         broker.publish("orders", b"%d" % (2 + number))
@@ -108,7 +111,10 @@ async def lame_duck(broker: NATS, client: Client, expect: Expect) -> None:
     """
     await client.connected(auto_reconnect=True)
     await client.subscribed("orders")
-    nodes = lambda: [broker.node_of(one["name"]) for one in broker.connections]  # noqa: E731
+
+    def nodes() -> list[int]:
+        return [broker.node_of(one["name"]) for one in broker.connections]
+
     expect.exercised(nodes() == [1], "the client is not at the first", id="not-at-the-first")
     broker.lame_duck(1)
     there = await until(lambda: nodes() == [2] and bool(broker.subscriptions), 10.0 + BACK_S)

@@ -90,6 +90,13 @@ class NatsReading(Reading):
     def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
         Tracking(questions, conn, facts).run()
 
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        """Who drains a connection ends it."""
+        for drained in [done.begun for done in ops if done.op == "nats.drain"]:
+            for conn in conns.values():
+                if conn.stands(drained):
+                    conn.unwanted = conn.unwanted or drained
+
 
 class NatsQuestions(Questions):
     """Its questions, their answers, and the codes of these."""
@@ -149,6 +156,6 @@ TRAITS = Traits(
     questions=NatsQuestions(),
     delivery=Delivery(),
     settlement=NatsSettlement(),
-    connecting=Connecting(announces_end=False, set_up=(f.Ping, f.Pong)),
+    connecting=Connecting(announces_end=False, set_up=(f.Ping, f.Pong), flushes=(f.Ping,)),
     faults=NatsFaultMaterial(),
 )

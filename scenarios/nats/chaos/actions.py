@@ -1,4 +1,4 @@
-"""How an application of NATS listens and asks. It has no confirms, so no session publishes."""
+"""How an application of NATS publishes, listens and asks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ class NatsActions(Actions):
     """See `conformance.search.random.actions.Actions`."""
 
     protocol = "nats"
-    kinds = ("consume", "request", "mixed")
-    roles = {"consume": "consumer", "request": "requester", "mixed": "consumer"}  # noqa: RUF012
+    roles = {  # noqa: RUF012 # as its type says
+        "publish": "publisher",
+        "consume": "consumer",
+        "request": "requester",
+        "mixed": "consumer",
+    }
     canary = "stays-unsubscribed"
     recover_s = 30.0
     drain_s = 5.0
@@ -36,7 +40,8 @@ class NatsActions(Actions):
         self, context: ChaosContext, session: str, sub: str, target: str, params: Any
     ) -> bool:
         reported = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
-        given: dict[str, Any] = {"session": session, "sub": sub, "target": target, "options": {}}
+        options = {"queue": "all"}  # each message is for one of those who listen
+        given: dict[str, Any] = {"session": session, "sub": sub, "target": target, "options": options}
         return (await context.op("subscribe", on_message=reported, **given)).ok
 
     def put(self, context: ChaosContext, target: str, body: str) -> None:

@@ -170,11 +170,6 @@ class NatsClient:
         link.write(wire.publish(subject, body, reply))
         return link
 
-    async def publish(self, subject: str, body: bytes, timeout: float | None) -> None:
-        """Send a message, and wait until the server has taken it in."""
-        deadline = self.runtime.clock.deadline(timeout)
-        await self.synced(await self.write_message(subject, body, deadline), deadline)
-
     async def flush(self, timeout: float | None) -> None:
         """Wait until the server has taken in all that was sent."""
         deadline = self.runtime.clock.deadline(timeout)
@@ -205,7 +200,8 @@ class NatsClient:
         self._asked += 1
         token = str(self._asked)
         await self.write_message(subject, body, deadline, f"{self.inbox}.{token}")
-        waiting = self.requests[token] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[wire.Message] = asyncio.get_running_loop().create_future()
+        self.requests[token] = waiting
         try:
             answer = await self.in_time(waiting, deadline)
         finally:

@@ -29,8 +29,11 @@ class NatsOps:
     ) -> Json:  # fmt: skip
         client: NatsClient = self.adapter.session(session)
 
+        deadline = client.runtime.clock.deadline(seconds(timeout_ms))
+        link = await client.write_message(target, kit.body_bytes(body), deadline)
+
         async def work() -> Json:
-            await client.publish(target, kit.body_bytes(body), seconds(timeout_ms))
+            await client.synced(link, deadline)
             return {}
 
         return await self.adapter.published(work(), wait, request_id)
