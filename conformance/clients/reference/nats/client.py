@@ -176,11 +176,11 @@ class NatsClient:
         await self.reachable(deadline)
         await self.synced(self.need(), deadline)
 
-    async def synced(self, link: Link, deadline: float) -> None:
-        """The server has answered a PING."""
+    async def synced(self, link: Link, deadline: float, answer: asyncio.Future[None] | None = None) -> None:
+        """The server has answered a PING: one that was sent already, or a new one."""
         self.flushing += 1
         try:
-            await self.in_time(link.ping(), deadline)
+            await self.in_time(answer or link.ping(), deadline)
         except ClientError:
             link.doubt()
             raise

@@ -28,12 +28,12 @@ class NatsOps:
         request_id: int | None = None,
     ) -> Json:  # fmt: skip
         client: NatsClient = self.adapter.session(session)
-
         deadline = client.runtime.clock.deadline(seconds(timeout_ms))
         link = await client.write_message(target, kit.body_bytes(body), deadline)
+        answer = link.ping()
 
         async def work() -> Json:
-            await client.synced(link, deadline)
+            await client.synced(link, deadline, answer)
             return {}
 
         return await self.adapter.published(work(), wait, request_id)
