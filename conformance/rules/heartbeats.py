@@ -63,9 +63,11 @@ def beats(case: Case) -> Iterator[Violation]:
 @invariant("no-storm", level="SHOULD")
 def signs_have_pauses(case: Case) -> Iterator[Violation]:
     """Heartbeats and pings that answer nothing have pauses between them."""
+    flushes = case.traits.connecting.flushes
     for conn in case.conns.values():
         asked = [seen.at.t for seen in conn.of("out") if _is_sign(seen, "out")]
-        given = [seen.at.t for seen in conn.of("in") if _is_sign(seen, "in")]
+        signs = (seen for seen in conn.of("in") if not isinstance(seen.frame, flushes))
+        given = [seen.at.t for seen in signs if _is_sign(seen, "in")]
         for first, last in zip(given, given[SIGNS:], strict=False):
             answers = bisect_right(asked, last) - bisect_left(asked, first - 1.0)
             if last - first < 1.0 and answers == 0:

@@ -241,7 +241,7 @@ def complaints_are_told(case: Case) -> Iterator[Violation]:
         reported = [heard["error"].get("code") for heard in case.heard("error") if heard.at > one.at]
         reported += [heard.event.fields.get("code") for heard in case.heard("session") if heard.at > one.at]
         reported += [each.code for each in case.reported if may_be_about(case, each)]
-        if one.code not in reported:
+        if not any(case.traits.questions.is_code(code, one.code) for code in reported):
             text = f"the server sent an error {one.code}, and the application did not get it"
             yield Should(text) if one.about_message else text, one.at
 

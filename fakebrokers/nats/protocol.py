@@ -22,5 +22,7 @@ PROTOCOL = Protocol(
     behaviours="fakebrokers.nats.behaviours:BEHAVIOURS",
     model="fakebrokers.nats.shown:SubjectModel",
     wires=(WIRE,),
+    answers_in_order=True,  # PONG
+    confirms=False,
     effects="fakebrokers.nats.faults:EFFECTS",
 )

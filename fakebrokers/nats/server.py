@@ -20,6 +20,7 @@ from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.listeners import Endpoint, Listener
 from fakebrokers.core.profiles import find_profile
+from fakebrokers.core.subscriptions import Subscription
 from fakebrokers.core.timers import Timer
 from fakebrokers.core.tls import Tls, certificate_of
 from fakebrokers.errors import UsageError
@@ -29,6 +30,7 @@ from fakebrokers.nats.codec import NatsCodec
 from fakebrokers.nats.nodes import Node, new_nodes
 from fakebrokers.nats.profile import PROFILES, Profile
 from fakebrokers.nats.protocol import PROTOCOL, WIRE
+from fakebrokers.nats.responder import Answer, Responder
 from fakebrokers.nats.session import NatsSession
 from fakebrokers.nats.tls import UpgradingListener
 from fakebrokers.options import Port, ServerOptions, struct_of
@@ -210,6 +212,21 @@ class NATS(FakeServer):
         """
         body, head = body_of(payload), _headers(headers or {})
         return self.call(lambda: self.broker.route(_BY_HAND, subject, reply, head, body))
+
+    def respond(
+        self, subject: str, answer: Answer, *, queue: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Answer the requests to a subject from now on.
+
+        Args:
+            subject: Perhaps with wildcards.
+            answer: Is called with the subject and the payload of each message, on the fake's thread; returns
+                the payload of the answer, or None for none.
+            queue: The queue group that answers.
+            headers: Of the answers, by name.
+        """
+        owner = Responder(self.broker, answer, _headers(headers or {}))
+        self.call(self.broker.subscriptions.add, Subscription(subject, owner, "responder", queue))
 
     @property
     def subscriptions(self) -> list[tuple[str, str]]:

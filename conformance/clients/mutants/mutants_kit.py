@@ -10,10 +10,11 @@ from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Backoff, Callbacks, ClientError, Network, Wire
 
 STREAMS_OF_BYTES = ("rabbitmq-stream", "narconi", "mqtt")  #: libzmq connects for PZQ
-RECONNECTING = (*STREAMS_OF_BYTES, "moleculer")
+ENCRYPTED = (*STREAMS_OF_BYTES, "moleculer")
+RECONNECTING = (*ENCRYPTED, "nats")
 
 
-@mutant("tls-falls-back-to-plain", tag="life-cycle", breaks=["X5"], aims=["NET-1.14"], protocols=RECONNECTING)
+@mutant("tls-falls-back-to-plain", tag="life-cycle", breaks=["X5"], aims=["NET-1.14"], protocols=ENCRYPTED)
 class TlsFallsBackToPlain(Network):
     """Connects without TLS when TLS does not work."""
 

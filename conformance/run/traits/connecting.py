@@ -17,6 +17,7 @@ class Connecting(msgspec.Struct, frozen=True, kw_only=True):
         settles_s: How long a connect goes on after the handshake, to hear from others.
         set_up: Frames that belong to the set-up of a connection, besides those of that role.
         announces_end: Whether there is a frame by which a client announces that it closes a connection.
+        flushes: Heartbeats by which ops find out that the server has taken in all before them.
         greetings: What a client says on each of its connections, as soon as it is ready.
     """
 
@@ -25,4 +26,5 @@ class Connecting(msgspec.Struct, frozen=True, kw_only=True):
     settles_s: float = 0.0
     announces_end: bool = True
     set_up: tuple[type[Frame], ...] = ()
+    flushes: tuple[type[Frame], ...] = ()
     greetings: tuple[type[Frame], ...] = ()

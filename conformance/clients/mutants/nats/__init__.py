@@ -1,0 +1,1 @@
+"""NATS: the mutants of `conformance.clients.reference.nats`."""

@@ -1,0 +1,1 @@
+"""NATS: publishers, subscriptions and requests."""

@@ -1,0 +1,1 @@
+"""Chaos of NATS; see `conformance.search.random`."""

@@ -1,0 +1,1 @@
+"""NATS in the sweep: its model and its base scripts."""
