@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from conformance.clients.adapter.kit.bodies import body_parts
+from conformance.clients.adapter.kit.failure import Failure
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.reported import PUBLISHING, ReportedEvent, joined
@@ -219,10 +220,10 @@ def _said(given: Mapping[str, Any]) -> str:
 
 
 def _body(given: Any) -> Any:
-    """A body in the adapter protocol, as bytes where it is one."""
+    """A body in the adapter protocol, as bytes where it is one; of a large one a sum is reported."""
     try:
         return joined(body_parts(given))
-    except (KeyError, TypeError, ValueError):
+    except (Failure, KeyError, TypeError, ValueError):
         return given
 
 

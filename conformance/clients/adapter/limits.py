@@ -29,15 +29,15 @@ LIMITS: Mapping[str, str] = {
     "timeout_factor": "how many times its time-out an op takes until the library notices, where it looks now "
     "and then; at least 1",
     "heartbeat_min_s": "the smallest heartbeat that the library takes, in seconds, whatever its protocol "
-    "calls it (`heartbeat_s`, `keepalive_s`)",
+    "calls it (`heartbeat_s`, `keepalive_s`, `keep_alive_s`, `ping_interval_s`)",
     "max_body": "the largest body that the library takes, in bytes",
     "unconfirmed": "how many messages of one publisher can be open with `publish`; where scenarios need "
     "more, they send a batch with `publish_many`, whose messages may share one outcome",
     "processes": "how many of the adapter's processes one machine carries (a browser each, say); no more "
     "scenarios than that run at once",
 }
-#: Options of ``connect`` that are a heartbeat in seconds.
-HEARTBEATS = ("heartbeat_s", "keepalive_s")
+#: Options of ``connect`` that are a heartbeat in seconds; 0 stands for none.
+HEARTBEATS = ("heartbeat_s", "keepalive_s", "keep_alive_s", "ping_interval_s")
 
 
 class NotFitting(FakeBrokerError):
@@ -59,7 +59,7 @@ def fitted(hello: Hello, op: str, args: Mapping[str, Any], timeout_ms: float) ->
         _check_bounds(hello, op, name, value)
     for name in HEARTBEATS:
         least = hello.limits.get("heartbeat_min_s", 0.0)
-        if given.get(name, least) < least:
+        if 0 < given.get(name, least) < least:
             raise NotFitting(f"{name} {given[name]:g}: the smallest heartbeat of the library is {least:g} s")
     for kind, asked_ms in _timeouts(given):
         if asked_ms < (least := least_ms(hello, kind)):

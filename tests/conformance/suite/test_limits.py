@@ -146,6 +146,9 @@ def test_protocols_have_heartbeats() -> None:
         "pzq": [],
         "narconi": ["keepalive_s"],
         "moleculer": ["heartbeat_s"],
+        "nats": ["ping_interval_s"],
+        "redis": [],
+        "mqtt": ["keep_alive_s"],
     }
 
 

@@ -143,7 +143,7 @@ class MqttWaitsForASilentServer(Link):
 
 
 @mutant("impatient", tag="life-cycle", breaks=["X1", "X3", "X4"])
-class Impatient(Link):
+class ImpatientForPackets(Link):
     """Gives up a server that does not answer a PINGREQ within 400 ms."""
 
     reads = 0

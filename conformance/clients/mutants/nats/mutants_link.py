@@ -75,7 +75,7 @@ class Mute(Link):
 
 
 @mutant("impatient", tag="life-cycle", breaks=["X3", "X4"])
-class Impatient(Link):
+class ImpatientForPongs(Link):
     """Gives the server up at the first PING that is not answered at once."""
 
     async def keep_alive(self) -> None:

@@ -79,7 +79,7 @@ class NatsGoesOnConnecting(Link):
 
 
 @mutant("connects-without-deadline", tag="life-cycle", breaks=["X8"])
-class ConnectsWithoutDeadline(NatsClient):
+class NatsWithoutConnectDeadline(NatsClient):
     """Waits for a connection for as long as that takes."""
 
     async def connect(self, timeout: float | None) -> None:

@@ -58,7 +58,7 @@ class HalfIsWhole(Link):
 
 
 @mutant("waits-for-ever", tag="life-cycle", breaks=["X3", "X8"])
-class WaitsForEver(Link):
+class WaitsForEachReply(Link):
     """Gives no time-out to what it asks."""
 
     def send(self, words: Words, timeout: float | None = None) -> Answer:
@@ -74,7 +74,7 @@ class ManyBytesAreTooMany(Link):
 
 
 @mutant("impatient", tag="life-cycle", breaks=["X1", "X3", "D8"])
-class Impatient(Link):
+class ImpatientForReplies(Link):
     """Waits no longer than half a second for a reply, whatever it was given."""
 
     def send(self, words: Words, timeout: float | None = None) -> Answer:
@@ -192,7 +192,7 @@ class SubscriptionsAreForgotten(RedisClient):
 
 
 @mutant("connects-without-deadline", tag="life-cycle", breaks=["X5", "X8"], aims=["NET-2.12"])
-class ConnectsWithoutDeadline(RedisClient):
+class RedisWithoutConnectDeadline(RedisClient):
     """Waits for its first connection as long as that takes."""
 
     async def connect(self, timeout: float | None = None) -> None:

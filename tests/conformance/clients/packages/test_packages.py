@@ -58,7 +58,9 @@ def test_what_each_client_depends_on() -> None:
     managers = {name: package.manager for name, package in PACKAGES.items() if package.manager}
     assert managers == {
         **dict.fromkeys(["blazingmq-cpp", "narconi-python", "narconi-websockets"], "pip"),
-        **dict.fromkeys(["nats-python", "pzq-python", "rbfly", "redis-python", "rstream"], "pip"),
+        **dict.fromkeys(
+            ["mqtt-paho", "nats-python", "pzq-python", "rbfly", "redis-python", "rstream"], "pip"
+        ),
         **dict.fromkeys(
             ["moleculer-0.14", "moleculer-0.15", "narconi-node", "pzq-node", "redis-node"], "npm"
         ),

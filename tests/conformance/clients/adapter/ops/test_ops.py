@@ -182,4 +182,4 @@ def test_ops_are_named_once() -> None:
     assert len(own) == len(set(own))
     for profile in profiles().values():
         prefixes = {name.partition(".")[0] for name in profile.ops if name not in core.OPS}
-        assert len(prefixes) == 1, profile.protocol
+        assert len(prefixes) <= 1, profile.protocol
