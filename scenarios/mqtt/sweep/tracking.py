@@ -62,7 +62,8 @@ class Session:
         owed: How often it may acknowledge, by the kind of packet and its id.
         kept: Messages with QoS 2 that are delivered when they are released.
         windows: By the filter.
-        is_back: It has had a connection before, with which a message may have been lost unseen.
+        is_back: It has had a connection before, with which a message may have been lost unseen; so it may be
+            with a client that gives no id, if one without an id has come before.
     """
 
     def __init__(self) -> None:
@@ -181,10 +182,9 @@ class Tracking:
             self.conn.introduced.append((at, "client_id", frame.client_id))
         known = self._sessions.get(frame.client_id)
         self.session = known if known is not None and not frame.clean else Session()
-        if frame.client_id:
-            self.session.ever |= known.ever if known is not None else set()
-            self.session.is_back = known is not None
-            self._sessions[frame.client_id] = self.session
+        self.session.ever |= known.ever if known is not None else set()
+        self.session.is_back = known is not None
+        self._sessions[frame.client_id] = self.session
 
     def _let_in(self, frame: Connack, at: Position) -> None:
         asked = self._connect
