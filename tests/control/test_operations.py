@@ -43,7 +43,7 @@ INSIDE = {
         "tls",
     ),
     *("management_url", "tls_port", "broker", "break_backend", "peer_of", "packets"),
-    *("nats", "redis", "mqtt", "drop_connections", "say_raw", "check_async"),
+    *("nats", "redis", "mqtt", "drop_connections", "say_raw", "check_async", "respond"),
 }
 
 

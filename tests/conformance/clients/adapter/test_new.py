@@ -87,7 +87,7 @@ def test_it_has_what_the_protocol_has(protocol: str, tmp_path: Path) -> None:
     assert hello.roles == list(profile_of(protocol).roles)
     assert missing_ops(hello, protocol) == []
     assert ("publish" in hello.ops) is (protocol != "moleculer")
-    assert hello.settles == ("none" if protocol in ("rabbitmq-stream", "moleculer") else "manual")
+    assert hello.settles == ("manual" if profile_of(protocol).settles else "none")
 
 
 async def say_hello(command: list[str], protocol: str, folder: Path) -> Hello:

@@ -7,12 +7,13 @@ from typing import Any
 from conformance.clients.adapter.base import Adapter
 from conformance.clients.adapter.messages import body_bytes
 from fakebrokers import BlazingMQ
+from tests.eventually import eventually_async
 
 Q = "bmq://bmq.test.mem.priority/orders"
 
 
 async def walk(adapter: Adapter, broker: BlazingMQ) -> None:
-    """Connect, open a reader and a writer, post one by one, confirm, close."""
+    """Connect, open a reader and a writer, post one by one, confirm, close once the confirms have come."""
 
     async def do(op: str, **args: Any) -> Any:
         result = await adapter.call(op, args, 5000)
@@ -31,6 +32,7 @@ async def walk(adapter: Adapter, broker: BlazingMQ) -> None:
         assert [body_bytes(message.body) for message in got] == [b"in %d" % n for n in range(number + 1)]
         await do("settle", sub="c", ref=got[-1].ref, how="ack")
     assert [message.data for message in broker.messages(Q + "2")] == [b"out 0", b"out 1", b"out 2"]
+    await eventually_async(lambda: not broker.messages(Q), "all is confirmed")
     assert (await do("state", session="s"))["open"]
     await do("unsubscribe", sub="c")
     for name in "rw":
