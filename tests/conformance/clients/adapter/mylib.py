@@ -35,8 +35,17 @@ class Message(SimpleNamespace):
         """Narconi."""
 
 
+class Sent:
+    """What an MQTT client has handed over."""
+
+    packet_id = 7
+
+    async def acknowledged(self, timeout: float | None) -> None:
+        """At once."""
+
+
 class Client:
-    """Of PZQ, BlazingMQ, Narconi and Redis."""
+    """Of PZQ, BlazingMQ, Narconi, Redis, NATS and MQTT."""
 
     def __init__(self) -> None:
         self.kept: list[bytes] = []
@@ -51,7 +60,8 @@ class Client:
         self.kept.append(parts[0])
         message = Message(
             parts=parts, data=parts[0], key=b"k1", id="7", guid="g1", uri="bmq://x", headers={},
-            properties={}, first_part=b"pzq", sent_us=12,
+            properties={}, first_part=b"pzq", sent_us=12, subject="q", topic="q", qos=1, retain=False,
+            dup=False,
         )  # fmt: skip
         if self.callback is not None:
             await self.callback(message)
@@ -94,6 +104,18 @@ class Client:
     async def call(self, words: list[bytes]) -> list[Any]:
         """Redis."""
         return [words[0], len(words), None]
+
+    async def request(self, target: str, data: bytes, timeout: float) -> Message:
+        """NATS."""
+        return Message(data=data)
+
+    async def flush(self, timeout: float) -> None:
+        """NATS."""
+
+    async def hand_over(self, target: str, data: bytes, *, qos: int, retain: bool) -> Sent:
+        """MQTT."""
+        await self._came(data)
+        return Sent()
 
     async def monitor(self) -> dict[str, Any]:
         return {"messages": 0}

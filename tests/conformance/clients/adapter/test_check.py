@@ -33,7 +33,9 @@ LEFT = {
     "pzq": ("monitor", "pzq.monitor"),
     "narconi": ("http", "narc.post"),
     "moleculer": ("emitter", "mol.emit"),
+    "nats": ("requester", "nats.request"),
     "redis": ("caller", "redis.call"),
+    "mqtt": ("consumer", "subscribe"),
 }
 
 

@@ -57,6 +57,21 @@ SCRIPTS: dict[str, Sequence[tuple[str, dict[str, Any]]]] = {
         ("redis.call", {"session": "s", "words": ["GET", {"text": "k"}]}),
         *END,
     ),
+    "nats": (
+        ("connect", {"session": "s", "endpoints": HOST}),
+        ("subscribe", LISTEN),
+        ("publish", HELLO),
+        ("publish", {**HELLO, "wait": False}),
+        ("nats.request", HELLO),
+        *END,
+    ),
+    "mqtt": (
+        ("connect", {"session": "s", "endpoints": HOST}),
+        ("subscribe", LISTEN),
+        ("publish", HELLO),
+        ("publish", {**HELLO, "wait": False}),
+        *END,
+    ),
     "blazingmq": (
         ("connect", {"session": "s", "endpoints": HOST}),
         ("bmq.open_queue", OPEN),
