@@ -17,7 +17,7 @@ from tests.scenarios.proofs import in_memory
 IDS = ("NET-1.05", "NET-1.06", "NET-1.12", "NET-1.13", "NET-2.05", "NET-4.04")
 OPENS_ONLY = ("NET-1.13",)
 CONNECTS = ("connect",)
-PUBLISHES = ("publish", "mol.call")
+PUBLISHES = ("publish", "mol.call", "nats.request")
 CONSUMES = ("subscribe", "mol.listen")
 
 
