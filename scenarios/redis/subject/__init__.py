@@ -187,9 +187,13 @@ class RedisSubject(Subject):
         """
         order = {body: number for number, body in enumerate(self._heard())}
         due = sorted(wanted, key=lambda body: order.get(body, 0))
-        cut = [r.frame for r in self.broker.journal.select(kind="Message", tap=Tap.SENT) if r.fault]
-        lost = {frame.payload for frame in cut if isinstance(frame, f.Message)}
+        lost = self._messages(Tap.SAID | Tap.SENT, struck=True) - self._messages(Tap.SENT, struck=False)
         return super().are(got, due) or super().are(got, [body for body in due if body not in lost])
+
+    def _messages(self, tap: Tap, *, struck: bool) -> set[bytes]:
+        """What the messages carried that a fault has changed, cut or lost, or those that none has."""
+        found = self.broker.journal.select(kind="Message", tap=tap)
+        return {r.frame.payload for r in found if bool(r.fault) == struck and isinstance(r.frame, f.Message)}
 
     def _heard(self) -> list[bytes]:
         """All that was published by clients."""
