@@ -17,7 +17,7 @@ const confirmed = []
 shop.on("publish_confirm", (code, ids) => code === null && confirmed.push(...ids))
 await kiosk.send(Buffer.from("milk, for the kiosk"))
 await shop.send(Buffer.from("tea, for the shop"))
-await Promise.race([lost, new Promise((resolve) => setTimeout(resolve, 4000))])
+await lost
 const stored = await broker.ask("messages", { name: "orders" })
 console.log("the shop is notified of what is stored, ids", confirmed)
 console.log("stored:", stored.length, "of 2")
