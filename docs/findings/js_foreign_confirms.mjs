@@ -7,17 +7,14 @@ await broker.call("create_stream", { name: "orders" })
 await broker.addFault({ match: { role: "publish", nth: 2 }, effect: { type: "fin", pass_frame: false } })
 
 const { host: hostname, port } = broker
-let lose
-const lost = new Promise((resolve) => (lose = resolve))
-const listeners = { connection_closed: lose }
-const client = await rabbit.connect({ hostname, port, username: "guest", password: "guest", vhost: "/", listeners })
+const client = await rabbit.connect({ hostname, port, username: "guest", password: "guest", vhost: "/" })
 const kiosk = await client.declarePublisher({ stream: "orders", publisherRef: "kiosk" })
 const shop = await client.declarePublisher({ stream: "orders", publisherRef: "shop" })
 const confirmed = []
 shop.on("publish_confirm", (code, ids) => code === null && confirmed.push(...ids))
 await kiosk.send(Buffer.from("milk, for the kiosk"))
 await shop.send(Buffer.from("tea, for the shop"))
-await lost
+await new Promise((resolve) => setTimeout(resolve, 4000))
 const stored = await broker.ask("messages", { name: "orders" })
 console.log("the shop is notified of what is stored, ids", confirmed)
 console.log("stored:", stored.length, "of 2")
