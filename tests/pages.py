@@ -74,11 +74,14 @@ def skip_without(page: Path) -> None:
                 pytest.skip(f"missing: {name}")
 
 
+def npm_packages(name: str) -> list[Path]:
+    """Where a package of npm is; several clients may have it, each in a version of its own."""
+    return [each / ALIASES.get(name, name) for each in NPM if (each / ALIASES.get(name, name)).is_dir()]
+
+
 def npm_package(name: str) -> Path | None:
-    """Where a package of npm is."""
-    return next(
-        (each / ALIASES.get(name, name) for each in NPM if (each / ALIASES.get(name, name)).is_dir()), None
-    )
+    """The first of these places."""
+    return next(iter(npm_packages(name)), None)
 
 
 class Runner:

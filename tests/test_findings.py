@@ -29,7 +29,7 @@ from conformance.suite.load import requirements
 from fakebrokers.extras import installing
 from tests.cargo import build
 from tests.eventually import PATIENCE_S
-from tests.pages import TOP, npm_package
+from tests.pages import TOP, npm_package, npm_packages
 from tests.real_rabbitmq import real_rabbitmq
 
 FINDINGS = findings()
@@ -145,9 +145,9 @@ def installed(name: str, wanted: str) -> Path | None:
             there = version_of(name) == wanted
             return Path(str(distribution(name).locate_file(""))) if there else None
         case "rabbitmq-stream-js-client" | "moleculer" | "ioredis":
-            found = npm_package(name if name != "moleculer" else f"moleculer-{wanted.rpartition('.')[0]}")
-            described = json.loads((found / "package.json").read_text("utf-8")) if found else {}
-            return found if described.get("version") == wanted else None
+            found = npm_packages(name if name != "moleculer" else f"moleculer-{wanted.rpartition('.')[0]}")
+            versions = [json.loads((each / "package.json").read_text("utf-8"))["version"] for each in found]
+            return found[versions.index(wanted)] if wanted in versions else None
         case "github.com/rabbitmq/rabbitmq-stream-go-client":
             modules = subprocess.check_output([needed("go"), "env", "GOMODCACHE"], text=True).strip()
             return Path(modules) / f"{name}@v{wanted}"

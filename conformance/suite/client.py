@@ -9,7 +9,14 @@ from conformance.clients.adapter.base import Adapter, Call, ProcessFacts
 from conformance.clients.adapter.contract import Contract
 from conformance.clients.adapter.deadline import deadline_of, earliest, least_ms
 from conformance.clients.adapter.limits import NotFitting, fitted
-from conformance.clients.adapter.messages import Event, Hello, Message, Part, request_body
+from conformance.clients.adapter.messages import (
+    TAKEN_FOR_GRANTED,
+    Event,
+    Hello,
+    Message,
+    Part,
+    request_body,
+)
 from conformance.clients.adapter.profile import late_capability
 from conformance.clients.adapter.result import Result
 from conformance.suite.expect import Expect, Unsupported
@@ -133,9 +140,9 @@ class Client:
         """
         if check := getattr(self.adapter, "check_arguments", None):
             check(op, args)
-        late = late_capability(op)
-        if late and args.get("session") in self._connected_with and not self.can(late):
-            raise Unsupported(f"the library takes no {op} after its connect ({late}: false)")
+        denied = [word for word in TAKEN_FOR_GRANTED if not self.can(word)]
+        if denied and args.get("session") in self._connected_with and late_capability(op) in denied:
+            raise Unsupported(f"the library takes no {op} after its connect ({late_capability(op)}: false)")
         try:
             timeout_ms = fitted(self.hello, op, args, timeout * 1000)
         except NotFitting as why:
