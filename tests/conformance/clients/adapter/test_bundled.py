@@ -120,14 +120,15 @@ def test_what_waits_for_a_confirm_ends_with_the_session(client: Client) -> None:
         many = adapter.begin(
             "publish_many", {"session": "s", "target": "orders", "messages": [{"body": {"text": "a"}}] * 3}
         )
-        await asyncio.sleep(0.2)
+        await eventually_async(lambda: len(broker.messages("orders")) == 3, "three messages are stored")
         assert not many.done
         assert (await go("close", session="s")).ok
         result = await many
         assert [end["outcome"] for end in result.value["outcomes"]] == ["unknown"] * 3
 
     lost = {"match": {"direction": "out", "role": "confirm"}, "effect": {"type": "drop"}}
-    drive(client, script, faults={"faults": [lost]})
+    broker = RabbitMQStream(faults={"faults": [lost]})
+    drive(client, script, broker)
 
 
 def test_messages_wait_in_the_buffer(client: Client) -> None:
