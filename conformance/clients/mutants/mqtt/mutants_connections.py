@@ -78,14 +78,6 @@ class AnyByteLetsItIn(Link):
             super().end(error)
 
 
-@mutant("malformed-is-skipped", tag="wire", breaks=["X5"])
-class MalformedIsSkipped(Link):
-    """Reads on at a wrong place."""
-
-    def broken(self, text: str) -> None:
-        self.codec = MqttCodec()
-
-
 @mutant("bad-servers-are-shunned", tag="life-cycle", breaks=["X5"], aims=["NET-4.07"])
 class MqttBadServersAreShunned(Link):
     """Never again connects once something wrong has come."""

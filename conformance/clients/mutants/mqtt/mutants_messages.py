@@ -153,15 +153,6 @@ class PublishWithoutAnEnd(MqttClient):
         return await super().publish(topic, payload, qos, retain=retain, timeout=10_000.0)
 
 
-@mutant("losses-are-refusals", tag="data", breaks=["Q10", "X6"])
-class LossesAreRefusals(MqttClient):
-    """Says of what was under way that it surely was not stored."""
-
-    def forget(self, error: ClientError) -> None:
-        error.definite = True
-        super().forget(error)
-
-
 @mutant("offline-is-acked", tag="data", breaks=["Q10"])
 class OfflineIsAcked(MqttClient):
     """Takes a message for stored that it could not send."""
