@@ -32,12 +32,14 @@ class Paho:
         self.client = paho.Client(
             paho.CallbackAPIVersion.VERSION2, client_id=id, manual_ack=manual_ack, **options
         )
-        self.messages: queue.Queue[Any] = queue.Queue()
-        self.connects: queue.Queue[Any] = queue.Queue()
-        self.granted: queue.Queue[Any] = queue.Queue()
-        self.client.on_message = lambda _, __, message: self.messages.put(message)
-        self.client.on_connect = lambda _, __, flags, reason, ___: self.connects.put((flags, reason))
-        self.client.on_subscribe = lambda _, __, ___, reasons, ____: self.granted.put(reasons)
+        self.messages = messages = queue.Queue[Any]()
+        self.connects = connects = queue.Queue[Any]()
+        self.granted = granted = queue.Queue[Any]()
+        # A callback that knew `self` would close a cycle: the client closes its pair of sockets only when it
+        # is deleted, and in a cycle the sockets may be deleted first.
+        self.client.on_message = lambda _, __, message: messages.put(message)
+        self.client.on_connect = lambda _, __, flags, reason, ___: connects.put((flags, reason))
+        self.client.on_subscribe = lambda _, __, ___, reasons, ____: granted.put(reasons)
         self.client.reconnect_delay_set(min_delay=1, max_delay=1)
 
     @contextmanager
