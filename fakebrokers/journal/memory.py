@@ -292,10 +292,16 @@ class Journal:
 
     def records(self, since: int = 0) -> list[Record]:
         """All records that are kept, with a `seq` above `since`; in order. Safe from any thread."""
+        return [
+            self._record(whole) for entry in self._since(since) if (whole := self._whole(entry)) is not None
+        ]
+
+    def _since(self, seq: int) -> tuple[Entry, ...]:
+        """What is kept of those with a `seq` above this one."""
         entries = tuple(self._entries)
-        if entries and since >= entries[0][0]:
-            entries = entries[since - entries[0][0] + 1 :]
-        return [self._record(whole) for entry in entries if (whole := self._whole(entry)) is not None]
+        if entries and seq >= entries[0][0]:
+            return entries[seq - entries[0][0] + 1 :]
+        return entries
 
     def select(
         self,
@@ -312,14 +318,16 @@ class Journal:
             role: Of the frame, or of any of its items.
             tap: Any of its flags.
         """
-        return [
-            r
-            for r in self.records(since)
-            if (kind is None or r.kind == kind)
-            and (role is None or r.has_role(role))
-            and (tap is None or r.tap & tap)
-            and (connection is None or r.connection == connection)
-        ]
+        fitting = []
+        for entry in self._since(since):  # records are made of few: most do not fit, which an entry says
+            if tap is not None and not int.__and__(entry[3], tap):
+                continue
+            if connection is not None and entry[2] != connection:
+                continue
+            whole = self._whole(entry)
+            if whole is not None and (kind is None or _kind(whole) == kind):
+                fitting.append(self._record(whole))
+        return fitting if role is None else [record for record in fitting if record.has_role(role)]
 
     def excerpt(self, lines: int = 20) -> str:
         """The last `lines` records as text, one per line."""
@@ -389,6 +397,12 @@ class Journal:
             envelope,
             parts,
         )
+
+
+def _kind(entry: Entry) -> str:
+    """The kind of its record, without making one."""
+    kind = entry[4]
+    return kind if isinstance(kind, str) else kind_of(kind)
 
 
 def _opened(envelope: Frame) -> Frame | None:
