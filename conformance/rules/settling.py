@@ -349,19 +349,18 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
 @invariant("confirms-what-was-ordered")
 def confirms_before_its_end(case: Case) -> Iterator[Violation]:
     """What the application has settled before it ended the subscription or the session is answered yet."""
-    if not case.traits.settlement.redelivers:
+    conns = {id(one.conn): one.conn for one in case.facts.handed}.values()
+    if not case.traits.settlement.redelivers or any(conn.lost() for conn in conns):
         return
     said: Counter[tuple[bytes, bool]] = Counter((one.key, one.positive) for one in case.facts.answered)
     wanted: Counter[tuple[bytes, bool]] = Counter()
+    over = min((conn.ended for conn in conns if conn.ended is not None), default=None)
     ends = [done for done in case.done("unsubscribe", "close") if done.result is not None and done.result.ok]
     for order in _orders(case):
         end = next((done for done in ends if done.begun.t > order.at_s + EARLY_S + case.slack_s), None)
         if end is None or not order.is_sure or _is_over(case, order.at, order.at_s + EARLY_S):
             continue
-        conns = [one.conn for one in case.facts.handed]
-        if not _stands(case, order.at_s, order.at_s) or any(
-            conn.lost() or (conn.ended is not None and conn.ended < end.begun) for conn in conns
-        ):
+        if not _stands(case, order.at_s, order.at_s) or (over is not None and over < end.begun):
             continue
         wanted[order.key, order.positive] += 1
         if said[order.key, order.positive] < wanted[order.key, order.positive]:

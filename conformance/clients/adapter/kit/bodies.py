@@ -11,6 +11,7 @@ from typing import Any
 from .failure import Failure
 
 INLINE_BYTES_MAX = 4096  #: reports above this size are a digest
+KEPT_BYTES_MAX = 2**20  #: larger bodies are made anew each time
 EXACT_INTEGER_MAX = 2**53  #: above it a JSON number loses digits in some languages
 
 
@@ -27,9 +28,12 @@ def body_bytes(body: Mapping[str, Any]) -> bytes:
     raise Failure("invalid", f"a body has text, b64 or gen zero|rand, not {sorted(body)}")
 
 
-@lru_cache(maxsize=8)  # a body is made more than once: to be sent, and to be compared
 def random_bytes(seed: int, size: int) -> bytes:
     """SHA-256 in counter mode over the seed and a counter, 8 bytes big-endian each, cut to `size` bytes."""
+    return _kept_bytes(seed, size) if size <= KEPT_BYTES_MAX else _made_bytes(seed, size)
+
+
+def _made_bytes(seed: int, size: int) -> bytes:
     head = hashlib.sha256(seed.to_bytes(8, "big"))
     blocks = []
     for counter in range(-(-size // head.digest_size)):
@@ -37,6 +41,10 @@ def random_bytes(seed: int, size: int) -> bytes:
         block.update(counter.to_bytes(8, "big"))
         blocks.append(block.digest())
     return b"".join(blocks)[:size]
+
+
+# A body is made more than once: to be sent, to be compared, and in each run of a script.
+_kept_bytes = lru_cache(maxsize=64)(_made_bytes)
 
 
 def report_body(data: bytes) -> dict[str, Any]:
