@@ -7,8 +7,8 @@ from pathlib import Path
 
 import fakebrokers
 from ci.tables import table, with_tables
-from fakebrokers.description import descriptions, find_description
-from fakebrokers.pytest_fixtures import ALIAS, SCOPES, known_fixtures
+from fakebrokers.description import ALIAS, descriptions, find_description, fixture_names
+from fakebrokers.pytest_fixtures import SCOPES, known_fixtures
 
 PAGE = Path(__file__).parents[1] / "docs" / "pytest.md"
 EXAMPLE = "rabbitmq-stream"  #: the protocol whose fixtures the page uses
@@ -46,5 +46,5 @@ def _protocols() -> Iterator[list[str]]:
     for each in descriptions():
         if each.server_name not in fakebrokers.__all__:
             continue  # somebody has registered it: the page has what the package brings
-        names = [each.name, each.fixture, f"{ALIAS}{each.fixture}", f"fakebrokers.{each.server_name}"]
-        yield [names[0], *(f"`{name}`" for name in names[1:])]
+        first, *second = [f"`{name}`" for name in fixture_names(each.name)]
+        yield [each.name, first, *(second or ["-"]), f"`fakebrokers.{each.server_name}`"]

@@ -28,6 +28,12 @@ _REGISTERED = {
     "mqtt": "fakebrokers.mqtt.protocol",
 }
 
+#: Clients of theirs are modules of that name, which a fixture would hide.
+_NAMES_OF_OTHERS = frozenset({"nats", "redis", "mqtt"})
+
+#: First part of the second name of each fixture, and of the only one of those.
+ALIAS = "fake_"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
@@ -57,7 +63,7 @@ class Description:
             ``module:NAME`` of a `fakebrokers.viewer.model.BrokerModel`. Without one the page does not show
             it.
         judge: The package of what the suite has to know to judge its clients; default: the one in
-            ``scenarios`` that is named like the fixture.
+            ``scenarios`` of its name.
     """
 
     name: str
@@ -74,6 +80,11 @@ class Description:
     behaviours: str = ""
     model: str = ""
     judge: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Its name as Python can have it: of its packages, and of what makes one of its fakes."""
+        return folder_name(self.name)
 
     @property
     def fixture(self) -> str:
@@ -114,9 +125,20 @@ def found(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def folder_name(protocol: str) -> str:
+    """The name of a protocol as Python can have it, such as ``rabbitmq_stream``."""
+    return protocol.replace("-", "_")
+
+
 def fixture_name(protocol: str) -> str:
     """What the pytest fixture of a protocol is called."""
-    return protocol.replace("-", "_")
+    return f"{ALIAS if protocol in _NAMES_OF_OTHERS else ''}{folder_name(protocol)}"
+
+
+def fixture_names(protocol: str) -> tuple[str, ...]:
+    """All names of it: there is a second one unless the first is as long."""
+    name = fixture_name(protocol)
+    return (name,) if name.startswith(ALIAS) else (name, f"{ALIAS}{name}")
 
 
 def register(name: str, module: str) -> None:

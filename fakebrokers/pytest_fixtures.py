@@ -1,7 +1,8 @@
 """The fixtures of each protocol: ``NAME``, ``NAME_factory``, and one fake for a class, a module, a session.
 
-Each is there as ``fake_NAME`` too, for tests in which ``NAME`` means something else. pytest loads this module
-in every project where fakebrokers is installed, so it imports next to nothing.
+Each is there as ``fake_NAME`` too, for tests in which ``NAME`` means something else; where a module of a
+client has that name, it is the only one. pytest loads this module in every project where fakebrokers is
+installed, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import pytest
 
-from fakebrokers.description import fixture_name, protocol_names
+from fakebrokers.description import ALIAS, fixture_name, fixture_names, folder_name, protocol_names
 from fakebrokers.pytest_settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 #: First part of the names of the plugins that hold the fixtures of one protocol each.
 FIXTURES = "fakebrokers_fixtures_of_"
-#: First part of the second name of each fixture.
-ALIAS = "fake_"
 
 #: The fakes that several tests share, by fixture, as long as something holds them.
 SHARED = pytest.StashKey[WeakValueDictionary[str, "FakeServer"]]()
@@ -79,8 +78,7 @@ def known_fixtures() -> dict[str, tuple[str, str]]:
     """Every fixture with its protocol, and what its fakes are made for: ``test``, or a `Scope`."""
     found: dict[str, tuple[str, str]] = {}
     for protocol in protocol_names():
-        name = fixture_name(protocol)
-        for first in (name, ALIAS + name):
+        for first in fixture_names(protocol):
             found |= {first: (protocol, "test"), f"{first}_factory": (protocol, "test")}
             found |= {f"{first}_{scope}": (protocol, scope) for scope in SCOPES}
     return found
@@ -186,12 +184,14 @@ def _find(protocol: str) -> Protocol:
 def fixtures(protocol: str) -> ModuleType:
     """The fixtures of a protocol: a module, and a plugin."""
     name = fixture_name(protocol)
-    module = ModuleType(f"{FIXTURES}{name}")
+    module = ModuleType(f"{FIXTURES}{folder_name(protocol)}")
 
     def add(fixture: str, about: str, make: Callable[..., object], scope: Scope | None = None) -> None:
         """Add a fixture, and its second name, which stands for the same fake."""
         make.__doc__ = about
         vars(module)[fixture] = pytest.fixture(make, name=fixture, scope=scope or "function")
+        if fixture.startswith(ALIAS):
+            return
         alias = _hands_on(fixture, lambda value: value)
         alias.__doc__ = f"{about} The same as `{fixture}`, where that name means something else."
         vars(module)[ALIAS + fixture] = pytest.fixture(alias, name=ALIAS + fixture, scope=scope or "function")

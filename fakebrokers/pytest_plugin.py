@@ -24,10 +24,9 @@ from weakref import WeakValueDictionary
 
 import pytest
 
-from fakebrokers.description import fixture_name, protocol_names
+from fakebrokers.description import ALIAS, folder_name, protocol_names
 from fakebrokers.errors import FakeBrokerError
 from fakebrokers.pytest_fixtures import (
-    ALIAS,
     FIXTURES,
     SHARED,
     fixtures,
@@ -89,7 +88,7 @@ def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager
     if getattr(plugin, "__name__", "").startswith(FIXTURES):
         return
     for protocol in protocol_names():
-        name = f"{FIXTURES}{fixture_name(protocol)}"
+        name = f"{FIXTURES}{folder_name(protocol)}"
         if not manager.has_plugin(name):
             manager.register(fixtures(protocol), name)
 
@@ -244,8 +243,8 @@ def _shared(item: pytest.Item) -> dict[str, FakeServer]:
     shared = item.config.stash[SHARED]
     if not shared:
         return {}
-    used = {name.removeprefix(ALIAS) for name in getattr(item, "fixturenames", ())}
-    return {name: fake for name, fake in shared.items() if name in used}
+    used = set(getattr(item, "fixturenames", ()))
+    return {name: fake for name, fake in shared.items() if not used.isdisjoint((name, ALIAS + name))}
 
 
 def _unfired(server: FakeServer) -> list[str]:

@@ -11,5 +11,5 @@ SCENARIOS = Path(__file__).parents[1] / "scenarios"
 JUDGED = [
     each
     for each in protocols()
-    if each.server.startswith("fakebrokers.") and (SCENARIOS / each.fixture).is_dir()
+    if each.server.startswith("fakebrokers.") and (SCENARIOS / each.folder).is_dir()
 ]

@@ -19,7 +19,7 @@ PROTOCOLS = {
     "fakebrokers": {
         each.server.split(".")[1] for each in protocols() if each.server.startswith("fakebrokers.")
     },
-    "scenarios": {each.fixture for each in JUDGED},
+    "scenarios": {each.folder for each in JUDGED},
 }
 #: What a checkout has beside what is kept in it.
 NOT_KEPT = {"__pycache__", "__init__.py", "py.typed", "README.md"}

@@ -78,8 +78,8 @@ def test_importing_one_fake_loads_no_other(protocol: Protocol) -> None:
 
 def test_few_shared_modules_name_a_protocol() -> None:
     """Docstrings may give examples; what serves all protocols reads it from the protocol, or its subject."""
-    words = {word for each in SHIPPED for word in (each.name, each.fixture, each.server_name)}
-    folders = tuple(each.fixture for each in SHIPPED)
+    words = {word for each in SHIPPED for word in (each.name, each.folder, each.server_name)}
+    folders = tuple(each.folder for each in SHIPPED)
     found = []
     for path in sorted(
         one for top in ("fakebrokers", "conformance", "scenarios") for one in (ROOT / top).rglob("*.py")

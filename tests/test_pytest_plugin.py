@@ -13,6 +13,7 @@ import pytest
 
 from fakebrokers import description as registry
 from fakebrokers import pytest_plugin
+from fakebrokers.description import fixture_names
 from fakebrokers.protocol import Protocol, protocols
 from tests.eventually import PATIENCE_S, QUIET_S
 from tests.toy import Toy
@@ -89,7 +90,17 @@ def test_each_protocol_has_a_fixture_and_a_factory(run, info: Protocol) -> None:
     passes(run(tests.replace("NAME", info.fixture)), 2)
 
 
-@pytest.mark.parametrize("info", protocols(), ids=lambda info: info.fixture)
+@pytest.mark.parametrize("name", ["nats", "redis", "mqtt"])
+def test_a_fixture_hides_no_module_of_a_client(run, name: str) -> None:
+    result = run(f"def test_one({name}):\n    pass\n")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"*fixture '{name}' not found", f"*available fixtures: *fake_{name}, *"])
+
+
+WITH_TWO_NAMES = [each for each in protocols() if len(fixture_names(each.name)) == 2]
+
+
+@pytest.mark.parametrize("info", WITH_TWO_NAMES, ids=lambda info: info.fixture)
 def test_each_fixture_has_a_second_name_for_the_same_fake(run, info: Protocol) -> None:
     tests = """
     def test_one(NAME, fake_NAME):

@@ -55,4 +55,4 @@ def test_faults_journal_and_records() -> None:
         few.journal.state(0.0, f"c{number}", "accepted")
     assert repr(few.journal) == "<Journal: 1 record, 2 older ones dropped>"
     record = Record(7, 0.0073, "c1", Tap.IN, "Publish", "publish", (2,), 29)
-    assert repr(record) == "<Record 7: 0.0073 c1 -> Publish #2 29 B>"
+    assert repr(record) == "<Record 7: 0.0073 c1 -> Publish key 2 29 B>"

@@ -349,24 +349,31 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
 @invariant("confirms-what-was-ordered")
 def confirms_before_its_end(case: Case) -> Iterator[Violation]:
     """What the application has settled before it ended the subscription or the session is answered yet."""
-    conns = {id(one.conn): one.conn for one in case.facts.handed}.values()
-    if not case.traits.settlement.redelivers or any(conn.lost() for conn in conns):
+    if not case.traits.settlement.redelivers:
         return
     said: Counter[tuple[bytes, bool]] = Counter((one.key, one.positive) for one in case.facts.answered)
     wanted: Counter[tuple[bytes, bool]] = Counter()
+    for order, end in _orders_before_an_end(case):
+        wanted[order.key, order.positive] += 1
+        if said[order.key, order.positive] < wanted[order.key, order.positive]:
+            word = "confirmed" if order.positive else "given back"
+            text = f"message {shown(order.key)} was not {word}, though the application decided so"
+            yield Should(f"{text} before its {end.op}"), order.at, end.begun
+
+
+def _orders_before_an_end(case: Case) -> Iterator[tuple[SettleDecision, RunOp]]:
+    """Sure orders that could be carried out before the application ended what they belong to, and that end."""
+    conns = {id(one.conn): one.conn for one in case.facts.handed}.values()
+    if any(conn.lost() for conn in conns):
+        return
     over = min((conn.ended for conn in conns if conn.ended is not None), default=None)
     ends = [done for done in case.done("unsubscribe", "close") if done.result is not None and done.result.ok]
     for order in _orders(case):
         end = next((done for done in ends if done.begun.t > order.at_s + EARLY_S + case.slack_s), None)
         if end is None or not order.is_sure or _is_over(case, order.at, order.at_s + EARLY_S):
             continue
-        if not _stands(case, order.at_s, order.at_s) or (over is not None and over < end.begun):
-            continue
-        wanted[order.key, order.positive] += 1
-        if said[order.key, order.positive] < wanted[order.key, order.positive]:
-            word = "confirmed" if order.positive else "given back"
-            text = f"message {shown(order.key)} was not {word}, though the application decided so"
-            yield Should(f"{text} before its {end.op}"), order.at, end.begun
+        if _stands(case, order.at_s, order.at_s) and (over is None or over >= end.begun):
+            yield order, end
 
 
 @invariant("untouched-works")

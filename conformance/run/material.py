@@ -28,7 +28,7 @@ def package_of(protocol: str, part: str) -> str:
         UsageError: There is none.
     """
     found = find_protocol(protocol)
-    package = f"{found.judge or f'scenarios.{found.fixture}'}.{part}"
+    package = f"{found.judge or f'scenarios.{found.folder}'}.{part}"
     try:
         is_there = find_spec(package) is not None
     except ModuleNotFoundError:

@@ -179,7 +179,8 @@ class Record(msgspec.Struct, frozen=True):
         if self.keys:
             parts.append(_shorten(self.keys))
         if self.status is not None:
-            parts.append(f"status {self.status}")
+            name = "" if self.frame is None else self.frame.code_name(self.status)
+            parts.append(f"status {self.status} {name}".rstrip())
         if len(self.parts) > 1:
             parts.append(", ".join(map(_summary, self.parts)))
         if self.size:
@@ -193,7 +194,7 @@ class Record(msgspec.Struct, frozen=True):
 
 def _shorten(keys: tuple[Any, ...]) -> str:
     first, last = (key_text(key) if isinstance(key, bytes) else key for key in (keys[0], keys[-1]))
-    return f"#{first}" if len(keys) == 1 else f"#{first}..{last} ({len(keys)})"
+    return f"key {first}" if len(keys) == 1 else f"keys {first}..{last} ({len(keys)})"
 
 
 def _summary(part: Part) -> str:

@@ -28,7 +28,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from fakebrokers.errors import UsageError, instead_of
-from fakebrokers.protocol import fixture_name, protocol_names
+from fakebrokers.protocol import folder_name, protocol_names
 from fakebrokers.simulation.applications import Application
 from fakebrokers.simulation.chance import Chance
 from fakebrokers.simulation.homes import housed, nodes_from
@@ -226,7 +226,7 @@ class Simulation:
         return nodes_from(first, nodes, self.network.host)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        by_method = {fixture_name(each): each for each in protocol_names()}
+        by_method = {folder_name(each): each for each in protocol_names()}
         if name not in by_method:
             raise AttributeError(f"a simulation has no {name!r}{instead_of(name, by_method)}")
         return partial(self.broker, by_method[name])

@@ -34,7 +34,7 @@ def near(fault: Fault, journal: Journal, added: float = 0.0) -> str:
 @pytest.mark.parametrize(
     ("fault", "what"),
     [
-        (drop(kind="Publish", where={"publisher_id": 0}), "#2 30 B: publisher_id is 1, not 0"),
+        (drop(kind="Publish", where={"publisher_id": 0}), "key 2 30 B: publisher_id is 1, not 0"),
         (drop(kind="Publish", where={"publisher_id": {"ge": 2}}), "publisher_id is 1, and has to be ge 2"),
         (drop(role="publish", where={"colour": 1}), "it has no colour"),
         (drop(role="publish", connection="c2"), "it is on c1, not c2"),
@@ -68,7 +68,7 @@ def test_what_was_expected_says_what_came_closest(journal: Journal) -> None:
     assert Wanted(role="confirm", connection="c2").near_miss(records).endswith("it is on c1, not c2")
     lost = Wanted(kind="PublishConfirm", tap=Tap.SENT, since=3).near_miss(records)
     assert lost == (
-        "closest: record 4, c1 <- PublishConfirm said #2 21 B [fault: lose it]: "
+        "closest: record 4, c1 <- PublishConfirm said key 2 21 B [fault: lose it]: "
         "the broker meant it, and it never left (fault 'lose it')"
     )
     held = Wanted(lambda record: record.size > 100, role=Role.PUBLISH).near_miss(records)

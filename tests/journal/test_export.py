@@ -58,7 +58,7 @@ def test_runs_are_shown_as_lines(folder: Path, capfd: pytest.CaptureFixture[str]
     lines = ran(capfd, "show", str(folder)).splitlines()
     assert lines[0].startswith("moleculer-") and "moleculer real" in lines[0]
     [pub] = [line.split() for line in lines if " Pub " in line]
-    assert pub[1:] == ["c1", "->", "Pub", "#orders", "19", "B"]
+    assert pub[1:] == ["c1", "->", "Pub", "key", "orders", "19", "B"]
     assert any("NatsPong" in line and "[fault: no pong]" in line for line in lines)
     assert not any("secret" in line for line in lines)
 

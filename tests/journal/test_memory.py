@@ -133,7 +133,7 @@ def test_lines_for_people() -> None:
     text = talk.journal.excerpt(5)
     assert len(text.splitlines()) == 5
     assert "-> Put" in text
-    assert "#a..c (3) 10 B" in text
+    assert "keys a..c (3) 10 B" in text
     assert "expected one of hello" in text
 
 

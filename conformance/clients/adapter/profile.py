@@ -19,7 +19,7 @@ from conformance.clients.adapter.messages import Hello
 from conformance.clients.adapter.ops import core
 from conformance.clients.adapter.ops.define import EVERY_ROLE, Arguments, Profile
 from fakebrokers.errors import UsageError
-from fakebrokers.protocol import fixture_name, protocol_names
+from fakebrokers.protocol import folder_name, protocol_names
 
 _OPS = "conformance.clients.adapter.ops"
 _REGISTERED: dict[str, str] = {}
@@ -39,7 +39,7 @@ def register(protocol: str, module: str) -> None:
 
 def module_of(protocol: str) -> str:
     """The module with the ops of a protocol, whether it is there or not."""
-    return _REGISTERED.get(protocol, f"{_OPS}.{fixture_name(protocol)}")
+    return _REGISTERED.get(protocol, f"{_OPS}.{folder_name(protocol)}")
 
 
 @cache
