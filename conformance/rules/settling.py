@@ -362,7 +362,7 @@ def confirms_before_its_end(case: Case) -> Iterator[Violation]:
 
 
 def _orders_before_an_end(case: Case) -> Iterator[tuple[SettleDecision, RunOp]]:
-    """Sure orders that could be carried out before the application ended what they belong to, and that end."""
+    """Sure orders that a client could carry out before the application ended what they belong to."""
     conns = {id(one.conn): one.conn for one in case.facts.handed}.values()
     if any(conn.lost() for conn in conns):
         return
