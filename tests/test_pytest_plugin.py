@@ -92,7 +92,11 @@ def test_each_protocol_has_a_fixture_and_a_factory(run, info: Protocol) -> None:
 
 @pytest.mark.parametrize("name", ["nats", "redis", "mqtt"])
 def test_a_fixture_hides_no_module_of_a_client(run, name: str) -> None:
-    result = run(f"def test_one({name}):\n    pass\n")
+    tests = """
+    def test_one(NAME):
+        pass
+    """
+    result = run(tests.replace("NAME", name))
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"*fixture '{name}' not found", f"*available fixtures: *fake_{name}, *"])
 
