@@ -24,7 +24,7 @@ _PLACES = (_HERE.parent / "docs" / "findings", _HERE / "known-findings")
 #: The gravest first.
 SEVERITIES = (
     *("data loss", "wrong data", "hang", "crash", "leak", "wrong error"),
-    "needs a broken server",  # no server that keeps to the protocol shows it
+    "needs a broken server",  # no server that keeps to the protocol shows it, or none that is known
     "allowed by the standard",  # and surprising all the same
     "cosmetic",
 )

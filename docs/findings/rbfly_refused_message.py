@@ -9,9 +9,10 @@ from fakebrokers.faults import reply
 async def place_order(port):
     client = rbs.streams_client(f"rabbitmq-stream://guest:guest@127.0.0.1:{port}//")
     async with client.publisher("orders") as publisher:
-        _, waiting = await asyncio.wait([asyncio.create_task(publisher.send(b"tea"))], timeout=3)
-    print("refused with code 18; after 3 s the application still waits:", bool(waiting))
-    waiting.pop().cancel()
+        sending = asyncio.create_task(publisher.send(b"tea"))
+        await asyncio.wait([sending], timeout=3)
+    print("refused with code 18; after 3 s the application still waits:", not sending.done())
+    sending.cancel()
 
 
 with RabbitMQStream() as broker:

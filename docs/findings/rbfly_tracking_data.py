@@ -10,9 +10,12 @@ async def consume(port):
     client = rbs.streams_client(f"rabbitmq-stream://guest:guest@127.0.0.1:{port}//")
     async with client.publisher("orders") as publisher:
         await publisher.send(b"what only the broker needs")
-    async for message in client.subscribe("orders", offset=rbs.Offset.FIRST, timeout=60):
-        print("got a message:", message)
-        break
+    try:
+        async for message in client.subscribe("orders", offset=rbs.Offset.FIRST, timeout=10):
+            print("got a message:", message)
+            break
+    except TimeoutError:
+        print("got no message within 10 s")
 
 
 with RabbitMQStream() as broker:

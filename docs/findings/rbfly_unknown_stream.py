@@ -13,7 +13,8 @@ async def publish(broker):
 
 async def main(broker):
     publishing = asyncio.create_task(publish(broker))
-    await broker.wait_for_async(kind="DeclarePublisherResponse", count=3, timeout=60)
+    refused = asyncio.create_task(broker.wait_for_async(kind="DeclarePublisherResponse", count=3, timeout=60))
+    await asyncio.wait([publishing, refused], return_when=asyncio.FIRST_COMPLETED)
     print("refused by the broker, again and again; the application still waits:", not publishing.done())
     publishing.cancel()
 
