@@ -19,7 +19,8 @@ async def listen(broker):
     await client.flush()
     for number in range(5):
         broker.publish("orders", b"%d" % number)
-    await client.flush()  # all five have come
+    while subscription.pending_msgs < 4:  # one is in the callback, four wait: all five have come
+        await asyncio.sleep(0.01)
     all_there.set()
     await asyncio.sleep(0.5)
     print("a subscription for 5 messages, 5 came; delivered:", len(got))

@@ -27,6 +27,7 @@ async def main():
     server = start()
     await asyncio.wait([waiting])
     print("the server is back; the command has ended:", waiting.done() and repr(waiting.exception()))
+    await asyncio.sleep(0.5)  # a connection that ends is gone by then
     other = redis.asyncio.Redis(port=PORT)
     print("connections of the closed client:", len(await other.client_list()) - 1)
     server.kill()
