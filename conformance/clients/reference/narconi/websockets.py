@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -23,6 +24,8 @@ class WebSockets:
         self.settings = settings
         self._addresses = addresses
         self._sockets: list[Socket] = []
+        self._backoff = runtime.backoff(settings.first_delay_s, settings.longest_delay_s)
+        self._remade_at = -math.inf
 
     def socket(
         self,
@@ -77,15 +80,21 @@ class WebSockets:
     async def reconnect(self, again: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Try until it works or the server will never let it. Raises `ClientError`."""
         self.runtime.callbacks.report("reconnecting")
-        backoff = self.runtime.backoff(self.settings.first_delay_s, self.settings.longest_delay_s)
+        if not self.is_short_lived():
+            self._backoff.reset()
         tasks = self.runtime.tasks
         try:
-            made = await backoff.retry(lambda: tasks.within(DEFAULT_TIMEOUT_S, again()), self.is_final)
+            made = await self._backoff.retry(lambda: tasks.within(DEFAULT_TIMEOUT_S, again()), self.is_final)
         except ClientError as error:
             self.runtime.callbacks.report("target_closed", error.text, error.code)
             raise
+        self._remade_at = self.runtime.clock.now()
         self.runtime.callbacks.report("reconnected")
         return made
+
+    def is_short_lived(self) -> bool:
+        """Whether what is lost now was made anew a moment ago, so that the pauses go on growing."""
+        return self.runtime.clock.now() - self._remade_at < self.settings.longest_delay_s
 
     def is_final(self, error: ClientError) -> bool:
         """Whether another attempt cannot succeed: a refusal that is no outage.

@@ -1,0 +1,17 @@
+"""Base scripts that other protocols have, too; see `conformance.run.common_bases`."""
+
+from __future__ import annotations
+
+from conformance.run.bases import ScriptContext
+from conformance.run.common_bases import ends_at_once
+from scenarios.narconi.sweep._shared import EVENTS, PROBE, queues
+
+
+async def consuming(context: ScriptContext) -> None:
+    """A session with a subscription."""
+    queues(context, "P", "C")
+    await context.connect(auto_reconnect=True)
+    await context.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=EVENTS)
+
+
+COMMON = [ends_at_once(consuming, "publish", **PROBE)]
