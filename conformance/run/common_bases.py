@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from conformance.run.bases import Base, ScriptContext, base
-from fakebrokers.faults import fin
+from conformance.run.bases import Base, ScriptContext, base, text
+from fakebrokers.faults import drop, fin
 
+FEW, MANY = 3, 60  #: messages that wait for their confirms; that come after a loss
+STEP_S = 0.05  #: between those
+CONFIRMED_S = 20.0  #: in which a message gets its confirm, if it ever does
 MOMENT_S = 0.05  #: for which a connection stands that is made for nothing
 MINUTES_S = 150.0  #: long enough for pauses to grow to what they are at most
 REST_S = 60.0  #: in which the longest of them is over
@@ -34,3 +37,45 @@ def ends_at_once(prepare: Prepare, probe: str, *, role: str = "publisher", **arg
         await context.finale(probe, **args)
 
     return base(role=role, injections=False, name="ends-at-once")(script)
+
+
+def overtaken(
+    prepare: Prepare,
+    publish: Mapping[str, Any],
+    *,
+    needs: Sequence[str] = (),
+    packed: str = "",
+    name: str = "overtaken",
+) -> Base:
+    """What waits to be repeated meets what is new.
+
+    Args:
+        prepare: Connects, and makes what `publish` names.
+        publish: Its arguments, but for the body.
+        packed: How the messages that wait are packed; each is one of several then.
+    """
+
+    async def script(context: ScriptContext) -> None:
+        """Messages without their confirms are lost with the connection, and others are published all the time
+        until the client is back, and after that."""
+        await prepare(context)
+        await context.op("publish", body=text("first"), **publish)
+        lost = context.broker.faults.add(drop(role="confirm", direction="out"))
+        calls = []
+        for number in range(FEW):
+            if packed:
+                many = [{"body": text(f"a{number}/{i}")} for i in range(FEW)]
+                more = {"messages": many, "subentry": packed, **publish}
+                calls.append(context.begin("publish_many", CONFIRMED_S, **more))
+            else:
+                calls.append(context.begin("publish", CONFIRMED_S, body=text(f"a{number}"), **publish))
+        await context.sleep(STEP_S)
+        context.kill()
+        context.broker.faults.remove(lost)
+        for number in range(MANY):
+            calls.append(context.begin("publish", CONFIRMED_S, body=text(f"b{number}"), **publish))
+            await context.sleep(STEP_S)
+        await context.ended(calls)
+        await context.finale("publish", body=text("probe"), **publish)
+
+    return base(role="publisher", needs=needs, injections=False, name=name)(script)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext
-from conformance.run.common_bases import ends_at_once
-from scenarios.blazingmq.sweep._shared import PROBE, writer
+from conformance.run.common_bases import ends_at_once, overtaken
+from scenarios.blazingmq.sweep._shared import PROBE, PUBLISH, writer
 
 
 async def writing(context: ScriptContext) -> None:
@@ -13,4 +13,4 @@ async def writing(context: ScriptContext) -> None:
     await writer(context)
 
 
-COMMON = [ends_at_once(writing, "publish", **PROBE)]
+COMMON = [ends_at_once(writing, "publish", **PROBE), overtaken(writing, publish=PUBLISH)]

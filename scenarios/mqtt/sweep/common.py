@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext
-from conformance.run.common_bases import ends_at_once
-from scenarios.mqtt.sweep._shared import PROBE, subscribed
+from conformance.run.common_bases import ends_at_once, overtaken
+from scenarios.mqtt.sweep._shared import LASTING, PROBE, PUBLISH, subscribed
+
+RETAINED = {**PUBLISH, "retain": True}
 
 
 async def consuming(context: ScriptContext) -> None:
@@ -13,4 +15,12 @@ async def consuming(context: ScriptContext) -> None:
     await subscribed(context)
 
 
-COMMON = [ends_at_once(consuming, "publish", **PROBE)]
+async def publishing(context: ScriptContext) -> None:
+    """A session that lasts: what has no answer is sent again (4.4)."""
+    await context.connect(**LASTING)
+
+
+COMMON = [
+    ends_at_once(consuming, "publish", **PROBE),
+    overtaken(publishing, needs=["lasting"], publish=RETAINED),
+]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext
-from conformance.run.common_bases import ends_at_once
-from scenarios.narconi.sweep._shared import EVENTS, PROBE, queues
+from conformance.run.common_bases import ends_at_once, overtaken
+from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, queues
 
 
 async def consuming(context: ScriptContext) -> None:
@@ -14,4 +14,10 @@ async def consuming(context: ScriptContext) -> None:
     await context.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=EVENTS)
 
 
-COMMON = [ends_at_once(consuming, "publish", **PROBE)]
+async def publishing(context: ScriptContext) -> None:
+    """A session for a queue."""
+    queues(context)
+    await context.connect(auto_reconnect=True)
+
+
+COMMON = [ends_at_once(consuming, "publish", **PROBE), overtaken(publishing, publish=PUBLISH)]

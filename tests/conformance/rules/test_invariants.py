@@ -200,6 +200,12 @@ OF_QUEUES = [
     ("nats", "no-storm", "handshake-is-success", "ends-at-once"),
     ("rabbitmq-stream", "no-storm", "handshake-is-success", "ends-at-once"),
     ("redis", "no-storm", "handshake-is-success", "ends-at-once"),
+    ("rabbitmq-stream", "repeats-come-first", "newcomers-overtake-repeats", "overtaken"),
+    ("rabbitmq-stream", "repeats-come-first", "newest-is-repeated-first", "overtaken-batches"),
+    ("rabbitmq-stream", "repeats-the-same", "repeats-are-not-packed", "overtaken-batches"),
+    ("mqtt", "repeats-come-first", "newest-is-sent-again-first", "overtaken"),
+    ("mqtt", "repeats-the-same", "copies-are-short", "overtaken"),
+    ("mqtt", "repeats-the-same", "copies-are-not-retained", "overtaken"),
 ]
 
 #: The same of queues, which logs have not.
