@@ -62,7 +62,7 @@ def repeats_the_same(case: Case) -> Iterator[Violation]:
     messages that are packed with it, what goes with them.
 
     Why:
-        If the first copy was lost, what is stored and acknowledged is what nobody has published.
+        If the first copy was lost, what is stored and acknowledged was never published.
 
     Rests on:
         RabbitMQ Stream: an id that the broker knows is a copy of what it has

@@ -72,7 +72,7 @@ class ComesBackAtOnce(Backoff):
 
 
 @mutant("pauses-never-grow", tag="life-cycle", breaks=["X6"])
-class PausesNeverGrow(Backoff):
+class PausesOnTheBusNeverGrow(Backoff):
     """Makes the same short pause before each attempt, however often connections have ended at once."""
 
     @property

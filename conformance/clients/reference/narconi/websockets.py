@@ -15,6 +15,8 @@ from conformance.clients.reference.narconi.socket import Socket
 
 T = TypeVar("T")
 
+STEADY_S = 1.0  #: a WebSocket that is lost later was no failure
+
 
 class WebSockets:
     """Makes the WebSockets of a client, and knows all that stand."""
@@ -81,7 +83,7 @@ class WebSockets:
         """Try until it works or the server will never let it. Raises `ClientError`."""
         self.runtime.callbacks.report("reconnecting")
         if not self.is_short_lived():
-            self._backoff.reset()
+            self.begin_anew()
         tasks = self.runtime.tasks
         try:
             made = await self._backoff.retry(lambda: tasks.within(DEFAULT_TIMEOUT_S, again()), self.is_final)
@@ -92,9 +94,13 @@ class WebSockets:
         self.runtime.callbacks.report("reconnected")
         return made
 
+    def begin_anew(self) -> None:
+        """The next pause is the shortest again."""
+        self._backoff.reset()
+
     def is_short_lived(self) -> bool:
         """Whether what is lost now was made anew a moment ago, so that the pauses go on growing."""
-        return self.runtime.clock.now() - self._remade_at < self.settings.longest_delay_s
+        return self.runtime.clock.now() - self._remade_at < STEADY_S
 
     def is_final(self, error: ClientError) -> bool:
         """Whether another attempt cannot succeed: a refusal that is no outage.
