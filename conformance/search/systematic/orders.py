@@ -46,10 +46,11 @@ FEW_OF_A_KIND = 2  #: ops of the same name in a base
 def orders(case: Case) -> Iterator[tuple[str, str, ArgumentChange]]:
     """Changes of the ops of a run: what is changed, its class, and the change."""
     yield from _with_other_arguments(case)
-    yield from _with_other_bodies(case)
+    yield from other_bodies(case)
 
 
-def _with_other_bodies(case: Case) -> Iterator[tuple[str, str, ArgumentChange]]:
+def other_bodies(case: Case) -> Iterator[tuple[str, str, ArgumentChange]]:
+    """Bodies at their ends, once for each way in which a base carries one; see `orders`."""
     tried: set[str] = set()
     for number, done in enumerate(case.ops, 1):
         for path, value in () if done.phase else _bodies(done.args):
