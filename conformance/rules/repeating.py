@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 from conformance.rules.registry import Violation, invariant
 from conformance.rules.written import given_in_order
 from conformance.run.case import Case
-from conformance.run.facts import Written
+from conformance.run.facts import Should, Written
 from conformance.run.reported import bodies_of
 from conformance.run.showing import message, named, shown
 
@@ -27,7 +27,8 @@ def repeats_come_first(case: Case) -> Iterator[Violation]:
         RabbitMQ Stream: the publishing ids of a producer rise; the broker drops what comes below the last
             one of a named producer, and confirms it (docs/protocols/rabbitmq-stream.md, "Deduplication").
         MQTT: messages are sent again in the order in which they were sent (MQTT 3.1.1, 4.6).
-        elsewhere: common sense: a loss does not change the order in which the application published.
+        elsewhere: common sense: a loss does not change the order in which the application published. That
+            what is new comes later is then a SHOULD.
 
     Example:
         message "2" was written again after message "3", which was new.
@@ -52,8 +53,9 @@ def repeats_come_first(case: Case) -> Iterator[Violation]:
         elif before.conn is not one.conn:
             is_new = first[*other.place[:-1], _contents(other)][1] is other
             how = "was new" if is_new else "was written later at first"
-            yield f"{_named(one)} was written again after {_named(other)}, which {how}", one.at
-            return
+            text = f"{_named(one)} was written again after {_named(other)}, which {how}"
+            is_lost = case.traits.settlement.rises and one.is_deduplicated
+            yield Should(text) if is_new and not is_lost else text, one.at
 
 
 @invariant("repeats-the-same")

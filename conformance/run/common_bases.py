@@ -8,8 +8,8 @@ from typing import Any
 from conformance.run.bases import Base, ScriptContext, base, text
 from fakebrokers.faults import drop, fin
 
-FEW, MANY = 3, 60  #: messages that wait for their confirms; that come after a loss
-STEP_S = 0.05  #: between those
+FEW, MANY = 3, 30  #: messages that wait for their confirms; that come after a loss
+STEP_S = 0.1  #: between those
 CONFIRMED_S = 20.0  #: in which a message gets its confirm, if it ever does
 MOMENT_S = 0.05  #: for which a connection stands that is made for nothing
 MINUTES_S = 150.0  #: long enough for pauses to grow to what they are at most
