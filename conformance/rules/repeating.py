@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 
 from conformance.rules.registry import Violation, invariant
 from conformance.rules.written import given_in_order
 from conformance.run.case import Case
 from conformance.run.facts import Should, Written
-from conformance.run.reported import bodies_of
+from conformance.run.reported import bodies_of, keys_of
 from conformance.run.showing import message, named, shown
+from conformance.run.trace import Position
 
 
 @invariant("repeats-come-first")
@@ -56,6 +57,33 @@ def repeats_come_first(case: Case) -> Iterator[Violation]:
             text = f"{_named(one)} was written again after {_named(other)}, which {how}"
             is_lost = case.traits.settlement.rises and one.is_deduplicated
             yield Should(text) if is_new and not is_lost else text, one.at
+
+
+@invariant("repeats-come-first")
+def ids_rise(case: Case) -> Iterator[Violation]:
+    """Where the broker knows copies by rising ids, each message has a higher one than those before it on the
+    connection, unless the application gives the ids."""
+    if not case.traits.settlement.rises:
+        return
+    given = {case.traits.settlement.place(done.args, 0)[:-1] for done in case.done("publish", "publish_many")
+             if any(key is not None for key in keys_of(done))}  # fmt: skip
+    declared: defaultdict[tuple[Hashable, ...], list[Position]] = defaultdict(list)
+    for use in case.facts.ids:
+        declared[use.conn.name, use.number].append(use.taken)
+    highest: dict[tuple[Hashable, ...], Written] = {}
+    seen = set()
+    for one in case.facts.written:
+        begun = sum(1 for taken in declared[one.conn.name, one.producer] if taken < one.at)
+        line = one.conn.name, one.producer, begun, *one.place[:-1]
+        before = highest.setdefault(line, one)
+        if not one.is_deduplicated or one.place[:-1] in given or (one.conn.name, one.place) in seen:
+            continue
+        seen.add((one.conn.name, one.place))
+        if one.place[-1] >= before.place[-1]:  # type: ignore[operator]
+            highest[line] = one
+        else:
+            text = f"{_named(one)} has the {named(one.place)}, and was written after {_named(before)}"
+            yield f"{text} with id {shown(before.place[-1])}: the broker takes it for a copy", one.at
 
 
 @invariant("repeats-the-same")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from conformance.clients.adapter.base import Call
 from conformance.run.bases import Base, ScriptContext, base, text
 from fakebrokers.faults import drop, fin
 
@@ -52,30 +53,32 @@ def overtaken(
     Args:
         prepare: Connects, and makes what `publish` names.
         publish: Its arguments, but for the body.
-        packed: How the messages that wait are packed; each is one of several then.
+        packed: How messages are packed; each is one of several then.
     """
+    # a library may have a producer for each way to pack, and no two of one name
+    probe = {name: value for name, value in publish.items() if not packed or name != "name"}
 
     async def script(context: ScriptContext) -> None:
         """Messages without their confirms are lost with the connection, and others are published all the time
         until the client is back, and after that."""
+
+        def begin(word: str) -> Call:
+            if not packed:
+                return context.begin("publish", CONFIRMED_S, body=text(word), **publish)
+            many = [{"body": text(f"{word}/{number}")} for number in range(FEW)]
+            return context.begin("publish_many", CONFIRMED_S, messages=many, subentry=packed, **publish)
+
         await prepare(context)
-        await context.op("publish", body=text("first"), **publish)
+        await begin("first")
         lost = context.broker.faults.add(drop(role="confirm", direction="out"))
-        calls = []
-        for number in range(FEW):
-            if packed:
-                many = [{"body": text(f"a{number}/{i}")} for i in range(FEW)]
-                more = {"messages": many, "subentry": packed, **publish}
-                calls.append(context.begin("publish_many", CONFIRMED_S, **more))
-            else:
-                calls.append(context.begin("publish", CONFIRMED_S, body=text(f"a{number}"), **publish))
+        calls = [begin(f"a{number}") for number in range(FEW)]
         await context.sleep(STEP_S)
         context.kill()
         context.broker.faults.remove(lost)
         for number in range(MANY):
-            calls.append(context.begin("publish", CONFIRMED_S, body=text(f"b{number}"), **publish))
+            calls.append(begin(f"b{number}"))
             await context.sleep(STEP_S)
         await context.ended(calls)
-        await context.finale("publish", body=text("probe"), **publish)
+        await context.finale("publish", body=text("probe"), **probe)
 
     return base(role="publisher", needs=needs, injections=False, name=name)(script)
