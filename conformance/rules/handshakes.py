@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+import math
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 
 from conformance.rules.connections import QUIET_ROLES
 from conformance.rules.registry import May, Violation, invariant
@@ -17,6 +18,7 @@ UNSEEN_S = 0.5  #: the same for transports that connect by themselves: they make
 GREETED_S = 1.5
 STOOD_S = 0.3  #: a connection that ends sooner has come for nothing
 STORM = 9  #: connections within a second that no back-off makes
+SHORT, SHORT_S = 80, 60.0  #: connections that ended at once, in a time in which any pause has grown
 
 
 @invariant("handshake-first")
@@ -89,10 +91,13 @@ def greets_on_every_connection(case: Case) -> Iterator[Violation]:
 
 @invariant("no-storm", level="SHOULD")
 def no_storm(case: Case) -> Iterator[Violation]:
-    """Attempts to connect have pauses between them.
+    """Attempts to connect have pauses between them, which grow while each connection ends as soon as it is
+    there: a handshake that worked is no success.
 
     Why:
-        A thousand clients that reconnect without pauses keep a restarting broker from coming back.
+        A thousand clients that reconnect without pauses keep a restarting broker from coming back. One that
+        takes connections and drops them (it is out of memory, or a proxy before it has no server) is dialled
+        as often as ever.
 
     Rests on:
         common sense: every client library's documentation describes a back-off; no protocol demands one.
@@ -107,6 +112,35 @@ def no_storm(case: Case) -> Iterator[Violation]:
         return
     for socket in {conn.socket for conn in case.conns.values()}:
         yield from _storms(case, [conn for conn in case.conns.values() if conn.socket == socket])
+
+
+@invariant("no-storm", level="SHOULD")
+def pauses_grow(case: Case) -> Iterator[Violation]:
+    """The pauses grow while connections end at once, unless a transport connects by itself, which keeps to
+    one."""
+    if case.notes.has_several_sessions or case.traits.connecting.unseen_connections:
+        return
+    for socket in {conn.socket for conn in case.conns.values()}:
+        conns = [conn for conn in case.conns.values() if conn.socket == socket]
+        short = [conn for conn in conns if conn.ended_by == "broker" and _stood_s(conn) < STOOD_S]
+        most = SHORT * _at_a_time([conn for conn in conns if short and conn.accepted <= short[-1].accepted])
+        for first, last in zip(short, short[most - 1 :], strict=False):
+            asked = sum(1 for done in case.ops if first.accepted < done.begun < last.accepted)
+            took_s = last.accepted.t - first.accepted.t
+            if took_s < SHORT_S and asked < most // 2:
+                yield f"{most} connections in {took_s:.0f} s, each of which had ended at once", last.accepted
+                break
+
+
+def _stood_s(conn: Conn) -> float:
+    return math.inf if conn.ended is None else conn.ended.t - conn.accepted.t
+
+
+def _at_a_time(conns: Sequence[Conn]) -> int:
+    """The most connections that there were at one time: a session may have several, and each comes back."""
+    marks = [(conn.accepted, 1) for conn in conns]
+    marks += [(conn.ended, -1) for conn in conns if conn.ended is not None]
+    return max(accumulate(change for _, change in sorted(marks)), default=0)
 
 
 def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
@@ -144,11 +178,7 @@ def _was_lost_at_work(conn: Conn) -> bool:
 
 def _replaced(case: Case, first_s: float, last_s: float) -> bool:
     """Whether the broker has ended so many connections about then that had stood for a while."""
-    stood = [
-        conn
-        for conn in case.conns.values()
-        if conn.ended is not None and conn.ended_by == "broker" and conn.ended.t - conn.accepted.t > STOOD_S
-    ]
+    stood = [conn for conn in case.conns.values() if conn.ended_by == "broker" and _stood_s(conn) > STOOD_S]
     losses = sum(1 for conn in stood if conn.ended and first_s - 1.0 <= conn.ended.t <= last_s)
     return losses >= STORM // 2
 

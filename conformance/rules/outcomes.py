@@ -138,18 +138,16 @@ def _unheard(case: Case) -> set[tuple[Hashable, ...]]:
 
 @invariant("acked-not-stored")
 def acked_is_written(case: Case) -> Iterator[Violation]:
-    """What is acknowledged was written, where each message can be read on the wire by itself."""
-    written = {one.body for one in case.facts.written}
+    """What is acknowledged was written, where all messages can be read on the wire: by itself, or packed with
+    others that have one id."""
+    written = {body for one in case.facts.written for body in (one.body, *(one.packed or ()))}
     sent = (seen.frame for conn in case.conns.values() for seen in conn.of("in"))
-    if None in written or case.facts.broken or any(isinstance(frame, Malformed) for frame in sent):
+    is_opaque = any(one.is_opaque for one in case.facts.written)
+    if is_opaque or case.facts.broken or any(isinstance(frame, Malformed) for frame in sent):
         return
     for reported in case.reported:
-        if (
-            reported.word == "acked"
-            and reported.place is None
-            and reported.body is not None
-            and reported.body not in written
-        ):
+        has_own_id = reported.place is not None and not reported.done.args.get("subentry")
+        if reported.word == "acked" and not has_own_id and reported.body not in written | {None}:
             yield f"{reported}, and it was never written", reported.at
 
 

@@ -135,7 +135,7 @@ def written_under_its_id(case: Case) -> Iterator[Violation]:
 
 
 @invariant("writes-what-was-given")
-def posted_as_given(case: Case) -> Iterator[Violation]:
+def posted_asgiven_in_order(case: Case) -> Iterator[Violation]:
     """A message that is a question of its own is one that the application gave, with its properties."""
     known = {id(one) for _, _, questions in asked_by_ops(case) for one in questions}
     for op in case.traits.settlement.posting:
@@ -181,7 +181,7 @@ def written_in_order(case: Case) -> Iterator[Violation]:
     """
     if case.touched or case.hits:
         return  # what a fault has kept or cut off is seen late, or in another place
-    given = _given(case)
+    given = given_in_order(case)
     latest: dict[tuple[Hashable, ...], tuple[Position, int, Written]] = {}
     seen = set()
     for one in case.facts.written:
@@ -202,7 +202,7 @@ def written_in_order(case: Case) -> Iterator[Violation]:
             latest[line] = begun, index, one
 
 
-def _given(case: Case) -> dict[bytes, tuple[Position, int]]:
+def given_in_order(case: Case) -> dict[bytes, tuple[Position, int]]:
     """When the application published each message, and which of its call it was; without what is published
     twice, by callbacks, or to whichever target its route leads."""
     counts: Counter[bytes] = Counter()

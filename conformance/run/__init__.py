@@ -11,6 +11,7 @@
     specs      which act at which frame of which base
     bases      what base scripts work with
     walks      base scripts in a random order
+    common_bases           base scripts that protocols have in common
     concurrent_actions     what an application does besides its base: closes, cancels, asks twice
     inprocess  one spec: client and fake in this process, on virtual time
     pace       how long the pauses of a base last, where time is real

@@ -52,6 +52,7 @@ class Written(NamedTuple):
         is_deduplicated: Whether the broker tells a second copy from a first.
         properties: What goes with the body, in the words of the adapter protocol; None: not to be compared.
         producer: Its number on the connection, where producers have one: two without a name have one place.
+        packed: The bodies in it, where several messages are packed together; None where they cannot be read.
     """
 
     conn: Conn
@@ -61,6 +62,18 @@ class Written(NamedTuple):
     is_deduplicated: bool = False
     properties: Any = None
     producer: Hashable = None
+    packed: tuple[bytes, ...] | None = None
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether nobody can say which messages it holds."""
+        return self.body is None and self.packed is None
+
+    def unwrapped(self, content: Callable[[bytes], bytes]) -> Written:
+        """The same with what bodies hold in the place of the bodies."""
+        body = None if self.body is None else content(self.body)
+        packed = None if self.packed is None else tuple(map(content, self.packed))
+        return self._replace(body=body, packed=packed)
 
 
 class Oversized(NamedTuple):
@@ -393,9 +406,7 @@ class Facts:
 
     def unwrap(self, content: Callable[[bytes], bytes]) -> None:
         """Take bodies out of the format in which the client puts them."""
-        self.written = [
-            one if one.body is None else one._replace(body=content(one.body)) for one in self.written
-        ]
+        self.written = [one.unwrapped(content) for one in self.written]
 
         def plain(records: Iterable[Record]) -> tuple[Record, ...]:
             return tuple([one._replace(body=content(one.body)) for one in records])

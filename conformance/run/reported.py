@@ -10,12 +10,11 @@ from conformance.clients.adapter.messages import Event
 from conformance.clients.adapter.messages import body_bytes as body_of
 from conformance.run.bases import RunOp
 from conformance.run.facts import Written
-from conformance.run.showing import message
+from conformance.run.showing import BORDER, message
 from conformance.run.trace import START, Position
 from conformance.run.traits import Traits
 
 PUBLISHING = ("publish", "publish_many")
-BORDER = b"\0|\0"  #: between the parts of a body that has several
 
 
 class ReportedEvent:

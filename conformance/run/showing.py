@@ -14,6 +14,8 @@ from fakebrokers.core.frames import kind_of
 
 LONGEST = 80  #: characters of a value; what differs is shown by itself
 
+BORDER = b"\0|\0"  #: between the parts of a body that has several
+
 
 def shown(value: Any, longest: int = LONGEST) -> str:
     """A value as JSON: bytes as text, or in hex; a member that is not there at all as ``(absent)``."""
@@ -25,7 +27,9 @@ def shown(value: Any, longest: int = LONGEST) -> str:
 
 def message(body: bytes | None) -> str:
     """A message by its body."""
-    return "a message" if body is None else f"message {shown(body, 24)}"
+    if body is None:
+        return "a message"
+    return "message " + " | ".join(shown(part, 24) for part in body.split(BORDER))
 
 
 def named(place: Sequence[Hashable]) -> str:

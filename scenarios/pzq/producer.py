@@ -276,20 +276,27 @@ async def acknowledgement_without_delimiter(broker: PZQ, client: Client, expect:
     )
 
 
-@scenario("PZQ-1.09", "MUST", "critical", basis=["P4"], roles=PUBLISHER, revision=2)
+@scenario("PZQ-1.09", "MUST", "critical", basis=["P4"], roles=PUBLISHER, revision=3)
 async def acknowledgement_lost(broker: PZQ, client: Client, expect: Expect) -> None:
     """Acknowledgement lost.
 
-    Fault: Message is stored, every acknowledgement for it is dropped, also those of repeats
-    Pass: produce ends `timeout` (not definite) at its deadline, no `acked`, no `refused`; `state.pending` is
-    0 or null afterwards; the next produce ends `acked`
+    Fault: Message of three parts is stored, every acknowledgement for it is dropped, also those of repeats
+    Pass: produce ends `timeout` (not definite) at its deadline, no `acked`, no `refused`; each repeat is the
+    whole message; `state.pending` is 0 or null afterwards; the next produce ends `acked`
     Profile: both (the daemon loses acknowledgements by itself when a producer pipelines)
     Seen: netmq#675; lost acknowledgements measured on the real daemon (19 885 of 20 000)
     """
     await client.connected()
     broker.faults.add(drop(role="confirm", name=LOST))
     deadline = client.deadline_s("publish", 1.0)
-    result = await publish(client, b"hello", timeout=1.0)
+    parts = (b"hello", b"", b"world")
+    result = await publish(client, *parts, timeout=1.0)
+    expect.equal(
+        {message.body for message in produced(broker)},
+        {parts},
+        "each repeat is the whole message",
+        id="each-repeat-is-the-whole-message",
+    )
     expect.failed(
         result,
         ("timeout",),

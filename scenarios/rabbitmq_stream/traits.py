@@ -366,6 +366,7 @@ class StreamSettlement(Settlement):
     """Where the outcome of a message is reported."""
 
     dropping = ("rmqs.delete_publisher",)
+    rises = True
     producers = (PUBLISHER,)
 
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:

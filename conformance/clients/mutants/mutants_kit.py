@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import Backoff, Callbacks, ClientError, Network, Wire
+
+T = TypeVar("T")
 
 STREAMS_OF_BYTES = ("rabbitmq-stream", "narconi", "mqtt")  #: libzmq connects for PZQ
 ENCRYPTED = (*STREAMS_OF_BYTES, "moleculer")
@@ -52,6 +55,21 @@ class ReconnectsInStep(Backoff):
 
     def delay(self) -> float:
         return self.grown_s
+
+
+@mutant(
+    "handshake-is-success",
+    tag="life-cycle",
+    breaks=["X6"],
+    protocols=("rabbitmq-stream", "narconi", "mqtt", "nats", "redis"),
+)
+class HandshakeIsSuccess(Backoff):
+    """Begins with the shortest pause again after each handshake, also where each connection ends at once."""
+
+    async def retry(self, again: Callable[[], Awaitable[T]], is_final: Callable[[ClientError], bool]) -> T:
+        made = await super().retry(again, is_final)
+        self.reset()
+        return made
 
 
 @mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"], protocols=RECONNECTING)

@@ -18,6 +18,7 @@ class Settlement:
         repeats: Whether a client writes a message again that has got no answer.
         outlives: Whether a message that has left is written again until it has its answer, though its publish
             has ended.
+        rises: Whether the broker takes what comes below the last id of a producer that it knows for a copy.
         redelivers: Whether a message comes again until it is settled, and clients know those that were.
     """
 
@@ -26,6 +27,7 @@ class Settlement:
     producers: ClassVar[tuple[str, ...]] = ()
     repeats: ClassVar[bool] = False
     outlives: ClassVar[bool] = False
+    rises: ClassVar[bool] = False
     redelivers: ClassVar[bool] = False
 
     def properties_given(self, args: Args) -> Any:

@@ -17,10 +17,11 @@ from conformance.run.case import Case
 from conformance.run.inprocess import play
 from conformance.run.material import material_of
 from conformance.run.pace import PAUSE_S
-from conformance.run.specs import PLAIN, Injection, Spec
+from conformance.run.specs import ORDER, PLAIN, Injection, Spec
 from conformance.run.trace import Trace
 from conformance.search.client import Command, Environment, TracedProcess, run_live
 from conformance.search.live import SIDE_BY_SIDE, side_by_side
+from conformance.search.systematic.orders import other_bodies
 from conformance.search.systematic.universe import DrawableSpec, singles
 
 LONGEST_S = 120.0  #: that a run may take
@@ -106,6 +107,9 @@ class Child:
                 on_case(case, findings)
                 found.extend(singles(case))
                 found.extend(second_faults(case))
+                for what, word, change in other_bodies(case):
+                    changed = Spec(self.protocol, case.spec.base, changes=(change,))
+                    found.append(DrawableSpec((ORDER, what, word), changed))
         return sorted(found, key=lambda item: item.spec.base)  # whichever run was over first
 
 

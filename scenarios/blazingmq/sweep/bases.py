@@ -1,6 +1,7 @@
 """The base scripts of BlazingMQ; see `conformance.run.bases`."""
 
 from scenarios.blazingmq.sweep.asking import cancelled, configured, odd, queues, refused_options
+from scenarios.blazingmq.sweep.common import COMMON
 from scenarios.blazingmq.sweep.consuming import (
     consume,
     late_callback,
@@ -65,6 +66,7 @@ from scenarios.blazingmq.sweep.walking import WALKS
 
 __all__ = [
     "BEATING",
+    "COMMON",
     "RAISING",
     "WALKS",
     "aborted",

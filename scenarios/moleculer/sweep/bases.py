@@ -35,6 +35,7 @@ from scenarios.moleculer.sweep.calling import (
     two_nodes,
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
+from scenarios.moleculer.sweep.common import COMMON
 from scenarios.moleculer.sweep.given import aborted, inside, other_beats, thrown
 from scenarios.moleculer.sweep.lives import (
     again,
@@ -92,6 +93,7 @@ from scenarios.moleculer.sweep.walking import WALKS
 
 __all__ = [
     "CARRIERS",
+    "COMMON",
     "IN_TURN",
     "RAISING",
     "WALKS",

@@ -1,5 +1,6 @@
 """The base scripts of MQTT; see `conformance.run.bases`."""
 
+from scenarios.mqtt.sweep.common import COMMON
 from scenarios.mqtt.sweep.consuming import (
     consume,
     consume_lasting,
@@ -39,6 +40,7 @@ from scenarios.mqtt.sweep.walking import WALKS
 
 __all__ = [
     "BEATING",
+    "COMMON",
     "RAISING",
     "WALKS",
     "bodies",

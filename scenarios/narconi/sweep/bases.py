@@ -7,6 +7,7 @@ from scenarios.narconi.sweep.asking import (
     idle,
     refused_for_reasons,
 )
+from scenarios.narconi.sweep.common import COMMON
 from scenarios.narconi.sweep.consuming import (
     at_once,
     consume,
@@ -73,6 +74,7 @@ from scenarios.narconi.sweep.varied import KINDS, SERVERS, flood, many_messages,
 from scenarios.narconi.sweep.walking import WALKS
 
 __all__ = [
+    "COMMON",
     "KINDS",
     "RAISING",
     "SERVERS",

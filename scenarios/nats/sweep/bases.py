@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base, text
+from conformance.run.common_bases import ends_at_once
 from fakebrokers.faults import latency
 from scenarios.nats.sweep._shared import (
     EVENTS,
@@ -232,3 +233,12 @@ async def at_rest(context: ScriptContext) -> None:
         await context.sleep(2)
         await context.op("stats")
     await context.finale("publish", **PROBE)
+
+
+async def listening(context: ScriptContext) -> None:
+    """A session with a subscription."""
+    await context.connect()
+    await subscribed(context, "jobs")
+
+
+COMMON = [ends_at_once(listening, "publish", **PROBE)]

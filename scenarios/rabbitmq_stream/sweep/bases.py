@@ -1,6 +1,7 @@
 """The base scripts of RabbitMQ Stream; see `conformance.run.bases`."""
 
 from scenarios.rabbitmq_stream.sweep.asking import ask, cancelled, large_answers, zeros
+from scenarios.rabbitmq_stream.sweep.common import COMMON
 from scenarios.rabbitmq_stream.sweep.consuming import (
     begun_inside,
     both,
@@ -107,6 +108,7 @@ from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
 __all__ = [
     "BEATING",
+    "COMMON",
     "IN_TURN",
     "LATE_ENDS",
     "RAISING",

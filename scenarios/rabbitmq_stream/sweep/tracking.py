@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.decoders.rabbitmq_stream.messages import (
     MAGIC,
+    batch_bodies,
     entries_in,
     names_its_length,
     offset_behind,
@@ -244,10 +245,18 @@ class Tracking:
             self.facts.misused.append((at, f"messages of publisher {frame.publisher_id}, which is not there"))
         is_named = bool(self._names.get(frame.publisher_id, ("", ""))[1])
         for one, entry in zip(publishing_ids(frame.publishing_ids), entries_in(frame.entries), strict=True):
-            body = frame.entries[entry.body : entry.end] if entry.compression is None else None
-            place = self._place(frame.publisher_id, one)
+            data = frame.entries[entry.body : entry.end]
+            packed = None if entry.compression is None else batch_bodies(entry, data)
             self.facts.written.append(
-                Written(self.conn, at, place, body, is_named, producer=frame.publisher_id)
+                Written(
+                    self.conn,
+                    at,
+                    self._place(frame.publisher_id, one),
+                    data if entry.compression is None else None,
+                    is_named,
+                    producer=frame.publisher_id,
+                    packed=None if packed is None else tuple(packed),
+                )
             )
 
     def _settle(self, publisher_id: int, one: int, at: Position, code: int | None) -> None:

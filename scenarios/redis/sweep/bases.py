@@ -1,5 +1,6 @@
 """The base scripts of Redis; see `conformance.run.bases`."""
 
+from scenarios.redis.sweep.common import COMMON
 from scenarios.redis.sweep.lives import (
     RAISING,
     aborted,
@@ -30,6 +31,7 @@ from scenarios.redis.sweep.working import (
 )
 
 __all__ = [
+    "COMMON",
     "RAISING",
     "aborted",
     "ask",

@@ -193,6 +193,19 @@ OF_QUEUES = [
     ("narconi", "loss-ends-close", "drains-what-is-lost", "drained-and-lost"),
     ("narconi", "uses-what-it-has", "settles-again-with-others", "settle"),
     ("moleculer", "close-ends", "unjoined-connection-stays", "connect-cancelled"),
+    ("blazingmq", "no-storm", "pauses-never-grow", "ends-at-once"),
+    ("moleculer", "no-storm", "pauses-never-grow", "ends-at-once"),
+    ("mqtt", "no-storm", "handshake-is-success", "ends-at-once"),
+    ("narconi", "no-storm", "handshake-is-success", "ends-at-once"),
+    ("nats", "no-storm", "handshake-is-success", "ends-at-once"),
+    ("rabbitmq-stream", "no-storm", "handshake-is-success", "ends-at-once"),
+    ("redis", "no-storm", "handshake-is-success", "ends-at-once"),
+    ("rabbitmq-stream", "repeats-come-first", "newcomers-overtake-repeats", "overtaken"),
+    ("rabbitmq-stream", "repeats-come-first", "newest-is-repeated-first", "overtaken-batches"),
+    ("rabbitmq-stream", "repeats-the-same", "repeats-are-not-packed", "overtaken-batches"),
+    ("mqtt", "repeats-come-first", "newest-is-sent-again-first", "overtaken"),
+    ("mqtt", "repeats-the-same", "copies-are-short", "overtaken"),
+    ("mqtt", "repeats-the-same", "copies-are-not-retained", "overtaken"),
 ]
 
 #: The same of queues, which logs have not.

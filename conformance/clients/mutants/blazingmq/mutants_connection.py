@@ -189,6 +189,15 @@ class ReconnectsAtOnce(Pauses):
         return 0.05
 
 
+@mutant("pauses-never-grow", tag="life-cycle", breaks=["B19", "X6"])
+class PausesNeverGrow(Pauses):
+    """Makes the same short pause before each attempt, however often connections have ended at once."""
+
+    @property
+    def grown_s(self) -> float:
+        return self.first_s
+
+
 @mutant("pauses-never-shrink", tag="life-cycle", breaks=["B19", "X6"])
 class PausesNeverShrink(Pauses):
     """A success makes the next pause longer still."""

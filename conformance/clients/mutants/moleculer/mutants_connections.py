@@ -71,6 +71,15 @@ class ComesBackAtOnce(Backoff):
         return 0.01
 
 
+@mutant("pauses-never-grow", tag="life-cycle", breaks=["X6"])
+class PausesOnTheBusNeverGrow(Backoff):
+    """Makes the same short pause before each attempt, however often connections have ended at once."""
+
+    @property
+    def grown_s(self) -> float:
+        return self.first_s
+
+
 @mutant("first-server-only", tag="life-cycle", breaks=["X6"])
 class FirstServerOnly(Bus):
     """Connects to the first server of its list only."""

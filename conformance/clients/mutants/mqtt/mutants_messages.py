@@ -50,6 +50,30 @@ class CopiesUnderNewIds(Exchanges):
             yield frame
 
 
+@mutant("newest-is-sent-again-first", tag="data", breaks=["Q3"])
+class NewestIsSentAgainFirst(Exchanges):
+    """Sends again from the newest message to the oldest."""
+
+    def again(self) -> Iterator[Frame]:
+        return reversed(list(super().again()))
+
+
+@mutant("copies-are-short", tag="data", breaks=["Q3", "X12"])
+class CopiesAreShort(Exchanges):
+    """Sends only the first byte of a message again."""
+
+    def copy(self, frame: Publish) -> Publish:
+        return replace(super().copy(frame), payload=frame.payload[:1])
+
+
+@mutant("copies-are-not-retained", tag="data", breaks=["Q3"])
+class CopiesAreNotRetained(Exchanges):
+    """Sends a message that is to be retained again as one that is not."""
+
+    def copy(self, frame: Publish) -> Publish:
+        return replace(super().copy(frame), retain=False)
+
+
 @mutant("always-dup", tag="wire", breaks=["Q4"])
 class AlwaysDup(Exchanges):
     """Has DUP in the first copy, too."""

@@ -127,3 +127,12 @@ class CloseRefuses(Producer):
             if not waiting.done():
                 waiting.set_exception(ClientError("refused", "closed"))
         super().close()
+
+
+@mutant("repeats-without-the-last-part", tag="data", breaks=["P1", "P4"])
+class RepeatsWithoutTheLastPart(Producer):
+    """Leaves the last part out of a message that it sends once more, if it has several."""
+
+    def repeat(self, message: Parts) -> None:
+        id, delimiter, *body = message
+        super().repeat((id, delimiter, *(body[:-1] or body)))

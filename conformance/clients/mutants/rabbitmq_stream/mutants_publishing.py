@@ -15,11 +15,15 @@ from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.link import Link
 from conformance.clients.reference.rabbitmq_stream.publisher import HEAD, PER_ENTRY, Entry, Publisher
 from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
+from conformance.decoders.rabbitmq_stream.messages import batch_bodies, entry_at
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codes import Code, Compression
+from fakebrokers.rabbitmq_stream.entries import simple_entries
 from fakebrokers.rabbitmq_stream.frames import PublishConfirm, PublishError
 
 T = TypeVar("T")
+
+PATIENCE_S = 0.2  #: until what has no confirm is published again
 
 # confirms
 
@@ -160,6 +164,55 @@ class RepeatsWithNewIds(Publisher):
         for entry in entries:
             entry.publishing_id = None
         self.send(entries)
+
+
+@mutant("newest-is-repeated-first", tag="data", breaks=["R7", "R8"])
+class NewestIsRepeatedFirst(Publisher):
+    """Publishes the unconfirmed again from the newest to the oldest."""
+
+    def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
+        self.pending = dict(reversed(self.pending.items()))
+        super().attach(connection, publisher_id, sequence)
+
+
+@mutant("newcomers-overtake-repeats", tag="data", breaks=["R7", "R8"])
+class NewcomersOvertakeRepeats(Publisher):
+    """Publishes what was waiting for the connection first, and the unconfirmed again after it."""
+
+    def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
+        unconfirmed, self.pending = self.pending, {}
+        super().attach(connection, publisher_id, sequence)
+        self.pending = unconfirmed
+
+        def repeat() -> None:
+            if self.connection is connection:
+                self.write([one for number, one in unconfirmed.items() if self.pending.get(number) is one])
+
+        asyncio.get_running_loop().call_later(PATIENCE_S, repeat)
+
+
+@mutant("repeats-are-not-packed", tag="data", breaks=["R7", "R8"])
+class RepeatsAreNotPacked(Publisher):
+    """Publishes of a batch without its confirm only the first message again."""
+
+    def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
+        whole = {number: entry.data for number, entry in self.pending.items()}
+        for entry in self.pending.values():
+            batch = entry_at(entry.data, 0)
+            if batch.compression is not None:
+                entry.data = simple_entries((batch_bodies(batch, entry.data[batch.body :]) or [b""])[:1])
+        super().attach(connection, publisher_id, sequence)
+        for number, data in whole.items():
+            self.pending[number].data = data
+
+
+@mutant("empty-bodies-are-not-packed", tag="data", breaks=["R7", "X12"])
+class EmptyBodiesAreNotPacked(Publisher):
+    """Leaves messages without a body out of a batch, and takes them for stored with the others."""
+
+    def entry(self, bodies: Sequence[bytes], compression: Compression | None) -> bytes:
+        kept = [body for body in bodies if body or compression is None]
+        return super().entry(kept or bodies, compression)
 
 
 @mutant("counter-falls-back", tag="data", breaks=["R7", "R8"])

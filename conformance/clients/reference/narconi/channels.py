@@ -102,6 +102,7 @@ class Publishers:
 
     def overdue(self, publishing: Publishing) -> None:
         """No one waits any more for a confirm that may still come."""
+        self.websockets.begin_anew()  # it is this side that ends it
         publishing.socket.give_up("a confirm is overdue")
 
     def standing(self) -> list[Publishing]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -14,6 +15,8 @@ from conformance.clients.reference.narconi.socket import Socket
 
 T = TypeVar("T")
 
+STEADY_S = 1.0  #: a WebSocket that is lost later was no failure
+
 
 class WebSockets:
     """Makes the WebSockets of a client, and knows all that stand."""
@@ -23,6 +26,8 @@ class WebSockets:
         self.settings = settings
         self._addresses = addresses
         self._sockets: list[Socket] = []
+        self._backoff = runtime.backoff(settings.first_delay_s, settings.longest_delay_s)
+        self._remade_at = -math.inf
 
     def socket(
         self,
@@ -77,15 +82,25 @@ class WebSockets:
     async def reconnect(self, again: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Try until it works or the server will never let it. Raises `ClientError`."""
         self.runtime.callbacks.report("reconnecting")
-        backoff = self.runtime.backoff(self.settings.first_delay_s, self.settings.longest_delay_s)
+        if not self.is_short_lived():
+            self.begin_anew()
         tasks = self.runtime.tasks
         try:
-            made = await backoff.retry(lambda: tasks.within(DEFAULT_TIMEOUT_S, again()), self.is_final)
+            made = await self._backoff.retry(lambda: tasks.within(DEFAULT_TIMEOUT_S, again()), self.is_final)
         except ClientError as error:
             self.runtime.callbacks.report("target_closed", error.text, error.code)
             raise
+        self._remade_at = self.runtime.clock.now()
         self.runtime.callbacks.report("reconnected")
         return made
+
+    def begin_anew(self) -> None:
+        """The next pause is the shortest again."""
+        self._backoff.reset()
+
+    def is_short_lived(self) -> bool:
+        """Whether what is lost now was made anew a moment ago, so that the pauses go on growing."""
+        return self.runtime.clock.now() - self._remade_at < STEADY_S
 
     def is_final(self, error: ClientError) -> bool:
         """Whether another attempt cannot succeed: a refusal that is no outage.

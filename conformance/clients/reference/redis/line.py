@@ -39,6 +39,7 @@ class Line:
         self.queue = WaitQueue()
         self.link: Link | None = None
         self.over: ClientError | None = None  #: why the session is over
+        self._opened_at = 0.0
         self._opening: asyncio.Task[Link] | None = None
 
     @property
@@ -92,6 +93,7 @@ class Line:
         if not link.is_open:
             raise ClientError("connection", "the connection is gone", definite=True)
         self.link = link
+        self._opened_at = self.runtime.clock.now()
         return link
 
     def lost(self, link: Link, error: ClientError) -> None:
@@ -99,12 +101,13 @@ class Line:
         if link is not self.link or self.runtime.is_closed:
             return
         self.runtime.callbacks.report("connection_lost", error.text, error.code)
+        if self.runtime.clock.now() - self._opened_at > LONGEST_S:
+            self.backoff.reset()
         if self.settings.auto_reconnect:
             self._begin(self.again())
 
     async def again(self) -> Link:
         """The next link, after as many attempts as it takes. Refused credentials end the session."""
-        self.backoff.reset()
         try:
             link = await self.backoff.retry(self.open, lambda error: error.kind == "auth")
         except ClientError as error:
