@@ -35,6 +35,7 @@ from scenarios.moleculer.sweep.calling import (
     two_nodes,
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
+from scenarios.moleculer.sweep.combined import ENDINGS, called_with, emitted_with, heard_with, one_raises
 from scenarios.moleculer.sweep.given import aborted, inside, other_beats, thrown
 from scenarios.moleculer.sweep.lives import (
     again,
@@ -92,6 +93,7 @@ from scenarios.moleculer.sweep.walking import WALKS
 
 __all__ = [
     "CARRIERS",
+    "ENDINGS",
     "IN_TURN",
     "RAISING",
     "WALKS",
@@ -109,6 +111,7 @@ __all__ = [
     "busy",
     "call",
     "called_off",
+    "called_with",
     "cancelled",
     "chunks",
     "closing",
@@ -117,6 +120,7 @@ __all__ = [
     "deserted",
     "dotted",
     "downloads",
+    "emitted_with",
     "emitting",
     "events",
     "falsy_objects",
@@ -124,6 +128,7 @@ __all__ = [
     "foreign_letters",
     "given_up",
     "heard_values",
+    "heard_with",
     "herd",
     "in_the_turn",
     "inside",
@@ -144,6 +149,7 @@ __all__ = [
     "offered_again",
     "one_falls_silent",
     "one_is_slow",
+    "one_raises",
     "other_beats",
     "outage",
     "own_limits",

@@ -7,6 +7,7 @@ from scenarios.narconi.sweep.asking import (
     idle,
     refused_for_reasons,
 )
+from scenarios.narconi.sweep.combined import ENDINGS, consumed_with, published_with
 from scenarios.narconi.sweep.consuming import (
     at_once,
     consume,
@@ -73,6 +74,7 @@ from scenarios.narconi.sweep.varied import KINDS, SERVERS, flood, many_messages,
 from scenarios.narconi.sweep.walking import WALKS
 
 __all__ = [
+    "ENDINGS",
     "KINDS",
     "RAISING",
     "SERVERS",
@@ -91,6 +93,7 @@ __all__ = [
     "closing",
     "complained",
     "consume",
+    "consumed_with",
     "crowd",
     "deleted",
     "drained",
@@ -126,6 +129,7 @@ __all__ = [
     "outage",
     "posts",
     "publish",
+    "published_with",
     "refused",
     "refused_for_reasons",
     "replaced",
