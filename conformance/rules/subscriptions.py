@@ -51,7 +51,7 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
             continue
         if done.begun < at and done.args["sub"] not in ended and not _went_with_others(case, done, at):
             found[done.args["target"]] += case.traits.delivery.subscriptions(case, done.args)
-    return found
+    return Counter(dict.fromkeys(found, 1)) if case.traits.delivery.shares else found
 
 
 def _ended_by(case: Case, at: Position, *, surely: bool) -> set[str]:
@@ -208,12 +208,16 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
         BlazingMQ: the subscription's limits and priority in configureStream (docs/protocols/blazingmq.md,
             7).
         Narconi: ack, limit and encoding of the URL (docs/protocols/narconi.md, "consume").
+        NATS: the queue group of SUB (docs/protocols/nats.md).
+        Redis: the command says whether a name is a channel, a pattern or of a shard
+            (docs/protocols/redis.md).
+        MQTT: the highest QoS of SUBSCRIBE (docs/protocols/mqtt.md).
 
     Example:
         asks with credit 1, the application ordered 10.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi
+        rabbitmq-stream, blazingmq, narconi, nats, redis, mqtt
     """
     for done, windows in subscriptions(case):
         options: dict[str, Any] = done.args.get("options") or {}

@@ -21,6 +21,7 @@ class Delivery:
         crediting: The ops by which the application itself allows deliveries.
         ending: The ops that end something, besides `ENDING`.
         closing: The ops that close a target, so that nothing of it is delivered any more.
+        shares: Whether all subscriptions of one target in a session are one on the wire.
         storing: The ops that store a position with the broker.
         last_position: The last one that a log has; nothing is claimed of what comes after it.
         drains_on_close: Whether a close delivers first all that has come.
@@ -32,6 +33,7 @@ class Delivery:
     crediting: ClassVar[tuple[str, ...]] = ()
     ending: ClassVar[tuple[str, ...]] = ()
     closing: ClassVar[tuple[str, ...]] = ()
+    shares: ClassVar[bool] = False
     storing: ClassVar[tuple[str, ...]] = ()
     last_position: ClassVar[int] = (1 << 63) - 1
     drains_on_close: ClassVar[bool] = False

@@ -93,7 +93,7 @@ async def _busy(context: ScriptContext) -> None:
     put(context, "m0", "m1", "m2")
     await context.connect()
     await writer(context)
-    await reader(context, "c1", R, {**EVENTS, "sleep_ms": 3000})
+    await reader(context, "c1", R, {**EVENTS, "sleep_ms": 900})
     await reader(context, "c2", PRIORITY + "other", EVENTS)
     await context.sleep(0.5)
 

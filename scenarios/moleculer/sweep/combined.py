@@ -84,7 +84,7 @@ async def _served(context: ScriptContext) -> None:
     node = peer(context)
     await joined(context)
     await context.op("mol.serve", service="s", actions=ACTIONS)
-    await context.op("mol.listen", sub="c1", event="mine.*", on_message={**EVENTS, "sleep_ms": 3000})
+    await context.op("mol.listen", sub="c1", event="mine.*", on_message={**EVENTS, "sleep_ms": 900})
     await context.sleep(1)
     node.emit("mine.a", {"n": 1})
     node.start_call("s.slow", {"n": 1}, target=NODE, timeout=5.0)

@@ -11,7 +11,7 @@ from scenarios.nats.sweep._shared import EVENTS, PROBE, put, subscribed, watched
 
 #: The options of each op.
 OPTIONS: dict[str, dict[str, Any]] = {
-    "publish": {"headers": ({"X-a": "1"}, {}), "wait": (True, False)},
+    "publish": {"wait": (True, False)},
     "subscribe": {"options.queue": ("workers", "others"), "on_message.sleep_ms": (20,)},
 }
 WITH_MAX = {"options.max": (2, 5)}
@@ -21,10 +21,7 @@ WITH_MAX = {"options.max": (2, 5)}
 async def published_with(context: ScriptContext) -> None:
     """Messages with bodies and without, each option with each."""
     await context.connect()
-    options = dict(OPTIONS["publish"])
-    if not context.adapter.hello.can("headers"):
-        options.pop("headers")
-    for number, args in enumerate(pairs(options, {"target": ("jobs", "other.a")})):
+    for number, args in enumerate(pairs(OPTIONS["publish"], {"target": ("jobs", "other.a")})):
         await context.op("publish", body=text(f"m{number}"), **args)
     await context.sleep(3)
     await context.finale("publish", **PROBE)
@@ -67,7 +64,7 @@ async def one_raises(context: ScriptContext) -> None:
 async def _busy(context: ScriptContext) -> None:
     """Two subscriptions, one in a slow callback with more messages behind it."""
     await context.connect()
-    await subscribed(context, "orders", "c1", {**EVENTS, "sleep_ms": 3000})
+    await subscribed(context, "orders", "c1", {**EVENTS, "sleep_ms": 900})
     await subscribed(context, "stock", "c2")
     put(context, "orders", "m0", "m1", "m2")
     put(context, "stock", "s0")

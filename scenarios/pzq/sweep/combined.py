@@ -51,7 +51,7 @@ async def _busy(context: ScriptContext) -> None:
     """Messages in a slow callback, and others that nobody has settled."""
     put(context, "m0", "m1", "m2")
     await context.connect()
-    await subscribed(context, {**EVENTS, "sleep_ms": 3000})
+    await subscribed(context, {**EVENTS, "sleep_ms": 900})
     await context.sleep(0.5)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from conformance.run.bases import ScriptContext, base, text
 from conformance.run.endings import Ending, endings, unsubscribe
 from conformance.run.pairs import pairs
-from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, put, watched
+from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, put, record, watched
 from scenarios.rabbitmq_stream.sweep.spread import PARTITIONS
 
 FIRST = {"type": "first"}
@@ -34,6 +34,12 @@ def _options(context: ScriptContext, op: str) -> dict[str, Any]:
     return {**OPTIONS[op], **more}
 
 
+def _fill(context: ScriptContext, stream: str, when: str) -> None:
+    context.broker.publish(
+        stream, [record(context, f"{value}: {when}{n}") for value in "ab" for n in range(2)]
+    )
+
+
 @base(role="publisher", injections=False)
 async def published_with(context: ScriptContext) -> None:
     """Messages one by one and many at a time, each option with each."""
@@ -54,15 +60,15 @@ async def published_with(context: ScriptContext) -> None:
 
 @base(role="consumer", injections=False)
 async def consumed_with(context: ScriptContext) -> None:
-    """Subscriptions of one stream with each option with each, and messages for all of them."""
-    context.broker.create_stream("S")
-    put(context, *[f"a: {number}" for number in range(3)])
+    """Subscriptions of streams of their own, with each option with each, and messages for all of them."""
     await context.connect()
+    context.broker.create_stream("S")
     for number, args in enumerate(pairs(_options(context, "subscribe"), {"on_message.mode": ("event",)})):
-        await context.op("subscribe", sub=f"c{number}", target="S", **args)
-    for number in range(3):
-        put(context, f"a: later {number}")
-        await context.sleep(0.5)
+        name = f"C{number}"
+        context.broker.create_stream(name)
+        _fill(context, name, "early")
+        await context.op("subscribe", sub=name, target=name, **args)
+        _fill(context, name, "late")
     await watched(context, "a: last")
     await context.finale("rmqs.query_sequence", **ASK)
 
@@ -103,7 +109,7 @@ async def _busy(context: ScriptContext) -> None:
     put(context, "m0", "m1", "m2")
     await context.connect()
     await context.op("publish", target=PARTITIONS[0], body=text("a"), name="p", wait=True)
-    for sub, plan in (("c1", {**EVENTS, "sleep_ms": 3000}), ("c2", EVENTS)):
+    for sub, plan in (("c1", {**EVENTS, "sleep_ms": 900}), ("c2", EVENTS)):
         await context.op("subscribe", sub=sub, target="S", options={"offset": FIRST}, on_message=plan)
     await context.sleep(0.5)
 

@@ -44,25 +44,23 @@ async def consumed_with(context: ScriptContext) -> None:
 
 @base(role="consumer", needs=["callback_raise"], injections=False)
 async def one_raises(context: ScriptContext) -> None:
-    """Several subscriptions get messages by turns, and the callbacks of some raise at each."""
+    """Several who listen to one channel, and the callbacks of some raise at each message."""
     context.notes.raises = True
     await context.connect(auto_reconnect=True)
     raising = {**EVENTS, "raise_on": [1, 2, 3]}
-    plans = (raising, EVENTS, raising, EVENTS)
-    for number, plan in enumerate(plans):
-        await subscribed(context, f"C{number}", f"c{number}", on_message=plan)
-    for turn in range(3):
-        for number in range(len(plans)):
-            put(context, f"C{number}", f"m{turn} of {number}")
+    for sub, plan in (("one", raising), ("two", EVENTS), ("three", raising), ("four", EVENTS)):
+        await subscribed(context, "C", sub, on_message=plan)
+    for number in range(3):
+        put(context, "C", f"m{number}")
         await context.sleep(0.5)
-    await watched(context, "last", "C1")
+    await watched(context, "last", "C")
     await context.finale("publish", **PROBE)
 
 
 async def _busy(context: ScriptContext) -> None:
     """Two subscriptions, one in a slow callback with more messages behind it."""
     await context.connect(auto_reconnect=True)
-    await subscribed(context, "C", "c1", on_message={**EVENTS, "sleep_ms": 3000})
+    await subscribed(context, "C", "c1", on_message={**EVENTS, "sleep_ms": 900})
     await subscribed(context, "D", "c2")
     put(context, "C", "m0", "m1", "m2")
     await context.sleep(0.5)
