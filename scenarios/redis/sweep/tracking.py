@@ -108,6 +108,9 @@ class Tracking:
             kind = ENDING[type(frame)]
             names = frame.channels or [name for of, name in self._windows if of is kind]
             self._left[id(question)] = list(names) or [""]
+            for name in names:
+                if (window := self._windows.get((kind, name))) is not None:
+                    window.unsubscribed = at
         elif isinstance(frame, f.Command):
             self._command(frame, at)
 

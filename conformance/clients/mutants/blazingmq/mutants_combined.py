@@ -10,7 +10,7 @@ from conformance.clients.reference.blazingmq.queues import LIMITS, Queue, Queues
 
 
 @mutant("ends-take-turns", tag="life-cycle", breaks=["B18", "X7"])
-class EndsTakeTurns(BlazingClient):
+class BlazingEndsTakeTurns(BlazingClient):
     """Closes only when the broker has answered each close of a queue."""
 
     async def close(self, timeout: float | None = None) -> None:

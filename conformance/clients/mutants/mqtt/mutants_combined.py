@@ -11,14 +11,14 @@ from conformance.clients.reference.mqtt.subscriptions import Subscription, Subsc
 from fakebrokers.mqtt.frames import Publish
 
 
-class _ClosingInTurn(MqttClient):
+class _MqttClosingInTurn(MqttClient):
     async def close(self, timeout: float | None = None) -> None:
         async with self.__dict__.setdefault("turn", asyncio.Lock()):
             await super().close(timeout)
 
 
-@mutant("ends-take-turns", tag="life-cycle", breaks=["X7"], also=[_ClosingInTurn])
-class EndsTakeTurns(Subscriptions):
+@mutant("ends-take-turns", tag="life-cycle", breaks=["X7"], also=[_MqttClosingInTurn])
+class MqttEndsTakeTurns(Subscriptions):
     """Closes only when the server has answered each unsubscribe."""
 
     async def unsubscribe(self, subscription: Subscription, timeout: float) -> None:

@@ -11,7 +11,7 @@ from conformance.clients.reference.narconi.client import NarconiClient
 
 
 @mutant("ends-take-turns", tag="life-cycle", breaks=["N15", "X7"])
-class EndsTakeTurns(Subscription):
+class NarconiEndsTakeTurns(Subscription):
     """Closes a subscription only when its drain has ended, which waits for acknowledgements."""
 
     def _turn(self) -> asyncio.Lock:

@@ -11,7 +11,7 @@ from conformance.clients.reference.nats.listener import Listener
 
 
 @mutant("ends-take-turns", tag="life-cycle", breaks=["X7"])
-class EndsTakeTurns(NatsClient):
+class NatsEndsTakeTurns(NatsClient):
     """Closes only when the drains have ended, which wait for answers."""
 
     def _turn(self) -> asyncio.Lock:

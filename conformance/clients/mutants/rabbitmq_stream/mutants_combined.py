@@ -11,14 +11,14 @@ from conformance.clients.reference.rabbitmq_stream.consuming import Consuming
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
 
 
-class _ClosingInTurn(StreamClient):
+class _StreamClosingInTurn(StreamClient):
     async def close(self, timeout: float | None = None) -> None:
         async with self.__dict__.setdefault("turn", asyncio.Lock()):
             await super().close(timeout)
 
 
-@mutant("ends-take-turns", tag="life-cycle", breaks=["R17", "X7"], also=[_ClosingInTurn])
-class EndsTakeTurns(Consuming):
+@mutant("ends-take-turns", tag="life-cycle", breaks=["R17", "X7"], also=[_StreamClosingInTurn])
+class StreamEndsTakeTurns(Consuming):
     """Closes only when the server has answered each Unsubscribe."""
 
     async def unsubscribe(self, subscription: Any, **more: Any) -> None:

@@ -9,7 +9,7 @@ from conformance.clients.reference.redis.client import RedisClient, Subscription
 
 
 @mutant("ends-take-turns", tag="life-cycle", breaks=["X7"])
-class EndsTakeTurns(RedisClient):
+class RedisEndsTakeTurns(RedisClient):
     """Closes only when the server has answered each unsubscribe."""
 
     def _turn(self) -> asyncio.Lock:
