@@ -27,7 +27,7 @@ SETTINGS = {
     "ping_interval_s": "ping_interval",
     "max_pings": "max_outstanding_pings",
 }
-GONE = (errors.ConnectionClosedError, errors.ConnectionReconnectingError, errors.ConnectionDrainingError)
+GONE = (errors.ConnectionClosedError, errors.ConnectionReconnectingError)
 WRONG = (errors.MaxPayloadError, errors.BadSubjectError, errors.BadSubscriptionError)
 
 
@@ -170,6 +170,8 @@ class Adapter(kit.AdapterBase):
             return kit.Failure("auth", text)
         if isinstance(error, WRONG):
             return kit.Failure("invalid", text)
+        if isinstance(error, errors.ConnectionDrainingError):  # the application has ended it
+            return kit.Failure("closed", text)
         if isinstance(error, errors.ConnectionClosedError) and not isinstance(error, TimeoutError):
             return kit.Failure("closed", text)
         if isinstance(error, (*GONE, errors.NoServersError, errors.StaleConnectionError)):
