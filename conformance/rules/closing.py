@@ -146,7 +146,9 @@ def _asking(case: Case) -> set[str]:
 def close_ends_other_ends(case: Case) -> Iterator[Violation]:
     """A close ends what the application has begun to end, too: after it no end waits for anything."""
     closed = _close(case)
-    for done in ends(case) if closed is not None and closed.ended is not None else ():
+    if closed is None or closed.ended is None:
+        return
+    for done in ends(case):
         if done.op in ("close", "abort") or done.ended is None or done.begun > closed.ended:
             continue
         late_s = done.ended.t - closed.ended.t

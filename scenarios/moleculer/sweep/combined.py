@@ -12,7 +12,7 @@ from scenarios.moleculer.sweep.serving import ACTIONS
 from scenarios.moleculer.sweep.varied import listeners
 
 EVENTS = {"mode": "event"}
-GROUPS = (["mail"], ["mail", "stock"], ["other"], [])
+GROUPS: tuple[list[str], ...] = (["mail"], ["mail", "stock"], ["other"], [])
 DATA = (None, 7, {"n": "ä"})
 #: The options of each op; what calls stream has bases of its own.
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -23,7 +23,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "rmqs.create_super_stream": {"arguments": ({}, {"max-age": "2h"}, {"max-length-bytes": "5000000000"})},
 }
-WITH_FILTERS = {
+WITH_FILTERS: dict[str, dict[str, Any]] = {
     "publish": {"filtered": (True, False)},
     "subscribe": {"options.filter": ({"values": ["a"]}, {"values": ["b"], "unfiltered": True})},
 }
