@@ -15,8 +15,8 @@ from conformance.run.case import Case
 from conformance.run.reported import ReportedEvent, joined
 from conformance.run.showing import message
 from conformance.run.trace import Position
+from conformance.run.traits.delivery import ENDING
 
-ENDING = ("close", "abort", "unsubscribe")  #: after one of these a callback need not come back
 DUE_S = 0.5  #: what a client may take to deliver a message for which nothing else has to end
 
 
@@ -138,7 +138,7 @@ def ops_inside_end(case: Case) -> Iterator[Violation]:
                     yield f"{what} has not ended in time", heard.at
                 elif end is not None and _kind(end) == "timeout" and is_untouched(case):
                     yield f"{what} ended timeout", heard.at, end.at
-                if end is None or inner["op"] in ENDING:
+                if end is None or inner["op"] in ENDING:  # after one of these a callback need not come back
                     break
 
 

@@ -11,6 +11,7 @@ from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.showing import frame_at
 from conformance.run.trace import Position
+from conformance.run.traits.delivery import ENDING
 from conformance.run.view import Conn
 from fakebrokers.core.frames import Role
 
@@ -77,6 +78,30 @@ def close_ends(case: Case) -> Iterator[Violation]:
                 yield f"left after the close: {rest}", stats.ended
 
 
+def ends(case: Case) -> list[RunOp]:
+    """The ops of a run that end something."""
+    return list(case.done(*ENDING, *case.traits.delivery.ending))
+
+
+def meanwhile(case: Case, done: RunOp) -> str:
+    """Which other end was under way when one began, for whose sake it may have waited; "" if none was."""
+    those = [other for other in ends(case) if other.op != "close"]  # two closes may ask for the same
+    for other in those if done in ends(case) else ():
+        if other.begun < done.begun and (other.ended is None or other.ended > done.begun):
+            what = f"{other.op} of {other.args['sub']}" if "sub" in other.args else other.op
+            return f", and {what}, begun {done.begun.t - other.begun.t:.1f} s before it, was under way"
+    return ""
+
+
+def called_off(case: Case, done: RunOp) -> bool:
+    """Whether the application has ended by other means what an op ends, before that was over."""
+    return any(
+        other is not done and other.args.get("sub") in (None, done.args.get("sub"))
+        for other in ends(case)
+        if other.begun > done.begun and (done.ended is None or other.begun < done.ended)
+    )
+
+
 def _hands_over(case: Case, conn: Conn) -> bool:
     """Whether a transport of its own has brought what was published before the close, and has ended."""
     said = [type(seen.frame).spec.role_in("in") for seen in conn.of("in")]
@@ -115,6 +140,20 @@ def _ops_after(case: Case, closed: Position) -> Iterator[Violation]:
 def _asking(case: Case) -> set[str]:
     """The ops that ask the server for something."""
     return {*case.traits.questions.ops, "connect", "publish", "publish_many", "subscribe"}
+
+
+@invariant("close-ends")
+def close_ends_other_ends(case: Case) -> Iterator[Violation]:
+    """A close ends what the application has begun to end, too: after it no end waits for anything."""
+    closed = _close(case)
+    if closed is None or closed.ended is None:
+        return
+    for done in ends(case):
+        if done.op in ("close", "abort") or done.ended is None or done.begun > closed.ended:
+            continue
+        late_s = done.ended.t - closed.ended.t
+        if late_s > AT_ONCE_S + case.slack_s:
+            yield f"{done.op} went on for {late_s:.1f} s after the close", done.begun, done.ended
 
 
 @invariant("close-ends")

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.clients.adapter.messages import body_bytes
-from conformance.rules.logs import DUE_S, Log, is_body
+from conformance.rules.circumstances import after_a_failure
+from conformance.rules.logs import DUE_S, Log
 from conformance.rules.registry import May, Violation, invariant
 from conformance.rules.requests import was_left_alone
 from conformance.rules.subscriptions import subscriptions
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Record, Should
-from conformance.run.reported import ReportedEvent
+from conformance.run.reported import ReportedEvent, is_body
 from conformance.run.showing import shown
 from conformance.run.trace import Position
 
@@ -340,29 +341,33 @@ def surfaces_what_came(case: Case) -> Iterator[Violation]:
     Judges:
         moleculer
     """
-    closing = case.mark("close")
-    if len({done.args.get("session") for done in case.done(*case.traits.delivery.listening)}) > 1:
+    closing, delivery = case.mark("close"), case.traits.delivery
+    if len({done.args.get("session") for done in case.done(*delivery.listening)}) > 1:
         return  # what came for which session cannot be known
-    for done in case.done(*case.traits.delivery.listening):
+    for done in case.done(*delivery.listening):
         if done.result is None or not done.result.ok or done.ended is None:
             continue
-        due = case.traits.delivery.due(case, done.args, done.ended)
+        due = delivery.due(case, done.args, done.ended)
         got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
         left = list(due)
         for heard in got:
             place = next((n for n, row in enumerate(left) if _is_event(case, heard, *row)), None)
             if place is None:
-                yield f"{_event(heard)} was delivered unasked, or again", heard.at
+                body = heard["body"]
+                others = "" if "sha256" in body else delivery.for_others(case, done.args, body_bytes(body))
+                why = f"though it came for {others} alone" if others else "unasked, or again"
+                yield f"{_event(heard)} was delivered {why}", heard.at
                 continue
             if place:
                 at, record = left[0]
                 text = f"{_event(heard)} was delivered, {shown(record.body)} was due"
+                text += after_a_failure(case, done.args["sub"], record.body)
                 yield May("shuffles", text), at, heard.at
             del left[place]
         for at, record in left:
             if at.t + DUE_S + case.slack_s < (case.ended_s if closing is None else closing.t):
                 text = f"{shown(record.body)} came, and was not delivered to the application"
-                yield text, at
+                yield text + after_a_failure(case, done.args["sub"], record.body), at
 
 
 def _is_event(case: Case, heard: ReportedEvent, at: Position, record: Record) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.rules.closing import called_off
 from conformance.rules.queues import WRITE_S, pause_s
 from conformance.rules.registry import Violation, invariant
 from conformance.run.bases import RunOp
@@ -37,7 +38,7 @@ def drains_before_the_end(case: Case) -> Iterator[Violation]:
         if not done.args.get("drain") or done.result is None or not done.result.ok or done.ended is None:
             continue
         window = _window_of(case, done)
-        if window is None or _was_cut_off(window, done.ended):
+        if window is None or _was_cut_off(window, done.ended) or called_off(case, done):
             continue
         if not any(type(seen.frame) is words and seen.at > done.begun for seen in window.conn.of("in")):
             text = f"{window.target} was ended, and nothing was sent that asks the server to stop"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from conformance.rules.closing import meanwhile
 from conformance.rules.outcomes import may_be_about
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.case import Case
@@ -95,7 +96,7 @@ def op_ends(case: Case) -> Iterator[Violation]:
     """
     for done in case.ops:
         if done.result is not None and done.result.hang:
-            text = f"{done.op} gave no answer within {done.timeout_s:g} s"
+            text = f"{done.op} gave no answer within {done.timeout_s:g} s{meanwhile(case, done)}"
             yield May("ack_timeout", text) if done.op in PUBLISHING else text, done.begun
 
 

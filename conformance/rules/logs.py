@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from hashlib import sha256
 from typing import Any, NamedTuple
 
-from conformance.clients.adapter.messages import body_bytes
+from conformance.rules.circumstances import after_a_failure
 from conformance.rules.registry import May, Violation
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Record, Window
-from conformance.run.reported import ReportedEvent
+from conformance.run.reported import ReportedEvent, is_body
 from conformance.run.showing import shown
 from conformance.run.trace import Position
 
@@ -154,7 +153,8 @@ class Log:
         rest = self.got[self.next :]
         late = next((heard for heard in rest[1:] if _same(heard, record)), None)
         if late is None:
-            yield f"the message at {record.position} came, and was not delivered to the application", at
+            text = f"the message at {record.position} came, and was not delivered to the application"
+            yield text + after_a_failure(self.case, self.done.args["sub"], record.body), at
         elif int(rest[0]["position"]) > record.position and self._came(window, rest[0]):
             text = f"the message at {record.position} was delivered out of order"
             yield f"{text}, after the message at {rest[0]['position']}", rest[0].at, late.at
@@ -175,10 +175,3 @@ def _same(heard: ReportedEvent, record: Record) -> bool:
 def _same_time(reported: Any, ts: Any) -> bool:
     """Whether a time is reported as it is; as text, or as a number of another type."""
     return str(reported) == str(ts) or bool(reported == ts)
-
-
-def is_body(reported: Any, body: bytes) -> bool:
-    """Whether a body as it was reported is this one; of a large one its size and a sum are reported."""
-    if "sha256" in reported:
-        return bool(reported["len"] == len(body) and reported["sha256"] == sha256(body).hexdigest())
-    return body_bytes(reported) == body

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from conformance.clients.adapter.messages import body_bytes
+from conformance.rules.circumstances import after_a_failure, how_it_came
 from conformance.rules.registry import May, Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
@@ -112,9 +113,9 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
             for at, window, record in come[place:]:
                 latest_s = max(at.t, done.begun.t) + DUE_S + slow_s * sum(1 for t in times if t <= at.t)
                 if _was_due(case, done, window, latest_s + case.slack_s):
-                    early = " before the application had subscribed" if at < done.begun else ""
-                    text = f"message {shown(record.position)} came{early}, and was not delivered"
-                    yield f"{text} to the application", at
+                    text = f"message {shown(record.position)} came{how_it_came(done, window, at)}"
+                    why = after_a_failure(case, done.args["sub"], record.body)
+                    yield f"{text}, and was not delivered to the application{why}", at
                     break
 
 
@@ -208,8 +209,9 @@ def _passed_over(case: Case, done: RunOp, skipped: list[Come], until: Position) 
     """Messages that came, and were due before a later one was delivered."""
     for at, window, record in skipped:
         if _was_due(case, done, window, until.t):
-            early = " came before the application had subscribed, and" if at < done.begun else ""
-            text = f"message {shown(record.position)}{early} was passed over"
+            how = how_it_came(done, window, at)
+            came = f"message {shown(record.position)}" + (f" came{how}, and" if how else "")
+            text = f"{came} was passed over{after_a_failure(case, done.args['sub'], record.body)}"
             hurt = any(arrival.damaged for arrival in window.arrivals)
             yield May("skips_damaged", text) if hurt else text, at, until
 

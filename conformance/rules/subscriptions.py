@@ -51,7 +51,7 @@ def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
             continue
         if done.begun < at and done.args["sub"] not in ended and not _went_with_others(case, done, at):
             found[done.args["target"]] += case.traits.delivery.subscriptions(case, done.args)
-    return found
+    return Counter(dict.fromkeys(found, 1)) if case.traits.delivery.shares else found
 
 
 def _ended_by(case: Case, at: Position, *, surely: bool) -> set[str]:
@@ -119,7 +119,7 @@ def none_after_its_end(case: Case) -> Iterator[Violation]:
     for done, windows in subscriptions(case):
         end = ends.get(done.args["sub"])
         for window in windows if end is not None else ():
-            marks = [window.closed, window.conn.ended, case.mark("close")]
+            marks = [window.unsubscribed, window.closed, window.conn.ended, case.mark("close")]
             over_s = min([case.ended_s, *(one.t for one in marks if one is not None)])
             if end is None or window.opened is None or window.opened.t + ENDS_S > over_s:
                 continue
@@ -208,12 +208,16 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
         BlazingMQ: the subscription's limits and priority in configureStream (docs/protocols/blazingmq.md,
             7).
         Narconi: ack, limit and encoding of the URL (docs/protocols/narconi.md, "consume").
+        NATS: the queue group of SUB (docs/protocols/nats.md, 2).
+        Redis: the command says whether a name is a channel, a pattern or of a shard
+            (docs/protocols/redis.md, 2).
+        MQTT: the highest QoS of SUBSCRIBE (docs/protocols/mqtt.md, 2).
 
     Example:
         asks with credit 1, the application ordered 10.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi
+        rabbitmq-stream, blazingmq, narconi, nats, redis, mqtt
     """
     for done, windows in subscriptions(case):
         options: dict[str, Any] = done.args.get("options") or {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from conformance.rules.giving_up import sound
 from conformance.rules.registry import Violation, invariant
-from conformance.rules.requests import AT_ONCE_S, asked_by_ops
+from conformance.rules.requests import AT_ONCE_S, asked_by_ops, has_twin
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Question
@@ -36,6 +36,8 @@ def asks_once_it_can(case: Case) -> Iterator[Violation]:
         result = done.result
         if result is None or result.word not in ("timeout", "hang") or questions or done.ended is None:
             continue
+        if done.op in case.traits.delivery.closing and has_twin(case, done):
+            continue  # what closes is asked for once
         late = Position(done.ended.row, 0, done.ended.t)
         early = next((m for m, row in case.positions() if row.t > done.ended.t - ASKS_S), None)
         if early is not None and early > done.begun and sound(case, early, late):

@@ -12,6 +12,8 @@
     bases      what base scripts work with
     walks      base scripts in a random order
     common_bases           base scripts that protocols have in common
+    pairs      the options of one op, each value with each value of the others, in few calls
+    endings    base scripts of two ends at a time: a close while a drain waits
     concurrent_actions     what an application does besides its base: closes, cancels, asks twice
     inprocess  one spec: client and fake in this process, on virtual time
     pace       how long the pauses of a base last, where time is real

@@ -424,6 +424,10 @@ class ScriptContext:
         """Close, wait, and ask what is left."""
         self.mark("close")
         await self.op("close", timeout, session=session)
+        await self.closed(session)
+
+    async def closed(self, session: str = "s1") -> None:
+        """The session has ended: wait, and ask what is left."""
         self.mark("closed")
         await self.sleep(AFTER_CLOSE_S)
         await self.op("state", session=session)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from conformance.clients.adapter.kit.bodies import body_parts
@@ -150,6 +151,13 @@ def _bodies_by_place(written: Sequence[Written]) -> dict[tuple[Hashable, ...] | 
     for one in written:
         found.setdefault(one.place, set()).add(one.body)
     return found
+
+
+def is_body(reported: Any, body: bytes) -> bool:
+    """Whether a body as it was reported is this one; of a large one its size and a sum are reported."""
+    if "sha256" in reported:
+        return bool(reported["len"] == len(body) and reported["sha256"] == sha256(body).hexdigest())
+    return body_of(reported) == body
 
 
 def joined(parts: Sequence[bytes]) -> bytes:

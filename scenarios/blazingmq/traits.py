@@ -259,7 +259,7 @@ class BlazingDelivery(Delivery):
     """How its subscriptions get messages."""
 
     drains_on_close = True
-    closing = ("bmq.close_queue",)
+    ending = closing = ("bmq.close_queue",)
 
 
 class BlazingSettlement(Settlement):

@@ -52,7 +52,7 @@ from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, is_silent, needl
 from scenarios.moleculer.sweep.sending import neglected, wrong_sending
 from scenarios.moleculer.sweep.serving import broken_streams, changed_errors, misread_streams, refused_offers
 from scenarios.moleculer.sweep.spelling import spellings
-from scenarios.moleculer.sweep.surfacing import due
+from scenarios.moleculer.sweep.surfacing import due, for_others
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
 
 HEARTBEAT_S = 10.0  #: of a node without options
@@ -258,10 +258,14 @@ class MoleculerQuestions(Questions):
 class MoleculerDelivery(Delivery):
     """How its subscriptions get messages."""
 
+    ending = ("mol.unserve", "mol.stop")
     listening = ("mol.listen",)
 
     def due(self, case: Any, args: Args, begun: Position) -> list[tuple[Position, Record]]:
         return due(case, args, begun)
+
+    def for_others(self, case: Any, args: Args, body: bytes) -> str:
+        return for_others(case, args, body)
 
     def is_same(self, reported: bytes, due: bytes) -> bool:
         """Data are reported as JSON: only the values count."""

@@ -143,6 +143,15 @@ class NatsFaultMaterial(FaultMaterial):
         return len(NatsCodec().encode(frame)) - len(frame.payload) - 2
 
 
+class NatsDelivery(Delivery):
+    """How its subscriptions get messages."""
+
+    ending = ("nats.drain",)
+
+    def settings(self, options: Args) -> dict[str, Any]:
+        return {"queue": options.get("queue", "")}
+
+
 class NatsSettlement(Settlement):
     """Where the outcome of a message is reported: it has no id, so by its body alone."""
 
@@ -154,7 +163,7 @@ TRAITS = Traits(
     protocol="nats",
     reading=NatsReading(),
     questions=NatsQuestions(),
-    delivery=Delivery(),
+    delivery=NatsDelivery(),
     settlement=NatsSettlement(),
     connecting=Connecting(announces_end=False, set_up=(f.Ping, f.Pong), flushes=(f.Ping,)),
     faults=NatsFaultMaterial(),

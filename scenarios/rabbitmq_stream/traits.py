@@ -308,6 +308,7 @@ class StreamDelivery(Delivery):
 
     is_log = True
     crediting = ("rmqs.credit",)
+    ending = ("rmqs.delete_publisher",)
     storing = ("rmqs.store_offset",)
 
     def start_of(self, options: Args) -> Any:

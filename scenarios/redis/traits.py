@@ -11,6 +11,7 @@ from conformance.run.traits import (
     Args,
     Asks,
     Connecting,
+    Delivery,
     FaultMaterial,
     Questions,
     Reading,
@@ -162,10 +163,20 @@ class RedisFaultMaterial(FaultMaterial):
         return len(RedisCodec().encode(frame)) - len(frame.payload) - 2
 
 
+class RedisDelivery(Delivery):
+    """How its subscriptions get messages."""
+
+    shares = True
+
+    def settings(self, options: Args) -> dict[str, Any]:
+        return {"way": options.get("way", "channel")}
+
+
 TRAITS = Traits(
     protocol="redis",
     reading=RedisReading(),
     questions=RedisQuestions(),
+    delivery=RedisDelivery(),
     settlement=RedisSettlement(),
     connecting=Connecting(announces_end=False, set_up=(f.Hello, f.Auth)),
     faults=RedisFaultMaterial(),

@@ -136,6 +136,15 @@ def test_expiry_within_the_reapers_window(make_daemon: Any, offset: float) -> No
     assert SECOND < int(again) - int(sent) <= SECOND * 3 // 2
 
 
+def test_the_reaper_looks_at_a_later_moment_where_a_quotient_is_rounded_down(make_daemon: Any) -> None:
+    daemon = make_daemon(ack_timeout=SECOND, reaper_frequency=SECOND // 5)
+    daemon.now = 16.1
+    producer, consumer = daemon.producer(), daemon.consumer()
+    producer.send(b"", b"", b"a")
+    daemon.advance(2.0)  # 16.2 / 0.2 is below 81
+    assert bodies(consumer.take()) == [b"a", b"a"]
+
+
 def test_a_nack_comes_before_what_waits_longer_only_by_its_key(make_daemon: Any) -> None:
     daemon = make_daemon()
     producer, consumer = daemon.producer(), daemon.consumer()

@@ -10,6 +10,7 @@ from conformance.run.trace import Position
 from fakebrokers.core.frames import Frame
 
 Args = Mapping[str, Any]
+ENDING = ("close", "abort", "unsubscribe")  #: ops that end a session or a subscription, in every protocol
 
 
 class Delivery:
@@ -18,7 +19,9 @@ class Delivery:
     Attributes:
         is_log: Whether targets are logs with positions in order.
         crediting: The ops by which the application itself allows deliveries.
+        ending: The ops that end something, besides `ENDING`.
         closing: The ops that close a target, so that nothing of it is delivered any more.
+        shares: Whether all subscriptions of one target in a session are one on the wire.
         storing: The ops that store a position with the broker.
         last_position: The last one that a log has; nothing is claimed of what comes after it.
         drains_on_close: Whether a close delivers first all that has come.
@@ -28,7 +31,9 @@ class Delivery:
 
     is_log: ClassVar[bool] = False
     crediting: ClassVar[tuple[str, ...]] = ()
+    ending: ClassVar[tuple[str, ...]] = ()
     closing: ClassVar[tuple[str, ...]] = ()
+    shares: ClassVar[bool] = False
     storing: ClassVar[tuple[str, ...]] = ()
     last_position: ClassVar[int] = (1 << 63) - 1
     drains_on_close: ClassVar[bool] = False
@@ -54,6 +59,10 @@ class Delivery:
     def settings(self, options: Args) -> dict[str, Any]:
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
         return {}
+
+    def for_others(self, case: Any, args: Args, body: bytes) -> str:
+        """For whom a message came that is not for the listener with these arguments; "" if it is for it."""
+        return ""
 
     def is_same(self, reported: bytes, due: bytes) -> bool:
         """Whether what a listener got is what it was due."""

@@ -1,6 +1,7 @@
 """The base scripts of BlazingMQ; see `conformance.run.bases`."""
 
 from scenarios.blazingmq.sweep.asking import cancelled, configured, odd, queues, refused_options
+from scenarios.blazingmq.sweep.combined import ENDINGS, one_raises, opened_with, published_with
 from scenarios.blazingmq.sweep.common import COMMON
 from scenarios.blazingmq.sweep.consuming import (
     consume,
@@ -67,6 +68,7 @@ from scenarios.blazingmq.sweep.walking import WALKS
 __all__ = [
     "BEATING",
     "COMMON",
+    "ENDINGS",
     "RAISING",
     "WALKS",
     "aborted",
@@ -99,10 +101,13 @@ __all__ = [
     "odd",
     "odd_control",
     "older",
+    "one_raises",
+    "opened_with",
     "outage",
     "partly_readable",
     "plain",
     "publish",
+    "published_with",
     "queues",
     "read_first",
     "refused_again",

@@ -35,6 +35,7 @@ from scenarios.moleculer.sweep.calling import (
     two_nodes,
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
+from scenarios.moleculer.sweep.combined import ENDINGS, called_with, emitted_with, heard_with, one_raises
 from scenarios.moleculer.sweep.common import COMMON
 from scenarios.moleculer.sweep.given import aborted, inside, other_beats, thrown
 from scenarios.moleculer.sweep.lives import (
@@ -94,6 +95,7 @@ from scenarios.moleculer.sweep.walking import WALKS
 __all__ = [
     "CARRIERS",
     "COMMON",
+    "ENDINGS",
     "IN_TURN",
     "RAISING",
     "WALKS",
@@ -111,6 +113,7 @@ __all__ = [
     "busy",
     "call",
     "called_off",
+    "called_with",
     "cancelled",
     "chunks",
     "closing",
@@ -119,6 +122,7 @@ __all__ = [
     "deserted",
     "dotted",
     "downloads",
+    "emitted_with",
     "emitting",
     "events",
     "falsy_objects",
@@ -126,6 +130,7 @@ __all__ = [
     "foreign_letters",
     "given_up",
     "heard_values",
+    "heard_with",
     "herd",
     "in_the_turn",
     "inside",
@@ -146,6 +151,7 @@ __all__ = [
     "offered_again",
     "one_falls_silent",
     "one_is_slow",
+    "one_raises",
     "other_beats",
     "outage",
     "own_limits",

@@ -1,5 +1,6 @@
 """The base scripts of MQTT; see `conformance.run.bases`."""
 
+from scenarios.mqtt.sweep.combined import ENDINGS, consumed_with, one_raises, published_with
 from scenarios.mqtt.sweep.common import COMMON
 from scenarios.mqtt.sweep.consuming import (
     consume,
@@ -41,6 +42,7 @@ from scenarios.mqtt.sweep.walking import WALKS
 __all__ = [
     "BEATING",
     "COMMON",
+    "ENDINGS",
     "RAISING",
     "WALKS",
     "bodies",
@@ -50,13 +52,16 @@ __all__ = [
     "consume",
     "consume_lasting",
     "consume_once",
+    "consumed_with",
     "exactly_once",
     "hasty",
     "inside",
     "lasting",
     "not_to_be_sent",
+    "one_raises",
     "outage",
     "publish",
+    "published_with",
     "refused",
     "refused_again",
     "resubscribed",

@@ -7,6 +7,7 @@ from scenarios.narconi.sweep.asking import (
     idle,
     refused_for_reasons,
 )
+from scenarios.narconi.sweep.combined import ENDINGS, consumed_with, published_with
 from scenarios.narconi.sweep.common import COMMON
 from scenarios.narconi.sweep.consuming import (
     at_once,
@@ -75,6 +76,7 @@ from scenarios.narconi.sweep.walking import WALKS
 
 __all__ = [
     "COMMON",
+    "ENDINGS",
     "KINDS",
     "RAISING",
     "SERVERS",
@@ -93,6 +95,7 @@ __all__ = [
     "closing",
     "complained",
     "consume",
+    "consumed_with",
     "crowd",
     "deleted",
     "drained",
@@ -128,6 +131,7 @@ __all__ = [
     "outage",
     "posts",
     "publish",
+    "published_with",
     "refused",
     "refused_for_reasons",
     "replaced",

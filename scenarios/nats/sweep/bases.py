@@ -15,6 +15,9 @@ from scenarios.nats.sweep._shared import (
     subscribed,
     watched,
 )
+from scenarios.nats.sweep.combined import ENDINGS, consumed_with, one_raises, published_with
+
+__all__ = ["ENDINGS", "consumed_with", "one_raises", "published_with"]
 
 
 @base(role="publisher", handshake=True)

@@ -1,5 +1,6 @@
 """The base scripts of PZQ; see `conformance.run.bases`."""
 
+from scenarios.pzq.sweep.combined import ENDINGS, consumed_with, published_with
 from scenarios.pzq.sweep.consuming import (
     alike_keys,
     by_hand,
@@ -51,6 +52,7 @@ from scenarios.pzq.sweep.walking import WALKS
 
 __all__ = [
     "ALIKE_IDS",
+    "ENDINGS",
     "LARGE_COUNTERS",
     "WALKS",
     "aborted",
@@ -66,6 +68,7 @@ __all__ = [
     "cancelled",
     "closing",
     "consume",
+    "consumed_with",
     "expiring",
     "failing",
     "filtered",
@@ -81,6 +84,7 @@ __all__ = [
     "one_ends",
     "one_is_slow",
     "outage",
+    "published_with",
     "refused",
     "replaced",
     "rounds",

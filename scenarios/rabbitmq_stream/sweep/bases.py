@@ -1,6 +1,13 @@
 """The base scripts of RabbitMQ Stream; see `conformance.run.bases`."""
 
 from scenarios.rabbitmq_stream.sweep.asking import ask, cancelled, large_answers, zeros
+from scenarios.rabbitmq_stream.sweep.combined import (
+    ENDINGS,
+    consumed_with,
+    one_raises,
+    published_with,
+    super_streams_made_with,
+)
 from scenarios.rabbitmq_stream.sweep.common import COMMON
 from scenarios.rabbitmq_stream.sweep.consuming import (
     begun_inside,
@@ -109,6 +116,7 @@ from scenarios.rabbitmq_stream.sweep.walking import WALKS
 __all__ = [
     "BEATING",
     "COMMON",
+    "ENDINGS",
     "IN_TURN",
     "LATE_ENDS",
     "RAISING",
@@ -130,6 +138,7 @@ __all__ = [
     "closing",
     "connect_cancelled",
     "consume",
+    "consumed_with",
     "created_with",
     "crowd",
     "crowded_window",
@@ -166,6 +175,7 @@ __all__ = [
     "older",
     "one_link_for_both",
     "one_node_away",
+    "one_raises",
     "other_host",
     "outage",
     "outages",
@@ -178,6 +188,7 @@ __all__ = [
     "positions",
     "publish",
     "publish_named",
+    "published_with",
     "raising_in_a_batch",
     "read_super_stream",
     "refused",
@@ -192,6 +203,7 @@ __all__ = [
     "stalled",
     "stood_still",
     "stored_last",
+    "super_streams_made_with",
     "together",
     "turned_away",
     "two_sessions",

@@ -1,5 +1,6 @@
 """The base scripts of Redis; see `conformance.run.bases`."""
 
+from scenarios.redis.sweep.combined import ENDINGS, consumed_with, one_raises, published_with
 from scenarios.redis.sweep.common import COMMON
 from scenarios.redis.sweep.lives import (
     RAISING,
@@ -32,6 +33,7 @@ from scenarios.redis.sweep.working import (
 
 __all__ = [
     "COMMON",
+    "ENDINGS",
     "RAISING",
     "aborted",
     "ask",
@@ -40,14 +42,17 @@ __all__ = [
     "both",
     "closing",
     "consume",
+    "consumed_with",
     "hasty",
     "herd",
     "in_the_turn",
     "inside",
+    "one_raises",
     "outage",
     "patterns",
     "pop",
     "publish",
+    "published_with",
     "refused",
     "rounds",
     "several",

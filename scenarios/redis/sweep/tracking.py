@@ -20,6 +20,7 @@ OPENING: dict[type[Frame], type[Frame]] = {
     f.Psubscribe: f.Pmessage,
     f.Ssubscribe: f.Smessage,
 }
+WAYS = {f.Subscribe: "channel", f.Psubscribe: "pattern", f.Ssubscribe: "shard"}
 ENDING: dict[type[Frame], type[Frame]] = {
     f.Unsubscribe: f.Message,
     f.Punsubscribe: f.Pmessage,
@@ -99,7 +100,7 @@ class Tracking:
                 key = OPENING[type(frame)], name
                 former = self._windows.get(key)
                 if former is None or former.opened:
-                    self._windows[key] = Window(self.conn, name, name, None, at)
+                    self._windows[key] = Window(self.conn, name, name, None, at, {"way": WAYS[type(frame)]})
                     self.facts.windows.append(self._windows[key])
                     if former is not None:
                         former.closed = at
@@ -107,6 +108,9 @@ class Tracking:
             kind = ENDING[type(frame)]
             names = frame.channels or [name for of, name in self._windows if of is kind]
             self._left[id(question)] = list(names) or [""]
+            for name in names:
+                if (window := self._windows.get((kind, name))) is not None:
+                    window.unsubscribed = at
         elif isinstance(frame, f.Command):
             self._command(frame, at)
 

@@ -119,6 +119,20 @@ FOUND = [
 
 #: Those of queues: protocol, invariant, mutant, base.
 OF_QUEUES = [
+    ("narconi", "op-ends", "ends-take-turns", "close-during-drain"),
+    ("nats", "op-ends", "ends-take-turns", "close-during-drain"),
+    ("redis", "op-ends", "ends-take-turns", "close-during-unsubscribe"),
+    ("mqtt", "op-ends", "ends-take-turns", "close-during-unsubscribe"),
+    ("rabbitmq-stream", "op-ends", "ends-take-turns", "close-during-unsubscribe"),
+    ("blazingmq", "op-ends", "ends-take-turns", "close-during-close-queue"),
+    ("narconi", "asks-what-was-ordered", "limits-only-with-acknowledgements", "consumed-with"),
+    ("nats", "asks-what-was-ordered", "limited-members-are-alone", "consumed-with"),
+    ("blazingmq", "asks-what-was-ordered", "limits-of-bytes-have-no-priority", "opened-with"),
+    ("rabbitmq-stream", "delivers-what-came", "named-consumers-have-no-filter", "consumed-with"),
+    ("mqtt", "writes-what-was-given", "exactly-once-is-not-kept", "published-with"),
+    ("moleculer", "surfaces-what-came", "broadcasts-are-for-all-groups", "heard-with"),
+    ("moleculer", "surfaces-what-came", "first-failure-ends-an-event", "one-raises"),
+    ("mqtt", "delivers-what-came", "first-failure-ends-a-message", "one-raises"),
     ("narconi", "asks-once-it-can", "dead-connection-is-kept", "idle"),
     ("narconi", "callbacks-apart", "one-callback-at-a-time", "one-is-slow"),
     ("narconi", "comes-back", "encoded-bodies-are-too-large", "largest"),
@@ -239,7 +253,6 @@ ELSEWHERE = "this protocol has nothing of the kind; tests/conformance/search/sys
 
 #: Those that no mutant of this client violates alone or at a known place; sweeps may.
 WITHOUT = {
-    "surfaces-what-came": ELSEWHERE,
     "asks-what-it-does-not-know": ELSEWHERE,
     "streams-wait": ELSEWHERE,
     "silent-behind-its-goodbye": ELSEWHERE,

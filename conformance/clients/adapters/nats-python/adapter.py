@@ -1,7 +1,8 @@
 """nats-py (https://pypi.org/project/nats-py/), driven by the adapter protocol.
 
-A publish is acknowledged by `flush`, which is what the library has for that. A connect ends by the time-out
-of its application: by itself the library tries a list of servers for two minutes.
+A publish is acknowledged by `flush`, which is what the library has for that. A connect and a drain end
+by the time-out of their application: by itself the library tries a list of servers for two minutes, and
+waits ten seconds for each answer of a drain.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SETTINGS = {
     "ping_interval_s": "ping_interval",
     "max_pings": "max_outstanding_pings",
 }
-GONE = (errors.ConnectionClosedError, errors.ConnectionReconnectingError, errors.ConnectionDrainingError)
+GONE = (errors.ConnectionClosedError, errors.ConnectionReconnectingError)
 WRONG = (errors.MaxPayloadError, errors.BadSubjectError, errors.BadSubscriptionError)
 
 
@@ -151,15 +152,15 @@ class Adapter(kit.AdapterBase):
         await client.flush(_seconds(timeout_ms))
 
     @kit.op("unsubscribe")
-    async def unsubscribe(self, sub: str, drain: bool = False) -> None:
+    async def unsubscribe(self, sub: str, drain: bool = False, timeout_ms: float | None = None) -> None:
         handle = self.handle_of(sub)
-        await (handle.drain() if drain else handle.unsubscribe())
+        await asyncio.wait_for(handle.drain() if drain else handle.unsubscribe(), _seconds(timeout_ms))
 
     @kit.op("nats.drain")
-    async def drain(self, session: str) -> None:
+    async def drain(self, session: str, timeout_ms: float | None = None) -> None:
         found = self.session(session)
         found.is_over = True
-        await found.client.drain()
+        await asyncio.wait_for(found.client.drain(), _seconds(timeout_ms))
 
     def classify(self, error: Exception) -> kit.Failure:
         text = f"{type(error).__name__}: {error}"
@@ -169,6 +170,8 @@ class Adapter(kit.AdapterBase):
             return kit.Failure("auth", text)
         if isinstance(error, WRONG):
             return kit.Failure("invalid", text)
+        if isinstance(error, errors.ConnectionDrainingError):  # the application has ended it
+            return kit.Failure("closed", text)
         if isinstance(error, errors.ConnectionClosedError) and not isinstance(error, TimeoutError):
             return kit.Failure("closed", text)
         if isinstance(error, (*GONE, errors.NoServersError, errors.StaleConnectionError)):

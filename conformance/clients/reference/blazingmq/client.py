@@ -14,6 +14,7 @@ from fakebrokers.blazingmq.frames import Disconnect
 ATTEMPT_S = 5.0  #: what a reconnect may take
 LASTING_S = 0.2  #: a connection that has lasted so long was a success
 CLOSED = "the client is closed"
+LATE_S = 0.1  #: what a close may need besides, if it has run out of time
 CLOSING = "closeQueueResponse"  #: a queue that is being closed is closed once
 
 
@@ -111,7 +112,10 @@ class BlazingClient:
         seconds = DEFAULT_TIMEOUT_S if timeout is None else timeout
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self.stop(seconds))
-        await asyncio.shield(self._closing)
+        try:
+            await self.runtime.tasks.join(self._closing, self.runtime.clock.deadline(seconds) + LATE_S)
+        finally:
+            self._closing.cancel()  # the one with the least time ends it for all
 
     async def stop(self, timeout: float) -> None:
         """See `close`."""

@@ -245,7 +245,12 @@ class Queues:
         """Drain a reader, then close."""
         deadline = self.client.runtime.clock.deadline(timeout)
         is_second = queue.shutting.locked()
-        async with queue.shutting:
+        try:
+            async with asyncio.timeout(max(0.0, timeout)):
+                await queue.shutting.acquire()
+        except TimeoutError:
+            raise ClientError("timeout", f"another close of {queue.uri} goes on") from None
+        try:
             if is_second and queue not in self.by_name.values():
                 raise ClientError("closed", f"{queue.uri} was closed meanwhile", definite=True)
             if queue.read:
@@ -255,6 +260,8 @@ class Queues:
                     if error.kind != "timeout":  # closeQueue drops the consumer all the same
                         raise
             await self.ask_close(queue, deadline - self.client.runtime.clock.now())
+        finally:
+            queue.shutting.release()
 
     async def ask_close(self, queue: Queue, timeout: float) -> None:
         """Send closeQueue; one that is answered too late has closed the queue all the same."""
