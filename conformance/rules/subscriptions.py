@@ -209,7 +209,7 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
             7).
         Narconi: ack, limit and encoding of the URL (docs/protocols/narconi.md, "consume").
         NATS: the queue group of SUB (docs/protocols/nats.md, 2).
-        Redis: the command says whether a name is a channel, a pattern or of a shard
+        Redis: channels, patterns and channels of a shard have commands of their own
             (docs/protocols/redis.md, 2).
         MQTT: the highest QoS of SUBSCRIBE (docs/protocols/mqtt.md, 2).
 

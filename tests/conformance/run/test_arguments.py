@@ -55,7 +55,6 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "publish.properties.value.*": SAME,
         "subscribe.options": "`bmq.open_queue` has them",
         "*.sleep_on": SLEEPS,
-        "*.raise_on": RAISES,
         "unsubscribe.drain": "`bmq.close_queue` drains",
     },
     "moleculer": {
@@ -65,7 +64,6 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "mol.serve.actions.stream.*": SAME,
         "*.auto_settle": ACK,
         "*.sleep_on": SLEEPS,
-        "*.raise_on": RAISES,
     },
     "narconi": {
         "connect.options.user": LOGIN,
@@ -89,7 +87,6 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "publish*.properties": "bodies are bytes in the formats of all libraries but one",
         "*.auto_settle": ACK,
         "*.sleep_on": SLEEPS,
-        "*.raise_on": RAISES,
     },
 }
 

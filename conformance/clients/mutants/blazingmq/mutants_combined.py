@@ -20,7 +20,7 @@ class BlazingEndsTakeTurns(BlazingClient):
         await super().close(timeout)
 
 
-@mutant("limits-of-bytes-have-no-priority", tag="wire", breaks=["B11"])
+@mutant("limits-of-bytes-have-no-priority", tag="wire", breaks=["B4", "B11"])
 class LimitsOfBytesHaveNoPriority(Queues):
     """Leaves out the priority of a consumer that has a limit of bytes of its own."""
 
