@@ -226,22 +226,24 @@ def complaints_are_told(case: Case) -> Iterator[Violation]:
         Narconi: the server may send an error at any time (docs/protocols/narconi.md, "WebSocket").
         BlazingMQ: a message that is not stored is refused though it asked for no ACK
             (docs/protocols/blazingmq.md, 4); a client should report it, and need not.
+        NATS: -ERR may come at any time, with a text and no number (docs/protocols/nats.md, 2).
 
     Example:
         the server sent an error 500, and the application did not get it.
 
     Judges:
-        narconi, blazingmq
+        narconi, blazingmq, nats
     """
     ends = [done.begun for done in case.done("close", "abort", "unsubscribe", "connect")]
     for one in case.facts.complaints:
         until_s = one.at.t + _reported_s(case)
         if not one.conn.serves(one.at) or any(end.t <= until_s for end in ends if end > one.at):
             continue
-        reported = [heard["error"].get("code") for heard in case.heard("error") if heard.at > one.at]
-        reported += [heard.event.fields.get("code") for heard in case.heard("session") if heard.at > one.at]
-        reported += [each.code for each in case.reported if may_be_about(case, each)]
-        if not any(case.traits.questions.is_code(code, one.code) for code in reported):
+        told = [heard["error"] for heard in case.heard("error") if heard.at > one.at]
+        told += [heard.event.fields for heard in case.heard("session") if heard.at > one.at]
+        reported = [(each.get("code"), str(each.get("text"))) for each in told]
+        reported += [(each.code, "") for each in case.reported if may_be_about(case, each)]
+        if not any(case.traits.questions.is_told(code, text, one.code) for code, text in reported):
             text = f"the server sent an error {one.code}, and the application did not get it"
             yield Should(text) if one.about_message else text, one.at
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, structs
 
+from conformance.clients.adapter.messages import body_bytes
 from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.core.frames import kind_of
@@ -26,6 +27,15 @@ def shown(value: Any, longest: int = LONGEST) -> str:
 def message(body: bytes | None) -> str:
     """A message by its body."""
     return "a message" if body is None else f"message {shown(body, 24)}"
+
+
+def named_by(position: Any, body: Any) -> str:
+    """A message by its position; where it has none, by its body, as ops and events or wires write it."""
+    if position is not None:
+        return f"message {shown(position)}"
+    if isinstance(body, Mapping):
+        body = None if "sha256" in body else body_bytes(body)
+    return message(body if isinstance(body, bytes) else None)
 
 
 def named(place: Sequence[Hashable]) -> str:
