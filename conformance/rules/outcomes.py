@@ -12,6 +12,7 @@ from conformance.run.facts import Settled, Written
 from conformance.run.reported import ReportedOutcome
 from conformance.run.showing import message, named, shown
 from conformance.run.trace import Position
+from conformance.run.view import Conn
 from fakebrokers.core.frames import Malformed
 
 OWN_S = 1.0  #: the shortest time-out that a library may have by itself
@@ -110,11 +111,21 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         if any(one.stored and case.may_precede(one.at, reported.at) for one in confirms):
             continue
         text = f"{reported}, and no confirm for {named(reported.place)} had come"
+        if (conn := _turned_away(case, reported.place, reported.at)) is not None:
+            yield f"{reported}, on {conn.name}, whose handshake the server had not accepted", reported.at
+            continue
         other = _confirm_of_another(case, reported.place, reported.at)
         if other is None:
             yield text, reported.at
         else:
             yield f"{text}, only that for {named(other.place)} on {other.conn.name}", other.at, reported.at
+
+
+def _turned_away(case: Case, place: tuple[Hashable, ...], until: Position) -> Conn | None:
+    """The connection on which a message was written though its handshake had failed: what comes there is no
+    answer to anything."""
+    conns = [one.conn for one in case.facts.written if one.place == place and one.at < until]
+    return next((conn for conn in conns if conn.turned_away and conn.turned_away[0] < until), None)
 
 
 def _confirm_of_another(case: Case, place: tuple[Hashable, ...], until: Position) -> Settled | None:

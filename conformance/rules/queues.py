@@ -164,9 +164,7 @@ def delivers_what_came_meanwhile(case: Case) -> Iterator[Violation]:
         for at, window, record in rows:
             is_there = any(_same(one, record) for one in heard)
             if not is_there and _was_due(case, after, window, latest_s):
-                text = (
-                    f"{_name(record)} came between two callbacks, and was delivered to none"
-                )
+                text = f"{_name(record)} came between two callbacks, and was delivered to none"
                 yield Should(text), at, after.begun
 
 
@@ -194,12 +192,16 @@ def _not_due(case: Case, heard: ReportedEvent, come: list[Come]) -> str:
     at_its_place = [record for _, _, record in come if record.position == heard["position"]]
     if at_its_place and not any(_is_body(heard, record) for record in at_its_place):
         return f"{name} was delivered with a body that did not come"
-    is_odd = any(
-        case.is_unread(window.conn, heard.at)
+    conns = [
+        window.conn
         for window in case.facts.windows
         if window.target == heard["target"]
         if window.conn.ended is None or heard.at.t < window.conn.ended.t + DUE_S
-    )
+    ]
+    for conn in conns:
+        if conn.turned_away and conn.turned_away[0] < heard.at and conn.ready is None:
+            return f"{name} was delivered from {conn.name}, whose handshake the server had not accepted"
+    is_odd = any(case.is_unread(conn, heard.at) for conn in conns)
     why = "read from frames that are not as the protocol has them" if is_odd else "again, or out of order"
     return f"{name} was delivered unasked, {why}"
 

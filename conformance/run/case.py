@@ -131,7 +131,10 @@ class Case:
     def _early(self) -> dict[Position, Position]:
         """Frames on which a client may act before they have come whole: since when."""
         return {
-            seen.at: seen.since for conn in self.conns.values() for seen in conn.frames if seen.since is not None
+            seen.at: seen.since
+            for conn in self.conns.values()
+            for seen in conn.frames
+            if seen.since is not None
         }
 
     @property

@@ -61,7 +61,6 @@ class Reading(ABC):
         """Whether a client has to give the connection up, because it cannot skip this."""
         return True
 
-
     @abstractmethod
     def track(self, conn: Conn, facts: Facts, questions: Questions) -> None:
         """Go through the frames of one connection and note what they mean, on `conn` and in `facts`."""
