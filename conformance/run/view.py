@@ -206,7 +206,7 @@ def _take(conn: Conn, decoder: Decoder, row: TraceRow, number: int) -> None:
 
 
 def _note_early(conn: Conn, start: int, now: Position, size: int, reading: Reads) -> None:
-    """Since when a client may act on the frames from `start` on, where that is before they have come whole."""
+    """Since when a client may act on the frames from `start` on, where they had not come whole yet."""
     if not reading.silent_end:
         return  # and what comes need not be bytes
     total = (conn.came[-1][0] if conn.came else 0) + size

@@ -131,7 +131,7 @@ class Questions:
         return bool(reported == said)
 
     def is_told(self, code: Any, text: str, said: Any) -> bool:
-        """Whether what an application was told, with a code and in words, is the error that the server said."""
+        """Whether what an application was told, with a code and a text, is the error of the server."""
         return self.is_code(code, said)
 
     def deadline_of(self, frame: Frame) -> float | None:
