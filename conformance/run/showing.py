@@ -20,13 +20,17 @@ def shown(value: Any, longest: int = LONGEST) -> str:
     """A value as JSON: bytes as text, or in hex; a member that is not there at all as ``(absent)``."""
     if value is UNSET:
         return "(absent)"
-    text = json.dumps(_plain(value), ensure_ascii=False)
+    text = "".join(map(_visible, json.dumps(_plain(value), ensure_ascii=False)))
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def message(body: bytes | None) -> str:
     """A message by its body."""
     return "a message" if body is None else f"message {shown(body, 24)}"
+
+
+def _visible(letter: str) -> str:
+    return letter if letter.isprintable() else f"\\u{ord(letter):04x}"
 
 
 def named_by(position: Any, body: Any) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.adapter.kit import AdapterBase, Failure
 from conformance.clients.reference.nats.wire import CRLF, Line, Message, Parser
 
 
@@ -42,7 +42,30 @@ class NamesItsErrors(AdapterBase):
         super().emit(event, **fields)
 
 
+class ConnectMakesIt(AdapterBase):
+    """Its application has nothing to close before connect has returned: `connect` is a function that makes
+    the client."""
+
+    _connecting: ClassVar[set[str]] = set()
+
+    async def attempt(self, request: Any) -> Any:
+        name = request.get("args", {}).get("session", "")
+        if request["op"] == "connect":
+            self._connecting.add(name)
+        try:
+            return await super().attempt(request)
+        finally:
+            if request["op"] == "connect":
+                self._connecting.discard(name)
+
+    def session(self, name: str) -> Any:
+        if name in self._connecting:
+            raise Failure("closed", "nothing has been made yet", definite=True)
+        return super().session(name)
+
+
 WAYS: Mapping[str, tuple[tuple[type, ...], type[AdapterBase] | None]] = {
+    "connect-makes-it": ((), ConnectMakesIt),
     "acts-on-the-size": ((ActsOnTheSize,), None),
     "names-its-errors": ((), NamesItsErrors),
 }

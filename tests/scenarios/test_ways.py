@@ -83,6 +83,7 @@ WAYS: Mapping[str, Ways] = {
         ("nats", "NATS-1.03", "names-its-errors"),
         ("nats", "NATS-1.04", "names-its-errors"),
         ("nats", "NET-1.02", "acts-on-the-size"),
+        ("nats", "NET-2.06", "connect-makes-it"),
         ("pzq", "NET-2.02", "sends-whatever-it-takes"),
         ("pzq", "NET-2.07", "sends-whatever-it-takes"),
         ("pzq", "PZQ-1.08", "status-is-enough"),
