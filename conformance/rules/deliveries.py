@@ -58,12 +58,15 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
         Narconi: metadata, then its payload, are one message (docs/protocols/narconi.md, "consume").
         PZQ: what is not acknowledged comes again, so a copy is delivered again unless it was settled
             (docs/protocols/pzq.md, "Consumer").
+        NATS: a MSG names the subscription that it is for (docs/protocols/nats.md, 2).
+        Redis: a push names its channel (docs/protocols/redis.md, 2).
+        MQTT: PUBLISH carries one message (docs/protocols/mqtt.md, 2).
 
     Example:
         the message at 7 came, and was not delivered to the application.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, nats, redis, mqtt
     """
     if not case.traits.delivery.is_log:
         return

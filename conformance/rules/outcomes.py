@@ -88,12 +88,15 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         BlazingMQ: an ACK with status 0 (docs/protocols/blazingmq.md, 4).
         Narconi: an empty text frame, in the order of the messages (docs/protocols/narconi.md, "publish").
         PZQ: a reply with the status 1 (docs/protocols/pzq.md, "Producer").
+        NATS: the PONG for a PING after the message (docs/protocols/nats.md, 3).
+        Redis: the number that answers PUBLISH (docs/protocols/redis.md, 2).
+        MQTT: PUBACK or PUBCOMP with the id of the message (docs/protocols/mqtt.md, 2).
 
     Example:
         message "tea" was reported as acked, and no confirm for id 2 of orders had come.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, nats, redis, mqtt
     """
     settled, unheard = settled_by_place(case), _unheard(case)
     for reported in case.reported:
@@ -212,12 +215,13 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
         BlazingMQ: the status of an ACK (docs/protocols/blazingmq.md, 4).
         Narconi: the code of an error frame (docs/protocols/narconi.md, "publish").
         PZQ: a reply with a status other than 1 (docs/protocols/pzq.md, "Producer").
+        Redis: the error that answers PUBLISH (docs/protocols/redis.md, 2).
 
     Example:
         message "salt" was reported as nacked with code 18, and no such refusal of id 3 of orders had come.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, redis
     """
     settled = settled_by_place(case)
     for reported in case.reported:
@@ -365,7 +369,7 @@ def acked_not_stored(case: Case) -> Iterator[Violation]:
         message "milk" was reported as acked, and it is not stored.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, nats, redis, mqtt
     """
     if not case.is_truthful or case.notes.forgets:
         return

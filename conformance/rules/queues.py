@@ -271,7 +271,7 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
         message "tea" was written with {"key": "B"}, the application gave {"key": "b"}.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, redis, mqtt
     """
     given: dict[bytes, list[Any]] = defaultdict(list)
     targets: dict[bytes, set[str]] = defaultdict(set)
