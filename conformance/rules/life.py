@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from conformance.clients.adapter.deadline import patience_ms
 from conformance.rules.outcomes import may_be_about
 from conformance.rules.registry import May, Violation, invariant
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Should
 from conformance.run.reported import PUBLISHING
@@ -96,7 +98,20 @@ def op_ends(case: Case) -> Iterator[Violation]:
     for done in case.ops:
         if done.result is not None and done.result.hang:
             text = f"{done.op} gave no answer within {done.timeout_s:g} s"
-            yield May("ack_timeout", text) if done.op in PUBLISHING else text, done.begun
+            if done.op in PUBLISHING:
+                yield May("ack_timeout", text), done.begun
+            else:
+                yield May("times_silence", text) if _still_comes(case, done) else text, done.begun
+
+
+def _still_comes(case: Case, done: RunOp) -> bool:
+    """Whether a frame began to come during an op and never got whole, and no silence on its connection was as
+    long as the op may take, until it was called a hang."""
+    hung_s = done.begun.t + patience_ms(done.timeout_s * 1000) / 1000
+    return any(
+        conn.partial and done.begun.t <= conn.partial_since_s < conn.handed[-1] > hung_s - done.timeout_s
+        for conn in case.conns.values()
+    )
 
 
 @invariant("pending-is-true")

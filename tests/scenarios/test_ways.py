@@ -65,6 +65,7 @@ WAYS: Mapping[str, Ways] = {
         ("narconi", "NET-3.02", "wakes-in-any-order"),
         ("narconi", "NET-3.03", "one-request-each"),
         ("narconi", "NET-3.03", "says-it-was-closed"),
+        ("narconi", "NARC-1.14", "times-silence"),
         ("narconi", "NARC-1.17", "repeats-with-get"),
         ("narconi", "NARC-2.02", "no-sub-protocol"),
         ("narconi", "NARC-2.14", "one-at-a-time"),

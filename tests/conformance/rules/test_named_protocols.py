@@ -1,5 +1,5 @@
-"""A rule that finds something for a protocol names it, and what it rests on there: `fakebrokers explain` shows
-both to whoever is blamed."""
+"""A rule that finds something for a protocol names it, and what it rests on there: `explain` shows both to
+whoever is blamed."""
 
 from __future__ import annotations
 
