@@ -124,14 +124,14 @@ async def close_while_connecting(subject: Subject, client: Client, expect: Expec
         f"the library has nothing to close while it connects: {closing}",
         id=slug("the-library-has-nothing-to-close-while-it-connects-{}", closing),
     )
-    closed_ns = closing.ended_ns
+    closed_ns, last = closing.ended_ns, "close"
     if closing.word == "closed":
         expect.tolerate(False, "connect can be interrupted", str(closing), id="connect-can-be-interrupted")
-        closed_ns = (await connecting).ended_ns
+        closed_ns, last = (await connecting).ended_ns, "connect"
     accepted = subject.wire.journal.select(kind="accepted")
     mark = subject.wire.journal.last_seq
     for record in accepted:
-        criterion = "the socket is closed within 2 s after close has ended"
+        criterion = f"the socket is closed within 2 s after {last} has ended"
         await expect.socket_closed(
             subject.wire,
             record.connection,
@@ -155,7 +155,7 @@ async def close_while_connecting(subject: Subject, client: Client, expect: Expec
     late = subject.accepted(mark)
     expect.that(
         not late,
-        "no new connection for 8 s after close has ended",
+        f"no new connection for 8 s after {last} has ended",
         f"{len(late)} came",
         id="no-new-connection-for-n-s-after-close-has-ended",
     )
