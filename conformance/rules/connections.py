@@ -45,7 +45,7 @@ def state_agrees(case: Case) -> Iterator[Violation]:
         the session is called open without a connection.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, moleculer
+        rabbitmq-stream, blazingmq, narconi, moleculer, mqtt
     """
     if case.traits.connecting.unseen_connections:
         return
@@ -101,7 +101,7 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
         2 losses were reported, there was 1.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, moleculer
+        rabbitmq-stream, blazingmq, narconi, moleculer, mqtt
     """
     if case.notes.has_several_sessions or case.notes.raises or case.traits.connecting.unseen_connections:
         return
@@ -179,12 +179,14 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
         BlazingMQ: disconnect comes first (docs/protocols/blazingmq.md, 7).
         Narconi: a close frame comes first (RFC 6455, 7.1.1).
         Moleculer: DISCONNECT comes first (docs/protocols/moleculer.md, 3).
+        MQTT: DISCONNECT comes first (docs/protocols/mqtt.md, 3).
+        elsewhere: common sense: a connection ends when the application closes it.
 
     Example:
         c1 was ended by the client; the server had been quiet for 0.2 s.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, moleculer
+        rabbitmq-stream, blazingmq, narconi, moleculer, redis, mqtt
     """
     if case.traits.connecting.unseen_connections:
         return

@@ -16,7 +16,7 @@ from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Record, Should
 from conformance.run.reported import ReportedEvent, is_body
-from conformance.run.showing import shown
+from conformance.run.showing import named_by, shown
 from conformance.run.trace import Position
 
 DAMAGE_S = 1.0
@@ -59,12 +59,15 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
         Narconi: metadata, then its payload, are one message (docs/protocols/narconi.md, "consume").
         PZQ: what is not acknowledged comes again, so a copy is delivered again unless it was settled
             (docs/protocols/pzq.md, "Consumer").
+        NATS: a MSG names the subscription that it is for (docs/protocols/nats.md, 2).
+        Redis: a push names its channel (docs/protocols/redis.md, 2).
+        MQTT: PUBLISH carries one message (docs/protocols/mqtt.md, 2).
 
     Example:
         the message at 7 came, and was not delivered to the application.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, nats, redis, mqtt
     """
     if not case.traits.delivery.is_log:
         return
@@ -108,7 +111,7 @@ def none_behind_the_end(case: Case) -> Iterator[Violation]:
             (docs/protocols/rabbitmq-stream.md, 8).
 
     Example:
-        the message at 12 was delivered after the end of the subscription s1.
+        message "12" was delivered after the end of s1.
     """
     for done in case.done("unsubscribe"):
         if done.result is None or not done.result.ok or done.ended is None:
@@ -124,8 +127,8 @@ def none_behind_the_end(case: Case) -> Iterator[Violation]:
                 and heard.at > done.ended
                 and not any(b < heard.at for b in again)
             ):
-                where = heard["position"]
-                yield f"the message at {where} was delivered after the end of {heard['sub']}", heard.at
+                name = named_by(heard["position"], heard["body"])
+                yield f"{name} was delivered after the end of {heard['sub']}", heard.at
 
 
 @invariant("stores-by-order")
@@ -306,16 +309,15 @@ def close_is_prompt(case: Case) -> Iterator[Violation]:
             stored.
 
     Example:
-        the message at 88 was delivered 3.2 s after close had begun.
+        message "88" was delivered 3.2 s after close had begun.
     """
     closes = [done for done in case.done("close") if done.phase == "close" and done.ended is not None]
     if not closes or case.traits.delivery.drains_on_close or case.notes.has_several_sessions:
         return
     for heard in case.heard("message"):
         if closes[-1].begun.t + DUE_S + case.slack_s < heard.at.t and heard.at < closes[-1].ended:  # type: ignore[operator]
-            where, into_s = heard["position"], heard.at.t - closes[-1].begun.t
-            text = f"the message at {where} was delivered {into_s:.1f} s after close had begun"
-            yield May("drains", text), heard.at
+            name, into_s = named_by(heard["position"], heard["body"]), heard.at.t - closes[-1].begun.t
+            yield May("drains", f"{name} was delivered {into_s:.1f} s after close had begun"), heard.at
 
 
 def _event(heard: ReportedEvent) -> str:

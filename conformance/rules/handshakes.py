@@ -37,12 +37,13 @@ def handshake_first(case: Case) -> Iterator[Violation]:
         Narconi: frames follow the 101 (RFC 6455, 4.1).
         Moleculer: a node subscribes to its topics before it sends DISCOVER (docs/protocols/moleculer.md,
             3).
+        MQTT: CONNECT comes first, and once (docs/protocols/mqtt.md, 3).
 
     Example:
         Subscribe before the handshake was done.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, moleculer
+        rabbitmq-stream, blazingmq, narconi, moleculer, mqtt
     """
     answers = {*case.traits.questions.questions.values(), *case.traits.connecting.set_up}
     for conn in case.conns.values():
@@ -197,12 +198,13 @@ def introduces_itself_as_ordered(case: Case) -> Iterator[Violation]:
             (docs/protocols/rabbitmq-stream.md, 5).
         Narconi: the project is a part of every path (docs/protocols/narconi.md, "Routes").
         Moleculer: the namespace is a part of every topic (docs/protocols/moleculer.md, 3).
+        MQTT: the fields of CONNECT (docs/protocols/mqtt.md, 3).
 
     Example:
         c2 was opened with vhost "/", the application ordered "other".
 
     Judges:
-        rabbitmq-stream, narconi, moleculer
+        rabbitmq-stream, narconi, moleculer, mqtt
     """
     connects = [(done.begun, done.args.get("options") or {}) for done in case.done("connect")]
     for conn in case.conns.values():
@@ -227,12 +229,13 @@ def refusal_ends(case: Case) -> Iterator[Violation]:
         BlazingMQ: anything but E_SUCCESS in brokerResponse ends the negotiation
             (docs/protocols/blazingmq.md, 6.5).
         Narconi: a status other than 101 is no WebSocket (RFC 6455, 4.1).
+        MQTT: after a CONNACK that refuses the server ends the connection (docs/protocols/mqtt.md, 3).
 
     Example:
         Open after a refusal with code 8.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi
+        rabbitmq-stream, blazingmq, narconi, mqtt
     """
     for conn in case.conns.values():
         if conn.turned_away is None:

@@ -31,12 +31,14 @@ def beats(case: Case) -> Iterator[Violation]:
             while nothing comes from the server (RFC 6455, 5.5.2).
         Moleculer: a node without HEARTBEAT for heartbeatTimeout is unavailable
             (docs/protocols/moleculer.md, 3).
+        MQTT: the server ends a connection that is silent for one and a half keep-alives
+            (docs/protocols/mqtt.md, 3).
 
     Example:
         c1: 5.1 s without a heartbeat, one each 2 s was agreed.
 
     Judges:
-        rabbitmq-stream, narconi, moleculer
+        rabbitmq-stream, narconi, moleculer, mqtt
     """
     if case.notes.stopped:
         return

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from conformance.clients.adapter.deadline import patience_ms
 from conformance.rules.closing import meanwhile
 from conformance.rules.outcomes import may_be_about
 from conformance.rules.registry import May, Violation, invariant
+from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Should
 from conformance.run.reported import PUBLISHING
@@ -97,7 +99,20 @@ def op_ends(case: Case) -> Iterator[Violation]:
     for done in case.ops:
         if done.result is not None and done.result.hang:
             text = f"{done.op} gave no answer within {done.timeout_s:g} s{meanwhile(case, done)}"
-            yield May("ack_timeout", text) if done.op in PUBLISHING else text, done.begun
+            if done.op in PUBLISHING:
+                yield May("ack_timeout", text), done.begun
+            else:
+                yield May("times_silence", text) if _still_comes(case, done) else text, done.begun
+
+
+def _still_comes(case: Case, done: RunOp) -> bool:
+    """Whether a frame began to come during an op and never got whole, and no silence on its connection was as
+    long as the op may take, until it was called a hang."""
+    hung_s = done.begun.t + patience_ms(done.timeout_s * 1000) / 1000
+    return any(
+        conn.partial and done.begun.t <= conn.partial_since_s < conn.handed[-1] > hung_s - done.timeout_s
+        for conn in case.conns.values()
+    )
 
 
 @invariant("pending-is-true")
@@ -227,22 +242,24 @@ def complaints_are_told(case: Case) -> Iterator[Violation]:
         Narconi: the server may send an error at any time (docs/protocols/narconi.md, "WebSocket").
         BlazingMQ: a message that is not stored is refused though it asked for no ACK
             (docs/protocols/blazingmq.md, 4); a client should report it, and need not.
+        NATS: -ERR may come at any time, with a text and no number (docs/protocols/nats.md, 2).
 
     Example:
         the server sent an error 500, and the application did not get it.
 
     Judges:
-        narconi, blazingmq
+        narconi, blazingmq, nats
     """
     ends = [done.begun for done in case.done("close", "abort", "unsubscribe", "connect")]
     for one in case.facts.complaints:
         until_s = one.at.t + _reported_s(case)
         if not one.conn.serves(one.at) or any(end.t <= until_s for end in ends if end > one.at):
             continue
-        reported = [heard["error"].get("code") for heard in case.heard("error") if heard.at > one.at]
-        reported += [heard.event.fields.get("code") for heard in case.heard("session") if heard.at > one.at]
-        reported += [each.code for each in case.reported if may_be_about(case, each)]
-        if not any(case.traits.questions.is_code(code, one.code) for code in reported):
+        told = [heard["error"] for heard in case.heard("error") if heard.at > one.at]
+        told += [heard.event.fields for heard in case.heard("session") if heard.at > one.at]
+        reported = [(each.get("code"), str(each.get("text"))) for each in told]
+        reported += [(each.code, "") for each in case.reported if may_be_about(case, each)]
+        if not any(case.traits.questions.is_told(code, text, one.code) for code, text in reported):
             text = f"the server sent an error {one.code}, and the application did not get it"
             yield Should(text) if one.about_message else text, one.at
 

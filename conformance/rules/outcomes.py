@@ -12,6 +12,7 @@ from conformance.run.facts import Settled, Written
 from conformance.run.reported import ReportedOutcome
 from conformance.run.showing import message, named, shown
 from conformance.run.trace import Position
+from conformance.run.view import Conn
 from fakebrokers.core.frames import Malformed
 
 OWN_S = 1.0  #: the shortest time-out that a library may have by itself
@@ -87,12 +88,15 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         BlazingMQ: an ACK with status 0 (docs/protocols/blazingmq.md, 4).
         Narconi: an empty text frame, in the order of the messages (docs/protocols/narconi.md, "publish").
         PZQ: a reply with the status 1 (docs/protocols/pzq.md, "Producer").
+        NATS: the PONG for a PING after the message (docs/protocols/nats.md, 3).
+        Redis: the number that answers PUBLISH (docs/protocols/redis.md, 2).
+        MQTT: PUBACK or PUBCOMP with the id of the message (docs/protocols/mqtt.md, 2).
 
     Example:
         message "tea" was reported as acked, and no confirm for id 2 of orders had come.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, nats, redis, mqtt
     """
     settled, unheard = settled_by_place(case), _unheard(case)
     for reported in case.reported:
@@ -110,11 +114,21 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         if any(one.stored and case.may_precede(one.at, reported.at) for one in confirms):
             continue
         text = f"{reported}, and no confirm for {named(reported.place)} had come"
+        if (conn := _turned_away(case, reported.place, reported.at)) is not None:
+            yield f"{reported}, on {conn.name}, whose handshake the server had not accepted", reported.at
+            continue
         other = _confirm_of_another(case, reported.place, reported.at)
         if other is None:
             yield text, reported.at
         else:
             yield f"{text}, only that for {named(other.place)} on {other.conn.name}", other.at, reported.at
+
+
+def _turned_away(case: Case, place: tuple[Hashable, ...], until: Position) -> Conn | None:
+    """The connection on which a message was written though its handshake had failed: what comes there is no
+    answer to anything."""
+    conns = [one.conn for one in case.facts.written if one.place == place and one.at < until]
+    return next((conn for conn in conns if conn.turned_away and conn.turned_away[0] < until), None)
 
 
 def _confirm_of_another(case: Case, place: tuple[Hashable, ...], until: Position) -> Settled | None:
@@ -199,12 +213,13 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
         BlazingMQ: the status of an ACK (docs/protocols/blazingmq.md, 4).
         Narconi: the code of an error frame (docs/protocols/narconi.md, "publish").
         PZQ: a reply with a status other than 1 (docs/protocols/pzq.md, "Producer").
+        Redis: the error that answers PUBLISH (docs/protocols/redis.md, 2).
 
     Example:
         message "salt" was reported as nacked with code 18, and no such refusal of id 3 of orders had come.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, redis
     """
     settled = settled_by_place(case)
     for reported in case.reported:
@@ -352,7 +367,7 @@ def acked_not_stored(case: Case) -> Iterator[Violation]:
         message "milk" was reported as acked, and it is not stored.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, nats, redis, mqtt
     """
     if not case.is_truthful or case.notes.forgets:
         return

@@ -16,7 +16,7 @@ from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Record, Should, Window
 from conformance.run.reported import ReportedEvent, bodies_of
-from conformance.run.showing import message, shown
+from conformance.run.showing import message, named_by, shown
 from conformance.run.trace import Position
 from conformance.run.traits import OneOf
 
@@ -103,7 +103,7 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
             while place < len(come) and not _same(heard, come[place][2]):
                 skipped.append(come[place])
                 place += 1
-            if place == len(come) or heard.at < come[place][0]:
+            if place == len(come) or not case.may_precede(come[place][0], heard.at):
                 yield _not_due(case, heard, come), heard.at
                 break
             yield from _passed_over(case, done, skipped, heard.at)
@@ -113,7 +113,7 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
             for at, window, record in come[place:]:
                 latest_s = max(at.t, done.begun.t) + DUE_S + slow_s * sum(1 for t in times if t <= at.t)
                 if _was_due(case, done, window, latest_s + case.slack_s):
-                    text = f"message {shown(record.position)} came{how_it_came(done, window, at)}"
+                    text = f"{_name(record)} came{how_it_came(done, window, at)}"
                     why = after_a_failure(case, done.args["sub"], record.body)
                     yield f"{text}, and was not delivered to the application{why}", at
                     break
@@ -137,7 +137,7 @@ def delivers_what_came_to_several(case: Case) -> Iterator[Violation]:
             if heard is not None:
                 left.remove(heard)
             else:
-                text = f"message {shown(record.position)} came for one of the subscriptions of {target}"
+                text = f"{_name(record)} came for one of the subscriptions of {target}"
                 yield f"{text}, and was delivered to none", at
 
 
@@ -165,9 +165,7 @@ def delivers_what_came_meanwhile(case: Case) -> Iterator[Violation]:
         for at, window, record in rows:
             is_there = any(_same(one, record) for one in heard)
             if not is_there and _was_due(case, after, window, latest_s):
-                text = (
-                    f"message {shown(record.position)} came between two callbacks, and was delivered to none"
-                )
+                text = f"{_name(record)} came between two callbacks, and was delivered to none"
                 yield Should(text), at, after.begun
 
 
@@ -191,18 +189,22 @@ def _handed_on(case: Case) -> Iterator[tuple[str, Position, RunOp]]:
 
 def _not_due(case: Case, heard: ReportedEvent, come: list[Come]) -> str:
     """What is wrong with a message that the application got though it was not the one that was due."""
-    where = "" if heard["position"] is None else f" {shown(heard['position'])}"
+    name = named_by(heard["position"], heard["body"])
     at_its_place = [record for _, _, record in come if record.position == heard["position"]]
     if at_its_place and not any(_is_body(heard, record) for record in at_its_place):
-        return f"message{where} was delivered with a body that did not come"
-    is_odd = any(
-        case.is_unread(window.conn, heard.at)
+        return f"{name} was delivered with a body that did not come"
+    conns = [
+        window.conn
         for window in case.facts.windows
         if window.target == heard["target"]
         if window.conn.ended is None or heard.at.t < window.conn.ended.t + DUE_S
-    )
+    ]
+    for conn in conns:
+        if conn.turned_away and conn.turned_away[0] < heard.at and conn.ready is None:
+            return f"{name} was delivered from {conn.name}, whose handshake the server had not accepted"
+    is_odd = any(case.is_unread(conn, heard.at) for conn in conns)
     why = "read from frames that are not as the protocol has them" if is_odd else "again, or out of order"
-    return f"message{where} was delivered unasked, {why}"
+    return f"{name} was delivered unasked, {why}"
 
 
 def _passed_over(case: Case, done: RunOp, skipped: list[Come], until: Position) -> Iterator[Violation]:
@@ -210,7 +212,7 @@ def _passed_over(case: Case, done: RunOp, skipped: list[Come], until: Position) 
     for at, window, record in skipped:
         if _was_due(case, done, window, until.t):
             how = how_it_came(done, window, at)
-            came = f"message {shown(record.position)}" + (f" came{how}, and" if how else "")
+            came = _name(record) + (f" came{how}, and" if how else "")
             text = f"{came} was passed over{after_a_failure(case, done.args['sub'], record.body)}"
             hurt = any(arrival.damaged for arrival in window.arrivals)
             yield May("skips_damaged", text) if hurt else text, at, until
@@ -230,6 +232,10 @@ def _was_due(case: Case, done: RunOp, window: Window, by_s: float) -> bool:
     )  # fmt: skip
 
 
+def _name(record: Record) -> str:
+    return named_by(record.position, record.body)
+
+
 def _same(heard: ReportedEvent, record: Record) -> bool:
     return bool(heard["position"] == record.position) and _is_body(heard, record)
 
@@ -244,7 +250,7 @@ def _same_properties(case: Case, heard: ReportedEvent, record: Record) -> Iterat
         return
     got, wanted = plain(case.traits.delivery.properties_of(heard)), plain(record.properties)
     if not _alike(got, wanted):
-        text = f"message {shown(record.position)} was delivered with"
+        text = f"{_name(record)} was delivered with"
         yield f"{text} {_differing(got, wanted)}, it has {_differing(wanted, got)}", heard.at
 
 
@@ -267,7 +273,7 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
         message "tea" was written with {"key": "B"}, the application gave {"key": "b"}.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, redis, mqtt
     """
     given: dict[bytes, list[Any]] = defaultdict(list)
     targets: dict[bytes, set[str]] = defaultdict(set)

@@ -82,6 +82,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         Narconi: 2xx, or the 101 of an upgrade (docs/protocols/narconi.md, "Responses").
         PZQ: the monitor's reply (docs/protocols/pzq.md, "Monitor").
         Moleculer: a RESPONSE with success (docs/protocols/moleculer.md, 4.6).
+        elsewhere: common sense: what has no answer is not done.
 
     Example:
         rmqs.create was ok without an answer that accepts it.
@@ -302,6 +303,7 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
         Narconi: responses and confirms come in order (docs/protocols/narconi.md, "publish").
         PZQ: the reply has the message's id (docs/protocols/pzq.md, "Producer").
         Moleculer: RESPONSE has the id of its REQUEST (docs/protocols/moleculer.md, 4.6).
+        elsewhere: common sense: an answer that has come is the outcome.
 
     Example:
         rmqs.create ended timeout, and had been answered.

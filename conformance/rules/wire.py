@@ -132,12 +132,13 @@ def live_id(case: Case) -> Iterator[Violation]:
         RabbitMQ Stream: publisher and subscription ids belong to a connection; the second use is refused
             with 17 or 3 (docs/protocols/rabbitmq-stream.md, 6, 8).
         BlazingMQ: a qId of another URI is refused (docs/protocols/blazingmq.md, 9).
+        NATS: a sid names one subscription of its connection (docs/protocols/nats.md, 2).
 
     Example:
         publisher 0 for invoices, it is that of orders.
 
     Judges:
-        rabbitmq-stream, blazingmq
+        rabbitmq-stream, blazingmq, nats
     """
     last: dict[tuple[str, str, Hashable], IdUse] = {}
     for use in case.facts.ids:
@@ -166,12 +167,13 @@ def answers_questions(case: Case) -> Iterator[Violation]:
         Narconi: a ping is answered by a pong, a close frame by a close frame (RFC 6455, 5.5).
         Moleculer: REQUEST by RESPONSE, PING by PONG, DISCOVER by INFO (docs/protocols/moleculer.md, 3, 4.4,
             4.6).
+        NATS: a PING is answered by a PONG (docs/protocols/nats.md, 3).
 
     Example:
         ConsumerUpdate 0 got no answer.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, moleculer
+        rabbitmq-stream, blazingmq, narconi, moleculer, nats
     """
     for question in case.facts.asked_back:
         conn = question.conn
@@ -248,6 +250,7 @@ def uses_what_it_has(case: Case) -> Iterator[Violation]:
             (docs/protocols/narconi.md, "consume").
         PZQ: a message without delimiter or body is refused (docs/protocols/pzq.md, "Producer").
         Moleculer: an answer with an unknown id is dropped (docs/protocols/moleculer.md, 4.10).
+        elsewhere: common sense: what has ended is not used.
 
     Example:
         messages of publisher 3, which is not there.

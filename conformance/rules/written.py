@@ -36,7 +36,7 @@ def written_once(case: Case) -> Iterator[Violation]:
         message "tea" was written again: after a reconnect, by a producer without a name.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, mqtt
     """
     settled = settled_by_place(case)
     reported = {one.body: one for one in case.reported}
@@ -177,7 +177,7 @@ def written_in_order(case: Case) -> Iterator[Violation]:
         Not every library promises an order to calls that wait at the same time.
 
     Judges:
-        rabbitmq-stream, blazingmq, narconi, pzq
+        rabbitmq-stream, blazingmq, narconi, pzq, nats
     """
     if case.touched or case.hits:
         return  # what a fault has kept or cut off is seen late, or in another place

@@ -87,6 +87,7 @@ class Case:
 
     def may_precede(self, first: Position, second: Position) -> bool:
         """Whether the client may have had the first when it did the second."""
+        first = self._early.get(first, first)
         return first < second or (self.slack_s > 0 and first.t - self.slack_s < second.t)
 
     def before(self, first: Position, second: Position) -> bool:
@@ -125,6 +126,16 @@ class Case:
         if formats:
             facts.unwrap(partial(self.traits.reading.content, form=formats[0]))
         return conns, facts
+
+    @cached_property
+    def _early(self) -> dict[Position, Position]:
+        """Frames on which a client may act before they have come whole: since when."""
+        return {
+            seen.at: seen.since
+            for conn in self.conns.values()
+            for seen in conn.frames
+            if seen.since is not None
+        }
 
     @property
     def conns(self) -> dict[str, Conn]:

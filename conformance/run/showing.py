@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, structs
 
+from conformance.clients.adapter.messages import body_bytes
 from conformance.run.trace import Position
 from conformance.run.view import Conn
 from fakebrokers.core.frames import kind_of
@@ -21,7 +22,7 @@ def shown(value: Any, longest: int = LONGEST) -> str:
     """A value as JSON: bytes as text, or in hex; a member that is not there at all as ``(absent)``."""
     if value is UNSET:
         return "(absent)"
-    text = json.dumps(_plain(value), ensure_ascii=False)
+    text = "".join(map(_visible, json.dumps(_plain(value), ensure_ascii=False)))
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
@@ -30,6 +31,19 @@ def message(body: bytes | None) -> str:
     if body is None:
         return "a message"
     return "message " + " | ".join(shown(part, 24) for part in body.split(BORDER))
+
+
+def _visible(letter: str) -> str:
+    return letter if letter.isprintable() else f"\\u{ord(letter):04x}"
+
+
+def named_by(position: Any, body: Any) -> str:
+    """A message by its position; where it has none, by its body, as ops and events or wires write it."""
+    if position is not None:
+        return f"message {shown(position)}"
+    if isinstance(body, Mapping):
+        body = None if "sha256" in body else body_bytes(body)
+    return message(body if isinstance(body, bytes) else None)
 
 
 def named(place: Sequence[Hashable]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any, NamedTuple, Protocol
 
 from conformance.decoders import Decoder
@@ -12,12 +13,17 @@ from fakebrokers.core.session import HangUp
 
 
 class SeenFrame(NamedTuple):
-    """A frame that has passed: ``in`` was written by the client, ``out`` was handed to it."""
+    """A frame that has passed: ``in`` was written by the client, ``out`` was handed to it.
+
+    Attributes:
+        since: When all of it had come that says something, so that a client may act on it; None: at its end.
+    """
 
     at: Position
     direction: str
     frame: Frame
     size: int
+    since: Position | None = None
 
 
 class Agreed(NamedTuple):
@@ -60,6 +66,8 @@ class Conn:
         partial: Bytes of a frame that has begun and never got whole.
         partial_since_s: When it began, seconds.
         slowest_s: How long a frame took at most from its beginning to its end.
+        read: Bytes of the frames that were handed to the client.
+        came: How many bytes had been handed to it at which moments, from the first one of an open frame on.
         written, handed: When the client wrote, and when it was handed anything, seconds.
 
         signs: When the client gave a sign of life, seconds, where not every byte is one; None: they all are.
@@ -92,6 +100,8 @@ class Conn:
         self.partial = 0
         self.partial_since_s = 0.0
         self.slowest_s = 0.0
+        self.read = 0
+        self.came: list[tuple[int, Position]] = []
         self.written: list[float] = []
         self.handed: list[float] = []
         self.signs: list[float] | None = None
@@ -144,6 +154,10 @@ class Reads(Protocol):
     def is_garbage(self, frame: Malformed) -> bool:
         """Whether no client can read over it."""
 
+    @property
+    def silent_end(self) -> bytes:
+        """What follows a payload whose size is known, and says nothing."""
+
 
 def read_trace(rows: list[TraceRow], reading: Reads) -> dict[str, Conn]:
     """The connections of a run, by name, in the order in which they came."""
@@ -163,6 +177,7 @@ def read_trace(rows: list[TraceRow], reading: Reads) -> dict[str, Conn]:
         if row.what == "end":
             if conn.ended is None:
                 conn.ended = Position(number, 0, row.t)
+                _take_rest(conn, decoders[row.connection][0], reading)
                 conn.ended_by = row.data[0]
                 conn.was_reset = row.data[1] == HangUp.RST
             if row.data == ("broker", str(HangUp.FIN)):
@@ -175,7 +190,9 @@ def read_trace(rows: list[TraceRow], reading: Reads) -> dict[str, Conn]:
         else:
             conn.handed.append(row.t)
             if conn.garbage is None:
+                start = len(conn.frames)
                 _take(conn, decoders[row.connection][0], row, number)
+                _note_early(conn, start, Position(number, 0, row.t), len(row.data), reading)
                 conn.garbage = _garbage(conn, number, reading)
                 _note_rest(conn, decoders[row.connection][0].partial, row.t, number)
     return conns
@@ -186,6 +203,39 @@ def _take(conn: Conn, decoder: Decoder, row: TraceRow, number: int) -> None:
     for frame, size in decoder.feed(row.data):
         at = Position(number, len(conn.frames) - start, row.t)
         conn.frames.append(SeenFrame(at, row.what, frame, size))
+
+
+def _note_early(conn: Conn, start: int, now: Position, size: int, reading: Reads) -> None:
+    """Since when a client may act on the frames from `start` on, where they had not come whole yet."""
+    if not reading.silent_end:
+        return  # and what comes need not be bytes
+    total = (conn.came[-1][0] if conn.came else 0) + size
+    conn.came.append((total, now))
+    for index in range(start, len(conn.frames)):
+        seen = conn.frames[index]
+        conn.read += seen.size
+        known = conn.read - len(_silent_end(seen.frame, reading))
+        since = next(at for upto, at in conn.came if upto >= known)
+        if since < now:
+            conn.frames[index] = seen._replace(since=since)
+    while len(conn.came) > 1 and conn.came[0][0] <= conn.read:
+        del conn.came[0]
+
+
+def _take_rest(conn: Conn, decoder: Decoder, reading: Reads) -> None:
+    """What has come but for an end that says nothing, when the connection ends: a client may have it, and
+    need not."""
+    if conn.ended is None or not conn.partial:
+        return
+    for at in range(len(reading.silent_end)):
+        found = list(deepcopy(decoder).feed(reading.silent_end[at:]))
+        if len(found) == 1 and _silent_end(found[0][0], reading):
+            conn.frames.append(SeenFrame(conn.ended, "out", *found[0], since=conn.came[-1][1]))
+            return
+
+
+def _silent_end(frame: Frame, reading: Reads) -> bytes:
+    return reading.silent_end if isinstance(getattr(frame, "payload", None), bytes) else b""
 
 
 def _note_rest(conn: Conn, partial: int, now_s: float, number: int) -> None:

@@ -97,6 +97,7 @@ class Expect:
         self.notes: list[str] = []
         self.met: list[str] = []
         self.unfired: dict[str, str] = {}
+        self.excused: list[Result] = []
         self.may_die = ""
         self._lapsed_at: int | None = None
 
@@ -139,6 +140,11 @@ class Expect:
             self.tolerated.append(reported)
             self.tolerated_ids.append(id)
         return bool(condition)
+
+    def tolerate_hang(self, result: Result, criterion: str, *, id: str) -> None:
+        """An op that should have ended, and is excused: the verdict is at most ``non-strict``."""
+        self.excused.append(result)
+        self.tolerate(False, criterion, str(result), id=id)
 
     def exercised(self, condition: object, what: str, *, id: str) -> None:
         """The requirement was really tried; otherwise the verdict is ``inconclusive``.

@@ -76,12 +76,13 @@ async def response_cut_in_body(broker: Narconi, client: Client, expect: Expect) 
         expect.prepared(await take(client))
 
 
-@scenario("NARC-1.14", "SHOULD", "high", basis=["N4"], roles=HTTP)
+@scenario("NARC-1.14", "SHOULD", "high", basis=["N4"], roles=HTTP, revision=2)
 async def slow_body(broker: Narconi, client: Client, expect: Expect) -> None:
     """Slow body.
 
     Fault: 100 bytes at 1 byte/s; deadline of the op 2 s
-    Pass: Ends `timeout` (not definite) at the total deadline
+    Pass: Ends `timeout` (not definite) at the total deadline. Non-strict: a library whose time-outs are of
+    silence (`times_silence`), as its documentation says, waits on
     Profile: both
     Seen: clickhouse-cpp#486
     """
@@ -89,10 +90,14 @@ async def slow_body(broker: Narconi, client: Client, expect: Expect) -> None:
     broker.publish(PROJECT, QUEUE, b"x" * 100)
     broker.faults.add(fault(SlowBody(bytes_per_s=1.0), kind="HttpDeliver", direction="out"))
     result = await take(client, timeout=2.0)
+    criterion = "take ends as a timeout, not definite"
+    if result.hang and client.may("times_silence"):
+        expect.tolerate_hang(result, criterion, id="take-ends-as-a-timeout-not-definite")
+        return
     expect.failed(
         result,
         ("timeout",),
-        "take ends as a timeout, not definite",
+        criterion,
         definite=False,
         id="take-ends-as-a-timeout-not-definite",
     )

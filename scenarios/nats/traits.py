@@ -8,7 +8,7 @@ from typing import Any
 from conformance.clients.adapter.kit import report_body
 from conformance.clients.adapter.messages import body_bytes
 from conformance.decoders import Decoder
-from conformance.decoders.nats import GARBAGE, NatsDecoder
+from conformance.decoders.nats import CRLF, GARBAGE, NatsDecoder
 from conformance.run.facts import Facts
 from conformance.run.traits import (
     Args,
@@ -78,6 +78,8 @@ def _say(broker: Any, text: str) -> None:
 class NatsReading(Reading):
     """How its frames are read, and what they mean."""
 
+    silent_end = CRLF
+
     def codec(self, side: str) -> Codec:
         return NatsCodec("client" if side == "client" else "server")
 
@@ -111,6 +113,10 @@ class NatsQuestions(Questions):
     def is_code(self, reported: Any, said: Any) -> bool:
         """Clients change the case of what the server says."""
         return str(reported).casefold() == str(said).casefold()
+
+    def is_told(self, code: Any, text: str, said: Any) -> bool:
+        """Its errors have no number, only words, which a client may report among its own."""
+        return self.is_code(code, said) or str(said).casefold() in text.casefold()
 
     def accepts(self, frame: Any) -> bool:
         return not isinstance(frame, f.Hmsg) or status(frame) < 400

@@ -13,6 +13,7 @@ from scenarios._common import second_fake
 from scenarios.subjects import PUBLISHER, ROLES, Subject
 
 BACK_S = 30.0
+SPREAD_S = 0.02
 
 
 async def back(subject: Subject, mark: int, within_s: float = BACK_S) -> bool:
@@ -129,12 +130,13 @@ def _no_storm(subject: Subject, case: str, times: list[float], logical: int) -> 
     expect.note(f"{case}: {len(times)} attempts, {head} in the first and {tail} in the last 5 s")
 
 
-@scenario("NET-2.03", "MAY", "low", basis=["X6"], needs=["auto_reconnect"], timeout_s=60)
+@scenario("NET-2.03", "MAY", "low", basis=["X6"], needs=["auto_reconnect"], timeout_s=60, revision=2)
 async def jitter_among_clients(subject: Subject, client: Client, expect: Expect) -> None:
     """Jitter among clients.
 
     Fault: 20 sessions of one adapter, one server restart (rst of all, refuse for 2 s)
-    Pass: Middle half of the first arrivals spread over at least 50 ms; figure reported
+    Pass: Middle half of the first arrivals spread over at least 20 ms, as they do where each session draws up
+    to 100 ms (their middle half is 48 ms on average); figure reported
     Seen: nats.go#563; pulsar-client-go#556
     """
     crowd = subject.crowd
@@ -155,8 +157,8 @@ async def jitter_among_clients(subject: Subject, client: Client, expect: Expect)
     )
     spread = arrivals[crowd - crowd // 4 - 1] - arrivals[crowd // 4]
     expect.that(
-        spread >= 0.05,
-        "the middle half of the arrivals spreads over 50 ms and more",
+        spread >= SPREAD_S,
+        f"the middle half of the arrivals spreads over {SPREAD_S * 1000:.0f} ms and more",
         f"{spread:.3f} s",
         id="the-middle-half-of-the-arrivals-spreads-over-n-ms-and-more",
     )

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from conformance.clients.adapter.kit import AdapterBase
+from conformance.clients.mutants.narconi.mutants_http import NoTimeOuts
 from conformance.clients.reference.kit import Backoff, Callbacks, ClientError, Runtime
 from conformance.clients.reference.narconi.api import HttpApi, Metadata
 from conformance.clients.reference.narconi.channels import Publishers, Publishing
@@ -348,7 +349,18 @@ class SaysHowLongAtMost(AdapterBase):
     limits: Mapping[str, int] = {"publish_timeout_ms": 10_000}
 
 
+class TimesSilence(AdapterBase):
+    """Says that an answer that goes on coming is waited for; with `NoTimeOuts`."""
+
+    async def attempt(self, request: Any) -> Any:
+        answer = await super().attempt(request)
+        if request["op"] == "hello":
+            answer["result"]["contract"] = {**answer["result"]["contract"], "times_silence": True}
+        return answer
+
+
 WAYS: Mapping[str, Manner] = {
+    "times-silence": ((NoTimeOuts,), TimesSilence),
     "one-request-each": ((OneRequestEach,), None),
     "repeats-with-get": ((RepeatsWithGet,), None),
     "bodies-are-binary": ((BodiesAreBinary,), None),

@@ -20,6 +20,7 @@ CONTRACT: Mapping[str, str] = {
     "drops_idle": "it ends a connection that it no longer needs without a close frame, or the answer to one",
     "leaves_dropped": "what the broker has dropped (a target that moves) it leaves to the application",
     "own_deadline": "what has no answer is given up by a time-out of its own, not by that of the application",
+    "times_silence": "its time-outs are of silence: an answer that goes on coming slowly is waited for",
     "own_keys": "it reports outcomes by keys, or has names for publishers, that are not those on the wire",
     "reads_odd": "it accepts frames that are not as the protocol has them",
     "takes_existing": "to create what is there already works",

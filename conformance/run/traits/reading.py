@@ -22,10 +22,13 @@ class Reading(ABC):
     Attributes:
         least_limit: Bytes; with a smaller limit of frames nobody can say anything.
         size_field: Bytes of a frame that a limit of its size does not count.
+        silent_end: What follows a payload whose size is known, and says nothing: a client may act before it
+            comes.
     """
 
     least_limit: ClassVar[int] = 256
     size_field: ClassVar[int] = 0
+    silent_end: ClassVar[bytes] = b""
 
     @abstractmethod
     def codec(self, side: str) -> Codec:

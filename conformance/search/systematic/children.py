@@ -136,7 +136,8 @@ def second_faults(case: Case) -> Iterator[DrawableSpec]:
 
 def suits(base: Base, hello: Hello) -> bool:
     """Whether a client can play a base."""
-    return base.role in ("", *hello.roles) and set(base.needs) <= {*hello.caps, *hello.ops}
+    has = {name for name, said in hello.caps.items() if said is not False}
+    return base.role in ("", *hello.roles) and set(base.needs) <= {*has, *hello.ops}
 
 
 def plays(case: Case) -> bool:

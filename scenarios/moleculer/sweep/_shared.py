@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.clients.adapter.base import Call
+from conformance.clients.adapter.ops.moleculer import LATE_SERVICES
 from conformance.run.bases import ScriptContext
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import NO_ANSWER, Context, MoleculerError, Service, Stream
@@ -12,6 +13,9 @@ from fakebrokers.moleculer.services import NO_ANSWER, Context, MoleculerError, S
 NODE, PEER = "client", "peer"
 CONNECT_S = 8.0
 MET_S = 1.0  #: until nodes know each other
+#: An op that gives a node a service or a listener, with its arguments.
+Offer = tuple[str, dict[str, Any]]
+
 LONG_S = 40.0  #: in which every back-off ends, and every node that is gone is missed
 PROBE: dict[str, Any] = {"action": "p.echo", "params": {"probe": True}, "timeout_ms": 5000}
 
@@ -63,10 +67,24 @@ def begin(context: ScriptContext, action: str, params: Any, timeout: float = 2.0
     return context.begin("mol.call", timeout, **given)
 
 
-async def joined(context: ScriptContext, **options: Any) -> None:
-    """The client has joined, and knows who is there."""
+def offer(op: str, **args: Any) -> Offer:
+    """A service or a listener, by ``mol.serve`` or ``mol.listen``."""
+    return op, args
+
+
+async def joined(context: ScriptContext, *offers: Offer, **options: Any) -> None:
+    """The client has joined, and knows who is there.
+
+    Args:
+        offers: What the application gives it then; before it joins where the library takes nothing later.
+    """
+    is_early = not context.adapter.hello.can(LATE_SERVICES)
+    for op, args in offers if is_early else ():
+        await context.op(op, **args)
     await context.connect(timeout=CONNECT_S, node_id=NODE, **options)
     await context.sleep(MET_S)
+    for op, args in () if is_early else offers:
+        await context.op(op, **args)
 
 
 async def probed(context: ScriptContext) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.run.bases import ScriptContext, base
 from fakebrokers.moleculer.services import Service, Stream
-from scenarios.moleculer.sweep._shared import NODE, begin, heard, joined, peer, probed
+from scenarios.moleculer.sweep._shared import NODE, begin, heard, joined, offer, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 #: Patterns, and names of events that fit some of them, or none though they look like it.
@@ -19,8 +19,7 @@ NEAR = (
 async def serve(context: ScriptContext) -> None:
     """Answers what others ask, well and with errors."""
     node = peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS))
     await context.sleep(0.5)
     for number in range(3):
         for action in ("s.echo", "s.fail", "s.slow", "s.value", "s.nowhere"):
@@ -38,9 +37,8 @@ async def serve(context: ScriptContext) -> None:
 async def uploads(context: ScriptContext) -> None:
     """Others upload streams, and ask with little patience."""
     node = peer(context)
-    await joined(context)
     reading = {"read": {"read_stream": True}, "down": {"stream": {"text": "abcdef"}, "chunk": 2}}
-    await context.op("mol.serve", service="s", actions={**ACTIONS, **reading})
+    await joined(context, offer("mol.serve", service="s", actions={**ACTIONS, **reading}))
     await context.sleep(0.5)
     for number in range(2):
         node.start_call("s.read", {"n": number}, target=NODE, stream=Stream([b"one", b"two", b"\xff\0"]))
@@ -54,9 +52,12 @@ async def uploads(context: ScriptContext) -> None:
 async def events(context: ScriptContext) -> None:
     """Listens to events of others and of its own, and sends some."""
     node = peer(context)
-    await joined(context)
-    for sub, pattern, group in (("one", "mine.*", ""), ("all", "mine.**", "g"), ("x", "mine.a?", "g")):
-        await context.op("mol.listen", sub=sub, event=pattern, group=group, on_message={"mode": "event"})
+    listeners = (("one", "mine.*", ""), ("all", "mine.**", "g"), ("x", "mine.a?", "g"))
+    offers = [
+        offer("mol.listen", sub=sub, event=pattern, group=group, on_message={"mode": "event"})
+        for sub, pattern, group in listeners
+    ]
+    await joined(context, *offers)
     await context.sleep(1)
     for number in range(3):
         node.emit("mine.ab", {"n": number})
@@ -100,8 +101,7 @@ async def namespaces(context: ScriptContext) -> None:
     """Nodes of two networks on one server, with the same names."""
     node = peer(context)
     peer(context, namespace="red")
-    await joined(context, namespace="blue")
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS), namespace="blue")
     await context.sleep(0.5)
     for number in range(2):
         node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0)
@@ -113,9 +113,12 @@ async def namespaces(context: ScriptContext) -> None:
 async def foreign_letters(context: ScriptContext) -> None:
     """The names of the network, of a node, of a service and of an event have letters beyond ASCII."""
     node = peer(context, id="prüfer東")
-    await joined(context, namespace="größe東")
-    await context.op("mol.serve", service="größe", actions=ACTIONS)
-    await context.op("mol.listen", sub="one", event="größe.*", on_message={"mode": "event"})
+    await joined(
+        context,
+        offer("mol.serve", service="größe", actions=ACTIONS),
+        offer("mol.listen", sub="one", event="größe.*", on_message={"mode": "event"}),
+        namespace="größe東",
+    )
     await context.sleep(0.5)
     for number in range(2):
         node.start_call("größe.echo", {"n": number}, target=NODE, timeout=5.0)
@@ -129,8 +132,7 @@ async def foreign_letters(context: ScriptContext) -> None:
 async def chunks(context: ScriptContext) -> None:
     """Uploads whose chunks come out of order, twice, and after the end."""
     node = peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions={**ACTIONS, "read": {"read_stream": True}})
+    await joined(context, offer("mol.serve", service="s", actions={**ACTIONS, "read": {"read_stream": True}}))
     await context.sleep(0.5)
     for order in ((0, 1, 2, 3), (0, 2, 1, 3), (1, 0, 3, 2), (0, 1, 1, 2, 3, 1, 3)):
         id = "-".join(map(str, order))
@@ -149,12 +151,11 @@ async def chunks(context: ScriptContext) -> None:
 async def dotted(context: ScriptContext) -> None:
     """Services whose names have dots, such as those with a version, are called, and taken back."""
     node = peer(context)
-    await joined(context)
-    for name in ("v2.s", "a.b.s"):
-        await context.op("mol.serve", service=name, actions=ACTIONS)
+    names = ("v2.s", "a.b.s")
+    await joined(context, *[offer("mol.serve", service=name, actions=ACTIONS) for name in names])
     await context.sleep(1)
     for number in range(2):
-        for name in ("v2.s", "a.b.s"):
+        for name in names:
             for action in ("echo", "fail", "value", "nowhere"):
                 node.start_call(f"{name}.{action}", {"n": number}, target=NODE, timeout=5.0)
         await context.sleep(1)
@@ -168,9 +169,8 @@ async def dotted(context: ScriptContext) -> None:
 async def large_answers(context: ScriptContext) -> None:
     """Answers around the largest message that the server takes; one that is larger becomes an error."""
     node = peer(context)
-    await joined(context)
     sizes = {f"of-{size}": {"return": "x" * size} for size in (7000, 8192, 20_000, 10)}
-    await context.op("mol.serve", service="s", actions=sizes)
+    await joined(context, offer("mol.serve", service="s", actions=sizes))
     await context.sleep(1)
     for action in sizes:
         node.start_call(f"s.{action}", {}, target=NODE, timeout=5.0)
@@ -184,9 +184,8 @@ async def near_events(context: ScriptContext) -> None:
     """Events whose names differ little from those that are listened to, on both sides."""
     node = context.broker.node("other", [Service("o", {}, dict.fromkeys(NEAR[:3], heard))], heartbeat_s=10.0)
     peer(context)
-    await joined(context)
-    for pattern in NEAR[:3]:
-        await context.op("mol.listen", sub=pattern, event=pattern, on_message={"mode": "event"})
+    offers = [offer("mol.listen", sub=each, event=each, on_message={"mode": "event"}) for each in NEAR[:3]]
+    await joined(context, *offers)
     await context.sleep(1)
     for event in NEAR[3:]:
         await context.op("mol.emit", event=event, data={"of": event})
@@ -201,10 +200,11 @@ async def near_events(context: ScriptContext) -> None:
 async def one_is_slow(context: ScriptContext) -> None:
     """Two listeners, one of which takes its time; the events of the other one come meanwhile."""
     node = peer(context)
-    await joined(context)
-    slow = {"mode": "event", "sleep_ms": 5000}
-    await context.op("mol.listen", sub="slow", event="slow.*", on_message=slow)
-    await context.op("mol.listen", sub="quick", event="quick.*", on_message={"mode": "event"})
+    await joined(
+        context,
+        offer("mol.listen", sub="slow", event="slow.*", on_message={"mode": "event", "sleep_ms": 5000}),
+        offer("mol.listen", sub="quick", event="quick.*", on_message={"mode": "event"}),
+    )
     await context.sleep(1)
     node.emit("slow.a", {"n": "long"})
     for number in range(3):

@@ -13,6 +13,7 @@ from scenarios.moleculer.sweep._shared import (
     begin,
     echo,
     joined,
+    offer,
     peer,
     probed,
     service_of_peer,
@@ -43,8 +44,7 @@ async def call(context: ScriptContext) -> None:
 async def both(context: ScriptContext) -> None:
     """Calls and answers, while the server resets the connection once."""
     node = peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS))
     await context.sleep(0.5)
     calls = [begin(context, "p.echo", {"n": n}, 4.0) for n in range(3)]
     context.kill()
@@ -199,8 +199,7 @@ async def in_the_turn(context: ScriptContext) -> None:
 async def balanced(context: ScriptContext) -> None:
     """The server chooses who answers."""
     node = peer(context, disable_balancer=True)
-    await joined(context, disable_balancer=True)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS), disable_balancer=True)
     await context.sleep(0.5)
     for number in range(3):
         await begin(context, "p.echo", {"n": number})
@@ -213,9 +212,12 @@ async def balanced(context: ScriptContext) -> None:
 async def balanced_again(context: ScriptContext) -> None:
     """The server chooses who answers, before and after a loss."""
     node = peer(context, disable_balancer=True)
-    await joined(context, disable_balancer=True)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
-    await context.op("mol.listen", sub="one", event="mine.a", group="g", on_message={"mode": "event"})
+    await joined(
+        context,
+        offer("mol.serve", service="s", actions=ACTIONS),
+        offer("mol.listen", sub="one", event="mine.a", group="g", on_message={"mode": "event"}),
+        disable_balancer=True,
+    )
     await context.sleep(1)
     for number in range(2):
         node.start_call("s.echo", {"n": number}, timeout=5.0)
@@ -235,8 +237,11 @@ async def taken_back(context: ScriptContext) -> None:
     stays = [Service(name, {"echo": echo, "value": echo}) for name in names]
     node = peer(context, disable_balancer=True)
     context.broker.node("stays", stays, heartbeat_s=10.0, disable_balancer=True)
-    await joined(context, disable_balancer=True)
-    await context.op("mol.listen", sub="one", event="mine.a", group="g", on_message={"mode": "event"})
+    await joined(
+        context,
+        offer("mol.listen", sub="one", event="mine.a", group="g", on_message={"mode": "event"}),
+        disable_balancer=True,
+    )
     for number in range(2):
         for name in names:
             await context.op("mol.serve", service=name, actions=ACTIONS)

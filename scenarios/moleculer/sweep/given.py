@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.run.bases import ScriptContext, base
 from fakebrokers.faults import latency
-from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
+from scenarios.moleculer.sweep._shared import NODE, begin, joined, offer, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS, THROWN
 
 
@@ -14,9 +14,9 @@ from scenarios.moleculer.sweep.serving import ACTIONS, THROWN
 async def thrown(context: ScriptContext) -> None:
     """Actions that fail with errors of every kind; codes, types, data and texts reach the caller whole."""
     node = peer(context)
-    await joined(context)
     foreign = {"plain": {"throw": {"message": "no", "plain": True}}}
-    await context.op("mol.serve", service="s", actions={**ACTIONS, **THROWN, **foreign}, start_delay_ms=300)
+    actions = {**ACTIONS, **THROWN, **foreign}
+    await joined(context, offer("mol.serve", service="s", actions=actions, start_delay_ms=300))
     await context.sleep(1)
     for number in range(2):
         for action in (*THROWN, "plain", "echo"):
@@ -74,9 +74,11 @@ async def inside(context: ScriptContext) -> None:
 async def aborted(context: ScriptContext) -> None:
     """The application drops its node while calls are under way, and joins anew under the same name."""
     node = peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
-    await context.op("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"})
+    await joined(
+        context,
+        offer("mol.serve", service="s", actions=ACTIONS),
+        offer("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"}),
+    )
     await context.sleep(1)
     name = context.broker.faults.add(latency(0.5, direction="out"))
     calls = [begin(context, "p.echo", {"n": number}) for number in range(2)]
@@ -91,8 +93,7 @@ async def aborted(context: ScriptContext) -> None:
     await context.op("state")
     context.broker.faults.remove(name)
     await context.sleep(5)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS))
     await context.sleep(1)
     node.start_call("s.echo", {"n": 1}, target=NODE, timeout=5.0)
     await probed(context)

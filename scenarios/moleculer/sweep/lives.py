@@ -6,7 +6,7 @@ import asyncio
 
 from conformance.run.bases import ScriptContext, base
 from fakebrokers.moleculer.services import Service
-from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, PEER, begin, echo, joined, peer, probed
+from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, PEER, begin, echo, joined, offer, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 
@@ -14,8 +14,7 @@ from scenarios.moleculer.sweep.serving import ACTIONS
 async def closing(context: ScriptContext) -> None:
     """A close with everything under way."""
     node = peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS))
     await context.sleep(0.5)
     for number in range(3):
         node.start_call("s.slow", {"n": number}, target=NODE, timeout=5.0)
@@ -47,8 +46,7 @@ async def outage(context: ScriptContext) -> None:
 async def stopped(context: ScriptContext) -> None:
     """The process is stopped for a while, again and again, for less time than nodes are missed after."""
     node = peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS))
     await context.sleep(1)
     for number in range(3):
         await begin(context, "p.echo", {"n": number})
@@ -80,8 +78,7 @@ async def herd(context: ScriptContext) -> None:
 async def rounds(context: ScriptContext) -> None:
     """Losses, one after the other, and a look at what each leaves."""
     peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS))
     context.mark("rounds")
     for number in range(6):
         await begin(context, "p.echo", {"n": number})
@@ -117,9 +114,11 @@ async def at_rest(context: ScriptContext) -> None:
 async def again(context: ScriptContext) -> None:
     """A service is offered through several losses; it is announced to all nodes again."""
     node = peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
-    await context.op("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"})
+    await joined(
+        context,
+        offer("mol.serve", service="s", actions=ACTIONS),
+        offer("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"}),
+    )
     await context.sleep(1)
     for number in range(2):
         context.kill()
@@ -134,8 +133,7 @@ async def again(context: ScriptContext) -> None:
 async def late_service(context: ScriptContext) -> None:
     """A node is closed right after it has begun to offer something that takes its time to stop."""
     peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS))
     await context.sleep(1)
     await context.op("mol.serve", service="late", actions={"echo": "echo", "stop": {"special": "slow_stop"}})
     await context.close(timeout=10.0)
@@ -145,8 +143,7 @@ async def late_service(context: ScriptContext) -> None:
 async def lost_in_close(context: ScriptContext) -> None:
     """The connection is lost while a node stops, and no server is there any more."""
     peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS))
     await context.sleep(1)
     loop = asyncio.get_running_loop()
     context.killed.update(context.broker.engine.connections)

@@ -8,7 +8,7 @@ from conformance.clients.adapter.base import Call
 from conformance.run.bases import ScriptContext, base
 from fakebrokers.faults import stall
 from fakebrokers.moleculer.node import Node
-from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
+from scenarios.moleculer.sweep._shared import NODE, begin, joined, offer, peer, probed
 from scenarios.moleculer.sweep.contents import OBJECTS, OLD, STREAM_ERROR
 from scenarios.moleculer.sweep.serving import ACTIONS
 
@@ -159,13 +159,12 @@ async def sources_fail(context: ScriptContext) -> None:
 async def answers_fail(context: ScriptContext) -> None:
     """Answers of the client with streams whose sources fail, and with one that does not."""
     node = peer(context)
-    await joined(context)
     sources = {
         "half": {"stream": {"text": "abcdef"}, "chunk": 2, "breaks": "the disk is gone"},
         "nothing": {"stream": {"text": ""}, "breaks": "no such file"},
         "down": {"stream": {"text": "abcdef"}, "chunk": 2},
     }
-    await context.op("mol.serve", service="s", actions={**ACTIONS, **sources})
+    await joined(context, offer("mol.serve", service="s", actions={**ACTIONS, **sources}))
     await context.sleep(1)
     for number in range(2):
         for action in sources:
@@ -211,9 +210,8 @@ async def unread(context: ScriptContext) -> None:
 async def sent_to(context: ScriptContext) -> None:
     """Uploads to the client that break off, and streams of it that no caller reads to the end."""
     node = peer(context)
-    await joined(context)
     reading = {"read": {"read_stream": True}, "down": {"stream": {"text": "abcdef"}, "chunk": 2}}
-    await context.op("mol.serve", service="s", actions={**ACTIONS, **reading})
+    await joined(context, offer("mol.serve", service="s", actions={**ACTIONS, **reading}))
     await context.sleep(0.5)
     usual = {"action": "s.read", "timeout": 0, "params": None}
     for number in range(2):

@@ -12,6 +12,7 @@ from scenarios.moleculer.sweep._shared import (
     PEER,
     begin,
     joined,
+    offer,
     peer,
     probed,
     service_of_peer,
@@ -117,8 +118,9 @@ async def middle_server(context: ScriptContext) -> None:
 async def wrong_clock(context: ScriptContext) -> None:
     """The clock of the wall jumps to and fro, while calls wait and while no side says anything."""
     node = peer(context, heartbeat_s=2.0)
-    await joined(context, heartbeat_s=2.0, heartbeat_timeout_s=6.0)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(
+        context, offer("mol.serve", service="s", actions=ACTIONS), heartbeat_s=2.0, heartbeat_timeout_s=6.0
+    )
     await context.sleep(1)
     for number, offset_ms in enumerate((3_600_000, -3_600_000, 0)):
         calls = [begin(context, "p.echo", {"n": number}), begin(context, "p.wait", {"n": number}, 1.0)]

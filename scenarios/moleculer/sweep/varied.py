@@ -7,7 +7,7 @@ from typing import Any
 from conformance.run.bases import ScriptContext, base
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import Context, MoleculerError, Service
-from scenarios.moleculer.sweep._shared import NODE, begin, echo, heard, joined, peer, probed
+from scenarios.moleculer.sweep._shared import NODE, begin, echo, heard, joined, offer, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 #: What JSON can say, and what looks like something else.
@@ -126,8 +126,7 @@ async def metas(context: ScriptContext) -> None:
 async def served_metas(context: ScriptContext) -> None:
     """Others ask with a meta of their own, and with none after that."""
     node = peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
+    await joined(context, offer("mol.serve", service="s", actions=ACTIONS))
     await context.sleep(0.5)
     for number, meta in enumerate((META, {}, {"own": 1}, {})):
         node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0, meta=meta)
@@ -164,8 +163,9 @@ async def served_values(context: ScriptContext) -> None:
 async def heard_values(context: ScriptContext) -> None:
     """Events with every kind of data, with and without the members that may be missing."""
     node = peer(context)
-    await joined(context)
-    await context.op("mol.listen", sub="one", event="mine.*", group="g", on_message={"mode": "event"})
+    await joined(
+        context, offer("mol.listen", sub="one", event="mine.*", group="g", on_message={"mode": "event"})
+    )
     await context.sleep(1)
     for number, value in enumerate(VALUES):
         node.emit("mine.a", value)
@@ -203,8 +203,11 @@ async def emitting(context: ScriptContext) -> None:
 async def balanced_events(context: ScriptContext) -> None:
     """The server chooses who of a group gets an event; broadcasts are for all."""
     listeners(context, disable_balancer=True)
-    await joined(context, disable_balancer=True)
-    await context.op("mol.listen", sub="one", event="mine.*", group="g", on_message={"mode": "event"})
+    await joined(
+        context,
+        offer("mol.listen", sub="one", event="mine.*", group="g", on_message={"mode": "event"}),
+        disable_balancer=True,
+    )
     await context.sleep(1)
     for number in range(2):
         for op in ("mol.emit", "mol.broadcast"):
@@ -231,9 +234,11 @@ async def crowd(context: ScriptContext) -> None:
 async def flood(context: ScriptContext) -> None:
     """More events and requests at a time than any buffer has places."""
     node = peer(context)
-    await joined(context)
-    await context.op("mol.serve", service="s", actions=ACTIONS)
-    await context.op("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"})
+    await joined(
+        context,
+        offer("mol.serve", service="s", actions=ACTIONS),
+        offer("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"}),
+    )
     await context.sleep(1)
     for number in range(1200):
         node.emit("mine.a", number)

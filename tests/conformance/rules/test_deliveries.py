@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conformance.clients.reference.kit import adapter_of
+from conformance.clients.reference.narconi.http import Response
+from conformance.clients.reference.narconi.socket import Socket
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.ops import REFERENCE
-from conformance.clients.reference.registry import without_sockets
+from conformance.clients.reference.registry import definition, without_sockets
 from conformance.rules import judge
 from conformance.run.inprocess import run, runner
-from conformance.run.specs import Spec
+from conformance.run.specs import Injection, Spec
 from fakebrokers.rabbitmq_stream.frames import Deliver
 
 SPEC = Spec("rabbitmq-stream", "at-two-nodes")
@@ -30,3 +34,26 @@ def test_a_message_of_another_stream() -> None:
     details = {finding.name: finding.detail for finding in found}
     assert details["delivers-what-came"] == 'message "1" came for S2, and was delivered to S of S'
     assert judge(runner(SPEC.protocol)(SPEC)) == []
+
+
+class TakesAnyAccept(Socket):
+    """Looks at the status of the server's answer alone."""
+
+    def check(self, response: Response) -> None:
+        if response.status != 101:
+            super().check(response)
+
+
+@pytest.mark.parametrize(
+    ("connection", "rule", "detail"),
+    [
+        ("c1", "delivers-what-came", 'message "1" was delivered from c1'),
+        ("c3", "ack-needs-confirm", 'message "a00" was reported as acked, on c3'),
+    ],
+)
+def test_what_came_behind_a_failed_handshake_is_called_so(connection: str, rule: str, detail: str) -> None:
+    spec = Spec("narconi", "both", (Injection(connection, "out", 1, "bit", 800),))  # of Sec-WebSocket-Accept
+    found = judge(run(without_sockets(adapter_of(definition("narconi"), [TakesAnyAccept])), spec))
+    details = {finding.name: finding.detail for finding in found}
+    assert details[rule] == f"{detail}, whose handshake the server had not accepted"
+    assert judge(runner(spec.protocol)(spec)) == []

@@ -8,7 +8,7 @@ import pytest
 from msgspec import UNSET
 
 from conformance.rules.answers import difference
-from conformance.run.showing import counted, frame_at, message, named, shown
+from conformance.run.showing import counted, frame_at, message, named, named_by, shown
 from conformance.run.specs import LONGEST, ArgumentChange, Injection, Spec
 from conformance.run.trace import Position
 from conformance.run.traits import AnyOrder
@@ -75,3 +75,13 @@ def test_a_long_value_of_a_spec_is_cut() -> None:
     assert (
         str(Spec("pzq", "both", (Injection("c1", "in", 2, "silent", 3.0),))) == "both: silent 3.0 at c1 in 2"
     )
+
+
+def test_a_letter_that_nobody_sees_is_shown_by_its_number() -> None:
+    assert shown("application/o\x83tet-stream, größer") == '"application/o\\u0083tet-stream, größer"'
+
+
+def test_a_message_has_the_name_of_its_position_or_of_its_body() -> None:
+    assert named_by("7", b"tea") == 'message "7"'
+    assert named_by(None, b"tea") == named_by(None, {"b64": "dGVh"}) == 'message "tea"'
+    assert named_by(None, {"sha256": "00", "len": 1 << 20}) == "a message"

@@ -46,6 +46,7 @@ public final class Adapter {
     facts.roles = List.of("admin", "http");
     facts.restart = "per_scenario"; // the connections of a client that is kept alive end when it is collected
     facts.caps.put("tls", true);
+    facts.contract.put("times_silence", false); // the time-out of a request is for its response, says its documentation
     return facts;
   }
 
