@@ -148,12 +148,17 @@ class Adapter(kit.AdapterBase):
         subscription.handle = made
         if "max" in options:
             await made.unsubscribe(limit=options["max"])
-        await client.flush(_seconds(timeout_ms))
+        try:
+            await client.flush(_seconds(timeout_ms))
+        except Exception:  # who is told that it failed wants no messages
+            if not client.is_closed:
+                await made.unsubscribe()
+            raise
 
     @kit.op("unsubscribe")
-    async def unsubscribe(self, sub: str, drain: bool = False) -> None:
+    async def unsubscribe(self, sub: str, drain: bool = False, timeout_ms: float | None = None) -> None:
         handle = self.handle_of(sub)
-        await (handle.drain() if drain else handle.unsubscribe())
+        await asyncio.wait_for(handle.drain() if drain else handle.unsubscribe(), _seconds(timeout_ms))
 
     @kit.op("nats.drain")
     async def drain(self, session: str) -> None:
