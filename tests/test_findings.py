@@ -92,7 +92,9 @@ def require(client: str, folder: Path) -> None:
     """Have a Go module need what the adapter of a client does, in the same versions."""
     adapter = Path(find(client).folder)
     needs = (adapter / "go.mod").read_text("utf-8").splitlines()
-    (folder / "go.mod").write_text("\n".join(line for line in needs if "fakebrokers/kit" not in line), "utf-8")
+    (folder / "go.mod").write_text(
+        "\n".join(line for line in needs if "fakebrokers/kit" not in line), "utf-8"
+    )
     shutil.copy(adapter / "go.sum", folder)
 
 

@@ -94,7 +94,11 @@ class Adapter(kit.AdapterBase):
         client = Redis(host=host, port=port, **settings)
         client.response_callbacks.clear()  # replies as they are
         self.sessions[session] = Session(client)
-        await client.ping()
+        try:
+            await client.ping()  # the library connects for a command alone
+        except exceptions.ResponseError as error:
+            if self.classify(error).kind == "auth":
+                raise  # else the server is there, whatever it refuses
 
     @kit.op("state")
     async def state(self, session: str) -> Json:
