@@ -150,7 +150,7 @@ class Adapter(kit.AdapterBase):
             await made.unsubscribe(limit=options["max"])
         try:
             await client.flush(_seconds(timeout_ms))
-        except Exception:  # who is told that it failed wants no messages
+        except BaseException:  # who is told that it failed wants no messages
             if not client.is_closed:
                 await made.unsubscribe()
             raise
