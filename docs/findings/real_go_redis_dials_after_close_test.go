@@ -3,6 +3,7 @@ package fakebrokers
 import (
 	"context"
 	"fmt"
+	"net"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -24,20 +25,30 @@ func startRedis(t *testing.T) *exec.Cmd {
 
 func TestDialsAfterCloseAtRedis(t *testing.T) {
 	ctx, server := context.Background(), startRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: address, DialerRetryTimeout: time.Second})
+	dialled, ended := make(chan error, 100), make(chan error)
+	options := &redis.Options{
+		Addr:               address,
+		DialerRetryTimeout: time.Second,
+		Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
+			conn, err := net.Dial(network, address)
+			dialled <- err
+			return conn, err
+		},
+	}
+	client := redis.NewClient(options)
 	for client.Ping(ctx).Err() != nil {
-		time.Sleep(10 * time.Millisecond)
+	}
+	for <-dialled != nil {
 	}
 	server.Process.Kill()
 	server.Wait()
-	ended := make(chan error, 1)
 	go func() { ended <- client.Get(ctx, "order").Err() }()
-	time.Sleep(50 * time.Millisecond)
+	for <-dialled == nil {
+	}
 	client.Close()
 	server = startRedis(t)
 	defer server.Process.Kill()
 	fmt.Println("the client is closed; the command:", <-ended)
-	time.Sleep(2 * time.Second)
 	other := redis.NewClient(&redis.Options{Addr: address})
 	told := regexp.MustCompile(`total_connections_received:(\d+)`).FindStringSubmatch(other.Info(ctx, "stats").Val())
 	count, _ := strconv.Atoi(told[1]) // with that of the client that asks
